@@ -1,0 +1,43 @@
+"""The one decorator that compiles kernels: all Numba flags and the cache's home are decided here.
+
+Numba's file cache looks only at the file of the compiled function, so a changed callee in
+another module would go unnoticed. The cache directory is therefore named after a hash of every
+kernel source and of Numba's version: any edit starts a new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+import numba
+
+
+def _cache_directory() -> Path:
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    base = os.environ.get("DFCRP_CACHE_DIR")
+    if base is None:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        base = str(Path(home) / "dfcrp")
+    return Path(base) / f"kernels-{digest.hexdigest()[:16]}"
+
+
+_CACHE = str(_cache_directory())
+
+
+def kernel(function):
+    """Compile in nopython mode, without the GIL, cached on disk.
+
+    ``error_model="numpy"`` lets a division by zero give inf, as the weights expect;
+    ``fastmath`` stays off: inf and NaN must keep their meaning.
+    """
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = _CACHE
+    try:
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    finally:
+        numba.config.CACHE_DIR = before
