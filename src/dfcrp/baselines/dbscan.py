@@ -1,0 +1,134 @@
+"""The consensus clustering of Robbins et al. (2014): DBSCAN with a reach that grows with size.
+
+Two markings of one image are neighbours if they lie closer than ``distance`` times the mean of
+their diameters, and their diameters differ by less than ``diameter`` times the smaller one.
+There is no family rule: a cluster may hold two markings of one expert.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from dfcrp.errors import SettingsError
+from dfcrp.markings import Markings
+
+Labels = NDArray[np.int64]
+
+
+def dbscan_r14(
+    markings: Markings,
+    distance: float = 0.25,
+    diameter: float = 0.5,
+    min_points: int = 5,
+    count: Literal["markings", "experts"] = "markings",
+) -> Labels:
+    """Cluster of each marking, numbered in order of first appearance; -1 is noise.
+
+    A marking is a core if its neighbourhood, itself included, counts at least ``min_points``
+    markings (or different experts). Cores connected through neighbouring cores are a cluster. A
+    marking that is no core joins the cluster of its nearest neighbouring core (distance over
+    mean diameter; on a tie the earlier core), so the answer does not depend on the order of rows.
+    """
+    for name, value in (("distance", distance), ("diameter", diameter)):
+        if not (value > 0 and np.isfinite(value)):
+            raise SettingsError(f"{name} is {value}; it must be positive")
+    if min_points < 1:
+        raise SettingsError(f"min_points is {min_points}; it must be at least 1")
+    if count not in ("markings", "experts"):
+        raise SettingsError(f"count is {count!r}; choose 'markings' or 'experts'")
+    first, second, apart = _neighbour_pairs(markings, distance, diameter)
+    counted = markings.families if count == "experts" else np.arange(len(markings))
+    core = _neighbourhood_counts(counted, first, second) >= min_points
+    labels = _core_components(core, first, second)
+    # Each pair the other way round too: a border marking may be either end.
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    _join_nearest_core(labels, core, ends, np.concatenate([apart, apart]))
+    return _number_by_appearance(labels)
+
+
+def clusters_breaking_family_rule(labels: ArrayLike, families: ArrayLike) -> Labels:
+    """Labels of the clusters that hold a family more than once, sorted; noise (-1) left out."""
+    pairs = np.column_stack([np.asarray(labels), np.unique(families, return_inverse=True)[1]])
+    held, times = np.unique(pairs[pairs[:, 0] >= 0], axis=0, return_counts=True)
+    return np.unique(held[times > 1, 0]).astype(np.int64)
+
+
+def _neighbour_pairs(
+    markings: Markings, distance: float, diameter: float
+) -> tuple[Labels, Labels, NDArray[np.float64]]:
+    """Every neighbouring pair once, with its distance in units of the mean diameter.
+
+    Neighbours' diameters are within a factor of 1 + ``diameter``. So the markings are sorted
+    into classes of that width, and only pairs within a class or between adjacent ones are
+    looked at, within the reach of the larger class: small markings never look as far as
+    large ones, and the time stays nearly linear.
+    """
+    place = np.column_stack([markings.x, markings.y])
+    size = markings.diameter
+    image = np.zeros(len(size), int) if markings.image is None else markings.image
+    # A hair wider than the factor, so that rounding cannot part neighbours by two classes.
+    width = np.log1p(diameter) * (1 + 1e-9)
+    size_class = np.floor((np.log(size) - np.log(size.min())) / width).astype(np.int64)
+    found: list[tuple[Labels, Labels]] = []
+    for name in np.unique(image):
+        below: tuple[int, Labels, cKDTree] | None = None
+        for level in np.unique(size_class[image == name]).tolist():
+            members = np.flatnonzero((image == name) & (size_class == level))
+            tree = cKDTree(place[members])
+            reach = distance * size[members].max()
+            within = tree.query_pairs(reach, output_type="ndarray")
+            found.append((members[within[:, 0]], members[within[:, 1]]))
+            if below is not None and below[0] == level - 1:
+                across = below[2].sparse_distance_matrix(tree, reach, output_type="ndarray")
+                found.append((below[1][across["i"]], members[across["j"]]))
+            below = level, members, tree
+    first, second = (np.concatenate(side) for side in zip(*found, strict=True))
+    apart = np.hypot(*(place[first] - place[second]).T) / ((size[first] + size[second]) / 2)
+    alike = np.abs(size[first] - size[second]) < diameter * np.minimum(size[first], size[second])
+    neighbours = (apart < distance) & alike
+    return first[neighbours], second[neighbours], apart[neighbours]
+
+
+def _neighbourhood_counts(counted: Labels, first: Labels, second: Labels) -> Labels:
+    """How many different values of ``counted`` each marking has around it, its own included."""
+    n = counted.size
+    owner = np.concatenate([np.arange(n), first, second])
+    value = np.concatenate([counted, counted[second], counted[first]])
+    return np.bincount(np.unique(owner * n + value) // n, minlength=n)
+
+
+def _core_components(core: NDArray[np.bool_], first: Labels, second: Labels) -> Labels:
+    """Components of the graph of neighbouring cores; -1 for all others."""
+    joined = core[first] & core[second]
+    edges = coo_array(
+        (np.ones(joined.sum(), np.int8), (first[joined], second[joined])),
+        shape=(core.size, core.size),
+    )
+    components = connected_components(edges, directed=False)[1]
+    return np.where(core, components, -1).astype(np.int64)
+
+
+def _join_nearest_core(
+    labels: Labels, core: NDArray[np.bool_], ends: tuple[Labels, Labels], apart: NDArray[np.float64]
+) -> None:
+    border, other = ends
+    reached = ~core[border] & core[other]
+    border, other, apart = border[reached], other[reached], apart[reached]
+    # Sorted by marking, then distance, then row: the first of each marking's cores is its nearest.
+    nearest_first = np.lexsort((other, apart, border))
+    chosen, place = np.unique(border[nearest_first], return_index=True)
+    labels[chosen] = labels[other[nearest_first][place]]
+
+
+def _number_by_appearance(labels: Labels) -> Labels:
+    clustered = labels >= 0
+    _, where, code = np.unique(labels[clustered], return_index=True, return_inverse=True)
+    numbered = np.full(labels.size, -1, np.int64)
+    numbered[clustered] = np.argsort(np.argsort(where))[code]
+    return numbered

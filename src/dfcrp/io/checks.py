@@ -1,0 +1,214 @@
+"""The checks that every column of markings passes, wherever it comes from."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import InputError
+
+Cells = Sequence[object] | NDArray[Any]
+"""One column as it came in: text, numbers, or whatever a data frame holds."""
+
+Place = Callable[[str, int], str]
+"""Says where a cell is, given its role and position: "markings.csv, row 318, column 'D'"."""
+
+NUMBERS = ("x", "y", "diameter", "radius", "truth")
+NAMES = ("expert", "image", "id")
+
+LARGEST = 1e15
+"""Beyond this, differences of coordinates lose the digits that clustering needs."""
+SMALLEST = 1e-15
+LONGEST_NAME = 200
+"""Longer names are a misread column; each would also widen the whole array of names."""
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d*")
+
+
+def check_columns(cells: Mapping[str, Cells], place: Place) -> dict[str, Any]:
+    """Turn raw columns, keyed by role, into float arrays and lists of names, or refuse them.
+
+    A radius becomes a diameter.
+
+    Every column is looked at before the complaint is made, so that the message can name the first
+    bad marking of all and say how many more there are.
+    """
+    cells = {role: _one_dimensional(role, raw) for role, raw in cells.items()}
+    _refuse_unequal(cells)
+    columns: dict[str, Any] = {}
+    bad: dict[str, NDArray[np.intp]] = {}
+    for role, raw in cells.items():
+        if role in NUMBERS:
+            columns[role] = to_numbers(raw)
+            bad[role] = np.flatnonzero(~acceptable(role, columns[role]))
+        else:
+            columns[role] = to_names(raw)
+            bad[role] = _bad_names(columns[role])
+    faulty = {role: rows for role, rows in bad.items() if rows.size}
+    if faulty:
+        role = min(faulty, key=lambda role: faulty[role][0])
+        row = int(faulty[role][0])
+        total = np.unique(np.concatenate(list(faulty.values()))).size
+        explain = _why_not_number if role in NUMBERS else _why_not_name
+        raise InputError(f"{place(role, row)}: {explain(role, cells[role][row])}{_and_more(total)}")
+    if "id" in columns:
+        _refuse_repeated_ids(columns["id"], place)
+    if "radius" in columns:
+        columns["diameter"] = 2 * columns.pop("radius")
+    return columns
+
+
+def to_numbers(cells: Cells) -> NDArray[np.float64]:
+    """Read a column as floats; what is not a number becomes NaN."""
+    if isinstance(cells, np.ndarray):
+        if cells.dtype.kind in "iuf":
+            return np.array(cells, dtype=np.float64)
+        if cells.dtype.kind not in "OUS":  # dates, truth values and the like are not numbers
+            return np.full(cells.shape, np.nan)
+        cells = cells.tolist()
+    # Python, and numpy after it, read "1_0" as 10; in a table it is a slip.
+    if not any(isinstance(cell, str) and "_" in cell for cell in cells):
+        try:
+            return np.array(cells, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return np.array([_number_or_nan(cell) for cell in cells], dtype=np.float64)
+
+
+def to_names(cells: Cells) -> list[str]:
+    """Read a column as names, without blanks around them; a missing one becomes empty."""
+    return [_name(cell) for cell in (cells.tolist() if isinstance(cells, np.ndarray) else cells)]
+
+
+def acceptable(role: str, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Say which numbers may stand in a column with this role; NaN never may."""
+    with np.errstate(invalid="ignore"):
+        fine: NDArray[np.bool_] = np.abs(values) <= LARGEST
+        if role in ("diameter", "radius"):
+            fine &= values >= SMALLEST
+        if role == "truth":
+            fine &= values == np.round(values)
+    return fine
+
+
+def _number_or_nan(cell: object) -> float:
+    try:
+        return math.nan if isinstance(cell, str) and "_" in cell else float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _name(cell: object) -> str:
+    if isinstance(cell, str):
+        return cell.strip()
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", "replace").strip()
+    text = str(cell).strip()
+    # How None and the missing values of floats, pandas and dates print.
+    return "" if text in ("None", "nan", "<NA>", "NaT") else text
+
+
+def _why_not_number(role: str, cell: object) -> str:
+    text = str(cell).strip()
+    if not text:
+        return "no value; every marking needs a number here"
+    value = _number_or_nan(text)
+    if math.isnan(value) and text.lstrip("+-").lower() != "nan":
+        if _DECIMAL_COMMA.fullmatch(text):
+            return f"{shown(text)} is not a number; write {shown(text.replace(',', '.'))}"
+        if _THOUSANDS.fullmatch(text):
+            return f"{shown(text)} is not a number; write {shown(text.replace(',', ''))}"
+        return f"{shown(text)} is not a number; correct it or remove the row"
+    if not math.isfinite(value):
+        return f"{shown(text)} is not finite; give a value or remove the row"
+    if abs(value) > LARGEST:
+        return f"{shown(text)} is beyond {LARGEST:g}; use a larger unit or correct the value"
+    if role == "truth":
+        return f"{shown(text)} is not a whole number; true labels are whole numbers"
+    noun = "diameters" if role == "diameter" else "radii"
+    if value > 0:
+        return f"{shown(text)} is below {SMALLEST:g}; use a smaller unit or correct the value"
+    return f"{shown(text)} is not a {role}; {noun} must be positive"
+
+
+def _why_not_name(role: str, cell: object) -> str:
+    name = _name(cell)
+    if not name:
+        return f"no {role}; fill it in" + _or_ignore(role)
+    if len(name) > LONGEST_NAME:
+        return (
+            f"{role} {shown(name)} has {len(name)} characters, the most is {LONGEST_NAME}; "
+            "is this the right column, and is every quote closed?"
+        )
+    return (
+        f"{role} {shown(name)} contains a line break or another character that cannot be "
+        "printed; remove it, and see that every quote is closed"
+    )
+
+
+def _or_ignore(role: str) -> str:
+    if role == "expert":
+        return ""
+    return f", or leave the column aside with --columns {role}= (in Python {{'{role}': ''}})"
+
+
+def _printable(name: str) -> bool:
+    # Lone surrogates cannot be written out as UTF-8 again; numpy drops trailing NULs.
+    return not any(ord(character) < 32 or 0xD800 <= ord(character) < 0xE000 for character in name)
+
+
+def _bad_names(names: list[str]) -> NDArray[np.intp]:
+    bad = {name for name in set(names) if not 0 < len(name) <= LONGEST_NAME or not _printable(name)}
+    return np.array([row for row, name in enumerate(names) if name in bad] if bad else [], np.intp)
+
+
+def _one_dimensional(role: str, raw: object) -> Cells:
+    """Give a column that can be indexed by position, which a pandas series cannot."""
+    if isinstance(raw, (list, tuple)):
+        if raw and isinstance(raw[0], (list, tuple, np.ndarray)):
+            raise InputError(f"{role} is a table, not a column; give one value per marking")
+        return raw
+    if isinstance(raw, np.ma.MaskedArray):
+        raw = np.ma.filled(raw.astype(object), np.nan)
+    array = np.asarray(raw)
+    if array.ndim != 1:
+        raise InputError(f"{role} has {array.ndim} dimensions; give one value per marking")
+    return array
+
+
+def _refuse_unequal(cells: Mapping[str, Cells]) -> None:
+    first, *others = cells
+    for role in others:
+        if len(cells[role]) != len(cells[first]):
+            raise InputError(
+                f"{first} has {len(cells[first])} values but {role} has {len(cells[role])}; "
+                "give one of each per marking"
+            )
+    if len(cells[first]) == 0:
+        raise InputError("there are no markings; give at least one")
+
+
+def _refuse_repeated_ids(ids: list[str], place: Place) -> None:
+    if len(set(ids)) == len(ids):
+        return
+    first = {name: row for row, name in reversed(list(enumerate(ids)))}
+    repeats = [row for row, name in enumerate(ids) if first[name] != row]
+    raise InputError(
+        f"{place('id', repeats[0])}: id {shown(ids[repeats[0]])} was used before; "
+        f"make ids unique{_or_ignore('id')}{_and_more(len(repeats))}"
+    )
+
+
+def _and_more(total: int) -> str:
+    return "" if total == 1 else f" (and {total - 1} more bad row{'s' if total > 2 else ''})"
+
+
+def shown(text: str) -> str:
+    """Quote a piece of the user's data for a message, shortened where it is long."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,210 @@
+"""Delimited text: commas, tabs, semicolons, bars or blanks between fields, quoted or not."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import re
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from dfcrp.errors import InputError
+from dfcrp.io.checks import shown
+from dfcrp.io.table import Table
+
+_SPOKEN = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
+"""The delimiters, in order of preference; a blank stands for any run of blanks and tabs."""
+
+_BYTE_ORDER_MARKS = (
+    # The mark of little-endian UTF-16 begins that of UTF-32, so the longer ones come first.
+    (codecs.BOM_UTF32_LE, "UTF-32-LE"),
+    (codecs.BOM_UTF32_BE, "UTF-32-BE"),
+    (codecs.BOM_UTF16_LE, "UTF-16-LE"),
+    (codecs.BOM_UTF16_BE, "UTF-16-BE"),
+    (codecs.BOM_UTF8, "UTF-8"),
+    (b"", "UTF-8"),
+)
+
+_SNIFFED_LINES = 200
+_RECORDS_AT_A_TIME = 500
+
+_DOUBLE_QUOTED = re.compile(r'(?:^|[,\t;| ])"', re.MULTILINE)
+_SINGLE_QUOTED = re.compile(r"(?:^|[,\t;| ])'[^'\n]*'(?=[,\t;| ]|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a file separates and quotes its fields."""
+
+    delimiter: str
+    quote: str
+
+    def reader(self, lines: Iterator[str], *, strict: bool) -> Any:
+        """Parse lines, which `tidy` has seen, into lists of fields."""
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quotechar=self.quote,
+            skipinitialspace=True,
+            strict=strict,
+        )
+
+    def tidy(self, line: str) -> str:
+        """Take off blanks at the end; where blanks delimit, also those in front and all tabs."""
+        if self.delimiter == " ":
+            line = line.replace("\t", " ").lstrip()
+        return line.rstrip(" \n") + "\n"
+
+
+def read_delimited(name: str, data: bytes) -> Table:
+    """Read delimited text with a header; rows of another width than the header's are refused."""
+    text = decode(name, data)
+    dialect = sniff(text)
+    records = _records(name, text, dialect)
+    header = [title.strip() for title in next(records, (0, []))[1]]
+    if not header:
+        raise InputError(f"{name}: the file is empty; it needs a header and one row per marking")
+    columns: list[list[str]] = [[] for _ in header]
+    rows: list[int] = []
+    misfits: list[tuple[int, int]] = []
+    # Turned into columns in pieces so small that their lists are gone before Python's garbage
+    # collector counts them: twice as fast on a million rows.
+    while piece := list(islice(records, _RECORDS_AT_A_TIME)):
+        rows += [row for row, _ in piece]
+        misfits += [(row, len(fields)) for row, fields in piece if len(fields) != len(header)]
+        if not misfits:
+            turned = zip(*(fields for _, fields in piece), strict=True)
+            for column, cells in zip(columns, turned, strict=True):
+                column.extend(cells)
+    if misfits:
+        whole = len(misfits) == len(rows)
+        raise InputError(_misfit_message(name, text, dialect, header, misfits, whole=whole))
+    if not rows:
+        raise InputError(f"{name}: there is a header but no marking below it; add the markings")
+    return Table(name, header, columns, rows)
+
+
+def decode(name: str, data: bytes) -> str:
+    """Turn bytes into text: UTF-8, or what a byte order mark announces."""
+    mark, encoding = next(pair for pair in _BYTE_ORDER_MARKS if data.startswith(pair[0]))
+    if encoding == "UTF-8" and b"\0" in data:
+        raise InputError(
+            f"{name}: not a text file, there is a NUL byte at offset {data.index(0)}; "
+            "if this is a table, save it as CSV in UTF-8"
+        )
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        offset = len(mark) + error.start
+        row = data.count(b"\n", 0, offset) + 1
+        near = f" (row {row})" if encoding == "UTF-8" else ""
+        raise InputError(
+            f"{name}: the byte 0x{data[offset]:02X} at offset {offset}{near} is not {encoding}; "
+            "if this is a table, save it as CSV in UTF-8"
+        ) from None
+    if "\0" in text:
+        row = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError(f"{name}, row {row}: there is a NUL character; remove it")
+    return text
+
+
+def sniff(text: str) -> Dialect:
+    """Find the delimiter and quote of a text from its first lines.
+
+    A delimiter must split the header. Of those that do, one that splits most rows into as many
+    fields is better, blanks are the last resort, and then agreement and the number of fields count.
+    """
+    lines = (line for line in _lines(text) if line[0] != "#" and not line.isspace())
+    sample = list(islice(lines, _SNIFFED_LINES))
+    joined = "".join(sample)
+    single = _SINGLE_QUOTED.search(joined) and not _DOUBLE_QUOTED.search(joined)
+    dialects = [Dialect(delimiter, "'" if single else '"') for delimiter in _SPOKEN]
+    return max(dialects, key=lambda dialect: _fitness(sample, dialect))
+
+
+def _fitness(sample: Sequence[str], dialect: Dialect) -> tuple[bool, bool, float, int]:
+    widths: list[int] = []
+    with contextlib.suppress(csv.Error):  # an endless field; the real reading will say so
+        for fields in dialect.reader(map(dialect.tidy, sample), strict=False):
+            widths.append(len(fields))
+    if not widths or widths[0] < 2:
+        return False, False, 0.0, 0
+    below = widths[1:] or widths
+    agreement = sum(width == widths[0] for width in below) / len(below)
+    return agreement > 0.5, dialect.delimiter != " ", agreement, widths[0]
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Split at \\n, \\r\\n or \\r and nowhere else; str.splitlines knows ten more."""
+    return io.StringIO(text, newline=None)
+
+
+def _records(name: str, text: str, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Give each record with the row where it begins.
+
+    A comment or a blank line counts as such only between records: inside quotes it is text.
+    """
+    start = 0  # the row where the record under way began, 0 between records
+    empty = string.whitespace + dialect.delimiter
+
+    def lines() -> Iterator[str]:
+        nonlocal start
+        for row, line in enumerate(_lines(text), 1):
+            if not start:
+                if line[0] == "#" or not line.strip(empty):
+                    continue
+                start = row
+            yield dialect.tidy(line)
+
+    try:
+        for fields in dialect.reader(lines(), strict=True):
+            yield start, fields
+            start = 0
+    except csv.Error:
+        raise InputError(
+            f"{name}, row {start}: a quote that opens in this row is not closed where a field "
+            "ends; close it, and write a quote inside a quoted field twice"
+        ) from None
+
+
+def _misfit_message(
+    name: str,
+    text: str,
+    dialect: Dialect,
+    header: Sequence[str],
+    misfits: Sequence[tuple[int, int]],
+    *,
+    whole: bool,
+) -> str:
+    row, width = misfits[0]
+    line = next(islice(_lines(text), row - 1, None))
+    message = f"{name}, row {row}: {width} field{'s' * (width != 1)}, the header has {len(header)}"
+    if width < len(header):
+        message += f" (nothing for column {shown(header[width])})"
+    other = _delimiter_that_fits(line, dialect, len(header))
+    if other:
+        message += f"; separate them by {_SPOKEN[dialect.delimiter]} as above, not {_SPOKEN[other]}"
+    elif whole and width == len(header) + 1:
+        message += (
+            ", as in all rows; if the first field is a row number, "
+            "give it a name in the header (from R, write with row.names = FALSE)"
+        )
+    else:
+        message += "; look for a missing or extra delimiter or an unquoted name"
+    if len(misfits) > 1:
+        message += f" (and {len(misfits) - 1} more bad row{'s' * (len(misfits) > 2)})"
+    return message
+
+
+def _delimiter_that_fits(line: str, used: Dialect, width: int) -> str | None:
+    for delimiter in _SPOKEN:
+        dialect = Dialect(delimiter, used.quote)
+        fields: list[str] = next(dialect.reader(iter([dialect.tidy(line)]), strict=False), [])
+        if delimiter != used.delimiter and width > 1 and len(fields) == width:
+            return delimiter
+    return None

@@ -1,0 +1,239 @@
+"""Where may a marking sit, with what weight; one marking's update and a sweep over all.
+
+Given (order, u, α) the weight of putting marking i into cluster k is
+
+    n_k · exp( Σ_{j ∈ k} [ U_{x_i}(m_ij) + U_{x_j}(m_ij) ] ) · p(y_i | θ_k),   m_ij = max rank,
+
+if k holds no member of i's family and every member may be i's neighbour; in a new cluster it is
+α · p(y_i | φ) p(φ) / q(φ | y_i) for the marking's spare parameters φ ~ q(· | y_i).
+
+A spare is kept from scan to scan instead of being drawn anew at each visit. The target is
+extended by Π q(spare_i | y_i): opening a cluster uses the spare up and draws another; closing a
+singleton turns its parameters into the spare. Both directions carry the same probability, so
+detailed balance holds, at a fraction of the random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dfcrp.kernels import circle as likelihood
+from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.state import NONE, link, release_slot, take_slot, unlink
+from dfcrp.kernels.tail import tail_sum
+
+#: A candidate whose weight is below e^-45 of another's cannot change a sum in double precision.
+NEGLIGIBLE = 45.0
+
+
+@lean_kernel
+def order_term(data, state, i, k):
+    """Σ_{j ∈ k} U_{x_i}(m_ij) + U_{x_j}(m_ij): the order's share of the log weight."""
+    total = 0.0
+    rank_i, family_i = state.rank[i], data.family[i]
+    j = state.head[k]
+    while j != NONE:
+        late = max(rank_i, state.rank[j])
+        total += tail_sum(state.tail, family_i, late) + tail_sum(state.tail, data.family[j], late)
+        j = state.after[j]
+    return total
+
+
+@lean_kernel
+def holds_family(data, state, k, family):
+    """Whether cluster k has a member of the family."""
+    j = state.head[k]
+    while j != NONE:
+        if data.family[j] == family:
+            return True
+        j = state.after[j]
+    return False
+
+
+@lean_kernel
+def find_candidates(data, state, scratch, i, candidate):
+    """Fill ``candidate`` with the clusters that marking i (unlinked) may join; return how many.
+
+    Under a radius a cluster is admissible if all its members are i's neighbours and none is of
+    i's family: both are read off i's neighbour list without walking the clusters.
+    """
+    family = data.family[i]
+    count = 0
+    if not data.has_radius:
+        for k in range(state.size.shape[0]):
+            if state.size[k] > 0 and not holds_family(data, state, k, family):
+                candidate[count] = k
+                count += 1
+        return count
+    scratch.clock[0] += 1
+    now = scratch.clock[0]
+    for edge in range(data.neighbour_start[i], data.neighbour_start[i + 1]):
+        j = data.neighbours[edge]
+        k = state.label[j]
+        if k == NONE:
+            continue
+        if scratch.stamp[k] != now:
+            scratch.stamp[k] = now
+            scratch.seen[k] = 0
+            candidate[count] = k
+            count += 1
+        # A clash pushes the tally beyond any size, so the comparison below fails.
+        scratch.seen[k] += 1 if data.family[j] != family else state.label.shape[0] + 1
+    admissible = 0
+    for position in range(count):
+        k = candidate[position]
+        if scratch.seen[k] == state.size[k]:
+            candidate[admissible] = k
+            admissible += 1
+    return admissible
+
+
+@lean_kernel
+def weigh(data, state, scratch, i, use_order, log_new, candidate, weight):
+    """Log weights of marking i (unlinked) over its candidates, a new cluster last.
+
+    Negligible candidates are left out. ``log_new`` is the new cluster's log weight. Returns the
+    number of options; ``candidate`` holds NONE for the new cluster.
+    """
+    found = find_candidates(data, state, scratch, i, candidate)
+    best = log_new
+    for position in range(found):
+        k = candidate[position]
+        weight[position] = math.log(state.size[k])
+        if data.weigh_features:
+            weight[position] += likelihood.log_density(state.theta, k, data.features, i)
+        best = max(best, weight[position])
+    kept = 0
+    bound, own = 0.0, 0.0
+    if use_order:
+        # U falls with rank, and a cluster holds a family at most once.
+        bound = state.tail.total[state.rank[i]]
+        own = tail_sum(state.tail, data.family[i], state.rank[i])
+    for position in range(found):
+        k = candidate[position]
+        value = weight[position]
+        if value + bound + state.size[k] * own < best - NEGLIGIBLE:
+            continue
+        if use_order:
+            value += order_term(data, state, i, k)
+        candidate[kept] = k
+        weight[kept] = value
+        kept += 1
+    candidate[kept] = NONE
+    weight[kept] = log_new
+    return kept + 1
+
+
+@lean_kernel
+def exponentiate(weight, count):
+    """Turn log weights into weights relative to the largest; return their sum."""
+    largest = weight[0]
+    for position in range(1, count):
+        largest = max(largest, weight[position])
+    total = 0.0
+    for position in range(count):
+        weight[position] = math.exp(weight[position] - largest)
+        total += weight[position]
+    return total
+
+
+@lean_kernel
+def pick(rng, weight, count, total):
+    """Draw a position with probability weight / total."""
+    threshold = rng.random() * total
+    running = 0.0
+    for position in range(count - 1):
+        running += weight[position]
+        if threshold < running:
+            return position
+    return count - 1
+
+
+@lean_kernel
+def detach(data, hyper, state, i):
+    """Unlink i; return the log weight (without α) of the new cluster it could open.
+
+    A marking that sat alone offers its own cluster's parameters, else its spare. ``label[i]``
+    still names the slot; the caller must call ``attach`` next.
+    """
+    k = state.label[i]
+    unlink(state, i)
+    if state.size[k] == 0 and data.weigh_features:
+        return likelihood.opening_weight(hyper, state.theta, k, data.features, i)
+    return state.spare_weight[i]
+
+
+@lean_kernel
+def attach(rng, data, hyper, state, i, k, log_opening):
+    """Seat i, detached just before, in cluster k or in a new one (k = NONE)."""
+    old = state.label[i]
+    was_alone = state.size[old] == 0
+    if k == NONE:
+        if was_alone:
+            link(state, i, old)
+            return
+        slot = take_slot(data, state, i)
+        for column in range(likelihood.WIDTH):
+            state.theta[slot, column] = state.spare[i, column]
+        link(state, i, slot)
+        refresh_spare(rng, data, hyper, state, i)
+        return
+    if was_alone:
+        for column in range(likelihood.WIDTH):
+            state.spare[i, column] = state.theta[old, column]
+        state.spare_weight[i] = log_opening
+        release_slot(data, state, old)
+    link(state, i, k)
+
+
+@lean_kernel
+def refresh_spare(rng, data, hyper, state, i):
+    """Draw marking i's spare parameters anew from q(· | y_i)."""
+    if data.weigh_features:
+        state.spare_weight[i] = likelihood.open_cluster(
+            rng, hyper, data.features, i, state.spare, i
+        )
+
+
+@lean_kernel
+def update_marking(rng, data, hyper, state, scratch, i, use_order):
+    """Gibbs update of marking i's cluster."""
+    log_opening = detach(data, hyper, state, i)
+    log_new = log_opening + math.log(state.alpha[0])
+    count = weigh(
+        data, state, scratch, i, use_order, log_new, scratch.candidate, scratch.weight
+    )
+    position = 0
+    if count > 1:
+        total = exponentiate(scratch.weight, count)
+        position = pick(rng, scratch.weight, count, total)
+    attach(rng, data, hyper, state, i, scratch.candidate[position], log_opening)
+
+
+@lean_kernel
+def sweep_markings(rng, data, hyper, state, scratch, use_order, first, last):
+    """Update the cluster of every marking in first..last-1 once."""
+    for i in range(first, last):
+        update_marking(rng, data, hyper, state, scratch, i, use_order)
+
+
+@lean_kernel
+def refresh_spares(rng, data, hyper, state, phase, period):
+    """Renew every period-th spare, so that none grows old."""
+    for i in range(phase, state.label.shape[0], period):
+        refresh_spare(rng, data, hyper, state, i)
+
+
+@lean_kernel
+def canonical_labels(data, state, name, out):
+    """Name each cluster after its smallest member in input order; ``name`` is by slot."""
+    n = state.label.shape[0]
+    for k in range(n):
+        name[k] = NONE
+    for position in range(n):
+        k = state.label[data.internal[position]]
+        if name[k] == NONE:
+            name[k] = position
+        out[position] = np.int32(name[k])

@@ -1,0 +1,338 @@
+"""Circles: features (x, y, log diameter) and the structured normal of the paper's section 5.
+
+    Σ = [[a, 0, b], [0, a, b], [b, b, d]],   b = λ sqrt(a d / 2)
+
+so with v = y − μ, β = b / a = λ sqrt(d / 2a) and s = d (1 − λ²)
+
+    vᵀ Σ⁻¹ v = (v1² + v2²) / a + (v3 − β (v1 + v2))² / s,     log |Σ| = 2 log a + log s.
+
+Priors given the cluster mean's log diameter l (held at ``floor`` below it):
+
+    a ~ Gamma(τx κx l^ηx, rate τx),  d ~ Gamma(τd κd l^ηd, rate τd),  (λ + 1)/2 ~ Beta(aλ, bλ),
+    μ ~ N(μ0, diag(σ0²)).
+
+This module is one likelihood of what may be several. The moves ask of it only the functions
+``log_density``, ``open_cluster``, ``opening_weight`` and ``update_cluster``, and ``WIDTH``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from dfcrp.kernels.jit import lean_kernel
+
+#: Columns of a parameter row: the parameters, then what the density needs of them.
+MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM = range(10)
+WIDTH = 10
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Hyper(NamedTuple):
+    """Hyperparameters; names follow the paper."""
+
+    kappa_x: float
+    eta_x: float
+    tau_x: float
+    kappa_d: float
+    eta_d: float
+    tau_d: float
+    lambda_a: float
+    lambda_b: float
+    mu0_x: float
+    mu0_y: float
+    mu0_l: float
+    var0_x: float
+    var0_y: float
+    var0_l: float
+    floor: float
+
+
+@lean_kernel
+def complete_row(theta, k):
+    """Fill the derived columns of row k from its parameters."""
+    a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+    s = d * (1.0 - lam * lam)
+    theta[k, INV_A] = 1.0 / a
+    theta[k, BETA] = lam * math.sqrt(0.5 * d / a)
+    theta[k, INV_S] = 1.0 / s
+    theta[k, LOG_NORM] = -math.log(a) - 0.5 * math.log(s) - 1.5 * LOG_2PI
+
+
+@lean_kernel
+def log_density(theta, k, y, i):
+    """log N(y_i; μ_k, Σ_k)."""
+    v1 = y[i, 0] - theta[k, MU_X]
+    v2 = y[i, 1] - theta[k, MU_Y]
+    z = y[i, 2] - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
+    return theta[k, LOG_NORM] - 0.5 * (
+        (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
+    )
+
+
+@lean_kernel
+def shape_position(hyper, log_diameter):
+    """Shape of a's Gamma prior."""
+    held = max(log_diameter, hyper.floor)
+    return hyper.tau_x * hyper.kappa_x * held**hyper.eta_x
+
+
+@lean_kernel
+def shape_size(hyper, log_diameter):
+    """Shape of d's Gamma prior."""
+    held = max(log_diameter, hyper.floor)
+    return hyper.tau_d * hyper.kappa_d * held**hyper.eta_d
+
+
+@lean_kernel
+def log_variance_prior(hyper, log_diameter, log_a, log_d):
+    """log p(a, d | l) up to terms free of l."""
+    shape_a = shape_position(hyper, log_diameter)
+    shape_d = shape_size(hyper, log_diameter)
+    return (
+        shape_a * (math.log(hyper.tau_x) + log_a)
+        - math.lgamma(shape_a)
+        + shape_d * (math.log(hyper.tau_d) + log_d)
+        - math.lgamma(shape_d)
+    )
+
+
+@lean_kernel
+def log_marginal_given_covariance(hyper, theta, k, y, i):
+    """log N(y_i; μ0, Σ0 + Σ_k): the mean integrated out."""
+    a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
+    b = theta[k, BETA] * a
+    p1, p2 = hyper.var0_x + a, hyper.var0_y + a
+    v1, v2 = y[i, 0] - hyper.mu0_x, y[i, 1] - hyper.mu0_y
+    z = y[i, 2] - hyper.mu0_l - b * (v1 / p1 + v2 / p2)
+    s = hyper.var0_l + d - b * b * (1.0 / p1 + 1.0 / p2)
+    return -0.5 * (
+        math.log(p1 * p2) + math.log(s) + v1 * v1 / p1 + v2 * v2 / p2 + z * z / s
+    ) - 1.5 * LOG_2PI
+
+
+@lean_kernel
+def opening_weight(hyper, theta, k, y, i):
+    """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k.
+
+    q draws Σ from its prior at y_i's own log diameter and μ from its normal conditional given
+    (y_i, Σ); the conditional's density cancels and leaves N(y_i; μ0, Σ0 + Σ) p(Σ|μ_l)/p(Σ|y_l).
+    """
+    log_a, log_d = math.log(theta[k, VAR_POSITION]), math.log(theta[k, VAR_SIZE])
+    return (
+        log_marginal_given_covariance(hyper, theta, k, y, i)
+        + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
+        - log_variance_prior(hyper, y[i, 2], log_a, log_d)
+    )
+
+
+@lean_kernel
+def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
+    """Draw (μx, μy, μl) from the normal conditional given Σ_k and the members' sums.
+
+    The precision P = Σ0⁻¹ + n Σ⁻¹ is factored as L Lᵀ by hand; the draw is P⁻¹ r + L⁻ᵀ z.
+    """
+    inv_a, beta, inv_s = theta[k, INV_A], theta[k, BETA], theta[k, INV_S]
+    cross, slope = beta * beta * inv_s, -beta * inv_s
+    p11 = 1.0 / hyper.var0_x + count * (inv_a + cross)
+    p22 = 1.0 / hyper.var0_y + count * (inv_a + cross)
+    p33 = 1.0 / hyper.var0_l + count * inv_s
+    p12, p13 = count * cross, count * slope
+    r1 = hyper.mu0_x / hyper.var0_x + (inv_a + cross) * sum_x + cross * sum_y + slope * sum_l
+    r2 = hyper.mu0_y / hyper.var0_y + cross * sum_x + (inv_a + cross) * sum_y + slope * sum_l
+    r3 = hyper.mu0_l / hyper.var0_l + slope * (sum_x + sum_y) + inv_s * sum_l
+    l11 = math.sqrt(p11)
+    l21, l31 = p12 / l11, p13 / l11
+    l22 = math.sqrt(p22 - l21 * l21)
+    l32 = (p13 - l31 * l21) / l22
+    l33 = math.sqrt(p33 - l31 * l31 - l32 * l32)
+    w1 = r1 / l11
+    w2 = (r2 - l21 * w1) / l22
+    w3 = (r3 - l31 * w1 - l32 * w2) / l33
+    m3 = (w3 + rng.standard_normal()) / l33
+    m2 = (w2 + rng.standard_normal() - l32 * m3) / l22
+    m1 = (w1 + rng.standard_normal() - l21 * m2 - l31 * m3) / l11
+    return m1, m2, m3
+
+
+@lean_kernel
+def open_cluster(rng, hyper, y, i, theta, k):
+    """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
+    theta[k, VAR_POSITION] = rng.standard_gamma(shape_position(hyper, y[i, 2])) / hyper.tau_x
+    theta[k, VAR_SIZE] = rng.standard_gamma(shape_size(hyper, y[i, 2])) / hyper.tau_d
+    theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
+    complete_row(theta, k)
+    m1, m2, m3 = draw_mean(rng, hyper, theta, k, 1.0, y[i, 0], y[i, 1], y[i, 2])
+    theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
+    return opening_weight(hyper, theta, k, y, i)
+
+
+class Spread(NamedTuple):
+    """Members' second moments about μ, with w = v1 + v2."""
+
+    count: float
+    position: float  # Σ v1² + v2²
+    ww: float
+    w3: float
+    v33: float
+
+
+class Conditional(NamedTuple):
+    """What the covariance's conditional needs besides (a, d, λ)."""
+
+    shape_a: float
+    shape_d: float
+    spread: Spread
+
+
+@lean_kernel
+def log_target_position(hyper, given, log_a, d, lam):
+    """log p(log a | d, λ, members) up to a constant; with p = a^(-1/2), β = λ sqrt(d/2) p."""
+    spread = given.spread
+    p = math.exp(-0.5 * log_a)
+    beta = lam * math.sqrt(0.5 * d) * p
+    cross = beta * (beta * spread.ww - 2.0 * spread.w3) / (d * (1.0 - lam * lam))
+    return (
+        (given.shape_a - spread.count) * log_a
+        - hyper.tau_x / (p * p)
+        - 0.5 * (spread.position * p * p + cross)
+    )
+
+
+@lean_kernel
+def log_target_size(hyper, given, log_d, a, lam):
+    """log p(log d | a, λ, members) up to a constant."""
+    spread = given.spread
+    root = math.exp(0.5 * log_d)
+    d = root * root
+    beta = lam * root / math.sqrt(2.0 * a)
+    quadratic = spread.v33 + beta * (beta * spread.ww - 2.0 * spread.w3)
+    return (
+        (given.shape_d - 0.5 * spread.count) * log_d
+        - hyper.tau_d * d
+        - 0.5 * quadratic / (d * (1.0 - lam * lam))
+    )
+
+
+@lean_kernel
+def log_target_lambda(hyper, given, lam, a, d):
+    """log p(λ | a, d, members) up to a constant."""
+    if lam <= -1.0 or lam >= 1.0:
+        return -math.inf
+    spread = given.spread
+    beta = lam * math.sqrt(0.5 * d / a)
+    quadratic = spread.v33 + beta * (beta * spread.ww - 2.0 * spread.w3)
+    half = 0.5 * spread.count
+    return (
+        (hyper.lambda_a - 1.0 - half) * math.log1p(lam)
+        + (hyper.lambda_b - 1.0 - half) * math.log1p(-lam)
+        - 0.5 * quadratic / (d * (1.0 - lam * lam))
+    )
+
+
+@lean_kernel
+def log_target(hyper, given, coordinate, value, first, second):
+    """The conditional of one coordinate of (log a, log d, λ) given the two others' values."""
+    if coordinate == 0:
+        return log_target_position(hyper, given, value, first, second)
+    if coordinate == 1:
+        return log_target_size(hyper, given, value, first, second)
+    return log_target_lambda(hyper, given, value, first, second)
+
+
+@lean_kernel
+def slice_coordinate(rng, hyper, given, coordinate, start, width, first, second):
+    """One slice update (stepping out, then shrinking); leaves log_target unchanged."""
+    level = (
+        log_target(hyper, given, coordinate, start, first, second) - rng.standard_exponential()
+    )
+    low = start - width * rng.random()
+    high = low + width
+    while log_target(hyper, given, coordinate, low, first, second) > level:
+        low -= width
+    while log_target(hyper, given, coordinate, high, first, second) > level:
+        high += width
+    while True:
+        value = low + (high - low) * rng.random()
+        if log_target(hyper, given, coordinate, value, first, second) > level:
+            return value
+        if value < start:
+            low = value
+        else:
+            high = value
+        if high - low < 1e-14 * (1.0 + abs(start)):
+            return start
+
+
+@lean_kernel
+def members_spread(theta, k, y, state):
+    """Second moments of cluster k's members about its current mean."""
+    count, position, ww, w3, v33 = 0.0, 0.0, 0.0, 0.0, 0.0
+    i = state.head[k]
+    while i >= 0:
+        v1, v2, v3 = y[i, 0] - theta[k, MU_X], y[i, 1] - theta[k, MU_Y], y[i, 2] - theta[k, MU_L]
+        w = v1 + v2
+        count += 1.0
+        position += v1 * v1 + v2 * v2
+        ww += w * w
+        w3 += w * v3
+        v33 += v3 * v3
+        i = state.after[i]
+    return Spread(count, position, ww, w3, v33)
+
+
+@lean_kernel
+def update_mean(rng, hyper, theta, k, y, state):
+    """Independence proposal from μ's normal conditional, accepted with p(Σ|μ*)/p(Σ|μ).
+
+    Leaves p(μ_k | members, Σ_k) unchanged; returns whether it was accepted.
+    """
+    count, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0
+    i = state.head[k]
+    while i >= 0:
+        count += 1.0
+        sum_x += y[i, 0]
+        sum_y += y[i, 1]
+        sum_l += y[i, 2]
+        i = state.after[i]
+    m1, m2, m3 = draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l)
+    log_a, log_d = math.log(theta[k, VAR_POSITION]), math.log(theta[k, VAR_SIZE])
+    log_ratio = log_variance_prior(hyper, m3, log_a, log_d) - log_variance_prior(
+        hyper, theta[k, MU_L], log_a, log_d
+    )
+    if -rng.standard_exponential() < log_ratio:
+        theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
+        return True
+    return False
+
+
+@lean_kernel
+def update_covariance(rng, hyper, theta, k, y, state):
+    """Slice updates of log a, log d and λ; leaves p(Σ_k | members, μ_k) unchanged."""
+    given = Conditional(
+        shape_position(hyper, theta[k, MU_L]),
+        shape_size(hyper, theta[k, MU_L]),
+        members_spread(theta, k, y, state),
+    )
+    a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+    a = math.exp(slice_coordinate(rng, hyper, given, 0, math.log(a), 1.0, d, lam))
+    d = math.exp(slice_coordinate(rng, hyper, given, 1, math.log(d), 1.0, a, lam))
+    lam = slice_coordinate(rng, hyper, given, 2, lam, 0.25, a, d)
+    theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA] = a, d, lam
+    complete_row(theta, k)
+
+
+@lean_kernel
+def update_cluster(rng, hyper, theta, k, y, state):
+    """Update the parameters of cluster k given its members; returns 1 if the mean moved."""
+    accepted = update_mean(rng, hyper, theta, k, y, state)
+    update_covariance(rng, hyper, theta, k, y, state)
+    return accepted
+
+
+@lean_kernel
+def record_row(theta, k, out, row):
+    """Write a cluster's parameters as stored with the draws."""
+    out[row, 0], out[row, 1], out[row, 2] = theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L]
+    out[row, 3], out[row, 4] = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
+    out[row, 5] = theta[k, BETA] * theta[k, VAR_POSITION]

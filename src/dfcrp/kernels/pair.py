@@ -1,0 +1,81 @@
+"""Two close markings of one family, taken out together and seated together.
+
+While one of them is inside a cluster the other cannot enter, so updates of single markings
+never exchange them. Given the rest, the two choices are independent but for the rule that they
+differ: p(k, l) ∝ w_i(k) w_j(l) [k ≠ l], where each may open a cluster of its own. So k is drawn
+with weight w_i(k) (W_j − w_j(k)) and then l ≠ k with weight w_j(l).
+"""
+
+from __future__ import annotations
+
+import math
+
+from dfcrp.kernels.assignment import attach, detach, exponentiate, pick, weigh
+from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.state import NONE, PAIR_MOVED, PAIR_PROPOSED
+
+
+@lean_kernel
+def weight_of(candidate, weight, count, k):
+    """Weight of cluster k among the options (0 if it is not one, or is the new cluster)."""
+    if k == NONE:
+        return 0.0
+    for position in range(count):
+        if candidate[position] == k:
+            return weight[position]
+    return 0.0
+
+
+@lean_kernel
+def choose_pair(rng, scratch, count_i, count_j):
+    """Draw the two options jointly from the weights in scratch; returns their positions."""
+    exponentiate(scratch.weight, count_i)
+    total_j = exponentiate(scratch.weight2, count_j)
+    total = 0.0
+    for position in range(count_i):
+        clash = weight_of(scratch.candidate2, scratch.weight2, count_j, scratch.candidate[position])
+        # The sum of the others can only be rounded below zero, never be so.
+        scratch.weight[position] *= max(total_j - clash, 0.0)
+        total += scratch.weight[position]
+    first = pick(rng, scratch.weight, count_i, total)
+    taken = scratch.candidate[first]
+    rest = 0.0
+    for position in range(count_j):
+        if taken != NONE and scratch.candidate2[position] == taken:
+            scratch.weight2[position] = 0.0
+        rest += scratch.weight2[position]
+    return first, pick(rng, scratch.weight2, count_j, rest)
+
+
+@lean_kernel
+def update_pair(rng, data, hyper, state, scratch, i, j, use_order):
+    """Joint Gibbs update of the clusters of i and j, of one family."""
+    old_i, old_j = state.label[i], state.label[j]
+    opening_i = detach(data, hyper, state, i)
+    opening_j = detach(data, hyper, state, j)
+    # Detached markings must not count as members of the clusters they name.
+    state.label[i], state.label[j] = NONE, NONE
+    log_alpha = math.log(state.alpha[0])
+    count_i = weigh(
+        data, state, scratch, i, use_order, opening_i + log_alpha, scratch.candidate, scratch.weight
+    )
+    count_j = weigh(
+        data, state, scratch, j, use_order, opening_j + log_alpha, scratch.candidate2,
+        scratch.weight2,
+    )
+    state.label[i], state.label[j] = old_i, old_j
+    first, second = choose_pair(rng, scratch, count_i, count_j)
+    new_i, new_j = scratch.candidate[first], scratch.candidate2[second]
+    attach(rng, data, hyper, state, i, new_i, opening_i)
+    attach(rng, data, hyper, state, j, new_j, opening_j)
+    state.tally[PAIR_PROPOSED] += 1
+    if state.label[i] != old_i or state.label[j] != old_j:
+        state.tally[PAIR_MOVED] += 1
+
+
+@lean_kernel
+def sweep_pairs(rng, data, hyper, state, scratch, use_order, first, last):
+    """Update every listed pair whose first marking lies in first..last-1."""
+    for i in range(first, last):
+        for edge in range(data.pair_start[i], data.pair_start[i + 1]):
+            update_pair(rng, data, hyper, state, scratch, i, data.pair_other[edge], use_order)

@@ -1,0 +1,139 @@
+"""One scan of the exact sampler as a list of updates, and blocks of scans with their draws."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dfcrp.kernels import circle as likelihood
+from dfcrp.kernels.assignment import canonical_labels, refresh_spares, sweep_markings
+from dfcrp.kernels.concentration import update_alpha
+from dfcrp.kernels.exchange import exchange_slots
+from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.order import update_order, walk_arrivals
+from dfcrp.kernels.pair import sweep_pairs
+from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, count_clusters
+from dfcrp.kernels.tail import draw_auxiliary, rebuild_tail
+
+#: Every spare is renewed once in so many scans.
+SPARE_PERIOD = 8
+#: Exchanges of arrival slots tried per marking and scan.
+EXCHANGES = 1
+
+
+class Settings(NamedTuple):
+    """Switches of a scan."""
+
+    use_order: bool  # the DFCRP's order correction; off for the CRP and the constrained CRP
+    update_alpha: bool
+    alpha_shape: float
+    alpha_rate: float
+
+
+class Record(NamedTuple):
+    """Where a block of draws is written; rows of ``parameters`` are ragged by ``offsets``."""
+
+    labels: np.ndarray  # (draws, n) int32
+    alpha: np.ndarray  # (draws,)
+    offsets: np.ndarray  # (draws + 1,) int64
+    cluster_labels: np.ndarray  # (draws * n,) int32
+    parameters: np.ndarray  # (draws * n, 6) float32
+
+
+@lean_kernel
+def update_arrivals(rng, data, settings, state, scratch):
+    """Order, α (u integrated out), then u and its sums.
+
+    Without the order correction every D_i is the number of earlier arrivals, once and for all.
+    """
+    if settings.use_order:
+        walk_arrivals(data, state, scratch, state.order, state.seated)
+        update_order(rng, data, state, scratch)
+    if settings.update_alpha:
+        state.alpha[0] = update_alpha(
+            rng,
+            state.seated,
+            count_clusters(state),
+            settings.alpha_shape,
+            settings.alpha_rate,
+            state.alpha[0],
+        )
+    if settings.use_order:
+        draw_auxiliary(rng, state)
+        rebuild_tail(data, state)
+        exchange_slots(rng, data, state, EXCHANGES * state.rank.shape[0])
+
+
+@lean_kernel
+def update_parameters(rng, data, hyper, state):
+    """Every cluster's parameters given its members, and a share of the spares."""
+    if not data.weigh_features:
+        return
+    for k in range(state.size.shape[0]):
+        if state.size[k] > 0:
+            state.tally[MEAN_PROPOSED] += 1
+            state.tally[MEAN_ACCEPTED] += likelihood.update_cluster(
+                rng, hyper, state.theta, k, data.features, state
+            )
+    refresh_spares(rng, data, hyper, state, state.scans[0] % SPARE_PERIOD, SPARE_PERIOD)
+
+
+@lean_kernel
+def exact_scan(rng, data, hyper, settings, state, scratch):
+    """Update everything once; leaves the joint posterior unchanged."""
+    n = state.label.shape[0]
+    update_arrivals(rng, data, settings, state, scratch)
+    sweep_markings(rng, data, hyper, state, scratch, settings.use_order, 0, n)
+    sweep_pairs(rng, data, hyper, state, scratch, settings.use_order, 0, n)
+    update_parameters(rng, data, hyper, state)
+    state.scans[0] += 1
+
+
+@lean_kernel
+def record_draw(data, state, scratch, record, draw):
+    """Write the current state as draw number ``draw`` of the block."""
+    n = state.label.shape[0]
+    canonical_labels(data, state, scratch.candidate2, record.labels[draw])
+    record.alpha[draw] = state.alpha[0]
+    row = record.offsets[draw]
+    for position in range(n):
+        if record.labels[draw, position] == position:
+            k = state.label[data.internal[position]]
+            record.cluster_labels[row] = position
+            likelihood.record_row(state.theta, k, record.parameters, row)
+            row += 1
+    record.offsets[draw + 1] = row
+
+
+@lean_kernel
+def run_exact(rng, data, hyper, settings, state, scratch, thin, record):
+    """Run thin scans for each draw of the block."""
+    for draw in range(record.alpha.shape[0]):
+        for _ in range(thin):
+            exact_scan(rng, data, hyper, settings, state, scratch)
+        record_draw(data, state, scratch, record, draw)
+
+
+@lean_kernel
+def start_alone(rng, data, hyper, state):
+    """Every marking alone, at its own position, as the paper's algorithm starts."""
+    n = state.label.shape[0]
+    for i in range(n):
+        state.label[i] = i
+        state.size[i] = 1
+        state.head[i] = i
+        state.after[i] = NONE
+        state.before[i] = NONE
+        if data.weigh_features:
+            likelihood.open_cluster(rng, hyper, data.features, i, state.theta, i)
+    state.free_head[:] = NONE
+    refresh_spares(rng, data, hyper, state, 0, 1)
+    for slot in range(n):
+        state.order[slot] = slot
+    for slot in range(n - 1, 0, -1):
+        other = int(rng.random() * (slot + 1))
+        state.order[slot], state.order[other] = state.order[other], state.order[slot]
+    for slot in range(n):
+        state.rank[state.order[slot]] = slot
+        state.seated[slot] = slot

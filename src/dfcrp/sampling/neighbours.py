@@ -1,0 +1,155 @@
+"""Which markings may share a cluster, which compete for one, and how they fall into components.
+
+The radius truncates the prior: a cluster is allowed if every two of its members are neighbours.
+Subsets of allowed clusters are allowed, so the samplers are exact for the truncated model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.kernels.circle import Hyper
+
+Floats = NDArray[np.float64]
+Pairs = NDArray[np.int64]
+
+#: ``auto`` excludes two markings of one object with at most this prior probability.
+AUTO_EXCLUSION = 1e-6
+#: Two markings of one family compete when they lie within so many prior standard deviations.
+RIVAL_DEVIATIONS = 6.0
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Neighbour pairs, rival pairs (same family), components and a numbering by place."""
+
+    bounded: bool
+    pairs: Pairs
+    rivals: Pairs
+    component: NDArray[np.int64]
+    numbering: NDArray[np.int64]
+
+
+def find_neighbours(
+    features: Floats, families: NDArray[np.int64], radius: float | str | None, hyper: Hyper
+) -> Neighbourhood:
+    """Build the neighbourhood for a radius in the units of x and y, ``"auto"`` or None."""
+    position = features[:, :2]
+    bounded = radius is not None
+    if radius is None:
+        pairs = np.empty((0, 2), dtype=np.int64)
+    elif radius == "auto":
+        pairs = _auto_pairs(features, hyper)
+    else:
+        pairs = _pairs_within(position, np.full(len(position), float(radius)))
+    component = _components(pairs, len(features), bounded)
+    return Neighbourhood(
+        bounded=bounded,
+        pairs=pairs,
+        rivals=_rivals(features, families, pairs if bounded else None, hyper),
+        component=component,
+        numbering=_number_by_place(position, component),
+    )
+
+
+def mean_variances(log_diameter: Floats, hyper: Hyper) -> tuple[Floats, Floats]:
+    """Prior means of the position and log diameter variances at each log diameter."""
+    held = np.maximum(log_diameter, hyper.floor)
+    return hyper.kappa_x * held**hyper.eta_x, hyper.kappa_d * held**hyper.eta_d
+
+
+def auto_reach(log_diameter: Floats, hyper: Hyper) -> tuple[Floats, Floats]:
+    """Distance and difference of log diameter beyond which ``auto`` excludes a pair.
+
+    Two markings of one object differ by N(0, 2a) in x and in y, so their distance exceeds ρ with
+    probability at most P(a > A) + exp(−ρ² / 4A) for any A. Half of AUTO_EXCLUSION goes to each
+    term: A is a's prior quantile and ρ = sqrt(4 A log(2/ε)). The size difference is treated
+    alike with d and the normal tail.
+    """
+    from scipy.special import gammainccinv, ndtri
+
+    half = AUTO_EXCLUSION / 2.0
+    mean_a, mean_d = mean_variances(log_diameter, hyper)
+    extreme_a = gammainccinv(hyper.tau_x * mean_a, half) / hyper.tau_x
+    extreme_d = gammainccinv(hyper.tau_d * mean_d, half) / hyper.tau_d
+    distance = np.sqrt(4.0 * extreme_a * math.log(1.0 / half))
+    size = np.sqrt(2.0 * extreme_d) * -ndtri(half / 2.0)
+    return distance, size
+
+
+def _auto_pairs(features: Floats, hyper: Hyper) -> Pairs:
+    distance, size = auto_reach(features[:, 2], hyper)
+    pairs = _pairs_within(features[:, :2], distance)
+    first, second = pairs[:, 0], pairs[:, 1]
+    apart = np.abs(features[first, 2] - features[second, 2])
+    return pairs[apart <= np.maximum(size[first], size[second])]
+
+
+def _pairs_within(position: Floats, reach: Floats) -> Pairs:
+    """Index pairs (i < j) whose distance is at most the larger of their reaches.
+
+    Points are handled by octaves of reach, each searched among those of no larger reach, so a
+    few far-reaching points do not widen the search of the many.
+    """
+    from scipy.spatial import cKDTree
+
+    octave = np.floor(np.log2(reach / reach.min())).astype(int)
+    found = [np.empty((0, 2), dtype=np.int64)]
+    for level in np.unique(octave):
+        here = np.flatnonzero(octave == level)
+        below = np.flatnonzero(octave < level)
+        widest = float(reach[here].max())
+        tree = cKDTree(position[here])
+        found.append(here[tree.query_pairs(widest, output_type="ndarray")].reshape(-1, 2))
+        if len(below):
+            near = tree.sparse_distance_matrix(
+                cKDTree(position[below]), widest, output_type="ndarray"
+            )
+            found.append(np.column_stack([here[near["i"]], below[near["j"]]]))
+    pairs = np.sort(np.concatenate(found), axis=1)
+    apart = position[pairs[:, 0]] - position[pairs[:, 1]]
+    close = np.hypot(apart[:, 0], apart[:, 1]) <= np.maximum(reach[pairs[:, 0]], reach[pairs[:, 1]])
+    return pairs[close].astype(np.int64)
+
+
+def _rivals(
+    features: Floats, families: NDArray[np.int64], pairs: Pairs | None, hyper: Hyper
+) -> Pairs:
+    """Pairs of one family that could both belong to one cluster, were it not for the rule."""
+    mean_a, mean_d = mean_variances(features[:, 2], hyper)
+    if pairs is None:
+        pairs = _pairs_within(features[:, :2], RIVAL_DEVIATIONS * np.sqrt(mean_a))
+    pairs = pairs[families[pairs[:, 0]] == families[pairs[:, 1]]]
+    apart = features[pairs[:, 0]] - features[pairs[:, 1]]
+    wide_a = np.maximum(mean_a[pairs[:, 0]], mean_a[pairs[:, 1]])
+    wide_d = np.maximum(mean_d[pairs[:, 0]], mean_d[pairs[:, 1]])
+    scaled = (apart[:, 0] ** 2 + apart[:, 1] ** 2) / wide_a + apart[:, 2] ** 2 / wide_d
+    return pairs[scaled <= RIVAL_DEVIATIONS**2]
+
+
+def _components(pairs: Pairs, n: int, bounded: bool) -> NDArray[np.int64]:
+    if not bounded:
+        return np.zeros(n, dtype=np.int64)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+    return connected_components(graph, directed=False)[1].astype(np.int64)
+
+
+def _number_by_place(position: Floats, component: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Internal numbers: components together, and near each other what is near in the image."""
+    low, high = position.min(axis=0), position.max(axis=0)
+    side = max(float((high - low).max()), 1e-300) / max(1.0, math.sqrt(len(position) / 8.0))
+    cell = np.floor((position - low) / side).astype(np.int64)
+    place = cell[:, 1] * (cell[:, 0].max() + 1) + cell[:, 0]
+    first_place = np.full(component.max() + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first_place, component, place)
+    by_place = np.lexsort((np.arange(len(place)), place, component, first_place[component]))
+    numbering = np.empty(len(place), dtype=np.int64)
+    numbering[by_place] = np.arange(len(place))
+    return numbering

@@ -1,0 +1,171 @@
+"""From features and families to the arrays the kernels work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.kernels import circle
+from dfcrp.kernels.scan import Record, Settings
+from dfcrp.kernels.state import TALLY, Data, Scratch, State, Tail
+from dfcrp.sampling.neighbours import Neighbourhood
+
+#: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
+DENSE_TAIL_ENTRIES = 2**25
+PARAMETER_NAMES = (
+    "x",
+    "y",
+    "log_diameter",
+    "var_position",
+    "var_log_diameter",
+    "covariance",
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One clustering problem, ready to be sampled by any number of chains."""
+
+    data: Data
+    hyper: circle.Hyper
+    settings: Settings
+    alpha_start: float
+
+    @property
+    def n(self) -> int:
+        """Number of markings."""
+        return int(self.data.family.shape[0])
+
+
+def build_data(
+    features: NDArray[np.float64],
+    families: NDArray[np.int64],
+    neighbourhood: Neighbourhood,
+    *,
+    weigh_features: bool = True,
+) -> Data:
+    """Renumber the markings by component and place, and lay out neighbours and pairs."""
+    n = len(families)
+    internal = neighbourhood.numbering  # input index -> internal index
+    original = np.empty(n, dtype=np.int32)
+    original[internal] = np.arange(n, dtype=np.int32)
+    neighbour_start, neighbours = _rows(neighbourhood.pairs, internal, n, symmetric=True)
+    pair_start, pair_other = _rows(neighbourhood.rivals, internal, n, symmetric=False)
+    component = neighbourhood.component[original].astype(np.int32)
+    family = families[original].astype(np.int32)
+    n_families = int(families.max()) + 1
+    return Data(
+        features=np.ascontiguousarray(features[original], dtype=np.float64),
+        weigh_features=weigh_features,
+        family=family,
+        n_families=n_families,
+        family_start=_starts(family, n_families),
+        family_member=np.argsort(family, kind="stable").astype(np.int32),
+        component=component,
+        component_start=_starts(component, int(component.max()) + 1),
+        has_radius=neighbourhood.bounded,
+        neighbour_start=neighbour_start,
+        neighbours=neighbours,
+        pair_start=pair_start,
+        pair_other=pair_other,
+        original=original,
+        internal=internal.astype(np.int32),
+    )
+
+
+def _starts(group: NDArray[np.int32], n_groups: int) -> NDArray[np.int64]:
+    """Where each group begins when its members are listed one group after the other."""
+    start = np.zeros(n_groups + 1, dtype=np.int64)
+    np.cumsum(np.bincount(group, minlength=n_groups), out=start[1:])
+    return start
+
+
+def _rows(
+    pairs: NDArray[np.int64], internal: NDArray[np.int64], n: int, *, symmetric: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Lay out index pairs as compressed rows, in internal numbers and increasing order."""
+    first, second = internal[pairs[:, 0]], internal[pairs[:, 1]]
+    if symmetric:
+        first, second = np.concatenate([first, second]), np.concatenate([second, first])
+    by_row = np.lexsort((second, first))
+    return _starts(first, n), second[by_row].astype(np.int32)
+
+
+def new_state(problem: Problem) -> State:
+    """An empty state of the right shape; ``start_alone`` or a checkpoint fills it."""
+    data, n = problem.data, problem.n
+    n_components = len(data.component_start) - 1
+    return State(
+        label=np.zeros(n, np.int32),
+        size=np.zeros(n, np.int32),
+        head=np.full(n, -1, np.int32),
+        after=np.full(n, -1, np.int32),
+        before=np.full(n, -1, np.int32),
+        free_head=np.full(n_components, -1, np.int32),
+        free_after=np.full(n, -1, np.int32),
+        theta=np.zeros((n, circle.WIDTH)),
+        spare=np.zeros((n, circle.WIDTH)),
+        spare_weight=np.zeros(n),
+        order=np.arange(n, dtype=np.int32),
+        rank=np.arange(n, dtype=np.int32),
+        seated=np.zeros(n, np.int64),
+        u=np.zeros(n),
+        tail=_new_tail(problem),
+        alpha=np.array([problem.alpha_start]),
+        scans=np.zeros(1, np.int64),
+        tally=np.zeros(len(TALLY), np.int64),
+    )
+
+
+def _new_tail(problem: Problem) -> Tail:
+    n, n_families = problem.n, problem.data.n_families
+    if not problem.settings.use_order:
+        n, n_families = 0, 0
+    dense = n * n_families <= DENSE_TAIL_ENTRIES
+    sparse_n = 0 if dense else n
+    return Tail(
+        dense=np.zeros((n, n_families) if dense else (0, 0)),
+        start=problem.data.family_start.copy(),
+        rank=np.zeros(sparse_n, np.int32),
+        suffix=np.zeros(sparse_n),
+        total=np.zeros(n),
+    )
+
+
+def new_scratch(problem: Problem) -> Scratch:
+    """Buffers for one thread."""
+    n, n_families = problem.n, problem.data.n_families
+    return Scratch(
+        stamp=np.zeros(n, np.int64),
+        clock=np.zeros(1, np.int64),
+        seen=np.zeros(n, np.int32),
+        candidate=np.zeros(n + 1, np.int32),
+        weight=np.zeros(n + 1),
+        candidate2=np.zeros(n + 1, np.int32),
+        weight2=np.zeros(n + 1),
+        excluded=np.zeros(n_families, np.int64),
+        table_start=np.zeros(n, np.int64),
+        at_table=np.zeros(n, np.int32),
+        seat_family=np.zeros(n, np.int32),
+        proposal=np.zeros(n, np.int32),
+        proposed=np.zeros(n, np.int64),
+        chosen=np.zeros(n, np.int32),
+        slots=np.zeros(n, np.int32),
+        value=np.zeros(n),
+        free_seats=np.zeros(n),
+        barred=np.zeros((n, n_families) if n * n_families <= DENSE_TAIL_ENTRIES else (0, 0)),
+    )
+
+
+def new_record(problem: Problem, draws: int) -> Record:
+    """Room for a block of draws."""
+    n = problem.n
+    return Record(
+        labels=np.zeros((draws, n), np.int32),
+        alpha=np.zeros(draws),
+        offsets=np.zeros(draws + 1, np.int64),
+        cluster_labels=np.zeros(draws * n, np.int32),
+        parameters=np.zeros((draws * n, len(PARAMETER_NAMES)), np.float32),
+    )
