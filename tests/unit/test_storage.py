@@ -83,13 +83,19 @@ def in_memory(chains, indices):
     return MemoryDraws(labels, np.stack([c.alpha[indices] for c in chains]), picked, NAMES)
 
 
-def assert_same(stored: Draws, expected: Draws, step=4):
+def assert_same(stored: StoredDraws, expected: Draws, step=4):
     shape = (expected.n_chains, expected.n_draws, expected.n_markings)
     assert (stored.n_chains, stored.n_draws, stored.n_markings) == shape
     assert stored.parameter_names == expected.parameter_names
     np.testing.assert_array_equal(stored.alpha(), expected.alpha())
-    for marking in {0, expected.n_markings - 1}:
-        np.testing.assert_array_equal(stored.history(marking), expected.history(marking))
+    own = np.arange(expected.n_markings)
+    n_clusters = [
+        (expected.labels(chain, 0, expected.n_draws) == own).sum(axis=1)
+        for chain in range(expected.n_chains)
+    ]
+    np.testing.assert_array_equal(stored.n_clusters(), n_clusters)
+    marking = expected.n_markings - 1
+    np.testing.assert_array_equal(stored.history(marking), expected.history(marking))
     for chain, start, stop in blocks(expected, step):
         labels = stored.labels(chain, start, stop)
         assert labels.dtype == np.int32
@@ -119,9 +125,11 @@ def test_round_trip_of_two_chains(tmp_path):
     for number, chain in enumerate(chains):
         write(tmp_path, number, chain)
     stored = StoredDraws(tmp_path)
-    assert_same(stored, in_memory(chains, np.arange(40)), step=7)
+    expected = in_memory(chains, np.arange(40))
+    assert_same(stored, expected, step=7)
+    for marking in range(N):
+        np.testing.assert_array_equal(stored.history(marking), expected.history(marking))
     np.testing.assert_array_equal(stored.label_array(), [c.labels for c in chains])
-    np.testing.assert_array_equal(stored.n_clusters(), [np.diff(c.offsets) for c in chains])
     assert stored.chain_numbers == (0, 1)
 
 
@@ -219,7 +227,8 @@ def test_a_reader_is_not_disturbed_by_its_writer(tmp_path):
 def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(draw_files, "_DRAW_BLOCK", 500)
     monkeypatch.setattr(draw_files, "_LABEL_CHUNK_BYTES", 1 << 18)
-    monkeypatch.setattr(draw_files, "_ROW_BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(draw_files, "_ROW_BLOCK_BYTES", 1 << 18)
+    monkeypatch.setattr(draw_files, "_SCALAR_BLOCK", 1000)
     n, b = 500, 250
     labels = np.zeros((b, n), dtype=np.int32)
     rows = np.arange(b + 1), np.zeros(b, dtype=np.int32), np.zeros((b, 0), dtype=np.float32)
@@ -338,20 +347,21 @@ def stop_at(monkeypatch, when):
 def run_with_stops(writer, chain, reached):
     """A run of appends, flushes and a truncation; ``reached`` lists the committed lengths."""
     at = writer.n_draws
-    for size in (3, 14, 9):
+    for size in (2, 8):
         chain.append_to(writer, at, at + size)
         at += size
         reached.append(at)
         writer.flush()
-    reached.append(at - 11)
-    writer.truncate(at - 11)
+    reached.append(at - 8)
+    writer.truncate(at - 8)
 
 
 def test_a_stop_at_any_moment_keeps_what_was_committed(tmp_path, monkeypatch):
-    chain = Chain(80)
+    chain = Chain(20)
+    write(tmp_path / "start", 0, chain, [4])
     for when in itertools.count():
-        run = tmp_path / str(when)
-        writer = write(run, 0, chain, [4])
+        run = shutil.copytree(tmp_path / "start", tmp_path / str(when))
+        writer = DrawWriter.open(run, 0)
         reached = [4]
         with monkeypatch.context() as patch:
             counter = stop_at(patch, when)
@@ -363,13 +373,13 @@ def test_a_stop_at_any_moment_keeps_what_was_committed(tmp_path, monkeypatch):
         assert_holds(run, chain, held)
         writer = DrawWriter.open(run, 0)
         assert not list(run.rglob("*.tmp"))
-        chain.append_to(writer, held, 60)
+        chain.append_to(writer, held, 20)
         writer.flush()
-        assert_holds(run, chain, 60)
+        assert_holds(run, chain, 20)
         shutil.rmtree(run)
         if calls <= when:
             break
-    assert when > 60
+    assert when > 50  # the moments that were tried
 
 
 CHILD = """
@@ -470,7 +480,9 @@ def test_missing_folders(tmp_path):
 
 def test_no_draws_left(tmp_path):
     write(tmp_path, 0, Chain(5))
-    with pytest.raises(RunFolderError, match=r"burn-in of 5 no draws are left.*5 of chain 0"):
+    with pytest.raises(
+        RunFolderError, match=r"no draws are left after a burn-in of 5 .5 of chain 0"
+    ):
         StoredDraws(tmp_path, burn_in=5)
     with pytest.raises(ValueError, match="thin"):
         StoredDraws(tmp_path, thin=0)
@@ -509,13 +521,14 @@ def damages(path):
     """Ways in which a file can be damaged, as contents."""
     content = path.read_bytes()
     rng = np.random.default_rng(len(content))
-    for size in (0, 1, len(content) // 2, len(content) - 1):
+    for size in (0, 3, len(content) - 1):
         yield content[:size]
-    for position in rng.integers(len(content), size=6):
+    for position in rng.integers(len(content), size=2):
         flipped = bytearray(content)
         flipped[position] ^= 1 << rng.integers(8)
         yield bytes(flipped)
-    yield b"[" * 100_000
+    if path.suffix == ".json":
+        yield b"[" * 100_000
     yield None
 
 
@@ -533,7 +546,8 @@ def test_damage_is_found_and_the_rest_is_read(tmp_path):
     chain = Chain(32)
     write(tmp_path, 0, chain)
     expected = in_memory([chain], np.arange(32))
-    for path in sorted(p for p in tmp_path.rglob("*") if p.is_file()):
+    first_of_each = {path.parent: path for path in reversed(block_files(tmp_path))}
+    for path in [*first_of_each.values(), *tmp_path.glob("**/zarr.json")]:
         content = path.read_bytes()
         for damaged in damages(path):
             path.unlink()
@@ -546,10 +560,7 @@ def test_damage_is_found_and_the_rest_is_read(tmp_path):
                 message = str(error)
             assert path.name == "zarr.json" or str(path) in message
             n_kept = len(check_salvaged(tmp_path, chain, burn_in=0))
-            longest = 12 if path.parent.name in ("alpha", "n_clusters", "cluster_stop") else 14
-            assert n_kept >= 32 - longest
-            if path.name == "zarr.json":
-                assert n_kept == 32
+            assert n_kept >= (32 if path.name == "zarr.json" else 10)
             path.write_bytes(content)
 
 
@@ -566,7 +577,7 @@ def test_message_and_warning_name_what_is_lost(tmp_path):
     with pytest.raises(RunFolderError) as caught:
         stored.labels(1, 10, 13)
     assert "c.2.0: damaged; chain 1 lacks labels of draws 12 to 17" in str(caught.value)
-    assert "draws 0 to 11, 18 to 31 can be read" in str(caught.value)
+    assert "draws 0 to 11, 18 to 31 can be read whole" in str(caught.value)
     with pytest.warns(DfcrpWarning, match="chain 1 lacks labels of draws 12 to 17"):
         salvaged = StoredDraws(tmp_path, burn_in=4, salvage=True)
     left = np.r_[4:12, 18:32]
@@ -582,6 +593,21 @@ def test_rows_that_are_lost_cost_the_draws_they_belong_to(tmp_path):
     kept = check_salvaged(tmp_path, chain, burn_in=0)
     touched = (chain.offsets[:-1] < 2 * length) & (chain.offsets[1:] > length)
     np.testing.assert_array_equal(kept, np.flatnonzero(~touched))
+
+
+def test_labels_can_do_without_cluster_parameters(tmp_path):
+    chain = Chain(20)
+    write(tmp_path, 0, chain)
+    for path in tmp_path.rglob("cluster_labels/c.*"):
+        path.unlink()
+    (tmp_path / "draws.zarr" / "chain-0" / "labels" / "c.0.0").unlink()
+    with pytest.raises(RunFolderError, match=r"no draws are left(.|\n)*lacks cluster_labels"):
+        StoredDraws(tmp_path, salvage=True)
+    with pytest.warns(DfcrpWarning, match="lacks cluster_labels of draws 0 to"):
+        stored = StoredDraws(tmp_path, salvage="labels")
+    np.testing.assert_array_equal(stored.label_array()[0], chain.labels[6:])
+    with pytest.raises(RunFolderError, match="missing; chain 0 lacks cluster_labels"):
+        stored.clusters(0, 0, 3)
 
 
 def test_a_lost_chain_is_left_out(tmp_path):

@@ -83,13 +83,14 @@ def next_members(by_item):
 def _grown(array):
     """The same array with twice the room."""
     out = np.empty(2 * array.size, array.dtype)
-    out[: array.size] = array
+    for i in range(array.size):
+        out[i] = array[i]
     return out
 
 
 @kernel
 def count_pairs(by_item, draw_weights):
-    """Weight of the draws in which i < j share a cluster, as upper-triangular CSR.
+    """Weight of the draws in which i < j share a cluster, as upper-triangular CSR, unsorted.
 
     Only pairs that ever meet are visited: a marking's row is gathered by walking, draw by
     draw, through the later members of its cluster.
@@ -116,13 +117,12 @@ def count_pairs(by_item, draw_weights):
         while columns.size < start + found:
             columns = _grown(columns)
             counts = _grown(counts)
-        touched[:found].sort()
         for t in range(found):
             j = touched[t]
             columns[start + t] = j
             counts[start + t] = row[j]
             row[j] = 0
-    return offsets, columns[: offsets[n]].copy(), counts[: offsets[n]].copy()
+    return offsets, columns[: offsets[n]], counts[: offsets[n]]
 
 
 @kernel

@@ -306,13 +306,17 @@ def _units_by_size(unit, n_units):
     blocks_in = np.zeros(n_units, np.int64)
     for x in range(unit.size):
         blocks_in[unit[x]] += 1
-    rank = np.argsort(blocks_in)
     offsets = np.zeros(n_units + 1, np.int64)
     members = np.empty(unit.size, np.int64)
     filled = 0
     for r in range(n_units):
+        smallest = -1
+        for k in range(n_units):
+            if blocks_in[k] > 0 and (smallest < 0 or blocks_in[k] < blocks_in[smallest]):
+                smallest = k
+        blocks_in[smallest] = 0
         for x in range(unit.size):
-            if unit[x] == rank[r]:
+            if unit[x] == smallest:
                 members[filled] = x
                 filled += 1
         offsets[r + 1] = filled
@@ -321,7 +325,7 @@ def _units_by_size(unit, n_units):
 
 @kernel
 def redivide(problem, state, a, b, limit, scratch):
-    """Divide the blocks of clusters a and b (-1: of a alone) anew, the best way there is.
+    """Divide the blocks of clusters a and b (which may be the same) anew, the best way there is.
 
     With at most ``limit`` units (fewer when there are many patterns) the optimum over every division of them is taken: merging,
     splitting, exchanging members, all at once. The present division is one of those, so the
@@ -329,7 +333,7 @@ def redivide(problem, state, a, b, limit, scratch):
     """
     listed = np.empty(state.cluster.size, np.int64)
     n_first = _members(state, a, listed, 0)
-    n = n_first if b < 0 else _members(state, b, listed, n_first)
+    n = n_first if a == b else _members(state, b, listed, n_first)
     if n == 1:
         return False
     blocks = listed[:n].copy()
@@ -391,7 +395,7 @@ def _redivide_around(problem, state, b, limit, dirty, stale, scratch):
     listed = np.empty(state.cluster.size, np.int64)
     n = _members(state, k, listed, 0)
     stale[listed[:n]] = False
-    gained = redivide(problem, state, k, -1, limit, scratch)
+    gained = redivide(problem, state, k, k, limit, scratch)
     scratch.stamp[0] += 1
     stamp = scratch.stamp[0]
     scratch.seen[k] = stamp

@@ -83,10 +83,10 @@ def update_parameters(rng, data, hyper, state):
 def exact_scan(rng, data, hyper, settings, state, scratch):
     """Update everything once; leaves the joint posterior unchanged."""
     n = state.label.shape[0]
-    update_arrivals(rng, data, settings, state, scratch)
     sweep_markings(rng, data, hyper, state, scratch, settings.use_order, 0, n)
     sweep_pairs(rng, data, hyper, state, scratch, settings.use_order, 0, n)
     update_parameters(rng, data, hyper, state)
+    update_arrivals(rng, data, settings, state, scratch)
     state.scans[0] += 1
 
 

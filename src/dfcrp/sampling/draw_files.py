@@ -40,11 +40,12 @@ _SCALAR_BLOCK = 4096
 _ROW_BLOCK_BYTES = 16 << 20
 _CHUNKS_PER_ROW_BLOCK = 8
 
-_BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
-_TRANSPOSE = {"name": "transpose", "configuration": {"order": [1, 0]}}
-_ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
+_Codec = dict[str, Any]
+_BYTES: _Codec = {"name": "bytes", "configuration": {"endian": "little"}}
+_TRANSPOSE: _Codec = {"name": "transpose", "configuration": {"order": [1, 0]}}
+_ZSTD: _Codec = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
 # Byte by byte position: the exponents of random floats repeat, their last digits do not.
-_SHUFFLED_ZSTD = {
+_SHUFFLED_ZSTD: _Codec = {
     "name": "blosc",
     "configuration": {
         "cname": "zstd",
@@ -55,7 +56,7 @@ _SHUFFLED_ZSTD = {
     },
 }
 # The outermost codec, so that damaged bytes never reach a decompressor.
-_CHECKSUM = {"name": "crc32c"}
+_CHECKSUM: _Codec = {"name": "crc32c"}
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,15 @@ class ArraySpec:
         """The array's ``zarr.json``."""
         wide = [-(-n // c) * c for n, c in zip(self.item_shape, self.chunk[1:], strict=True)]
         compressor = _SHUFFLED_ZSTD if self.dtype == "float32" else _ZSTD
-        sharding = {
-            "chunk_shape": list(self.chunk),
-            "codecs": [*[_TRANSPOSE] * len(wide), _BYTES, compressor, _CHECKSUM],
-            "index_codecs": [_BYTES, _CHECKSUM],
-            "index_location": "end",
-        }
+        codecs = [*[_TRANSPOSE] * len(wide), _BYTES, compressor, _CHECKSUM]
+        if self.chunk != (self.block, *wide):
+            sharding = {
+                "chunk_shape": list(self.chunk),
+                "codecs": codecs,
+                "index_codecs": [_BYTES, _CHECKSUM],
+                "index_location": "end",
+            }
+            codecs = [{"name": "sharding_indexed", "configuration": sharding}]
         grid = {"chunk_shape": [self.block, *wide]}
         return {
             "zarr_format": 3,
@@ -98,7 +102,7 @@ class ArraySpec:
             # A flat folder: no directory to create for each file.
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
             "fill_value": -1 if self.fill == -1 else "NaN",
-            "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
+            "codecs": codecs,
             "attributes": attributes,
         }
 
@@ -303,105 +307,3 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-class DamagedBlock(Exception):
-    """A block file from which the committed items cannot be had."""
-
-    def __init__(self, spec: ArraySpec, block: int, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.spec = spec
-        self.block = block
-
-
-class ChainFiles:
-    """The committed items of one chain, for reading.
-
-    ``cache`` keeps the last block of each array, and may be shared by the chains of a run:
-    summaries go through the draws in steps that are shorter than a block.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        record: Record,
-        cache: dict[str, tuple[Path, NDArray[Any]]] | None = None,
-    ) -> None:
-        self.folder = folder
-        self.record = record
-        self.specs = record.specs()
-        self.chain = int(folder.name.removeprefix(CHAIN_PREFIX))
-        self._cache = {} if cache is None else cache
-
-    def take(
-        self, name: str, indices: NDArray[np.int64], column: int | None = None
-    ) -> NDArray[Any]:
-        """Items at ascending indices, or one column of them; DamagedBlock if they are lost."""
-        spec = self.specs[name]
-        shape = spec.item_shape if column is None else ()
-        items = np.empty((len(indices), *shape), dtype=spec.dtype)
-        for block in np.unique(indices // spec.block).tolist():
-            first = block * spec.block
-            low, high = np.searchsorted(indices, [first, first + spec.block])
-            items[low:high] = self.block(name, block, column)[indices[low:high] - first]
-        return items
-
-    def block(self, name: str, block: int, column: int | None = None) -> NDArray[Any]:
-        """A block, padded at the end of the array, or one column of it."""
-        spec = self.specs[name]
-        path = self.folder / name / spec.file_name(block)
-        cached_path, cached = self._cache.get(name, (None, None))
-        if cached is not None and cached_path == path:
-            return cached if column is None else cached[:, column]
-        try:
-            items = spec.decode(path.read_bytes(), column)
-        except FileNotFoundError:
-            raise DamagedBlock(spec, block, path, "missing") from None
-        except OSError as error:
-            raise DamagedBlock(spec, block, path, f"not readable ({error.strerror})") from error
-        except (MemoryError, ImportError):
-            raise
-        except Exception as error:  # zarr and the codecs have many ways to say it
-            raise DamagedBlock(spec, block, path, "damaged") from error
-        used = min(self.record.length(spec) - block * spec.block, spec.block)
-        if spec.fill == -1 and np.any(items[used - 1] == -1):
-            raise DamagedBlock(spec, block, path, "older than the commit record")
-        if column is None:
-            self._cache[name] = (path, items)
-        return items
-
-    def damage(self) -> list[DamagedBlock]:
-        """Try every block; those that fail."""
-        damaged = []
-        for name, spec in self.specs.items():
-            for block in range(-(-self.record.length(spec) // spec.block)):
-                try:
-                    self.block(name, block)
-                except DamagedBlock as found:
-                    damaged.append(found)
-        return damaged
-
-    def lost_draws(self, damaged: list[DamagedBlock]) -> NDArray[np.bool_]:
-        """Which draws miss something when these blocks cannot be read."""
-        lost = np.zeros(self.record.draws, dtype=bool)
-        for found in damaged:
-            first = found.block * found.spec.block
-            last = first + found.spec.block
-            if found.spec.per_draw:
-                lost[first:last] = True
-            else:
-                start, stop = self._row_ranges()
-                lost |= (start < last) & (stop > first)
-            if found.spec.name == "cluster_stop":
-                lost[last : last + 1] = True  # its rows begin where the last one's end
-        return lost
-
-    def _row_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """First row and end of each draw's rows; -1 where that cannot be read."""
-        spec = self.specs["cluster_stop"]
-        stop = np.full(self.record.draws, -1, dtype=np.int64)
-        for first in range(0, self.record.draws, spec.block):
-            part = stop[first : first + spec.block]
-            with contextlib.suppress(DamagedBlock):
-                part[:] = self.block(spec.name, first // spec.block)[: len(part)]
-        return np.concatenate([[0], stop[:-1]]), stop

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +113,7 @@ class DrawWriter:
     @classmethod
     def open(cls, run_folder: Path | str, chain: int) -> DrawWriter:
         """Continue after the committed draws; what was written later is dropped."""
-        _open_store(run_folder, None)
+        open_store(run_folder, None)
         folder = _chain_folder(run_folder, chain)
         return cls(folder, read_record(folder / META_NAME))
 
@@ -175,7 +175,7 @@ class DrawWriter:
             )
         self.flush()
         last = np.arange(n_draws)[-1:]
-        rows = int(_take(ChainFiles(self._folder, self._record), "cluster_stop", last).sum())
+        rows = int(take(ChainFiles(self._folder, self._record), "cluster_stop", last).sum())
         with self._writing():
             self._commit(n_draws, rows)
             self._load()
@@ -194,7 +194,7 @@ class DrawWriter:
         for name, spec in files.specs.items():
             length = self._record.length(spec)
             unfinished = np.arange(length - length % spec.block, length)
-            items = _take(files, name, unfinished)
+            items = take(files, name, unfinished)
             column = _Column(self._folder / name, spec, length, items)
             column.remove_leftovers()
             self._columns[name] = column
@@ -214,29 +214,33 @@ class StoredDraws:
 
     The first ``burn_in`` stored draws of each chain are dropped and every ``thin``-th of the
     rest is kept, as many as the shortest chain has. Draws committed later are not seen.
-    Damage that is met raises RunFolderError; with ``salvage`` every file is tried first, and
-    the draws that miss something are left out, as are chains with none left, with a warning.
+    Damage that is met raises RunFolderError. With ``salvage`` every file is tried first, and
+    the draws that miss something are left out, as are chains with none left, with a warning;
+    with ``salvage="labels"`` a draw may miss its clusters' parameters.
     """
 
     def __init__(
-        self, run_folder: Path | str, burn_in: int = 0, thin: int = 1, *, salvage: bool = False
+        self,
+        run_folder: Path | str,
+        burn_in: int = 0,
+        thin: int = 1,
+        *,
+        salvage: bool | Literal["labels"] = False,
     ) -> None:
         if burn_in < 0 or thin < 1:
             raise ValueError("burn_in must be at least 0 and thin at least 1")
         losses: list[str] | None = [] if salvage else None
-        chains = _open_chains(run_folder, losses)
+        chains = open_chains(run_folder, losses)
         kept = {files: np.arange(burn_in, files.record.draws, thin) for files in chains}
         if losses is not None:
-            kept = _without_damage(kept, losses)
-        if losses:
-            warnings.warn("\n".join(losses), DfcrpWarning, stacklevel=2)
+            kept = _without_damage(kept, losses, whole=salvage != "labels")
         self.n_draws = min((len(indices) for indices in kept.values()), default=0)
         if not self.n_draws:
-            counts = ", ".join(f"{files.record.draws} of chain {files.chain}" for files in chains)
-            raise RunFolderError(
-                f"{run_folder}: after a burn-in of {burn_in} no draws are left (stored: {counts}); "
-                "resume the run or choose a shorter burn-in"
-            )
+            stored = ", ".join(f"{files.record.draws} of chain {files.chain}" for files in chains)
+            message = f"{run_folder}: no draws are left after a burn-in of {burn_in} ({stored})"
+            raise RunFolderError("\n".join([message, *(losses or [])]))
+        if losses:
+            warnings.warn("\n".join(losses), DfcrpWarning, stacklevel=2)
         self._chains = list(kept)
         self._kept = [indices[: self.n_draws] for indices in kept.values()]
         #: The numbers that the chains have in the run folder.
@@ -247,7 +251,7 @@ class StoredDraws:
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain, shape (stop - start, n_markings)."""
-        return _take(self._chains[chain], "labels", self._kept[chain][start:stop])
+        return take(self._chains[chain], "labels", self._kept[chain][start:stop])
 
     def label_array(self) -> NDArray[np.int32]:
         """All labels in memory, shape (n_chains, n_draws, n_markings): for small runs."""
@@ -270,24 +274,24 @@ class StoredDraws:
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         """Cluster parameters of draws ``start:stop`` of a chain."""
         files, draws = self._chains[chain], self._kept[chain][start:stop]
-        last = _take(files, "cluster_stop", draws)
-        first = np.where(draws > 0, _take(files, "cluster_stop", np.maximum(draws - 1, 0)), 0)
+        last = take(files, "cluster_stop", draws)
+        first = np.where(draws > 0, take(files, "cluster_stop", np.maximum(draws - 1, 0)), 0)
         offsets = np.concatenate([[0], np.cumsum(last - first)])
         rows = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], last - first)
         if self.parameter_names:
-            parameters = _take(files, "cluster_parameters", rows)
+            parameters = take(files, "cluster_parameters", rows)
         else:
             parameters = np.empty((len(rows), 0), dtype=np.float32)
-        return ClusterBlock(offsets, _take(files, "cluster_labels", rows), parameters)
+        return ClusterBlock(offsets, take(files, "cluster_labels", rows), parameters)
 
     def _of_all_chains(self, name: str, column: int | None = None) -> NDArray[Any]:
         pairs = zip(self._chains, self._kept, strict=True)
-        return np.stack([_take(files, name, indices, column) for files, indices in pairs])
+        return np.stack([take(files, name, indices, column) for files, indices in pairs])
 
 
 def committed_draws(run_folder: Path | str) -> dict[int, int]:
     """How many draws each chain of a run has committed."""
-    return {files.chain: files.record.draws for files in _open_chains(run_folder, None)}
+    return {files.chain: files.record.draws for files in open_chains(run_folder, None)}
 
 
 @contextmanager
@@ -307,101 +311,19 @@ def _chain_folder(run_folder: Path | str, chain: int) -> Path:
     return Path(run_folder) / STORE_NAME / f"{CHAIN_PREFIX}{chain}"
 
 
-def _open_store(run_folder: Path | str, losses: list[str] | None) -> Path:
-    """The folder ``draws.zarr``, of a format that can be read.
-
-    Here and below, damage is added to ``losses`` if that is a list, and raised otherwise.
-    """
-    folder = Path(run_folder)
-    if not folder.is_dir():
-        raise RunFolderError(f"{folder}: there is no such run folder")
-    store = folder / STORE_NAME
-    if not store.is_dir():
-        raise RunFolderError(
-            f"{store}: missing; {folder.name} is no run folder, or its run stopped before it began"
-        )
-    try:
-        check_store(store)
-    except RunFolderError as error:
-        if losses is None:
-            raise
-        losses.append(str(error))
-    return store
-
-
-def _open_chains(run_folder: Path | str, losses: list[str] | None) -> list[ChainFiles]:
-    """The chains that have begun, in order of their numbers."""
-    store = _open_store(run_folder, losses)
-    cache: dict[str, tuple[Path, NDArray[Any]]] = {}
-    found = [path for path in store.iterdir() if re.fullmatch(CHAIN_PREFIX + r"\d+", path.name)]
-    chains = [
-        ChainFiles(folder, record, cache)
-        for folder in found
-        if (record := _chain_record(folder, losses)) is not None
-    ]
-    if not chains:
-        raise RunFolderError("\n".join([f"{store}: there are no draws to read", *(losses or [])]))
-    kinds = {(files.record.n_markings, files.record.parameter_names) for files in chains}
-    if len(kinds) > 1:
-        raise RunFolderError(f"{store}: the chains are of different markings or parameters")
-    return sorted(chains, key=lambda files: files.chain)
-
-
-def _chain_record(folder: Path, losses: list[str] | None) -> Record | None:
-    """A chain's commit record, if need be from a copy; None if the chain has not begun."""
-    copies = [path for path in sorted(folder.glob(f"*/{META_NAME}")) if path.is_file()]
-    if not (folder / META_NAME).exists() and not copies:
-        return None
-    try:
-        return read_record(folder / META_NAME)
-    except RunFolderError as error:
-        if losses is None:
-            raise
-        losses.append(str(error))
-    for path in copies:
-        try:
-            return read_record(path)
-        except RunFolderError as error:
-            losses.append(str(error))
-    return None
-
-
-def _take(
-    files: ChainFiles, name: str, indices: NDArray[np.int64], column: int | None = None
-) -> NDArray[Any]:
-    """``ChainFiles.take`` with an error that tells what is left."""
-    try:
-        return files.take(name, indices, column)
-    except DamagedBlock as found:
-        left = _ranges(~files.lost_draws(files.damage()))
-        raise RunFolderError(
-            f"{_loss(files, found)}. Of this chain {left} can be read; salvage=True does that"
-        ) from found
-
-
 def _without_damage(
-    kept: dict[ChainFiles, NDArray[np.int64]], losses: list[str]
+    kept: dict[ChainFiles, NDArray[np.int64]], losses: list[str], whole: bool
 ) -> dict[ChainFiles, NDArray[np.int64]]:
-    """Keep the draws that can be read whole, of the chains that have any."""
+    """Keep the draws that can be read, ``whole`` or without clusters, of chains that have any."""
     readable = {}
     for files, indices in kept.items():
         damaged = files.damage()
-        losses += [_loss(files, found) for found in damaged]
+        losses += [describe_loss(files, found) for found in damaged]
+        if not whole:
+            damaged = [found for found in damaged if not found.spec.name.startswith("cluster_")]
         left = indices[~files.lost_draws(damaged)[indices]]
         if len(left):
             readable[files] = left
         else:
-            losses.append(f"{files.folder}: chain {files.chain} is left out, it has no draws left")
+            losses.append(f"{files.folder}: left out, it has no draws left")
     return readable
-
-
-def _loss(files: ChainFiles, found: DamagedBlock) -> str:
-    lost = _ranges(files.lost_draws([found]))
-    return f"{found}; chain {files.chain} lacks {found.spec.name} of {lost}"
-
-
-def _ranges(mask: NDArray[np.bool_]) -> str:
-    """In words, which draws a mask selects."""
-    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2)
-    parts = [f"{first} to {last - 1}" for first, last in edges.tolist()]
-    return "draws " + ", ".join(parts) if parts else "no draws"

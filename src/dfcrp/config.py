@@ -1,0 +1,289 @@
+"""Every setting of a run, as frozen objects; TOML in and out; the paper's presets."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from dfcrp.errors import SettingsError
+
+SAMPLERS = ("exact", "paper", "unmodified")
+PRIORS = ("dfcrp", "constrained", "crp")
+Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Hyperparameters of the mixture model (the paper's section 5), in the units of the data.
+
+    ``mu0`` and ``sigma0`` (standard deviations) describe where cluster means may lie; without
+    them they are taken from the data, see ``dfcrp.model.defaults``.
+    """
+
+    kappa_x: float = 0.08
+    eta_x: float = 4.5
+    tau_x: float = 1.0
+    kappa_d: float = 0.124
+    eta_d: float = -0.8
+    tau_d: float = 100.0
+    lambda_a: float = 100.0
+    lambda_b: float = 100.0
+    mu0: Triple | None = None
+    sigma0: Triple | None = None
+    #: Below this log diameter the variance laws are held constant: they are powers of the log
+    #: diameter, set by eye for 18 px and more, and have no meaning near or below zero.
+    log_diameter_floor: float = 2.0
+    alpha_shape: float = 1.0
+    alpha_rate: float = 0.01
+
+    def __post_init__(self) -> None:
+        positive = ("kappa_x", "tau_x", "kappa_d", "tau_d", "lambda_a", "lambda_b")
+        for name in (*positive, "alpha_shape", "alpha_rate", "log_diameter_floor"):
+            _check(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "above 0")
+        if self.sigma0 is not None:
+            _check(min(self.sigma0) > 0, "model.sigma0", self.sigma0, "three numbers above 0")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How long, how many, and by which route."""
+
+    chains: int = 4
+    scans: int | None = None
+    burn_in: int | None = None
+    thin: int = 1
+    max_scans: int = 20_000
+    max_minutes: float | None = None
+    radius: float | str | None = "auto"
+    seed: int = 1
+    workers: int | None = None
+    sampler: str = "exact"
+    prior: str = "dfcrp"
+    preset: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("chains", "thin", "max_scans"):
+            _check(getattr(self, name) >= 1, f"run.{name}", getattr(self, name), "at least 1")
+        _check(self.seed >= 0, "run.seed", self.seed, "0 or more")
+        _check_choice("run.sampler", self.sampler, SAMPLERS)
+        _check_choice("run.prior", self.prior, PRIORS)
+        if self.preset is not None:
+            _check_choice("run.preset", self.preset, tuple(PRESETS))
+        if self.sampler == "unmodified" and self.prior != "dfcrp":
+            raise SettingsError(
+                'run.sampler = "unmodified" differs from "paper" only in the order of arrival, '
+                f'which the prior "{self.prior}" does not have; use sampler "paper" or "exact"'
+            )
+        if isinstance(self.radius, str):
+            _check_choice("run.radius", self.radius, ("auto", "none"))
+            if self.radius == "none":
+                object.__setattr__(self, "radius", None)
+        elif self.radius is not None:
+            _check(self.radius > 0, "run.radius", self.radius, 'above 0, "auto" or "none"')
+        for name in ("scans", "workers", "max_minutes"):
+            value = getattr(self, name)
+            _check(value is None or value > 0, f"run.{name}", value, "above 0")
+        if self.burn_in is not None:
+            _check(self.burn_in >= 0, "run.burn_in", self.burn_in, "0 or more")
+        if self.scans is not None and self.burn_in is not None and self.burn_in >= self.scans:
+            raise SettingsError(
+                f"run.burn_in is {self.burn_in}, which leaves nothing of {self.scans} scans; "
+                "make it smaller or run more scans"
+            )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the summaries count."""
+
+    min_experts: int = 5
+    thresholds: tuple[int, ...] = (4, 5, 6)
+    #: Diameters that separate the size classes.
+    class_edges: tuple[float, ...] = (50.0, 100.0)
+    class_names: tuple[str, ...] = ("small", "medium", "large")
+    #: A cluster's diameter: its mean's, exp(μ), or the mean of its members'.
+    diameter: str = "mu"
+
+    def __post_init__(self) -> None:
+        _check(self.min_experts >= 1, "summary.min_experts", self.min_experts, "at least 1")
+        _check(min(self.thresholds, default=0) >= 1, "summary.thresholds", self.thresholds,
+               "one or more whole numbers from 1")
+        _check_choice("summary.diameter", self.diameter, ("mu", "members"))
+        _check(list(self.class_edges) == sorted(self.class_edges), "summary.class_edges",
+               self.class_edges, "in increasing order")
+        if len(self.class_names) != len(self.class_edges) + 1:
+            raise SettingsError(
+                f"summary.class_names has {len(self.class_names)} names for "
+                f"{len(self.class_edges)} edges; there must be one more name than edges"
+            )
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings of a run."""
+
+    run: Run = field(default_factory=Run)
+    model: Model = field(default_factory=Model)
+    summary: Summary = field(default_factory=Summary)
+
+
+#: The paper's values for its three data sets: highlands (section 5.1), reduced and simulation
+#: (supplement D).
+PRESETS: dict[str, dict[str, Any]] = {
+    "highlands": {
+        "mu0": (2068.2, -1105.5, 3.8),
+        "sigma0": (920.0, 600.0, 0.65),
+        "alpha_shape": 3.0,
+        "alpha_rate": 0.04,
+    },
+    "reduced": {
+        "mu0": (2050.0, -150.0, 3.2),
+        "sigma0": (200.0, 110.0, 0.5),
+        "alpha_shape": 1.0,
+        "alpha_rate": 0.01,
+    },
+    "simulation": {
+        "mu0": (350.0, 250.0, 3.9),
+        "sigma0": (300.0, 225.0, 0.45),
+        "alpha_shape": 1.0,
+        "alpha_rate": 0.01,
+    },
+}
+
+
+def load_config(path: str | Path) -> dict[str, dict[str, Any]]:
+    """Read a TOML settings file into its tables; ``make_config`` checks the names."""
+    try:
+        with open(path, "rb") as stream:
+            return tomllib.load(stream)
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: is not valid TOML: {error}") from None
+
+
+def make_config(
+    tables: Mapping[str, Any] | None = None, overrides: Mapping[str, Mapping[str, Any]] | None = None
+) -> Config:
+    """Combine preset, file and overrides, the later winning; an unknown name is an error.
+
+    ``tables`` is what a TOML file holds: {"run": {...}, "model": {...}, "summary": {...}}.
+    """
+    sections = {f.name: {} for f in dataclasses.fields(Config)}
+    layers: list[Mapping[str, Any]] = [tables or {}, overrides or {}]
+    for layer in layers:
+        for name, values in layer.items():
+            if name not in sections:
+                raise SettingsError(_unknown("section", name, sections))
+            if not isinstance(values, Mapping):
+                raise SettingsError(f"{name} must be a table of settings, not {values!r}")
+            sections[name].update(values)
+    preset = sections["run"].get("preset")
+    if preset is not None:
+        _check_choice("run.preset", preset, tuple(PRESETS))
+        sections["model"] = {**PRESETS[preset], **sections["model"]}
+    return Config(
+        run=_build(Run, "run", sections["run"]),
+        model=_build(Model, "model", sections["model"]),
+        summary=_build(Summary, "summary", sections["summary"]),
+    )
+
+
+def with_run(config: Config, **changes: Any) -> Config:
+    """A copy with some of the run settings changed."""
+    return replace(config, run=replace(config.run, **changes))
+
+
+def to_toml(config: Config) -> str:
+    """All settings as TOML; those that are None (not set) are left out."""
+    lines = ["# Settings of a dfcrp run; --config reads them back.", ""]
+    for section in dataclasses.fields(Config):
+        lines.append(f"[{section.name}]")
+        values = getattr(config, section.name)
+        for item in dataclasses.fields(values):
+            value = getattr(values, item.name)
+            if section.name == "run" and item.name == "radius" and value is None:
+                value = "none"
+            if value is not None:
+                lines.append(f"{item.name} = {_toml_value(value)}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml_value(item) for item in value) + "]"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def _build(kind: type, section: str, values: Mapping[str, Any]) -> Any:
+    known = {item.name: item for item in dataclasses.fields(kind)}
+    for name in values:
+        if name not in known:
+            raise SettingsError(_unknown("setting", f"{section}.{name}", known, bare=name))
+    return kind(**{
+        name: _coerce(f"{section}.{name}", value, str(known[name].type))
+        for name, value in values.items()
+    })
+
+
+def _coerce(name: str, value: Any, annotation: str) -> Any:
+    """Accept what the annotation says, an integer where a float is asked for, lists for tuples."""
+    allowed = [part.strip() for part in annotation.split("|")]
+    if value is None and "None" in allowed:
+        return None
+    if isinstance(value, str) and "str" in allowed:
+        return value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and math.isfinite(value):
+        if "int" in allowed and float(value).is_integer():
+            return int(value)
+        if "float" in allowed:
+            return float(value)
+    if isinstance(value, list | tuple):
+        if "Triple" in allowed and len(value) == 3:
+            return tuple(_coerce(name, item, "float") for item in value)
+        for part in allowed:
+            if part.startswith("tuple["):
+                inner = part[len("tuple[") :].split(",")[0]
+                return tuple(_coerce(name, item, inner) for item in value)
+    raise SettingsError(f"{name} is {value!r}; it must be {_describe(allowed)}")
+
+
+def _describe(allowed: list[str]) -> str:
+    words = {
+        "int": "a whole number",
+        "float": "a number",
+        "str": "a text",
+        "Triple": "three numbers [x, y, log diameter]",
+        "None": "left out",
+    }
+    return " or ".join(words.get(part, "a list") for part in allowed)
+
+
+def _check(holds: bool, name: str, value: Any, rule: str) -> None:
+    if not holds:
+        raise SettingsError(f"{name} is {value!r}; it must be {rule}")
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        hint = difflib.get_close_matches(str(value), choices, n=1)
+        nearest = f' Did you mean "{hint[0]}"?' if hint else ""
+        raise SettingsError(
+            f"{name} is {value!r}; it must be one of {', '.join(choices)}.{nearest}"
+        )
+
+
+def _unknown(what: str, name: str, known: Mapping[str, Any], bare: str | None = None) -> str:
+    hint = difflib.get_close_matches(bare or name, known, n=1, cutoff=0.5)
+    nearest = f"; did you mean {hint[0]!r}?" if hint else ""
+    return f"there is no {what} {name!r}{nearest} Known: {', '.join(known)}."

@@ -1,0 +1,168 @@
+"""Compiled passes over draws for the tables: consensus, experts, catalogue.
+
+Labels are (draws, markings) and canonical. Cluster parameters are ragged: rows
+``offsets[d]:offsets[d + 1]`` belong to draw d, sorted by label.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfcrp.kernels.jit import kernel
+
+
+@kernel
+def count_experts(labels, families, holder, out):
+    """``out[k]``: number of different families in the cluster named k, for one draw.
+
+    ``holder`` has room for (markings x families) and is all zero before and after. Without
+    families every marking counts.
+    """
+    out[:] = 0
+    if families.size == 0:
+        for i in range(labels.size):
+            out[labels[i]] += 1
+        return
+    for i in range(labels.size):
+        if holder[labels[i], families[i]] == 0:
+            holder[labels[i], families[i]] = 1
+            out[labels[i]] += 1
+    for i in range(labels.size):
+        holder[labels[i], families[i]] = 0
+
+
+@kernel
+def member_diameters(labels, diameters, out):
+    """``out[k]``: mean diameter of the members of the cluster named k, for one draw."""
+    size = np.zeros(out.size, np.int64)
+    out[:] = 0.0
+    for i in range(labels.size):
+        size[labels[i]] += 1
+        out[labels[i]] += diameters[i]
+    for k in range(out.size):
+        if size[k] > 0:
+            out[k] /= size[k]
+
+
+@kernel
+def count_consensus(experts, cluster_labels, diameters, edges, min_experts, out):
+    """Add one draw's clusters to ``out[m, class]``; class 0 is all, then by size.
+
+    ``cluster_labels`` names the clusters; ``diameters`` goes with it row by row.
+    """
+    for row in range(cluster_labels.size):
+        size_class = 1
+        while size_class <= edges.size and diameters[row] >= edges[size_class - 1]:
+            size_class += 1
+        for m in range(min_experts.size):
+            if experts[cluster_labels[row]] >= min_experts[m]:
+                out[m, 0] += 1
+                if edges.size > 0:
+                    out[m, size_class] += 1
+
+
+@kernel
+def consensus_by_mu(
+    labels, offsets, cluster_labels, log_diameters, families, edges, min_experts, holder, out
+):
+    """Consensus counts of each draw, the size class by exp of the cluster's log diameter."""
+    n = labels.shape[1]
+    experts = np.zeros(n, np.int64)
+    for d in range(labels.shape[0]):
+        count_experts(labels[d], families, holder, experts)
+        rows = slice(offsets[d], offsets[d + 1])
+        diameters = np.exp(log_diameters[rows])
+        count_consensus(experts, cluster_labels[rows], diameters, edges, min_experts, out[d])
+
+
+@kernel
+def consensus_by_members(labels, diameters, families, edges, min_experts, holder, out):
+    """Consensus counts of each draw, the size class by the mean diameter of the members."""
+    n = labels.shape[1]
+    experts = np.zeros(n, np.int64)
+    mean = np.zeros(n)
+    names = np.empty(n, np.int64)
+    for d in range(labels.shape[0]):
+        count_experts(labels[d], families, holder, experts)
+        member_diameters(labels[d], diameters, mean)
+        found = 0
+        for i in range(n):
+            if labels[d, i] == i:
+                names[found] = i
+                mean[found] = mean[i]
+                found += 1
+        count_consensus(experts, names[:found], mean[:found], edges, min_experts, out[d])
+
+
+@kernel
+def expert_counts(labels, families, holder, both, alone, lacking):
+    """For each draw, how the experts share its clusters. The outputs start at zero.
+
+    ``both[d, f, g]``: clusters that hold experts f and g (f = g: that hold f).
+    ``alone[d, f]``: clusters of one marking, of expert f.
+    ``lacking[d, f]``: clusters with all experts but f.
+    """
+    n_draws, n = labels.shape
+    n_families = both.shape[1]
+    size = np.zeros(n, np.int64)
+    present = np.empty(n_families, np.int64)
+    for d in range(n_draws):
+        size[:] = 0
+        for i in range(n):
+            size[labels[d, i]] += 1
+            holder[labels[d, i], families[i]] = 1
+        for k in range(n):
+            found = 0
+            missing = n_families * (n_families - 1) // 2
+            for f in range(n_families):
+                if size[k] > 0 and holder[k, f]:
+                    holder[k, f] = 0
+                    present[found] = f
+                    found += 1
+                    missing -= f
+            if size[k] == 1:
+                alone[d, present[0]] += 1
+            if found == n_families - 1 and found > 0:
+                lacking[d, missing] += 1
+            for p in range(found):
+                for q in range(found):
+                    both[d, present[p], present[q]] += 1
+
+
+@kernel
+def represent_clusters(labels, order, offsets, families, holder, names, experts):
+    """Which cluster of each draw stands for a cluster of the point partition.
+
+    It is the one that holds most of the point cluster's members (``order`` from ``offsets``),
+    the smallest label among equals: ``names[d, k]``; it has ``experts[d, k]`` experts.
+    """
+    n_draws, n = labels.shape
+    cluster_experts = np.zeros(n, np.int64)
+    overlap = np.zeros(n, np.int64)
+    for d in range(n_draws):
+        count_experts(labels[d], families, holder, cluster_experts)
+        for k in range(offsets.size - 1):
+            for p in range(offsets[k], offsets[k + 1]):
+                overlap[labels[d, order[p]]] += 1
+            best = labels[d, order[offsets[k]]]
+            for p in range(offsets[k], offsets[k + 1]):
+                label = labels[d, order[p]]
+                more = overlap[label] > overlap[best]
+                if more or (overlap[label] == overlap[best] and label < best):
+                    best = label
+            for p in range(offsets[k], offsets[k + 1]):
+                overlap[labels[d, order[p]]] = 0
+            names[d, k] = best
+            experts[d, k] = cluster_experts[best]
+
+
+@kernel
+def gather_parameters(names, offsets, cluster_labels, parameters, columns, out):
+    """``out[c, d, k]``: parameter ``columns[c]`` of the cluster ``names[d, k]`` of draw d."""
+    row_of = np.zeros(cluster_labels.max() + 1, np.int64)
+    for d in range(names.shape[0]):
+        for row in range(offsets[d], offsets[d + 1]):
+            row_of[cluster_labels[row]] = row
+        for k in range(names.shape[1]):
+            for c in range(columns.size):
+                out[c, d, k] = parameters[row_of[names[d, k]], columns[c]]

@@ -1,0 +1,133 @@
+"""The catalogue: one row for each cluster of the point partition, with its uncertainty."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import InputError
+from dfcrp.kernels.summaries import gather_parameters, represent_clusters
+from dfcrp.posterior.consensus import family_arrays, parameter_columns
+from dfcrp.posterior.intervals import LEVEL
+from dfcrp.posterior.losses import members_by_cluster
+from dfcrp.posterior.membership import Membership
+from dfcrp.posterior.streaming import kept, label_blocks, stride_for
+from dfcrp.sampling.draws import Draws
+
+QUANTITIES = ("x", "y", "diameter")
+#: Draws, and draws times clusters, that are kept for the intervals.
+MAX_DRAWS = 4_000
+MAX_VALUES = 8_000_000
+
+
+def catalogue(
+    draws: Draws,
+    labels: NDArray[np.int32],
+    members: Membership,
+    families: NDArray[np.int64],
+    expert_names: Sequence[str],
+    min_experts: int = 5,
+) -> dict[str, NDArray[Any]]:
+    """Columns of the catalogue, in order; ``labels`` is the point partition.
+
+    In each draw a cluster of the point partition is represented by the draw's cluster that
+    holds most of its members (the smallest label among equals). Position and diameter,
+    exp of the log diameter, are the posterior mean, standard deviation and 95 % interval of
+    the representative's; ``p_consensus`` is the share of draws in which the representative
+    has at least ``min_experts`` experts.
+    """
+    codes, _ = family_arrays(families, draws.n_markings)
+    if len(expert_names) <= int(codes.max()):
+        raise InputError(f"{int(codes.max()) + 1} experts, but {len(expert_names)} names")
+    names, order, offsets = members_by_cluster(labels)
+    moments = _Moments(len(names), draws)
+    for start, values, experts in _representatives(draws, order, offsets, codes):
+        moments.add(start, values, experts >= min_experts)
+    table: dict[str, NDArray[Any]] = {"cluster": names}
+    table.update(moments.columns())
+    held = [np.unique(codes[order[a:b]]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    table["n_experts"] = np.array([len(f) for f in held])
+    table["p_consensus"] = moments.consensus / moments.n
+    table["experts"] = np.array([join_names([expert_names[c] for c in f]) for f in held])
+    table["stability"] = members.stability
+    return table
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names joined by ";"; one that holds a ";" or a quote is quoted, as in CSV."""
+    out = io.StringIO()
+    csv.writer(out, delimiter=";", lineterminator="").writerow(names)
+    return out.getvalue()
+
+
+def _representatives(
+    draws: Draws,
+    order: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    families: NDArray[np.int64],
+) -> Any:
+    """Block by block (start, values (3, draws, clusters), experts (draws, clusters))."""
+    columns = parameter_columns(draws, ("x", "y", "log_diameter"))
+    codes, holder = family_arrays(families, draws.n_markings)
+    for chain, start, stop, labels in label_blocks(draws):
+        block = draws.clusters(chain, start, stop)
+        shape = (stop - start, len(offsets) - 1)
+        chosen = np.empty(shape, np.int32)
+        experts = np.empty(shape, np.int64)
+        represent_clusters(labels, order, offsets, codes, holder, chosen, experts)
+        values = np.empty((len(columns), *shape))
+        gather_parameters(
+            chosen,
+            np.require(block.offsets, np.int64, ["C", "W"]),
+            np.require(block.labels, np.int32, ["C", "W"]),
+            np.require(block.parameters, np.float32, ["C", "W"]),
+            columns,
+            values,
+        )
+        values[2] = np.exp(values[2])
+        yield start, values, experts
+
+
+class _Moments:
+    """Running mean and spread over all draws; samples of evenly spaced ones for quantiles."""
+
+    def __init__(self, n_clusters: int, draws: Draws) -> None:
+        self.n = 0
+        self.shift: NDArray[np.float64] | None = None
+        self.sum = np.zeros((len(QUANTITIES), n_clusters))
+        self.squares = np.zeros_like(self.sum)
+        self.consensus = np.zeros(n_clusters)
+        self.step = stride_for(draws, min(MAX_DRAWS, MAX_VALUES // n_clusters))
+        self.samples: list[NDArray[np.float32]] = []
+
+    def add(self, start: int, values: NDArray[np.float64], agreed: NDArray[np.bool_]) -> None:
+        """Take in a block of draws that begins at ``start`` of its chain."""
+        if self.shift is None:
+            # sums of deviations from a typical value do not cancel
+            self.shift = values.mean(axis=1)
+        deviation = values - self.shift[:, np.newaxis]
+        self.sum += deviation.sum(axis=1)
+        self.squares += (deviation**2).sum(axis=1)
+        self.consensus += agreed.sum(axis=0)
+        self.n += values.shape[1]
+        self.samples.append(values[:, kept(start, self.step)].astype(np.float32))
+
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """Mean, _sd, _lo and _hi of each quantity."""
+        assert self.shift is not None
+        mean = self.sum / self.n
+        variance = np.maximum(self.squares - self.n * mean**2, 0.0) / max(self.n - 1, 1)
+        tails = [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0]
+        lo, hi = np.quantile(np.concatenate(self.samples, axis=1), tails, axis=1)
+        table = {}
+        for q, name in enumerate(QUANTITIES):
+            table[name] = self.shift[q] + mean[q]
+            table[f"{name}_sd"] = np.sqrt(variance[q])
+            table[f"{name}_lo"] = lo[q].astype(np.float64)
+            table[f"{name}_hi"] = hi[q].astype(np.float64)
+        return table

@@ -1,0 +1,154 @@
+"""How many objects do at least m experts agree on, in each draw, by size class."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import InputError, SettingsError
+from dfcrp.kernels.summaries import consensus_by_members, consensus_by_mu
+from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.posterior.streaming import label_blocks
+from dfcrp.sampling.draws import Draws
+
+DIAMETERS = ("mu", "members")
+
+
+@dataclass(frozen=True)
+class SizeClasses:
+    """Classes of diameter: below the first edge, between edges, from the last edge on.
+
+    The paper's small class begins at 18 px because its data do: the lowest class takes
+    everything below the first edge. ``SizeClasses.none()`` counts all clusters together.
+    """
+
+    edges: tuple[float, ...] = (50.0, 100.0)
+    names: tuple[str, ...] = ("small", "medium", "large")
+
+    def __post_init__(self) -> None:
+        expected = len(self.edges) + 1 if self.edges else 0
+        if len(self.names) != expected:
+            raise SettingsError(
+                f"{len(self.edges)} size-class edges need {expected} names, not {len(self.names)}"
+            )
+        if any(b <= a for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)):
+            raise SettingsError(f"size-class edges {self.edges} must increase")
+        if "all" in self.names:
+            raise SettingsError('a size class cannot be called "all"; that is the total')
+
+    @classmethod
+    def none(cls) -> SizeClasses:
+        """No classes: only the total."""
+        return cls(edges=(), names=())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The total and the classes, as they are counted."""
+        return ("all", *self.names)
+
+
+@dataclass(frozen=True)
+class ConsensusCounts:
+    """Clusters with at least m experts in every draw."""
+
+    min_experts: tuple[int, ...]
+    #: "all", then the size classes.
+    size_classes: tuple[str, ...]
+    #: (chains, draws, min_experts, size_classes)
+    counts: NDArray[np.int64]
+
+    def interval(self) -> Interval:
+        """Mean and 95 % interval, each of shape (min_experts, size_classes)."""
+        return summarise(self.counts.reshape(-1, *self.counts.shape[2:]))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """As in summary.json: one row for each threshold and class."""
+        interval = self.interval()
+        return [
+            {"min_experts": m, "size_class": name, **interval[a, b].as_dict()}
+            for a, m in enumerate(self.min_experts)
+            for b, name in enumerate(self.size_classes)
+        ]
+
+    def series(self) -> dict[str, NDArray[np.int64]]:
+        """Each count's chains, (chains, draws), under a readable name."""
+        return {
+            f"clusters of at least {m}, {name}": self.counts[:, :, a, b]
+            for a, m in enumerate(self.min_experts)
+            for b, name in enumerate(self.size_classes)
+        }
+
+
+def consensus_counts(
+    draws: Draws,
+    min_experts: Sequence[int] = (4, 5, 6),
+    size_classes: SizeClasses | None = None,
+    diameter: str = "mu",
+    *,
+    families: NDArray[np.int64] | None = None,
+    diameters: NDArray[np.float64] | None = None,
+) -> ConsensusCounts:
+    """Count, in every draw, the clusters with at least m experts in each size class.
+
+    A cluster's diameter is exp of its own log diameter (``diameter="mu"``) or the mean of its
+    members' ``diameters`` (``"members"``). ``families`` tells the experts apart; without them
+    every member counts as one expert, which is the same thing under the family rule.
+    """
+    classes = SizeClasses() if size_classes is None else size_classes
+    if diameter not in DIAMETERS:
+        near = difflib.get_close_matches(diameter, DIAMETERS, n=1, cutoff=0.0)[0]
+        raise SettingsError(f'unknown diameter "{diameter}"; did you mean "{near}"?')
+    if not classes.edges:
+        diameter, diameters = "members", np.zeros(draws.n_markings)
+    thresholds = np.asarray(min_experts, np.int64)
+    edges = np.asarray(classes.edges, np.float64)
+    codes, holder = family_arrays(families, draws.n_markings)
+    shape = (draws.n_chains, draws.n_draws, len(thresholds), len(classes.columns))
+    counts = np.zeros(shape, np.int64)
+    if diameter == "members":
+        if diameters is None:
+            raise InputError('size classes by "members" need the diameters of the markings')
+        own = np.ascontiguousarray(diameters, np.float64)
+        for chain, start, stop, labels in label_blocks(draws):
+            out = counts[chain, start:stop]
+            consensus_by_members(labels, own, codes, edges, thresholds, holder, out)
+    else:
+        column = parameter_columns(draws, ("log_diameter",))[0]
+        for chain, start, stop, labels in label_blocks(draws):
+            block = draws.clusters(chain, start, stop)
+            log_diameters = block.parameters[:, column].astype(np.float64)
+            rows = np.require(block.offsets, np.int64, ["C", "W"])
+            names = np.require(block.labels, np.int32, ["C", "W"])
+            out = counts[chain, start:stop]
+            consensus_by_mu(
+                labels, rows, names, log_diameters, codes, edges, thresholds, holder, out
+            )
+    return ConsensusCounts(tuple(int(m) for m in thresholds), classes.columns, counts)
+
+
+def family_arrays(
+    families: NDArray[np.int64] | None, n: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Family codes and the kernels' scratch table; both empty without families."""
+    if families is None:
+        return np.zeros(0, np.int64), np.zeros((0, 0), np.uint8)
+    codes = np.require(families, np.int64, ["C", "W"])
+    if codes.shape != (n,) or codes.min() < 0:
+        raise InputError(f"families must be {n} codes from 0 on, one for each marking")
+    return codes, np.zeros((n, int(codes.max()) + 1), np.uint8)
+
+
+def parameter_columns(draws: Draws, names: Sequence[str]) -> NDArray[np.int64]:
+    """Where these cluster parameters are; an error if the draws do not have them."""
+    missing = [name for name in names if name not in draws.parameter_names]
+    if missing:
+        raise InputError(
+            f"these draws have no cluster parameter {', '.join(missing)}: "
+            "they hold labels only, or were fitted to other features"
+        )
+    return np.array([draws.parameter_names.index(name) for name in names], np.int64)

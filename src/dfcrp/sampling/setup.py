@@ -1,0 +1,38 @@
+"""From markings and settings to a problem: the one place where the partition prior is chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.config import Config
+from dfcrp.kernels.scan import Settings
+from dfcrp.model.defaults import circle_hyper
+from dfcrp.sampling.neighbours import find_neighbours
+from dfcrp.sampling.problem import Problem, build_data
+
+
+def make_problem(
+    features: NDArray[np.float64], families: NDArray[np.int64], config: Config
+) -> Problem:
+    """Lay out the data for the kernels.
+
+    ``dfcrp``: families, with the order of arrival averaged out. ``constrained``: families, but
+    the CRP's weights; the joint prior of (c, α) is the CRP's, cut down to valid partitions.
+    ``crp``: every marking is a family of its own, so nothing is excluded.
+    """
+    hyper = circle_hyper(config.model, features)
+    if config.run.prior == "crp":
+        families = np.arange(len(families), dtype=np.int64)
+    neighbourhood = find_neighbours(features, families, config.run.radius, hyper)
+    return Problem(
+        data=build_data(features, families, neighbourhood),
+        hyper=hyper,
+        settings=Settings(
+            use_order=config.run.prior == "dfcrp",
+            update_alpha=True,
+            alpha_shape=config.model.alpha_shape,
+            alpha_rate=config.model.alpha_rate,
+        ),
+        alpha_start=config.model.alpha_shape / config.model.alpha_rate,
+    )
