@@ -1,1 +1,35 @@
-"""TODO"""
+"""dfcrp merges several experts' markings of one image into a catalogue, with uncertainty.
+
+The names below are loaded when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Markings": "dfcrp.markings",
+    "read_markings": "dfcrp.io",
+    "fit": "dfcrp.fitting",
+    "load": "dfcrp.posterior.folder",
+    "Posterior": "dfcrp.posterior.posterior",
+    "point_partition": "dfcrp.posterior.point_partition",
+}
+_MODULES = ("baselines", "crp", "prior", "simulate")
+
+__all__ = ["__version__", *_HOMES, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"dfcrp.{name}")
+    raise AttributeError(f"module 'dfcrp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

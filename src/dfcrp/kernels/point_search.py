@@ -5,10 +5,7 @@ Every move keeps the partition valid under the family rule and never raises the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from dfcrp.kernels.division import (
     best_division,
@@ -18,6 +15,7 @@ from dfcrp.kernels.division import (
 )
 from dfcrp.kernels.jit import kernel
 from dfcrp.kernels.partitions import find_root, group_equal, hash_columns, join_roots
+from dfcrp.kernels.search_state import allowed, attach, detach, empty_state, list_members
 
 #: A gain below this is rounding: accepting it could go round in circles.
 TOLERANCE = 1e-10
@@ -25,127 +23,6 @@ TOLERANCE = 1e-10
 WORK = 1 << 18
 #: Clusters are re-divided together only if a pair across them shares this many draws.
 LINK = 0.05
-
-
-class State(NamedTuple):
-    """A partition of the blocks: member lists, sizes and families of each cluster."""
-
-    #: Cluster of a block, -1 while it is outside.
-    cluster: NDArray[np.int64]
-    head: NDArray[np.int64]
-    following: NDArray[np.int64]
-    preceding: NDArray[np.int64]
-    #: Markings in a cluster.
-    size: NDArray[np.int64]
-    #: Whether a cluster holds a family; (clusters, families).
-    present: NDArray[np.uint8]
-    #: Stack of unused cluster numbers; ``n_free[0]`` of them.
-    free: NDArray[np.int64]
-    n_free: NDArray[np.int64]
-
-
-class Scratch(NamedTuple):
-    """Working memory, allocated once for a component."""
-
-    overlap: NDArray[np.int32]
-    counts: NDArray[np.int64]
-    candidates: NDArray[np.int64]
-    #: ``seen[k] == stamp[0]`` marks cluster k as listed already.
-    seen: NDArray[np.int64]
-    stamp: NDArray[np.int64]
-
-
-@kernel
-def new_scratch(problem):
-    """Working memory for a problem."""
-    n = problem.weights.size
-    return Scratch(
-        np.zeros(problem.shares.size, np.int32),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(1, np.int64),
-    )
-
-
-@kernel
-def empty_state(problem):
-    """No block placed yet."""
-    n = problem.weights.size
-    return State(
-        np.full(n, -1, np.int64),
-        np.full(n, -1, np.int64),
-        np.full(n, -1, np.int64),
-        np.full(n, -1, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros((n, problem.n_families), np.uint8),
-        np.arange(n - 1, -1, -1),
-        np.full(1, n, np.int64),
-    )
-
-
-@kernel
-def attach(problem, state, b, k):
-    """Put block b into cluster k, or into a new one if k is -1; return the cluster."""
-    if k < 0:
-        state.n_free[0] -= 1
-        k = state.free[state.n_free[0]]
-    old = state.head[k]
-    state.following[b] = old
-    state.preceding[b] = -1
-    if old >= 0:
-        state.preceding[old] = b
-    state.head[k] = b
-    state.cluster[b] = k
-    state.size[k] += problem.weights[b]
-    for q in range(problem.family_offsets[b], problem.family_offsets[b + 1]):
-        state.present[k, problem.families[q]] = 1
-    return k
-
-
-@kernel
-def detach(problem, state, b):
-    """Take block b out; return the cluster it leaves, or -1 if that is empty now."""
-    k = state.cluster[b]
-    before, after = state.preceding[b], state.following[b]
-    if before >= 0:
-        state.following[before] = after
-    else:
-        state.head[k] = after
-    if after >= 0:
-        state.preceding[after] = before
-    state.cluster[b] = -1
-    state.size[k] -= problem.weights[b]
-    for q in range(problem.family_offsets[b], problem.family_offsets[b + 1]):
-        state.present[k, problem.families[q]] = 0
-    if state.head[k] < 0:
-        state.free[state.n_free[0]] = k
-        state.n_free[0] += 1
-        return -1
-    return k
-
-
-@kernel
-def allowed(problem, state, b, k):
-    """Whether the family rule lets block b into cluster k."""
-    for q in range(problem.family_offsets[b], problem.family_offsets[b + 1]):
-        if state.present[k, problem.families[q]]:
-            return False
-    return True
-
-
-@kernel
-def state_from_labels(problem, cluster):
-    """The partition given by cluster numbers; a block that breaks the family rule stays alone."""
-    state = empty_state(problem)
-    number = np.full(cluster.size, -1, np.int64)
-    for b in range(cluster.size):
-        k = number[cluster[b]]
-        if k >= 0 and not allowed(problem, state, b, k):
-            attach(problem, state, b, -1)
-        else:
-            number[cluster[b]] = attach(problem, state, b, k)
-    return state
 
 
 @kernel
@@ -247,17 +124,6 @@ def settle(problem, state, order, scratch):
 
 
 @kernel
-def _members(state, k, out, n):
-    """Append the members of cluster k to ``out`` from position n on; return the new length."""
-    b = state.head[k]
-    while b >= 0:
-        out[n] = b
-        n += 1
-        b = state.following[b]
-    return n
-
-
-@kernel
 def _restrict(problem, blocks):
     """The distinct patterns of these blocks alone, (patterns, blocks), and their shares."""
     hashes = np.empty(problem.shares.size, np.uint64)
@@ -327,13 +193,13 @@ def _units_by_size(unit, n_units):
 def redivide(problem, state, a, b, limit, scratch):
     """Divide the blocks of clusters a and b (which may be the same) anew, the best way there is.
 
-    With at most ``limit`` units (fewer when there are many patterns) the optimum over every division of them is taken: merging,
-    splitting, exchanging members, all at once. The present division is one of those, so the
-    expected loss cannot rise. Returns whether it fell.
+    With at most ``limit`` units (fewer when there are many patterns) the optimum over every
+    division of them is taken: merging, splitting, exchanging members, all at once. The present
+    division is one of those, so the expected loss cannot rise. Returns whether it fell.
     """
     listed = np.empty(state.cluster.size, np.int64)
-    n_first = _members(state, a, listed, 0)
-    n = n_first if a == b else _members(state, b, listed, n_first)
+    n_first = list_members(state, a, listed, 0)
+    n = n_first if a == b else list_members(state, b, listed, n_first)
     if n == 1:
         return False
     blocks = listed[:n].copy()
@@ -393,7 +259,7 @@ def _redivide_around(problem, state, b, limit, dirty, stale, scratch):
     """Re-divide the cluster of block b alone and with each linked cluster, up to the first gain."""
     k = state.cluster[b]
     listed = np.empty(state.cluster.size, np.int64)
-    n = _members(state, k, listed, 0)
+    n = list_members(state, k, listed, 0)
     stale[listed[:n]] = False
     gained = redivide(problem, state, k, k, limit, scratch)
     scratch.stamp[0] += 1
@@ -440,8 +306,8 @@ def merge_linked(problem, state, first, second, scratch):
         a, b = state.cluster[first[p]], state.cluster[second[p]]
         if a == b:
             continue
-        n_first = _members(state, a, listed, 0)
-        n = _members(state, b, listed, n_first)
+        n_first = list_members(state, a, listed, 0)
+        n = list_members(state, b, listed, n_first)
         valid = True
         for x in range(n_first):
             valid = valid and allowed(problem, state, listed[x], b)
@@ -463,7 +329,7 @@ def _cluster_costs(problem, state, scratch):
     cost = np.zeros(n)
     for k in range(n):
         if state.head[k] >= 0:
-            size = _members(state, k, listed, 0)
+            size = list_members(state, k, listed, 0)
             cost[listed[0]] = cluster_cost(problem, listed[:size], scratch.counts)
     return cost
 

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Figures: for each, one function that prepares its table and one that draws it."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""From draws to answers: convergence, consensus, the point partition, catalogue, experts."""

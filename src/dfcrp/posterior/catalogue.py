@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ def catalogue(
     draws: Draws,
     labels: NDArray[np.int32],
     members: Membership,
+    *,
     families: NDArray[np.int64],
     expert_names: Sequence[str],
     min_experts: int = 5,
@@ -50,7 +52,7 @@ def catalogue(
         moments.add(start, values, experts >= min_experts)
     table: dict[str, NDArray[Any]] = {"cluster": names}
     table.update(moments.columns())
-    held = [np.unique(codes[order[a:b]]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    held = [np.unique(codes[order[a:b]]) for a, b in pairwise(offsets)]
     table["n_experts"] = np.array([len(f) for f in held])
     table["p_consensus"] = moments.consensus / moments.n
     table["experts"] = np.array([join_names([expert_names[c] for c in f]) for f in held])
@@ -70,7 +72,7 @@ def _representatives(
     order: NDArray[np.int64],
     offsets: NDArray[np.int64],
     families: NDArray[np.int64],
-) -> Any:
+) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
     """Block by block (start, values (3, draws, clusters), experts (draws, clusters))."""
     columns = parameter_columns(draws, ("x", "y", "log_diameter"))
     codes, holder = family_arrays(families, draws.n_markings)

@@ -12,8 +12,9 @@ from dfcrp.posterior.coclustering import Coclustering
 
 #: ``second`` of a marking whose second-best place is a cluster of its own.
 ALONE = -1
-#: ``second`` of a marking that was nowhere else in any draw; label of one that is left out.
+#: ``second`` of a marking that was nowhere else in any draw.
 NOWHERE = -2
+#: Label of a marking that a partial partition leaves out.
 LEFT_OUT = -1
 
 
@@ -50,20 +51,23 @@ def membership(labels: NDArray[np.int32], pairs: Coclustering) -> Membership:
     own = together.indices == code[rows]
     single = size[code] == 1
     total = np.zeros(n)
-    total[rows[own]] = together.data[own] - 1.0
+    total[rows[own]] = np.maximum(together.data[own] - 1.0, 0.0)
     p_member = np.where(single, pairs.alone, total / np.maximum(size[code] - 1, 1))
     second = np.where(single | (pairs.alone == 0.0), NOWHERE, ALONE)
     p_second = np.where(single, 0.0, pairs.alone)
     others = np.flatnonzero(~own)
     mean = together.data[others] / size[together.indices[others]]
-    # ascending, so that the best comes last and stays; the smaller label among equals
-    for t in np.lexsort((-together.indices[others], mean)):
-        i = rows[others[t]]
-        if mean[t] >= p_second[i]:
-            p_second[i] = mean[t]
-            second[i] = clusters[together.indices[others[t]]]
+    # ascending, so that the best is written last and stays; the smaller label among equals
+    others = others[np.lexsort((-together.indices[others], mean))]
+    best = np.full(n, -1, np.int64)
+    best[rows[others]] = others
+    rival = np.zeros(n)
+    rival[best >= 0] = (together.data / size[together.indices])[best[best >= 0]]
+    wins = (best >= 0) & (rival >= p_second)
+    p_second[wins] = rival[wins]
+    second[wins] = clusters[together.indices[best[wins]]]
     stability = np.bincount(code, weights=p_member) / size
-    return Membership(p_member, second, p_second, clusters, stability)
+    return Membership(p_member, second, p_second, clusters.astype(np.int64), stability)
 
 
 @dataclass(frozen=True)

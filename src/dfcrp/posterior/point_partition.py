@@ -8,6 +8,7 @@ components are solved exactly, by enumeration; large ones by a search from sever
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,8 @@ from dfcrp.kernels.partitions import (
     group_equal,
     hash_columns,
 )
-from dfcrp.kernels.point_search import (
-    empty_state,
-    merge_linked,
-    new_scratch,
-    polish,
-    recombine,
-    settle,
-    state_from_labels,
-)
+from dfcrp.kernels.point_search import merge_linked, polish, recombine, settle
+from dfcrp.kernels.search_state import empty_state, new_scratch, state_from_labels
 from dfcrp.posterior.losses import check_loss, distances, loss_table, members_by_cluster
 from dfcrp.posterior.streaming import as_draws, canonical, labels_by_item, stride_for
 
@@ -103,7 +97,14 @@ def point_partition(
     codes = _family_codes(families, draws.n_markings)
     step = stride_for(draws, max_labels // draws.n_markings)
     by_item = labels_by_item(draws, step)
-    search = _Search(by_item, codes, loss, runs, exact_limit, np.random.default_rng(seed))
+    search = _Search(
+        by_item,
+        codes,
+        loss=loss,
+        runs=runs,
+        exact_limit=exact_limit,
+        rng=np.random.default_rng(seed),
+    )
     best = search.run()
     return PointPartition(
         labels=best,
@@ -135,6 +136,7 @@ class _Search:
         self,
         by_item: NDArray[np.int32],
         families: NDArray[np.int64] | None,
+        *,
         loss: str,
         runs: int,
         exact_limit: int,
@@ -177,7 +179,9 @@ class _Search:
             block_of = _blocks(patterns, families)
         n_blocks = int(block_of.max()) + 1
         exact = n_blocks <= self.exact_limit
-        problem = _problem(patterns, counts, families, block_of, self.table, neighbours=not exact)
+        problem = _problem(
+            patterns, counts, families, block_of, table=self.table, neighbours=not exact
+        )
         if exact:
             self.n_exact += items.size
             cluster = divide_exactly(problem)
@@ -202,14 +206,14 @@ class _Search:
         return np.asarray(best.cluster)
 
 
-def _blocks(
-    patterns: NDArray[np.int32], families: NDArray[np.int64] | None
-) -> NDArray[np.int64]:
+def _blocks(patterns: NDArray[np.int32], families: NDArray[np.int64] | None) -> NDArray[np.int64]:
     """Number the blocks of markings that share a cluster in every pattern.
 
-    An optimal partition never parts such markings: f is convex and grows no faster than the
-    overlap's share of it is credited twice, so of two clusters that hold a copy each, one
-    would rather have both. Should draws put a family twice into a block, the block is cut.
+    An optimal partition need not part such markings: with w copies of one marking in a cluster,
+    the second difference of g in w is f''(size) - 2 E f''(overlap) < 0, because the overlap is
+    at most the size and f'' does not grow. So g is concave in w, and of two clusters that
+    share the copies one may have them all at no more cost. Should the draws put a family twice
+    into a block, the block is cut.
     """
     hashes = np.empty(len(patterns), np.uint64)
     hash_columns(np.ascontiguousarray(patterns.T), np.arange(patterns.shape[1]), hashes)
@@ -218,7 +222,7 @@ def _blocks(
         return group
     order = np.lexsort((families, group))
     again = np.zeros(len(group), np.int64)
-    for before, item in zip(order[:-1], order[1:], strict=True):
+    for before, item in pairwise(order):
         if group[before] == group[item] and families[before] == families[item]:
             again[item] = again[before] + 1
     return group_equal((group * len(group) + again).astype(np.uint64))[1]
@@ -229,6 +233,7 @@ def _problem(
     counts: NDArray[np.int64],
     families: NDArray[np.int64] | None,
     block_of: NDArray[np.int64],
+    *,
     table: NDArray[np.float64],
     neighbours: bool,
 ) -> Problem:

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Chains: from a problem laid out for the kernels to draws in memory or on disk."""

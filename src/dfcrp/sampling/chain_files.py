@@ -53,21 +53,27 @@ class ChainFiles:
     def take(
         self, name: str, indices: NDArray[np.int64], column: int | None = None
     ) -> NDArray[Any]:
-        """Items at ascending indices, or one column of them; DamagedBlock if they are lost."""
+        """Items at ascending indices, or one column of them."""
         spec = self.specs[name]
         shape = spec.item_shape if column is None else ()
         items = np.empty((len(indices), *shape), dtype=spec.dtype)
         for block in np.unique(indices // spec.block).tolist():
             first = block * spec.block
             low, high = np.searchsorted(indices, [first, first + spec.block])
-            items[low:high] = self.block(name, block, column)[indices[low:high] - first]
+            try:
+                items[low:high] = self._block(spec, block, column)[indices[low:high] - first]
+            except DamagedBlock as found:
+                left = _ranges(~self.lost_draws(self.damage()))
+                raise RunFolderError(
+                    f"{self.describe(found)}. Of this chain {left} can be read whole: use "
+                    'salvage=True, or salvage="labels" to do without cluster parameters'
+                ) from found
         return items
 
-    def block(self, name: str, block: int, column: int | None = None) -> NDArray[Any]:
+    def _block(self, spec: ArraySpec, block: int, column: int | None = None) -> NDArray[Any]:
         """A block, padded at the end of the array, or one column of it."""
-        spec = self.specs[name]
-        path = self.folder / name / spec.file_name(block)
-        cached_path, cached = self._cache.get(name, (None, None))
+        path = self.folder / spec.name / spec.file_name(block)
+        cached_path, cached = self._cache.get(spec.name, (None, None))
         if cached is not None and cached_path == path:
             return cached if column is None else cached[:, column]
         try:
@@ -84,16 +90,16 @@ class ChainFiles:
         if spec.fill == -1 and np.any(items[used - 1] == -1):
             raise DamagedBlock(spec, block, path, "older than the commit record")
         if column is None:
-            self._cache[name] = (path, items)
+            self._cache[spec.name] = (path, items)
         return items
 
     def damage(self) -> list[DamagedBlock]:
         """Try every block; those that fail."""
         damaged = []
-        for name, spec in self.specs.items():
+        for spec in self.specs.values():
             for block in range(-(-self.record.length(spec) // spec.block)):
                 try:
-                    self.block(name, block)
+                    self._block(spec, block)
                 except DamagedBlock as found:
                     damaged.append(found)
         return damaged
@@ -113,6 +119,11 @@ class ChainFiles:
                 lost[last : last + 1] = True  # its rows begin where the last one's end
         return lost
 
+    def describe(self, found: DamagedBlock) -> str:
+        """In words, what a damaged block costs."""
+        lost = _ranges(self.lost_draws([found]))
+        return f"{found}; chain {self.chain} lacks {found.spec.name} of {lost}"
+
     def _row_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """First row and end of each draw's rows; -1 where that cannot be read."""
         spec = self.specs["cluster_stop"]
@@ -120,7 +131,7 @@ class ChainFiles:
         for first in range(0, self.record.draws, spec.block):
             part = stop[first : first + spec.block]
             with contextlib.suppress(DamagedBlock):
-                part[:] = self.block(spec.name, first // spec.block)[: len(part)]
+                part[:] = self._block(spec, first // spec.block)[: len(part)]
         return np.concatenate([[0], stop[:-1]]), stop
 
 
@@ -181,25 +192,6 @@ def _chain_record(folder: Path, losses: list[str] | None) -> Record | None:
         except RunFolderError as error:
             losses.append(str(error))
     return None
-
-
-def take(
-    files: ChainFiles, name: str, indices: NDArray[np.int64], column: int | None = None
-) -> NDArray[Any]:
-    """``ChainFiles.take`` with an error that tells what is left."""
-    try:
-        return files.take(name, indices, column)
-    except DamagedBlock as found:
-        left = _ranges(~files.lost_draws(files.damage()))
-        raise RunFolderError(
-            f"{describe_loss(files, found)}. Of this chain {left} can be read whole: use salvage=True, "
-            'or salvage="labels" to do without cluster parameters'
-        ) from found
-
-
-def describe_loss(files: ChainFiles, found: DamagedBlock) -> str:
-    lost = _ranges(files.lost_draws([found]))
-    return f"{found}; chain {files.chain} lacks {found.spec.name} of {lost}"
 
 
 def _ranges(mask: NDArray[np.bool_]) -> str:

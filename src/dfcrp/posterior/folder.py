@@ -1,0 +1,183 @@
+"""The run folder: what is written next to the draws, and how a run is read back."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dfcrp import __version__
+from dfcrp.config import Config, load_config, make_config, to_toml
+from dfcrp.errors import RunFolderError
+from dfcrp.markings import Markings, Source
+from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.sampling.storage import DrawWriter, StoredDraws
+
+PROVENANCE = "provenance.json"
+MARKINGS = "markings.csv"
+CONFIG = "config.toml"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file as a whole: a reader sees the old text or the new, never half of it."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+
+
+def prepare_folder(folder: Path, markings: Markings, config: Config) -> None:
+    """Create a run folder with everything needed to read its draws later."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunFolderError(
+            f"{folder}: already exists and is not an empty folder; choose another --out, "
+            "or delete it"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_markings(folder / MARKINGS, markings)
+        write_text(folder / CONFIG, to_toml(config))
+    except OSError as error:
+        raise RunFolderError(f"{folder}: cannot be written: {error.strerror}") from None
+
+
+def write_markings(path: Path, markings: Markings) -> None:
+    """Markings as CSV in full precision."""
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        extra = [n for n in ("image", "truth") if getattr(markings, n) is not None]
+        writer.writerow(["id", "expert", "x", "y", "diameter", *extra])
+        columns = [markings.id, markings.expert]
+        columns += [map(repr, getattr(markings, n).tolist()) for n in ("x", "y", "diameter")]
+        columns += [getattr(markings, n) for n in extra]
+        writer.writerows(zip(*columns, strict=True))
+
+
+def read_markings_back(folder: Path) -> Markings:
+    """The markings of a run folder, with the sources they first came from."""
+    import warnings
+
+    path = folder / MARKINGS
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            header, *rows = csv.reader(stream)
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
+    columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
+    if "truth" in columns:
+        columns["truth"] = np.array(columns["truth"], dtype=np.int64)
+    for name in ("x", "y", "diameter"):
+        columns[name] = np.array(columns[name], dtype=np.float64)
+    with warnings.catch_warnings():
+        # Repeated rows were reported when the data came in.
+        warnings.simplefilter("ignore")
+        markings = Markings.from_arrays(**columns)
+    sources = tuple(Source(**item) for item in _read_provenance(folder).get("sources", ()))
+    return dataclasses.replace(markings, sources=sources)
+
+
+def write_provenance(folder: Path, markings: Markings, config: Config, record: RunRecord) -> None:
+    """Who made this, from what, with which settings."""
+    import numba
+
+    content = {
+        "dfcrp": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "markings_sha256": markings.digest,
+        "sources": [dataclasses.asdict(source) for source in markings.sources],
+        "seed": config.run.seed,
+        "run": dataclasses.asdict(record),
+    }
+    write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
+
+
+def _read_provenance(folder: Path) -> dict[str, Any]:
+    try:
+        return json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
+
+
+def load(path: str | os.PathLike[str]) -> Posterior:
+    """Read a run folder back as a Posterior; the draws stay on disk."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise RunFolderError(f"{folder}: there is no such run folder")
+    for name in (CONFIG, MARKINGS):
+        if not (folder / name).exists():
+            raise RunFolderError(f"{folder}: is not a run folder of dfcrp: {name} is missing")
+    config = make_config(load_config(folder / CONFIG))
+    markings = read_markings_back(folder)
+    provenance = _read_provenance(folder)
+    if "run" not in provenance:
+        raise RunFolderError(f"{folder}: the run was not finished; `dfcrp resume` goes on with it")
+    if provenance.get("markings_sha256") != markings.digest:
+        raise RunFolderError(
+            f"{folder}: {MARKINGS} is not what the run was made from; it was changed afterwards"
+        )
+    record = RunRecord(**provenance["run"])
+    draws = StoredDraws(folder, burn_in=record.burn_in // record.thin)
+    if draws.n_markings != len(markings):
+        raise RunFolderError(
+            f"{folder}: the draws are of {draws.n_markings} markings, {MARKINGS} has "
+            f"{len(markings)}; they do not belong together"
+        )
+    return Posterior(draws, markings, config, record)
+
+
+def write_results(posterior: Posterior, folder: Path) -> None:
+    """Tables and summary from the draws; written anew whenever asked for."""
+    for name, frame in (
+        ("catalogue.csv", posterior.catalogue()),
+        ("members.csv", posterior.members()),
+        ("experts.csv", posterior.experts()),
+    ):
+        write_text(folder / name, frame.to_csv(index=False, float_format="%.10g"))
+    write_text(folder / "summary.json", json.dumps(_plain(posterior.summary()), indent=1) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN or infinity: what is undefined becomes null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+    """Write a posterior held in memory as a run folder.
+
+    The folder holds the draws after burn-in only, so the burn-in recorded with them is zero.
+    """
+    folder = Path(path)
+    prepare_folder(folder, posterior.markings, posterior.config)
+    draws = posterior.draws
+    for chain in range(draws.n_chains):
+        writer = DrawWriter.create(folder, chain, draws.n_markings, draws.parameter_names)
+        block = draws.clusters(chain, 0, draws.n_draws)
+        writer.append(
+            draws.labels(chain, 0, draws.n_draws),
+            posterior.alpha[chain],
+            block.offsets,
+            block.labels,
+            block.parameters,
+        )
+        writer.flush()
+    kept = draws.n_draws * posterior.record.thin
+    record = dataclasses.replace(posterior.record, scans=kept, burn_in=0)
+    write_provenance(folder, posterior.markings, posterior.config, record)
+    write_results(posterior, folder)

@@ -1,0 +1,228 @@
+"""A finished run: its draws, its markings, its settings, and every question one may ask of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dfcrp.config import Config
+from dfcrp.markings import Markings
+from dfcrp.posterior.catalogue import catalogue
+from dfcrp.posterior.coclustering import Coclustering, coclustering
+from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_counts
+from dfcrp.posterior.convergence import Verdict, check_convergence
+from dfcrp.posterior.experts import ExpertSummary, expert_summary
+from dfcrp.posterior.intervals import summarise
+from dfcrp.posterior.membership import Membership, membership
+from dfcrp.posterior.point_partition import PointPartition, point_partition
+from dfcrp.posterior.streaming import n_clusters
+from dfcrp.sampling.draws import Draws
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """How the draws came about."""
+
+    scans: int
+    burn_in: int
+    thin: int
+    seconds: float
+    stopped_early: bool = False
+    #: Proposals and acceptances of each chain, by kind of move.
+    tallies: list[dict[str, int]] = field(default_factory=list)
+
+
+class Posterior:
+    """Posterior draws of a partition of markings, with their summaries.
+
+    Summaries stream over the draws and are kept once computed.
+    """
+
+    def __init__(self, draws: Draws, markings: Markings, config: Config, record: RunRecord) -> None:
+        self.draws = draws
+        self.markings = markings
+        self.config = config
+        self.record = record
+        self._points: dict[str, PointPartition] = {}
+
+    @cached_property
+    def labels(self) -> NDArray[np.int32]:
+        """Labels (chain, draw, marking): a cluster is named after its smallest member."""
+        return np.stack([
+            self.draws.labels(chain, 0, self.draws.n_draws) for chain in range(self.draws.n_chains)
+        ])
+
+    @cached_property
+    def alpha(self) -> NDArray[np.float64]:
+        """Concentration (chain, draw)."""
+        return self.draws.alpha()
+
+    @cached_property
+    def n_clusters(self) -> NDArray[np.int64]:
+        """Number of clusters (chain, draw)."""
+        return n_clusters(self.draws)
+
+    @property
+    def size_classes(self) -> SizeClasses:
+        """Size classes of the settings."""
+        return SizeClasses(self.config.summary.class_edges, self.config.summary.class_names)
+
+    @cached_property
+    def pairs(self) -> Coclustering:
+        """Co-clustering counts of every pair that was ever together, chain by chain."""
+        return coclustering(self.draws)
+
+    def coclustering(self) -> sparse.csr_array:
+        """Symmetric sparse matrix of co-clustering probabilities."""
+        return self.pairs.matrix()
+
+    def point_partition(self, loss: str = "vi") -> PointPartition:
+        """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``."""
+        if loss not in self._points:
+            families = None if self.config.run.prior == "crp" else self.markings.families
+            self._points[loss] = point_partition(self.draws, loss, families)
+        return self._points[loss]
+
+    @cached_property
+    def membership(self) -> Membership:
+        """Membership probabilities of the point partition."""
+        return membership(self.point_partition().labels, self.pairs)
+
+    def consensus_counts(self, min_experts: tuple[int, ...]) -> ConsensusCounts:
+        """Clusters with at least so many experts, in every draw, by size class."""
+        return consensus_counts(
+            self.draws,
+            min_experts,
+            self.size_classes,
+            self.config.summary.diameter,
+            families=self.markings.families,
+            diameters=self.markings.diameter,
+        )
+
+    @cached_property
+    def _table_counts(self) -> ConsensusCounts:
+        summary = self.config.summary
+        wanted = sorted({*summary.thresholds, summary.min_experts})
+        return self.consensus_counts(tuple(wanted))
+
+    def consensus(self, min_experts: int | None = None) -> pandas.DataFrame:
+        """Number of objects that at least ``min_experts`` marked, by size class."""
+        import pandas
+
+        wanted = min_experts or self.config.summary.min_experts
+        return pandas.DataFrame(self.consensus_counts((wanted,)).rows())
+
+    @cached_property
+    def expert_summary(self) -> ExpertSummary:
+        """How the experts compare."""
+        return expert_summary(self.draws, self.markings.families)
+
+    def experts(self) -> pandas.DataFrame:
+        """One row per expert, by number of markings."""
+        import pandas
+
+        rows = []
+        for row in self._expert_rows():
+            flat = {key: row[key] for key in ("expert", "count", "jaccard")}
+            for name in ("size_1", "all_but_one"):
+                flat[name] = row[name]["mean"]
+                flat[f"{name}_lo"], flat[f"{name}_hi"] = row[name]["lo"], row[name]["hi"]
+            rows.append(flat)
+        return pandas.DataFrame(rows)
+
+    def _expert_rows(self) -> list[dict[str, Any]]:
+        found = self.expert_summary
+        order = np.argsort(found.count, kind="stable")
+        return [
+            {
+                "expert": self.markings.experts[f],
+                "count": int(found.count[f]),
+                "jaccard": float(found.jaccard.mean[f]),
+                "size_1": found.size_1[f].as_dict(),
+                "all_but_one": found.all_but_one[f].as_dict(),
+            }
+            for f in order
+        ]
+
+    def catalogue(self) -> pandas.DataFrame:
+        """One row per cluster of the point partition, with uncertainty."""
+        import pandas
+
+        return pandas.DataFrame(
+            catalogue(
+                self.draws,
+                self.point_partition().labels,
+                self.membership,
+                families=self.markings.families,
+                expert_names=self.markings.experts,
+                min_experts=self.config.summary.min_experts,
+            )
+        )
+
+    def members(self) -> pandas.DataFrame:
+        """One row per marking, in input order, with its cluster and how sure that is."""
+        import pandas
+
+        found = self.membership
+        return pandas.DataFrame({
+            "marking": self.markings.id,
+            "expert": self.markings.expert,
+            "cluster": self.point_partition().labels,
+            "p_member": found.p_member,
+            "second_cluster": found.second,
+            "p_second": found.p_second,
+        })
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether the run was long enough, and what to do if not."""
+        return check_convergence(
+            self.draws, self._table_counts, self.pairs, marking_names=self.markings.id
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The content of summary.json."""
+        verdict = self.verdict
+        return {
+            "n_markings": len(self.markings),
+            "n_experts": len(self.markings.experts),
+            "chains": self.draws.n_chains,
+            "scans": self.record.scans,
+            "burn_in": self.record.burn_in,
+            "draws": self.draws.n_chains * self.draws.n_draws,
+            "seconds": round(self.record.seconds, 3),
+            "n_clusters": summarise(self.n_clusters.ravel()).as_dict(),
+            "alpha": summarise(self.alpha.ravel()).as_dict(),
+            "consensus": self._table_counts.rows(),
+            "experts": self._expert_rows(),
+            "convergence": verdict.as_dict(),
+        }
+
+    def to_arviz(self) -> Any:
+        """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""
+        from arviz_base import from_dict
+
+        counts = self._table_counts
+        variables = {"alpha": self.alpha, "n_clusters": self.n_clusters}
+        for m, threshold in enumerate(counts.min_experts):
+            variables[f"n_at_least_{threshold}"] = counts.counts[:, :, m, :]
+        dims = {name: ["size_class"] for name in variables if name.startswith("n_at_least_")}
+        return from_dict(
+            {"posterior": variables},
+            coords={"size_class": list(counts.size_classes)},
+            dims=dims,
+        )
+
+    def save(self, path: Any) -> None:
+        """Write a run folder that ``dfcrp.load`` reads back."""
+        from dfcrp.posterior.folder import save_posterior
+
+        save_posterior(self, path)

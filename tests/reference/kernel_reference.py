@@ -1,0 +1,203 @@
+"""Slow twins of the sampler's kernels: the model's densities in plain loops and plain matrices.
+
+Nothing here uses the factorised formulas of the kernels. Weights and ratios are differences of
+
+    log p(c, order, u, α, θ, y) = log p(α) + Σ_k [log α + log (n_k − 1)! + log p(θ_k)]
+                                  − Σ_i u_i (D_i + α) + Σ_i log N(y_i; μ_{c_i}, Σ_{c_i}),
+
+with D_i counted customer by customer and the normal evaluated with matrices. A partition is a
+sequence of labels, an order a sequence of markings (first arrival first), the parameters of a
+cluster a row (μx, μy, μl, a, d, λ).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+
+def clusters(labels) -> list[list[int]]:
+    """Members of each cluster, clusters by first appearance."""
+    members: dict[int, list[int]] = {}
+    for i, label in enumerate(labels):
+        members.setdefault(int(label), []).append(i)
+    return list(members.values())
+
+
+def keeps_the_rule(labels, families, allowed=None) -> bool:
+    """No family twice in a cluster; every two members allowed together, if that is asked."""
+    for members in clusters(labels):
+        for i in members:
+            for j in members:
+                if i < j and families[i] == families[j]:
+                    return False
+                if i < j and allowed is not None and not allowed[i][j]:
+                    return False
+    return True
+
+
+def companions(labels, families, order) -> list[int]:
+    """D by marking: earlier arrivals at tables that, at that time, hold no relative."""
+    found = [0] * len(labels)
+    for rank, i in enumerate(order):
+        seated = [int(j) for j in order[:rank]]
+        for j in seated:
+            table = [t for t in seated if labels[t] == labels[j]]
+            if all(families[t] != families[i] for t in table):
+                found[i] += 1
+    return found
+
+
+def tail(families, order, u, family, slot) -> float:
+    """U_f(r): the sum of u over members of the family that arrive after the slot."""
+    return math.fsum(u[i] for rank, i in enumerate(order) if rank > slot and families[i] == family)
+
+
+def log_partition(labels, families, order, u, alpha, allowed=None) -> float:
+    """log p(c, u | order, α), without the truncated prior's constant."""
+    if not keeps_the_rule(labels, families, allowed):
+        return -math.inf
+    value = 0.0
+    for members in clusters(labels):
+        value += math.log(alpha) + math.lgamma(len(members))
+    for i, seated in enumerate(companions(labels, families, order)):
+        value -= u[i] * (seated + alpha)
+    return value
+
+
+def log_partition_without_order(labels, families, alpha, allowed=None) -> float:
+    """log of the Chinese restaurant's probability where the rule is kept, else −inf."""
+    if not keeps_the_rule(labels, families, allowed):
+        return -math.inf
+    value = 0.0
+    for members in clusters(labels):
+        value += math.log(alpha) + math.lgamma(len(members))
+    return value - math.fsum(math.log(i + alpha) for i in range(len(labels)))
+
+
+def covariance(row) -> np.ndarray:
+    """The structured Σ of a parameter row."""
+    _, _, _, a, d, lam = row
+    b = lam * math.sqrt(a * d / 2.0)
+    return np.array([[a, 0.0, b], [0.0, a, b], [b, b, d]])
+
+
+def log_normal(y, mean, matrix) -> float:
+    """Log density of a multivariate normal, by a linear solve."""
+    v = np.asarray(y, dtype=float) - mean
+    _, log_determinant = np.linalg.slogdet(matrix)
+    quadratic = v @ np.linalg.solve(matrix, v)
+    return float(-0.5 * (len(v) * math.log(2.0 * math.pi) + log_determinant + quadratic))
+
+
+def log_density(row, y) -> float:
+    """log p(y | θ)."""
+    return log_normal(y, np.asarray(row[:3]), covariance(row))
+
+
+def log_covariance_prior(hyper, row, log_diameter) -> float:
+    """log p(a, d, λ | l), normalised."""
+    held = max(log_diameter, hyper.floor)
+    _, _, _, a, d, lam = row
+    mean_a, mean_d = hyper.kappa_x * held**hyper.eta_x, hyper.kappa_d * held**hyper.eta_d
+    return float(
+        stats.gamma.logpdf(a, hyper.tau_x * mean_a, scale=1.0 / hyper.tau_x)
+        + stats.gamma.logpdf(d, hyper.tau_d * mean_d, scale=1.0 / hyper.tau_d)
+        + stats.beta.logpdf((lam + 1.0) / 2.0, hyper.lambda_a, hyper.lambda_b)
+        - math.log(2.0)
+    )
+
+
+def base_mean(hyper) -> tuple[np.ndarray, np.ndarray]:
+    """μ0 and Σ0."""
+    return (
+        np.array([hyper.mu0_x, hyper.mu0_y, hyper.mu0_l]),
+        np.diag([hyper.var0_x, hyper.var0_y, hyper.var0_l]),
+    )
+
+
+def log_base(hyper, row) -> float:
+    """log p(θ) of the base measure."""
+    return log_normal(row[:3], *base_mean(hyper)) + log_covariance_prior(hyper, row, row[2])
+
+
+def log_proposal(hyper, row, y) -> float:
+    """log q(θ | y): Σ from its prior at y's size, μ from its normal given (y, Σ)."""
+    mean0, matrix0 = base_mean(hyper)
+    precision = np.linalg.inv(matrix0) + np.linalg.inv(covariance(row))
+    pull = np.linalg.solve(matrix0, mean0) + np.linalg.solve(covariance(row), y)
+    spread = np.linalg.inv(precision)
+    return log_normal(row[:3], spread @ pull, spread) + log_covariance_prior(hyper, row, y[2])
+
+
+def opening_weight(hyper, row, y) -> float:
+    """log p(y | θ) p(θ) / q(θ | y)."""
+    return log_density(row, y) + log_base(hyper, row) - log_proposal(hyper, row, y)
+
+
+def log_features(hyper, labels, theta, features) -> float:
+    """log p(θ) p(y | c, θ); ``theta`` maps a cluster's label to its row."""
+    value = 0.0
+    for label in set(labels):
+        value += log_base(hyper, theta[label])
+    for i, label in enumerate(labels):
+        value += log_density(theta[label], features[i])
+    return value
+
+
+def log_alpha(labels, families, order, alpha, shape, rate) -> float:
+    """log p(α, c | order) on the scale of log α, u integrated out."""
+    value = stats.gamma.logpdf(alpha, shape, scale=1.0 / rate) + math.log(alpha)
+    for members in clusters(labels):
+        value += math.log(alpha) + math.lgamma(len(members))
+    for seated in companions(labels, families, order):
+        value -= math.log(seated + alpha)
+    return float(value)
+
+
+def log_order(labels, families, order, alpha) -> float:
+    """log p(c | order, α): all that the order's conditional knows."""
+    value = 0.0
+    for members in clusters(labels):
+        value += math.log(alpha) + math.lgamma(len(members))
+    for seated in companions(labels, families, order):
+        value -= math.log(seated + alpha)
+    return value
+
+
+def surrogate(labels, families, order, alpha, chosen, i, slot) -> float:
+    """g_i(slot) of the order move: the effect of one customer, the chosen others left out.
+
+    ``chosen`` are the customers that change places, i among them; counts over the customers that
+    stay are scaled up to all.
+    """
+    n = len(labels)
+    scale = n / max(n - len(chosen), 1)
+    staying = [(rank, int(t)) for rank, t in enumerate(order) if t not in chosen]
+
+    def seats(family, before):
+        """Staying customers before a slot, less those at tables that hold the family."""
+        seated = [t for rank, t in staying if rank < before]
+        barred = 0
+        for j in seated:
+            if any(labels[t] == labels[j] and families[t] == family for t in seated):
+                barred += 1
+        return len(seated) - barred
+
+    def late(after, family=None):
+        """W: the sum of scaled 1/(D + α) over staying customers after a slot."""
+        return math.fsum(
+            scale / (scale * seats(families[t], rank) + alpha)
+            for rank, t in staying
+            if rank > after and (family is None or families[t] == family)
+        )
+
+    value = -math.log(scale * seats(families[i], slot) + alpha) - late(slot)
+    value += late(slot, families[i])
+    for rank, j in staying:
+        if labels[j] == labels[i]:
+            later = max(slot, rank)
+            value += late(later, families[j]) + late(later, families[i])
+    return value

@@ -1,0 +1,203 @@
+"""Small problems for the exact tests: their data, states with a given content, and checks."""
+
+from __future__ import annotations
+
+import types
+from itertools import combinations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from dfcrp.kernels import circle
+from dfcrp.kernels.scan import Settings
+from dfcrp.sampling.neighbours import Neighbourhood
+from dfcrp.sampling.problem import Problem, build_data, new_state
+from reference import kernel_reference as reference
+
+#: Base measure and clusters of comparable width, so that features leave the partition open; a
+#: variance law that is steep in the log diameter, so that the coupling of Σ and μ matters.
+HYPER = circle.Hyper(
+    kappa_x=0.12, eta_x=2.0, tau_x=3.0, kappa_d=0.02, eta_d=1.5, tau_d=25.0, lambda_a=3.0,
+    lambda_b=2.0, mu0_x=0.5, mu0_y=-0.5, mu0_l=3.0, var0_x=3.0, var0_y=2.0, var0_l=0.6, floor=1.0,
+)  # fmt: skip
+
+
+def make_problem(
+    families,
+    features=None,
+    *,
+    allowed=None,
+    use_order=True,
+    alpha=1.0,
+    update_alpha=True,
+    shape=2.0,
+    rate=1.0,
+    hyper=HYPER,
+) -> Problem:
+    """A problem in which internal and input numbers agree.
+
+    Without features it is about the partition prior alone. ``allowed[i][j]`` says who may share a
+    cluster (None: everyone); its components must be contiguous. All relatives are rivals.
+    """
+    n = len(families)
+    weigh = features is not None
+    if features is None:
+        features = np.zeros((n, 3))
+    pairs = [(i, j) for i, j in combinations(range(n), 2) if allowed is None or allowed[i][j]]
+    rivals = [(i, j) for i, j in combinations(range(n), 2) if families[i] == families[j]]
+    neighbourhood = Neighbourhood(
+        bounded=allowed is not None,
+        pairs=np.array(pairs if allowed is not None else [], dtype=np.int64).reshape(-1, 2),
+        rivals=np.array(rivals, dtype=np.int64).reshape(-1, 2),
+        component=_components(pairs, n) if allowed is not None else np.zeros(n, np.int64),
+        numbering=np.arange(n),
+    )
+    data = build_data(
+        np.asarray(features, float), np.asarray(families), neighbourhood, weigh_features=weigh
+    )
+    return Problem(data, hyper, Settings(use_order, update_alpha, shape, rate), alpha)
+
+
+def _components(pairs, n) -> np.ndarray:
+    ends = np.array(pairs, dtype=int).reshape(-1, 2)
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    component = connected_components(graph, directed=False)[1].astype(np.int64)
+    assert (np.diff(component) >= 0).all(), "components must be contiguous"
+    return component
+
+
+def seat_partition(labels, component) -> dict[str, np.ndarray]:
+    """The arrays of a state that describe a partition; a cluster's slot is its first member."""
+    n = len(labels)
+    arrays = {
+        name: np.full(n, -1, np.int32)
+        for name in ("label", "head", "after", "before", "free_after")
+    }
+    arrays["size"] = np.zeros(n, np.int32)
+    arrays["free_head"] = np.full(int(component.max()) + 1, -1, np.int32)
+    for members in reference.clusters(labels):
+        slot = members[0]
+        arrays["label"][members] = slot
+        arrays["size"][slot] = len(members)
+        arrays["head"][slot] = slot
+        arrays["after"][members[:-1]] = members[1:]
+        arrays["before"][members[1:]] = members[:-1]
+    for slot in range(n - 1, -1, -1):
+        if arrays["size"][slot] == 0:
+            arrays["free_after"][slot] = arrays["free_head"][component[slot]]
+            arrays["free_head"][component[slot]] = slot
+    return arrays
+
+
+def complete(rows) -> np.ndarray:
+    """Parameter rows (..., 6) with the columns that the kernels derive from them."""
+    rows = np.asarray(rows, dtype=float)
+    a, d, lam = rows[..., 3], rows[..., 4], rows[..., 5]
+    s = d * (1.0 - lam**2)
+    derived = [
+        1.0 / a,
+        lam * np.sqrt(d / (2.0 * a)),
+        1.0 / s,
+        -np.log(a) - 0.5 * np.log(s) - 1.5 * np.log(2.0 * np.pi),
+    ]
+    return np.concatenate([rows, np.stack(derived, axis=-1)], axis=-1)
+
+
+def random_rows(rng, hyper, size) -> np.ndarray:
+    """Parameter rows from the base measure, shape (*size, 6)."""
+    mean = np.array([hyper.mu0_x, hyper.mu0_y, hyper.mu0_l])
+    sd = np.sqrt([hyper.var0_x, hyper.var0_y, hyper.var0_l])
+    mu = mean + sd * rng.standard_normal((*size, 3))
+    held = np.maximum(mu[..., 2], hyper.floor)
+    a = rng.standard_gamma(hyper.tau_x * hyper.kappa_x * held**hyper.eta_x) / hyper.tau_x
+    d = rng.standard_gamma(hyper.tau_d * hyper.kappa_d * held**hyper.eta_d) / hyper.tau_d
+    lam = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b, size) - 1.0
+    return np.concatenate([mu, np.stack([a, d, lam], axis=-1)], axis=-1)
+
+
+def random_features(rng, rows) -> np.ndarray:
+    """One y for each parameter row."""
+    a, d, lam = rows[..., 3], rows[..., 4], rows[..., 5]
+    noise = rng.standard_normal((*rows.shape[:-1], 3))
+    across = np.sqrt(a)[..., None] * noise[..., :2]
+    along = lam * np.sqrt(d / (2.0 * a)) * across.sum(axis=-1)
+    size = along + np.sqrt(d * (1.0 - lam**2)) * noise[..., 2]
+    return rows[..., :3] + np.concatenate([across, size[..., None]], axis=-1)
+
+
+def fill_state(problem: Problem, labels, *, order=None, u=None, alpha=1.0, theta=None, spare=None):
+    """A state with this content; ``theta`` and ``spare`` are rows by marking.
+
+    A cluster has the row of its first member. Spare weights come from the slow twin, D and the
+    tail are left to the caller.
+    """
+    state = new_state(problem)
+    for name, values in seat_partition(labels, problem.data.component).items():
+        getattr(state, name)[...] = values
+    n = problem.n
+    state.order[:] = np.arange(n) if order is None else order
+    state.rank[state.order] = np.arange(n)
+    state.u[:] = 0.0 if u is None else u
+    state.alpha[0] = alpha
+    if theta is not None:
+        state.theta[:] = complete(theta)
+        state.spare[:] = complete(spare)
+        state.spare_weight[:] = [
+            reference.opening_weight(problem.hyper, row, y)
+            for row, y in zip(spare, problem.data.features, strict=True)
+        ]
+    return state
+
+
+def partition_of(state) -> tuple[int, ...]:
+    """The state's partition, labels numbered by first appearance."""
+    number: dict[int, int] = {}
+    return tuple(number.setdefault(int(slot), len(number)) for slot in state.label)
+
+
+def with_callees(dispatcher, **callees):
+    """The Python source of a kernel, run as it is but for the functions replaced by name."""
+    source = dispatcher.py_func
+    assert set(callees) <= set(source.__code__.co_names), "a kernel does not call this"
+    return types.FunctionType(source.__code__, {**source.__globals__, **callees})
+
+
+def assert_consistent(data, state) -> None:
+    """Lists, sizes, free slots and the order agree with the labels; no rule is broken."""
+    n = len(data.family)
+    label = state.label
+    assert ((label >= 0) & (label < n)).all()
+    # A component's clusters live in its own slots.
+    assert (data.component[label] == data.component).all()
+    assert (state.size == np.bincount(label, minlength=n)).all()
+    for k in range(n):
+        if state.size[k] == 0:
+            continue
+        members, previous, i = [], -1, state.head[k]
+        while i != -1:
+            assert label[i] == k
+            assert state.before[i] == previous
+            members.append(int(i))
+            assert len(members) <= n
+            previous, i = i, state.after[i]
+        assert len(members) == state.size[k]
+        families = data.family[members]
+        assert len(set(families.tolist())) == len(members), "a cluster holds a family twice"
+        if data.has_radius:
+            for i, j in combinations(members, 2):
+                first, last = data.neighbour_start[i], data.neighbour_start[i + 1]
+                assert j in data.neighbours[first:last], "members out of reach of each other"
+    free: list[int] = []
+    for component, first in enumerate(state.free_head):
+        k = first
+        while k != -1:
+            assert data.component[k] == component
+            free.append(int(k))
+            assert len(free) <= n
+            k = state.free_after[k]
+    assert sorted(free) == np.flatnonzero(state.size == 0).tolist()
+    assert sorted(state.order.tolist()) == list(range(n))
+    assert (state.rank[state.order] == np.arange(n)).all()
+    assert (state.u >= 0.0).all()
+    assert state.alpha[0] > 0.0
