@@ -167,11 +167,12 @@ def log_order(labels, families, order, alpha) -> float:
     return value
 
 
-def surrogate(labels, families, order, alpha, chosen, i, slot) -> float:
+def surrogate(labels, families, order, alpha, chosen, i, slot, *, crude=False) -> float:
     """g_i(slot) of the order move: the effect of one customer, the chosen others left out.
 
     ``chosen`` are the customers that change places, i among them; counts over the customers that
-    stay are scaled up to all.
+    stay are scaled up to all. ``crude`` is the form for very many families: i's own companions
+    are then all who are seated.
     """
     n = len(labels)
     scale = n / max(n - len(chosen), 1)
@@ -194,8 +195,8 @@ def surrogate(labels, families, order, alpha, chosen, i, slot) -> float:
             if rank > after and (family is None or families[t] == family)
         )
 
-    value = -math.log(scale * seats(families[i], slot) + alpha) - late(slot)
-    value += late(slot, families[i])
+    own = sum(rank < slot for rank, _ in staying) if crude else seats(families[i], slot)
+    value = -math.log(scale * own + alpha) - late(slot) + late(slot, families[i])
     for rank, j in staying:
         if labels[j] == labels[i]:
             later = max(slot, rank)

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from reference import posterior_reference as twin
 
 from dfcrp.errors import InputError
 from dfcrp.kernels.partitions import component_roots
@@ -12,6 +11,7 @@ from dfcrp.posterior.coclustering import coclustering, pair_histories
 from dfcrp.posterior.membership import ALONE, NOWHERE, membership, partial_partition
 from dfcrp.posterior.streaming import as_draws, canonical, labels_by_item, n_clusters
 from dfcrp.sampling.draws import MemoryDraws
+from reference import posterior_reference as twin
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -19,7 +19,9 @@ def test_pair_counts(seed):
     draws, labels, _, _ = twin.random_draws(seed)
     pairs = coclustering(draws)
     half = labels.shape[1] // 2
-    found = {(int(i), int(j)): p for p, (i, j) in enumerate(zip(pairs.first, pairs.second))}
+    found = {
+        (int(i), int(j)): p for p, (i, j) in enumerate(zip(pairs.first, pairs.second, strict=True))
+    }
     for i, j in combinations(range(labels.shape[2]), 2):
         together = labels[:, :, i] == labels[:, :, j]
         if not together.any():

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from reference import posterior_reference as twin
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.posterior.credible_ball import credible_ball
 from dfcrp.posterior.losses import distances
 from dfcrp.posterior.point_partition import point_partition
 from dfcrp.posterior.streaming import as_draws
+from reference import posterior_reference as twin
 
-CASES = 60
+CASES = 120
 
 
 def random_posterior(seed):

@@ -26,6 +26,9 @@ from dfcrp.kernels.tail import tail_sum
 
 #: A candidate whose weight is below e^-45 of another's cannot change a sum in double precision.
 NEGLIGIBLE = 45.0
+#: A relative in a cluster counts as more members than any cluster has; a tick exceeds any count.
+CLASH = 1 << 31
+TICK = 1 << 40
 
 
 @lean_kernel
@@ -59,32 +62,35 @@ def find_candidates(data, state, scratch, i, candidate):
     Under a radius a cluster is admissible if all its members are i's neighbours and none is of
     i's family: both are read off i's neighbour list without walking the clusters.
     """
-    family = data.family[i]
     count = 0
     if not data.has_radius:
+        family = data.family[i]
         for k in range(state.size.shape[0]):
             if state.size[k] > 0 and not holds_family(data, state, k, family):
                 candidate[count] = k
                 count += 1
         return count
-    scratch.clock[0] += 1
-    now = scratch.clock[0]
+    seen, label, neighbours = scratch.seen, state.label, data.neighbours
+    # Every call counts from a reading of its own, so nothing has to be cleared.
+    zero = scratch.clock[0] + TICK
+    scratch.clock[0] = zero
     for edge in range(data.neighbour_start[i], data.neighbour_start[i + 1]):
-        j = data.neighbours[edge]
-        k = state.label[j]
+        j = neighbours[edge]
+        step = 1
+        if j < 0:
+            j, step = ~j, CLASH
+        k = label[j]
         if k == NONE:
             continue
-        if scratch.stamp[k] != now:
-            scratch.stamp[k] = now
-            scratch.seen[k] = 0
+        if seen[k] < zero:
+            seen[k] = zero
             candidate[count] = k
             count += 1
-        # A clash pushes the tally beyond any size, so the comparison below fails.
-        scratch.seen[k] += 1 if data.family[j] != family else state.label.shape[0] + 1
+        seen[k] += step
     admissible = 0
     for position in range(count):
         k = candidate[position]
-        if scratch.seen[k] == state.size[k]:
+        if seen[k] - zero == state.size[k]:
             candidate[admissible] = k
             admissible += 1
     return admissible
@@ -101,7 +107,7 @@ def weigh(data, state, scratch, i, use_order, log_new, candidate, weight):
     best = log_new
     for position in range(found):
         k = candidate[position]
-        weight[position] = math.log(state.size[k])
+        weight[position] = scratch.log_size[state.size[k]]
         if data.weigh_features:
             weight[position] += likelihood.log_density(state.theta, k, data.features, i)
         best = max(best, weight[position])

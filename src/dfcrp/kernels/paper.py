@@ -127,7 +127,7 @@ def update_in_place(rng, data, hyper, state, scratch, i):
         if k == NONE:
             value = log_opening + math.log(alpha)
         else:
-            value = math.log(state.size[k])
+            value = scratch.log_size[state.size[k]]
             if data.weigh_features:
                 value += likelihood.log_density(state.theta, k, data.features, i)
         # Seat i for the evaluation; alone it may sit in any empty slot.

@@ -29,7 +29,7 @@ class Data(NamedTuple):
     component_start: np.ndarray  # (components + 1,) int64: markings of a component are contiguous
     has_radius: bool
     neighbour_start: np.ndarray  # (n + 1,) int64
-    neighbours: np.ndarray  # int32: markings that may share a cluster with this one, or clash
+    neighbours: np.ndarray  # int32: neighbour j, or ~j (negative) if of the same family
     pair_start: np.ndarray  # (n + 1,) int64: close markings of the same family, listed once
     pair_other: np.ndarray  # int32
     original: np.ndarray  # (n,) int32: internal index -> input index
@@ -115,9 +115,9 @@ TALLY = (
 class Scratch(NamedTuple):
     """Buffers whose content means nothing between calls."""
 
-    stamp: np.ndarray  # (n,) int64 by slot: when a slot was last touched
+    seen: np.ndarray  # (n,) int64 by slot: neighbours found there, above the clock's reading
     clock: np.ndarray  # (1,) int64
-    seen: np.ndarray  # (n,) int32 by slot: neighbours found there
+    log_size: np.ndarray  # (F + 2,): logarithms of cluster sizes
     candidate: np.ndarray  # (n + 1,) int32
     weight: np.ndarray  # (n + 1,)
     candidate2: np.ndarray  # (n + 1,) int32

@@ -65,9 +65,9 @@ def canonical(labels: NDArray[Any]) -> NDArray[np.int32]:
 
 
 def stride_for(draws: Draws, limit: int) -> int:
-    """Smallest step along each chain that leaves at most ``limit`` draws in all, if it can."""
-    step = max(1, -(-draws.n_chains * draws.n_draws // max(limit, 1)))
-    return min(step, draws.n_draws)
+    """Smallest step along each chain that leaves at most ``limit`` draws, or one a chain."""
+    per_chain = max(limit // draws.n_chains, 1)
+    return -(-draws.n_draws // per_chain)
 
 
 def kept(start: int, step: int) -> slice:

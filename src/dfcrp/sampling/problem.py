@@ -52,6 +52,9 @@ def build_data(
     original = np.empty(n, dtype=np.int32)
     original[internal] = np.arange(n, dtype=np.int32)
     neighbour_start, neighbours = _rows(neighbourhood.pairs, internal, n, symmetric=True)
+    by_marking = np.repeat(np.arange(n), np.diff(neighbour_start))
+    relatives = families[original[by_marking]] == families[original[neighbours]]
+    neighbours[relatives] = ~neighbours[relatives]
     pair_start, pair_other = _rows(neighbourhood.rivals, internal, n, symmetric=False)
     component = neighbourhood.component[original].astype(np.int32)
     family = families[original].astype(np.int32)
@@ -138,9 +141,9 @@ def new_scratch(problem: Problem) -> Scratch:
     """Buffers for one thread."""
     n, n_families = problem.n, problem.data.n_families
     return Scratch(
-        stamp=np.zeros(n, np.int64),
+        seen=np.zeros(n, np.int64),
         clock=np.zeros(1, np.int64),
-        seen=np.zeros(n, np.int32),
+        log_size=np.log(np.maximum(np.arange(n_families + 2), 1)),
         candidate=np.zeros(n + 1, np.int32),
         weight=np.zeros(n + 1),
         candidate2=np.zeros(n + 1, np.int32),
