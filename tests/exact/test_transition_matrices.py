@@ -100,7 +100,7 @@ def move_one(setting: Setting, i: int, **callees):
     """Update of marking i, for ``Setting.matrix``."""
 
     def run(pick, state):
-        update = small.with_callees(assignment.update_marking, pick=pick, **callees)
+        update = small.update_marking_by(pick, **callees)
         data, hyper = setting.problem.data, setting.problem.hyper
         update(setting.rng, data, hyper, state, setting.scratch, i, setting.use_order)
 
@@ -156,8 +156,9 @@ def test_a_pair_changes_places_where_single_updates_cannot():
     assert setting.matrix(move_two(setting, 0, 1))[first, second] > 0.05
 
 
-def weigh_without_sizes(data, state, scratch, i, use_order, log_new, candidate, weight):
-    count = assignment.weigh(data, state, scratch, i, use_order, log_new, candidate, weight)
+def weigh_without_sizes(data, state, scratch, i, log_new, candidate, weight):
+    """Planted: the weight of a cluster lacks n_k."""
+    count = assignment.weigh_features(data, state, scratch, i, log_new, candidate, weight)
     for position in range(count - 1):
         weight[position] -= math.log(state.size[candidate[position]])
     return count
@@ -183,7 +184,7 @@ def choose_without_exclusion(pick):
 def test_planted_bugs_move_the_target():
     setting = Setting([0, 1, 0, 1, 2], 1)
     target = setting.target()
-    without_sizes = move_one(setting, 2, weigh=weigh_without_sizes)
+    without_sizes = move_one(setting, 2, weigh_features=weigh_without_sizes)
     assert worst_change(target, setting.matrix(without_sizes)) > 1e-3
     careless = move_two(setting, 0, 2, choose_pair=choose_without_exclusion)
     assert worst_change(target, setting.matrix(careless)) > 1e-3
@@ -214,7 +215,7 @@ def test_updates_of_the_paper():
             )
 
             def last(pick, state, setting=setting, data=data, hyper=hyper):
-                update = small.with_callees(assignment.update_marking, pick=pick)
+                update = small.update_marking_by(pick)
                 i = int(setting.order[-1])
                 update(setting.rng, data, hyper, state, setting.scratch, i, False)
 
@@ -278,7 +279,7 @@ def test_exchange_of_slots(families, labels):
     target = normalise(logs)
     matrix = exchange_matrix(setting, labels, exchange.exchange_slots.py_func)
     assert worst_change(target, matrix) < TOLERANCE
-    careless = small.with_callees(exchange.exchange_slots, slot_value=lambda *_: 0.0)
+    careless = small.with_callees(exchange.exchange_slots, gain_of_move=lambda *_: 0.0)
     assert worst_change(target, exchange_matrix(setting, labels, careless)) > 1e-3
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 def every_branch(run: Callable) -> Iterator[tuple[float, object]]:
     """Yield (probability, result) for each way that ``run(pick)`` can go.
 
-    ``run`` must start afresh each time and draw only by ``pick(rng, weight, count, total)``, which
-    has the signature of the kernels' own.
+    ``run`` must start afresh each time and draw only by ``pick(threshold, weight, count, total)``,
+    which has the signature of the kernels' own; the threshold is not used.
     """
     pending: list[tuple[int, ...]] = [()]
     while pending:
@@ -17,7 +17,7 @@ def every_branch(run: Callable) -> Iterator[tuple[float, object]]:
         taken: list[int] = []
         probability = 1.0
 
-        def pick(rng, weight, count, total, script=script, taken=taken):
+        def pick(threshold, weight, count, total, script=script, taken=taken):
             nonlocal probability
             if len(taken) < len(script):
                 position = script[len(taken)]

@@ -1,247 +1,132 @@
-"""Slow twins of the posterior summaries, in plain loops over draws given as (chains, draws, n)."""
+"""The exact posterior over the partitions of a few markings, parameters integrated numerically.
+
+p(c | y) ∝ p(c) Π_k m(members of k) with m(S) = ∫ p(θ) Π_{i ∈ S} p(y_i | θ) dθ. Given (μl, a, d, λ)
+the integral over (μx, μy) is normal and done by hand. What is left has four dimensions and is
+summed on a regular grid in (μl, log a, log d, atanh λ), centred on the mode and scaled by the
+curvature there: for smooth integrands that vanish at the ends this trapezoid rule converges
+faster than any power of the step. Two grids must agree.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from itertools import combinations
 
 import numpy as np
+from scipy import optimize, special, stats
 
-from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
-
-PARAMETER_NAMES = ("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance")
-
-
-# --- partitions ---------------------------------------------------------------------------------
+from dfcrp import prior
+from reference import kernel_reference as reference
 
 
-def clusters_of(labels):
-    """Clusters as {label: members}, members ascending."""
-    clusters = {}
-    for i, label in enumerate(labels):
-        clusters.setdefault(int(label), []).append(i)
-    return clusters
-
-
-def canonical(labels):
-    """Each cluster named after its smallest member."""
-    clusters = clusters_of(labels)
-    return [clusters[int(label)][0] for label in labels]
-
-
-def all_partitions(n):
-    """Every partition of n items, as canonical labels."""
-
-    def extend(labels, heads):
-        if len(labels) == n:
-            yield tuple(labels)
-            return
-        for head in [*heads, len(labels)]:
-            new = [] if head in heads else [head]
-            yield from extend([*labels, head], heads + new)
-
-    return list(extend([], []))
-
-
-def is_valid(labels, families):
-    """Whether no cluster holds a family twice."""
-    pairs = list(zip(labels, families, strict=True))
-    return len(set(pairs)) == len(pairs)
-
-
-def partition_loss(one, two, loss):
-    """Variation of information in bits, or the number of pairs treated differently."""
-    n = len(one)
-    if loss == "binder":
-        return sum((one[i] == one[j]) != (two[i] == two[j]) for i, j in combinations(range(n), 2))
-
-    def entropy(counts):
-        return -sum(c / n * math.log2(c / n) for c in counts.values())
-
-    joint = entropy(Counter(zip(one, two, strict=True)))
-    return 2 * joint - entropy(Counter(one)) - entropy(Counter(two))
-
-
-def expected_losses(partitions, draws, loss):
-    """Expected loss of many partitions at once, to try all of them: matrices of "same cluster".
-
-    Σ_k n_k log n_k = Σ_i log n_k(i), and likewise for overlaps.
-    """
-    partitions, draws = np.asarray(partitions), np.asarray(draws)
-    n = draws.shape[1]
-    together = partitions[:, :, None] == partitions[:, None, :]
-    total = np.zeros(len(partitions))
-    for draw, count in zip(*np.unique(draws, axis=0, return_counts=True), strict=True):
-        in_draw = draw[:, None] == draw[None, :]
-        if loss == "binder":
-            each = (together != in_draw).sum(axis=(1, 2)) / 2
-        else:
-            own = np.log2(together.sum(axis=2)).sum(axis=1)
-            drawn = np.log2(in_draw.sum(axis=1)).sum()
-            both = np.log2((together & in_draw).sum(axis=2)).sum(axis=1)
-            each = (own + drawn - 2 * both) / n
-        total += count * each
-    return total / len(draws)
-
-
-# --- random draws -------------------------------------------------------------------------------
-
-
-def random_valid_labels(rng, families, base=None, move=0.3):
-    """A valid partition: each item joins a random cluster that its family allows.
-
-    With a base partition an item stays with its base cluster unless it moves (probability
-    ``move``), so that draws resemble each other.
-    """
-    n = len(families)
-    labels = [-1] * n
-    for i in rng.permutation(n):
-        open_clusters = sorted(
-            {
-                label
-                for label in labels
-                if label >= 0
-                and all(families[j] != families[i] for j in range(n) if labels[j] == label)
-            }
-        )
-        home = None if base is None else int(base[i])
-        if home is not None and rng.random() > move:
-            taken = any(labels[j] == home and families[j] == families[i] for j in range(n))
-            labels[i] = n + i if taken else home
-        else:
-            labels[i] = int(rng.choice([*open_clusters, n + i]))
-    return canonical(labels)
-
-
-def random_draws(seed, n=9, n_families=4, n_chains=2, n_draws=14):
-    """Draws in memory with made-up cluster parameters, and the families and diameters."""
-    rng = np.random.default_rng(seed)
-    families = np.concatenate((np.arange(n_families), rng.integers(0, n_families, n - n_families)))
-    base = random_valid_labels(rng, families)
-    labels = np.array(
-        [
-            [random_valid_labels(rng, families, base) for _ in range(n_draws)]
-            for _ in range(n_chains)
-        ]
+def log_integrand(hyper, y, points) -> np.ndarray:
+    """log of the integrand over the rest, (μx, μy) integrated out; points are (..., 4)."""
+    mu_l, log_a, log_d, eta = np.moveaxis(np.asarray(points), -1, 0)
+    a, d, lam = np.exp(log_a), np.exp(log_d), np.tanh(eta)
+    one_minus = 1.0 / np.cosh(eta) ** 2
+    beta, s, count = lam * np.sqrt(d / (2.0 * a)), d * one_minus, len(y)
+    # y_l − μl − β (y_x + y_y) enters by its sum and its sum of squares over the members.
+    w, along = y[:, 0] + y[:, 1], y[:, 2]
+    total = along.sum() - count * mu_l - beta * w.sum()
+    squares = (
+        (along**2).sum() + count * mu_l**2 + beta**2 * (w**2).sum()
+        - 2 * mu_l * along.sum() - 2 * beta * (along * w).sum() + 2 * mu_l * beta * w.sum()
+    )  # fmt: skip
+    cross = count * beta**2 / s
+    p_x, p_y = 1 / hyper.var0_x + count / a + cross, 1 / hyper.var0_y + count / a + cross
+    r_x = hyper.mu0_x / hyper.var0_x + y[:, 0].sum() / a - beta * total / s
+    r_y = hyper.mu0_y / hyper.var0_y + y[:, 1].sum() / a - beta * total / s
+    determinant = p_x * p_y - cross**2
+    solved = (p_y * r_x**2 - 2 * cross * r_x * r_y + p_x * r_y**2) / determinant
+    constant = (
+        hyper.mu0_x**2 / hyper.var0_x
+        + hyper.mu0_y**2 / hyper.var0_y
+        + (y[:, :2] ** 2).sum() / a
+        + squares / s
     )
-    draws = with_parameters(labels, rng)
-    return draws, labels, families, rng.uniform(20, 150, n)
+    value = -0.5 * (constant - solved + np.log(determinant * hyper.var0_x * hyper.var0_y))
+    value -= count * (1.5 * math.log(2 * math.pi) + log_a + 0.5 * np.log(s))
+    value -= 0.5 * ((mu_l - hyper.mu0_l) ** 2 / hyper.var0_l + math.log(hyper.var0_l * 2 * math.pi))
+    held = np.maximum(mu_l, hyper.floor)
+    for log_v, kappa, power, tau in (
+        (log_a, hyper.kappa_x, hyper.eta_x, hyper.tau_x),
+        (log_d, hyper.kappa_d, hyper.eta_d, hyper.tau_d),
+    ):
+        shape = tau * kappa * held**power
+        value += shape * (math.log(tau) + log_v) - special.gammaln(shape) - tau * np.exp(log_v)
+    value += hyper.lambda_a * np.log1p(lam) + hyper.lambda_b * np.log1p(-lam)
+    return value - (
+        special.betaln(hyper.lambda_a, hyper.lambda_b)
+        + (hyper.lambda_a + hyper.lambda_b - 1) * math.log(2.0)
+    )
 
 
-def with_parameters(labels, rng):
-    """MemoryDraws whose clusters have random parameters."""
-    blocks = []
-    for chain in labels:
-        names = [sorted(set(draw.tolist())) for draw in chain]
-        offsets = np.cumsum([0] + [len(row) for row in names])
-        values = rng.normal(size=(offsets[-1], len(PARAMETER_NAMES)))
-        values[:, 2] = np.log(rng.uniform(20, 150, offsets[-1]))
-        flat = np.array([name for row in names for name in row], np.int32)
-        blocks.append(ClusterBlock(offsets, flat, values.astype(np.float32)))
-    alpha = rng.gamma(2.0, size=labels.shape[:2])
-    return MemoryDraws(labels, alpha, blocks, PARAMETER_NAMES)
+def log_marginal(hyper, y, *, step=0.8, reach=8.8) -> float:
+    """log m(S) by the trapezoid rule; ``step`` and ``reach`` in units of the curvature."""
+
+    def negative(point):
+        return -float(log_integrand(hyper, y, point))
+
+    start = np.array([y[:, 2].mean(), 0.0, -2.0, 0.2])
+    mode = optimize.minimize(negative, start, method="Nelder-Mead", options={"xatol": 1e-4}).x
+    root = np.linalg.cholesky(np.linalg.inv(_curvature(negative, mode)))
+    axis = np.arange(-reach, reach + step / 2, step)
+    grid = np.stack(np.meshgrid(axis, axis, axis, axis, indexing="ij"), axis=-1)
+    logs = log_integrand(hyper, y, mode + grid.reshape(-1, 4) @ root.T)
+    volume = math.log(abs(np.linalg.det(root))) + 4 * math.log(step)
+    return float(special.logsumexp(logs) + volume)
 
 
-def parameters_of(draws, chain, draw):
-    """{label: parameter row} of one draw."""
-    block = draws.clusters(chain, draw, draw + 1)
-    return {int(k): row for k, row in zip(block.labels, block.parameters, strict=True)}
+def _curvature(function, point, h=1e-2) -> np.ndarray:
+    """Second derivatives by central differences."""
+    n = len(point)
+    found = np.empty((n, n))
+    steps = h * np.eye(n)
+    for i in range(n):
+        for j in range(n):
+            found[i, j] = (
+                function(point + steps[i] + steps[j])
+                - function(point + steps[i] - steps[j])
+                - function(point - steps[i] + steps[j])
+                + function(point - steps[i] - steps[j])
+            ) / (4 * h * h)
+    return found
 
 
-# --- summaries ----------------------------------------------------------------------------------
+def all_marginals(hyper, features) -> dict[tuple[int, ...], float]:
+    """log m of every non-empty set of markings."""
+    n = len(features)
+    return {
+        members: log_marginal(hyper, features[list(members)])
+        for size in range(1, n + 1)
+        for members in combinations(range(n), size)
+    }
 
 
-def pair_probability(labels, i, j):
-    """Share of all draws in which i and j are together."""
-    draws = [draw for chain in labels for draw in chain]
-    return sum(draw[i] == draw[j] for draw in draws) / len(draws)
+def log_priors(partitions, families, use_order, shape, rate) -> np.ndarray:
+    """log p(c), α ~ Gamma(shape, rate) integrated on a grid of its logarithm.
 
-
-def alone_probability(labels, i):
-    """Share of all draws in which i is alone."""
-    draws = [draw for chain in labels for draw in chain]
-    return sum(list(draw).count(draw[i]) == 1 for draw in draws) / len(draws)
-
-
-def split_rhat(series):
-    """R-hat of half chains, from the definition; series is (chains, draws)."""
-    halves = []
-    for chain in series:
-        half = len(chain) // 2
-        halves += [list(chain[:half]), list(chain[half:])]
-    n = len(halves[0])
-    means = [sum(h) / n for h in halves]
-    within = sum(
-        sum((v - m) ** 2 for v in h) / (n - 1) for h, m in zip(halves, means, strict=True)
-    ) / len(halves)
-    grand = sum(means) / len(means)
-    between = sum((m - grand) ** 2 for m in means) / (len(means) - 1)
-    if within == 0:
-        return 1.0 if between == 0 else math.inf
-    return 1.0 if between == 0 else math.sqrt((n - 1) / n + between / within)
-
-
-def membership(point, labels):
-    """[(p_member, {other place: probability})] for each item; place "alone" included."""
-    clusters = clusters_of(point)
-    out = []
-    for i in range(len(point)):
-        place = {}
-        for name, members in clusters.items():
-            others = [j for j in members if j != i]
-            if others:
-                place[name] = sum(pair_probability(labels, i, j) for j in others) / len(others)
-        own = int(point[i])
-        if len(clusters[own]) == 1:
-            out.append((alone_probability(labels, i), place))
+    Without the order it is the CRP's probability, which keeps its normalisation at each α.
+    """
+    alphas = np.exp(np.linspace(-12.0, 5.0, 100))
+    weight = stats.gamma.pdf(alphas, shape, scale=1 / rate) * alphas
+    found = []
+    for c in partitions:
+        if use_order:
+            logs = [prior.log_prob(c, families, a) for a in alphas]
         else:
-            p_member = place.pop(own)
-            place["alone"] = alone_probability(labels, i)
-            out.append((p_member, place))
-    return out
+            logs = [reference.log_partition_without_order(c, families, a) for a in alphas]
+        found.append(special.logsumexp(logs, b=weight))
+    return np.array(found)
 
 
-def consensus_count(labels, diameter_of, families, m, low, high):
-    """Clusters of one draw with at least m experts and a diameter in [low, high)."""
-    total = 0
-    for name, members in clusters_of(labels).items():
-        experts = {int(families[i]) for i in members}
-        if len(experts) >= m and low <= diameter_of[name] < high:
-            total += 1
-    return total
-
-
-def jaccard(labels, families, f, g):
-    """Clusters of one draw with both experts over clusters with either."""
-    held = [{int(families[i]) for i in members} for members in clusters_of(labels).values()]
-    both = sum(f in h and g in h for h in held)
-    return both / sum(f in h or g in h for h in held)
-
-
-def size_1_share(labels, families, f):
-    """Percentage of one draw's size-1 clusters that are expert f's; NaN if there are none."""
-    owners = [families[m[0]] for m in clusters_of(labels).values() if len(m) == 1]
-    return 100 * sum(o == f for o in owners) / len(owners) if owners else math.nan
-
-
-def all_but_one_share(labels, families, f):
-    """Percentage of one draw's clusters with F - 1 experts that lack expert f."""
-    n_families = len(set(families.tolist()))
-    held = [{int(families[i]) for i in members} for members in clusters_of(labels).values()]
-    lacking = [h for h in held if len(h) == n_families - 1]
-    return 100 * sum(f not in h for h in lacking) / len(lacking) if lacking else math.nan
-
-
-def representative(members, labels):
-    """The cluster of a draw with most of these members; the smallest label among equals."""
-    held = Counter(int(labels[i]) for i in members)
-    return min(held, key=lambda label: (-held[label], label))
-
-
-def mean_and_interval(values):
-    """Mean and 95 % equal-tailed interval of the values that are numbers."""
-    values = [v for v in values if not math.isnan(v)]
-    if not values:
-        return math.nan, math.nan, math.nan
-    return (sum(values) / len(values), *np.quantile(values, [0.025, 0.975]))
+def posterior(marginals, families, *, use_order, shape, rate, allowed=None) -> dict:
+    """Every valid partition with its posterior probability."""
+    partitions = [
+        c for c in prior.partitions(families) if reference.keeps_the_rule(c, families, allowed)
+    ]
+    logs = log_priors(partitions, families, use_order, shape, rate)
+    for position, c in enumerate(partitions):
+        logs[position] += sum(marginals[tuple(members)] for members in reference.clusters(c))
+    weights = np.exp(logs - logs.max())
+    return dict(zip(partitions, (weights / weights.sum()).tolist(), strict=True))

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from dfcrp.kernels import circle as likelihood
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.state import NONE, link, release_slot, take_slot, unlink
 from dfcrp.kernels.tail import tail_sum
 
@@ -29,9 +29,11 @@ NEGLIGIBLE = 45.0
 #: A relative in a cluster counts as more members than any cluster has; a tick exceeds any count.
 CLASH = 1 << 31
 TICK = 1 << 40
+#: The clock starts anew before it could overflow, which takes a few million calls.
+LAST_TICK = 1 << 62
 
 
-@lean_kernel
+@inline_kernel
 def order_term(data, state, i, k):
     """Σ_{j ∈ k} U_{x_i}(m_ij) + U_{x_j}(m_ij): the order's share of the log weight."""
     total = 0.0
@@ -44,7 +46,7 @@ def order_term(data, state, i, k):
     return total
 
 
-@lean_kernel
+@inline_kernel
 def holds_family(data, state, k, family):
     """Whether cluster k has a member of the family."""
     j = state.head[k]
@@ -55,7 +57,7 @@ def holds_family(data, state, k, family):
     return False
 
 
-@lean_kernel
+@inline_kernel
 def find_candidates(data, state, scratch, i, candidate):
     """Fill ``candidate`` with the clusters that marking i (unlinked) may join; return how many.
 
@@ -73,20 +75,19 @@ def find_candidates(data, state, scratch, i, candidate):
     seen, label, neighbours = scratch.seen, state.label, data.neighbours
     # Every call counts from a reading of its own, so nothing has to be cleared.
     zero = scratch.clock[0] + TICK
+    if zero > LAST_TICK:
+        seen[:] = 0
+        zero = TICK
     scratch.clock[0] = zero
     for edge in range(data.neighbour_start[i], data.neighbour_start[i + 1]):
+        # Without branches, as their outcomes are as good as random: ~j is a relative.
         j = neighbours[edge]
-        step = 1
-        if j < 0:
-            j, step = ~j, CLASH
-        k = label[j]
-        if k == NONE:
-            continue
-        if seen[k] < zero:
-            seen[k] = zero
-            candidate[count] = k
-            count += 1
-        seen[k] += step
+        relative = j >> 31
+        k = label[j ^ relative]
+        before = seen[k]
+        candidate[count] = k
+        count += before < zero
+        seen[k] = max(before, zero) + 1 - relative * CLASH
     admissible = 0
     for position in range(count):
         k = candidate[position]
@@ -96,43 +97,110 @@ def find_candidates(data, state, scratch, i, candidate):
     return admissible
 
 
-@lean_kernel
-def weigh(data, state, scratch, i, use_order, log_new, candidate, weight):
-    """Log weights of marking i (unlinked) over its candidates, a new cluster last.
+@inline_kernel
+def weigh_features(data, state, scratch, i, log_new, candidate, weight):
+    """Log weights of marking i (unlinked) without the order's share; a new cluster last.
 
-    Negligible candidates are left out. ``log_new`` is the new cluster's log weight. Returns the
-    number of options; ``candidate`` holds NONE for the new cluster.
+    Returns the number of options; ``candidate`` holds NONE for the new cluster, whose log
+    weight is ``log_new``.
     """
     found = find_candidates(data, state, scratch, i, candidate)
-    best = log_new
     for position in range(found):
         k = candidate[position]
         weight[position] = scratch.log_size[state.size[k]]
         if data.weigh_features:
             weight[position] += likelihood.log_density(state.theta, k, data.features, i)
+    candidate[found] = NONE
+    weight[found] = log_new
+    return found + 1
+
+
+@inline_kernel
+def order_bound(data, state, i, size):
+    """An upper bound of ``order_term`` for clusters of this size; its lower bound is zero.
+
+    U falls with rank, and a cluster holds a family at most once.
+    """
+    rank = state.rank[i]
+    return state.tail.total[rank] + size * tail_sum(state.tail, data.family[i], rank)
+
+
+@lean_kernel
+def add_order(data, state, i, count, candidate, weight):
+    """Add the order's share to the log weights; returns the number of options left.
+
+    Candidates that are negligible whatever the order says are left out.
+    """
+    best = weight[0]
+    for position in range(1, count):
         best = max(best, weight[position])
     kept = 0
-    bound, own = 0.0, 0.0
-    if use_order:
-        # U falls with rank, and a cluster holds a family at most once.
-        bound = state.tail.total[state.rank[i]]
-        own = tail_sum(state.tail, data.family[i], state.rank[i])
-    for position in range(found):
-        k = candidate[position]
-        value = weight[position]
-        if value + bound + state.size[k] * own < best - NEGLIGIBLE:
-            continue
-        if use_order:
+    for position in range(count):
+        k, value = candidate[position], weight[position]
+        if k != NONE:
+            if value + order_bound(data, state, i, state.size[k]) < best - NEGLIGIBLE:
+                continue
             value += order_term(data, state, i, k)
         candidate[kept] = k
         weight[kept] = value
         kept += 1
-    candidate[kept] = NONE
-    weight[kept] = log_new
-    return kept + 1
+    return kept
 
 
 @lean_kernel
+def weigh(data, state, scratch, i, use_order, log_new, candidate, weight):
+    """Log weights of marking i (unlinked) over its candidates, a new cluster last."""
+    count = weigh_features(data, state, scratch, i, log_new, candidate, weight)
+    if use_order:
+        count = add_order(data, state, i, count, candidate, weight)
+    return count
+
+
+@inline_kernel
+def favourite(data, state, i, count, candidate, weight, use_order, threshold):
+    """Position of the best option if a uniform ``threshold`` surely picks it, else NONE.
+
+    Let the best option (before the order's share) come first in the draw. It is picked if
+    threshold < w / (w + rest), and bounds of the order's share bound that ratio from below.
+    Most markings are settled, and this spares them the exact sums.
+    """
+    best = 0
+    for position in range(1, count):
+        if weight[position] > weight[best]:
+            best = position
+    rest = 0.0
+    for position in range(count):
+        if position != best:
+            share = weight[position] - weight[best]
+            if use_order and candidate[position] != NONE:
+                share += order_bound(data, state, i, state.size[candidate[position]])
+            rest += math.exp(share)
+    return best if threshold * (1.0 + rest) < 1.0 else NONE
+
+
+@inline_kernel
+def choose(rng, data, state, i, use_order, count, candidate, weight):
+    """Draw an option with probability proportional to its full weight; returns its cluster."""
+    if count == 1:
+        return candidate[0]
+    threshold = rng.random()
+    best = favourite(data, state, i, count, candidate, weight, use_order, threshold)
+    if best != NONE:
+        return candidate[best]
+    # The same threshold decides among the exact weights, the same option coming first.
+    best = 0
+    for position in range(1, count):
+        if weight[position] > weight[best]:
+            best = position
+    candidate[0], candidate[best] = candidate[best], candidate[0]
+    weight[0], weight[best] = weight[best], weight[0]
+    if use_order:
+        count = add_order(data, state, i, count, candidate, weight)
+    total = exponentiate(weight, count)
+    return candidate[pick(threshold, weight, count, total)]
+
+
+@inline_kernel
 def exponentiate(weight, count):
     """Turn log weights into weights relative to the largest; return their sum."""
     largest = weight[0]
@@ -145,19 +213,18 @@ def exponentiate(weight, count):
     return total
 
 
-@lean_kernel
-def pick(rng, weight, count, total):
-    """Draw a position with probability weight / total."""
-    threshold = rng.random() * total
+@inline_kernel
+def pick(threshold, weight, count, total):
+    """The position at which the cumulated weights pass the share ``threshold`` of the total."""
     running = 0.0
     for position in range(count - 1):
         running += weight[position]
-        if threshold < running:
+        if threshold * total < running:
             return position
     return count - 1
 
 
-@lean_kernel
+@inline_kernel
 def detach(data, hyper, state, i):
     """Unlink i; return the log weight (without α) of the new cluster it could open.
 
@@ -171,7 +238,7 @@ def detach(data, hyper, state, i):
     return state.spare_weight[i]
 
 
-@lean_kernel
+@inline_kernel
 def attach(rng, data, hyper, state, i, k, log_opening):
     """Seat i, detached just before, in cluster k or in a new one (k = NONE)."""
     old = state.label[i]
@@ -203,19 +270,15 @@ def refresh_spare(rng, data, hyper, state, i):
         )
 
 
-@lean_kernel
+@inline_kernel
 def update_marking(rng, data, hyper, state, scratch, i, use_order):
     """Gibbs update of marking i's cluster."""
     log_opening = detach(data, hyper, state, i)
     log_new = log_opening + math.log(state.alpha[0])
-    count = weigh(
-        data, state, scratch, i, use_order, log_new, scratch.candidate, scratch.weight
-    )
-    position = 0
-    if count > 1:
-        total = exponentiate(scratch.weight, count)
-        position = pick(rng, scratch.weight, count, total)
-    attach(rng, data, hyper, state, i, scratch.candidate[position], log_opening)
+    candidate, weight = scratch.candidate, scratch.weight
+    count = weigh_features(data, state, scratch, i, log_new, candidate, weight)
+    k = choose(rng, data, state, i, use_order, count, candidate, weight)
+    attach(rng, data, hyper, state, i, k, log_opening)
 
 
 @lean_kernel

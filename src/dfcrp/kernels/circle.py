@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
 MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM = range(10)
@@ -48,7 +48,7 @@ class Hyper(NamedTuple):
     floor: float
 
 
-@lean_kernel
+@inline_kernel
 def complete_row(theta, k):
     """Fill the derived columns of row k from its parameters."""
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
@@ -59,7 +59,7 @@ def complete_row(theta, k):
     theta[k, LOG_NORM] = -math.log(a) - 0.5 * math.log(s) - 1.5 * LOG_2PI
 
 
-@lean_kernel
+@inline_kernel
 def log_density(theta, k, y, i):
     """log N(y_i; μ_k, Σ_k)."""
     v1 = y[i, 0] - theta[k, MU_X]
@@ -70,21 +70,21 @@ def log_density(theta, k, y, i):
     )
 
 
-@lean_kernel
+@inline_kernel
 def shape_position(hyper, log_diameter):
     """Shape of a's Gamma prior."""
     held = max(log_diameter, hyper.floor)
     return hyper.tau_x * hyper.kappa_x * held**hyper.eta_x
 
 
-@lean_kernel
+@inline_kernel
 def shape_size(hyper, log_diameter):
     """Shape of d's Gamma prior."""
     held = max(log_diameter, hyper.floor)
     return hyper.tau_d * hyper.kappa_d * held**hyper.eta_d
 
 
-@lean_kernel
+@inline_kernel
 def log_variance_prior(hyper, log_diameter, log_a, log_d):
     """log p(a, d | l) up to terms free of l."""
     shape_a = shape_position(hyper, log_diameter)
@@ -97,7 +97,7 @@ def log_variance_prior(hyper, log_diameter, log_a, log_d):
     )
 
 
-@lean_kernel
+@inline_kernel
 def log_marginal_given_covariance(hyper, theta, k, y, i):
     """log N(y_i; μ0, Σ0 + Σ_k): the mean integrated out."""
     a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
@@ -111,7 +111,7 @@ def log_marginal_given_covariance(hyper, theta, k, y, i):
     ) - 1.5 * LOG_2PI
 
 
-@lean_kernel
+@inline_kernel
 def opening_weight(hyper, theta, k, y, i):
     """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k.
 
@@ -126,7 +126,7 @@ def opening_weight(hyper, theta, k, y, i):
     )
 
 
-@lean_kernel
+@inline_kernel
 def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
     """Draw (μx, μy, μl) from the normal conditional given Σ_k and the members' sums.
 
@@ -185,7 +185,7 @@ class Conditional(NamedTuple):
     spread: Spread
 
 
-@lean_kernel
+@inline_kernel
 def log_target_position(hyper, given, log_a, d, lam):
     """log p(log a | d, λ, members) up to a constant; with p = a^(-1/2), β = λ sqrt(d/2) p."""
     spread = given.spread
@@ -199,7 +199,7 @@ def log_target_position(hyper, given, log_a, d, lam):
     )
 
 
-@lean_kernel
+@inline_kernel
 def log_target_size(hyper, given, log_d, a, lam):
     """log p(log d | a, λ, members) up to a constant."""
     spread = given.spread
@@ -214,7 +214,7 @@ def log_target_size(hyper, given, log_d, a, lam):
     )
 
 
-@lean_kernel
+@inline_kernel
 def log_target_lambda(hyper, given, lam, a, d):
     """log p(λ | a, d, members) up to a constant."""
     if lam <= -1.0 or lam >= 1.0:
@@ -230,7 +230,7 @@ def log_target_lambda(hyper, given, lam, a, d):
     )
 
 
-@lean_kernel
+@inline_kernel
 def log_target(hyper, given, coordinate, value, first, second):
     """The conditional of one coordinate of (log a, log d, λ) given the two others' values."""
     if coordinate == 0:
@@ -264,7 +264,7 @@ def slice_coordinate(rng, hyper, given, coordinate, start, width, first, second)
             return start
 
 
-@lean_kernel
+@inline_kernel
 def members_spread(theta, k, y, state):
     """Second moments of cluster k's members about its current mean."""
     count, position, ww, w3, v33 = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -330,7 +330,7 @@ def update_cluster(rng, hyper, theta, k, y, state):
     return accepted
 
 
-@lean_kernel
+@inline_kernel
 def record_row(theta, k, out, row):
     """Write a cluster's parameters as stored with the draws."""
     out[row, 0], out[row, 1], out[row, 2] = theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L]

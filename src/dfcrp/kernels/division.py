@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.kernels.jit import kernel
+from dfcrp.kernels.partitions import group_equal, hash_columns
 
 
 class Problem(NamedTuple):
@@ -60,13 +61,85 @@ def cluster_cost(problem, members, counts):
 
 
 @kernel
-def subset_costs(patterns, weights, shares, table, unit_offsets, unit_blocks, conflicts, counts):
+def restrict(problem, blocks):
+    """The distinct patterns of these blocks alone, (patterns, blocks), and their shares."""
+    hashes = np.empty(problem.shares.size, np.uint64)
+    hash_columns(problem.labels, blocks, hashes)
+    first, group = group_equal(hashes)
+    shares = np.zeros(first.size)
+    for u in range(group.size):
+        shares[group[u]] += problem.shares[u]
+    patterns = np.empty((first.size, blocks.size), np.int32)
+    for v in range(first.size):
+        for x in range(blocks.size):
+            patterns[v, x] = problem.labels[blocks[x], first[v]]
+    return patterns, shares
+
+
+@kernel
+def coarsen(patterns, shares, group, limit):
+    """Tie blocks of one group together until at most ``limit`` units remain.
+
+    Seeds are added farthest first, each group's first one to begin with, so the doubtful blocks
+    become units of their own and the sure ones stay together. ``limit`` must allow one unit
+    for each group.
+    """
+    n = patterns.shape[1]
+    unit = np.zeros(n, np.int64)
+    similarity = np.full(n, -1.0)
+    n_units = 0
+    seed = 0
+    while n_units < limit and similarity[seed] < 1.0 - 1e-12:
+        for x in range(n):
+            if group[x] != group[seed]:
+                continue
+            same = 0.0
+            for v in range(shares.size):
+                if patterns[v, x] == patterns[v, seed]:
+                    same += shares[v]
+            if same > similarity[x]:
+                similarity[x] = same
+                unit[x] = n_units
+        n_units += 1
+        seed = np.argmin(similarity)
+    return unit, n_units
+
+
+@kernel
+def units_by_size(unit, n_units):
+    """CSR of the blocks of each unit, units with few blocks first."""
+    blocks_in = np.zeros(n_units, np.int64)
+    for x in range(unit.size):
+        blocks_in[unit[x]] += 1
+    offsets = np.zeros(n_units + 1, np.int64)
+    members = np.empty(unit.size, np.int64)
+    filled = 0
+    for r in range(n_units):
+        smallest = -1
+        for k in range(n_units):
+            if blocks_in[k] > 0 and (smallest < 0 or blocks_in[k] < blocks_in[smallest]):
+                smallest = k
+        blocks_in[smallest] = 0
+        for x in range(unit.size):
+            if unit[x] == smallest:
+                members[filled] = x
+                filled += 1
+        offsets[r + 1] = filled
+    return offsets, members
+
+
+@kernel
+def subset_costs(problem, blocks, patterns, shares, unit_offsets, unit_blocks, conflicts, counts):
     """g of every set of units (a bit mask each); infinite where the family rule forbids it.
+
+    ``unit_blocks`` numbers the blocks as ``blocks`` lists them and ``patterns`` has them.
 
     The sets are walked in Gray code, one unit in or out at a time, so a set costs only the
     blocks of one unit. Early units change most often: they should be the small ones.
     """
     n_units = unit_offsets.size - 1
+    table = problem.table
+    weights = problem.weights[blocks]
     agreement = np.zeros(1 << n_units)
     for u in range(patterns.shape[0]):
         total = 0.0
@@ -142,20 +215,20 @@ def best_division(cost):
 
 
 @kernel
-def unit_conflicts(family_offsets, families, n_families, blocks, unit_offsets, unit_blocks):
+def unit_conflicts(problem, blocks, unit_offsets, unit_blocks):
     """For each unit the bit mask of the other units that share a family with it."""
     n_units = unit_offsets.size - 1
-    holders = np.zeros(n_families, np.int64)
+    holders = np.zeros(problem.n_families, np.int64)
     conflicts = np.zeros(n_units, np.int64)
     for fill in (True, False):
         for unit in range(n_units):
             for p in range(unit_offsets[unit], unit_offsets[unit + 1]):
                 block = blocks[unit_blocks[p]]
-                for q in range(family_offsets[block], family_offsets[block + 1]):
+                for q in range(problem.family_offsets[block], problem.family_offsets[block + 1]):
                     if fill:
-                        holders[families[q]] |= 1 << unit
+                        holders[problem.families[q]] |= 1 << unit
                     else:
-                        conflicts[unit] |= holders[families[q]] & ~(1 << unit)
+                        conflicts[unit] |= holders[problem.families[q]] & ~(1 << unit)
     return conflicts
 
 
@@ -165,18 +238,11 @@ def divide_exactly(problem):
     n = problem.weights.size
     blocks = np.arange(n)
     offsets = np.arange(n + 1)
-    conflicts = unit_conflicts(
-        problem.family_offsets, problem.families, problem.n_families, blocks, offsets, blocks
-    )
+    conflicts = unit_conflicts(problem, blocks, offsets, blocks)
+    patterns = problem.labels.T.copy()
+    counts = np.zeros(n, np.int64)
     cost = subset_costs(
-        problem.labels.T.copy(),
-        problem.weights,
-        problem.shares,
-        problem.table,
-        offsets,
-        blocks,
-        conflicts,
-        np.zeros(n, np.int64),
+        problem, blocks, patterns, problem.shares, offsets, blocks, conflicts, counts
     )
     _, parts = best_division(cost)
     cluster = np.empty(n, np.int64)

@@ -10,22 +10,30 @@ only the terms of a with its table mates and of b with its own change.
 
 from __future__ import annotations
 
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.state import EXCHANGE_ACCEPTED, EXCHANGE_PROPOSED, NONE
 from dfcrp.kernels.tail import tail_sum
 
 
-@lean_kernel
-def slot_value(data, state, i, slot):
-    """Σ over i's table mates j of U_{x_i}(m) + U_{x_j}(m), m = max(slot, r_j)."""
+@inline_kernel
+def gain_of_move(data, state, i, old, new):
+    """Change of Σ_j U_{x_i}(m) + U_{x_j}(m), m = max(slot, r_j), over i's table mates j.
+
+    Mates who arrive after both slots do not notice.
+    """
     total = 0.0
     family = data.family[i]
+    later = max(old, new)
     j = state.head[state.label[i]]
     while j != NONE:
-        if j != i:
-            late = max(slot, state.rank[j])
-            total += tail_sum(state.tail, family, late) + tail_sum(
-                state.tail, data.family[j], late
+        rank = state.rank[j]
+        if rank < later and j != i:
+            here, there = max(new, rank), max(old, rank)
+            total += (
+                tail_sum(state.tail, family, here)
+                - tail_sum(state.tail, family, there)
+                + tail_sum(state.tail, data.family[j], here)
+                - tail_sum(state.tail, data.family[j], there)
             )
         j = state.after[j]
     return total
@@ -49,12 +57,7 @@ def exchange_slots(rng, data, state, tries):
             continue
         p, q = state.rank[a], state.rank[b]
         state.tally[EXCHANGE_PROPOSED] += 1
-        gain = (
-            slot_value(data, state, a, q)
-            - slot_value(data, state, a, p)
-            + slot_value(data, state, b, p)
-            - slot_value(data, state, b, q)
-        )
+        gain = gain_of_move(data, state, a, p, q) + gain_of_move(data, state, b, q, p)
         if gain >= 0.0 or -rng.standard_exponential() < gain:
             state.rank[a], state.rank[b] = q, p
             state.order[p], state.order[q] = b, a

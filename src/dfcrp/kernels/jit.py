@@ -58,3 +58,12 @@ def lean_kernel(function):
     leaving them out makes a scan six times faster.
     """
     return _compile(function, **_LEAN)
+
+
+def inline_kernel(function):
+    """Like ``lean_kernel``, always inlined into its caller.
+
+    A call hands over every array of a state as seven words; for what is called once per marking
+    or more often that would be most of the work.
+    """
+    return _compile(function, forceinline=True, **_LEAN)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.state import NONE, ORDER_ACCEPTED, ORDER_PROPOSED
 from dfcrp.kernels.tail import rebuild_tail, tail_sum
 
@@ -46,7 +46,7 @@ def clear_tables(state, scratch):
         place += state.size[k]
 
 
-@lean_kernel
+@inline_kernel
 def seat(data, state, scratch, t):
     """Seat arrival t and keep the excluded counts."""
     k, family = state.label[t], data.family[t]
@@ -90,7 +90,7 @@ def choose_customers(rng, state, scratch, share):
     scratch.chosen[:] = NONE
     count = 0
     for k in range(state.size.shape[0]):
-        if state.size[k] == 0 or rng.random() >= share:
+        if state.size[k] <= 0 or rng.random() >= share:
             continue
         i = state.head[k]
         for _ in range(int(rng.random() * state.size[k])):
@@ -130,7 +130,7 @@ def tabulate_surrogate(data, state, scratch, count):
     rebuild_tail(data, state)
 
 
-@lean_kernel
+@inline_kernel
 def surrogate(data, state, scratch, i, position):
     """g_i at the chosen slot with this position."""
     slot = scratch.slots[position]

@@ -37,14 +37,14 @@ def choose_pair(rng, scratch, count_i, count_j):
         # The sum of the others can only be rounded below zero, never be so.
         scratch.weight[position] *= max(total_j - clash, 0.0)
         total += scratch.weight[position]
-    first = pick(rng, scratch.weight, count_i, total)
+    first = pick(rng.random(), scratch.weight, count_i, total)
     taken = scratch.candidate[first]
     rest = 0.0
     for position in range(count_j):
         if taken != NONE and scratch.candidate2[position] == taken:
             scratch.weight2[position] = 0.0
         rest += scratch.weight2[position]
-    return first, pick(rng, scratch.weight2, count_j, rest)
+    return first, pick(rng.random(), scratch.weight2, count_j, rest)
 
 
 @lean_kernel
@@ -53,8 +53,9 @@ def update_pair(rng, data, hyper, state, scratch, i, j, use_order):
     old_i, old_j = state.label[i], state.label[j]
     opening_i = detach(data, hyper, state, i)
     opening_j = detach(data, hyper, state, j)
-    # Detached markings must not count as members of the clusters they name.
-    state.label[i], state.label[j] = NONE, NONE
+    # Detached markings must not count as members of the clusters they came from.
+    nowhere = state.label.shape[0]
+    state.label[i], state.label[j] = nowhere, nowhere
     log_alpha = math.log(state.alpha[0])
     count_i = weigh(
         data, state, scratch, i, use_order, opening_i + log_alpha, scratch.candidate, scratch.weight

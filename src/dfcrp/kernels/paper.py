@@ -138,7 +138,7 @@ def update_in_place(rng, data, hyper, state, scratch, i):
         unlink(state, i)
     state.label[i] = old
     total = exponentiate(scratch.weight, count + 1)
-    choice = pick(rng, scratch.weight, count + 1, total)
+    choice = pick(rng.random(), scratch.weight, count + 1, total)
     attach(rng, data, hyper, state, i, scratch.candidate[choice], log_opening)
 
 

@@ -10,12 +10,22 @@ import numpy as np
 from dfcrp.kernels.division import (
     best_division,
     cluster_cost,
+    coarsen,
+    restrict,
     subset_costs,
     unit_conflicts,
+    units_by_size,
 )
 from dfcrp.kernels.jit import kernel
-from dfcrp.kernels.partitions import find_root, group_equal, hash_columns, join_roots
-from dfcrp.kernels.search_state import allowed, attach, detach, empty_state, list_members
+from dfcrp.kernels.partitions import find_root, join_roots
+from dfcrp.kernels.search_state import (
+    allowed,
+    attach,
+    detach,
+    empty_state,
+    list_members,
+    new_marks,
+)
 
 #: A gain below this is rounding: accepting it could go round in circles.
 TOLERANCE = 1e-10
@@ -23,6 +33,8 @@ TOLERANCE = 1e-10
 WORK = 1 << 18
 #: Clusters are re-divided together only if a pair across them shares this many draws.
 LINK = 0.05
+#: Clusters that are re-divided together, at most.
+AT_ONCE = 6
 
 
 @kernel
@@ -80,7 +92,17 @@ def best_cluster(problem, state, b, home, scratch):
 
 
 @kernel
-def sweep(problem, state, order, dirty, stale, scratch):
+def _wake(problem, b, marks):
+    """Ask for another look at block b and at all that ever meet it."""
+    marks.dirty[b] = True
+    marks.stale[b] = True
+    for p in range(problem.near_offsets[b], problem.near_offsets[b + 1]):
+        marks.dirty[problem.near[p]] = True
+        marks.stale[problem.near[p]] = True
+
+
+@kernel
+def sweep(problem, state, order, marks, scratch):
     """Move each dirty block to its cheapest cluster; return how many moved.
 
     Blocks not placed yet are placed, so a sweep over the empty state is a sequential allocation.
@@ -88,29 +110,28 @@ def sweep(problem, state, order, dirty, stale, scratch):
     """
     moved = 0
     for b in order:
-        if not dirty[b]:
+        if not marks.dirty[b]:
             continue
-        dirty[b] = False
+        marks.dirty[b] = False
         before = state.cluster[b]
         home = detach(problem, state, b) if before >= 0 else -1
         target = best_cluster(problem, state, b, home, scratch)
         attach(problem, state, b, target)
         if before < 0 or target != home:
             moved += 1
-            stale[b] = True
-            for p in range(problem.near_offsets[b], problem.near_offsets[b + 1]):
-                dirty[problem.near[p]] = True
-                stale[problem.near[p]] = True
+            _wake(problem, b, marks)
+            # it has just been put where it is best off
+            marks.dirty[b] = False
     return moved
 
 
 @kernel
-def sweep_until_still(problem, state, order, dirty, stale, scratch):
+def sweep_until_still(problem, state, order, marks, scratch):
     """Sweep until no block moves; return the number of sweeps."""
     sweeps = 0
     moved = 1
     while moved > 0:
-        moved = sweep(problem, state, order, dirty, stale, scratch)
+        moved = sweep(problem, state, order, marks, scratch)
         sweeps += 1
     return sweeps
 
@@ -118,119 +139,52 @@ def sweep_until_still(problem, state, order, dirty, stale, scratch):
 @kernel
 def settle(problem, state, order, scratch):
     """Sweep over all blocks, and on until no block moves; return the number of sweeps."""
-    dirty = np.ones(order.size, np.bool_)
-    stale = np.ones(order.size, np.bool_)
-    return sweep_until_still(problem, state, order, dirty, stale, scratch)
+    return sweep_until_still(problem, state, order, new_marks(order.size), scratch)
 
 
 @kernel
-def _restrict(problem, blocks):
-    """The distinct patterns of these blocks alone, (patterns, blocks), and their shares."""
-    hashes = np.empty(problem.shares.size, np.uint64)
-    hash_columns(problem.labels, blocks, hashes)
-    first, group = group_equal(hashes)
-    shares = np.zeros(first.size)
-    for u in range(group.size):
-        shares[group[u]] += problem.shares[u]
-    patterns = np.empty((first.size, blocks.size), np.int32)
-    for v in range(first.size):
-        for x in range(blocks.size):
-            patterns[v, x] = problem.labels[blocks[x], first[v]]
-    return patterns, shares
+def redivide(problem, state, clusters, limit, marks, scratch):
+    """Divide the blocks of some clusters anew, the best way there is.
 
-
-@kernel
-def _coarsen(patterns, shares, n_first, limit):
-    """Tie blocks of one cluster together until at most ``limit`` units remain.
-
-    Columns before ``n_first`` are one cluster, the rest another. Seeds are added farthest
-    first, so the doubtful blocks become units of their own and the sure ones stay together.
-    """
-    n = patterns.shape[1]
-    unit = np.zeros(n, np.int64)
-    similarity = np.full(n, -1.0)
-    n_units = 0
-    seed = 0
-    while n_units < limit and similarity[seed] < 1.0 - 1e-12:
-        start, stop = (0, n_first) if seed < n_first else (n_first, n)
-        for x in range(start, stop):
-            same = 0.0
-            for v in range(shares.size):
-                if patterns[v, x] == patterns[v, seed]:
-                    same += shares[v]
-            if same > similarity[x]:
-                similarity[x] = same
-                unit[x] = n_units
-        n_units += 1
-        seed = np.argmin(similarity)
-    return unit, n_units
-
-
-@kernel
-def _units_by_size(unit, n_units):
-    """CSR of the blocks of each unit, units with few blocks first."""
-    blocks_in = np.zeros(n_units, np.int64)
-    for x in range(unit.size):
-        blocks_in[unit[x]] += 1
-    offsets = np.zeros(n_units + 1, np.int64)
-    members = np.empty(unit.size, np.int64)
-    filled = 0
-    for r in range(n_units):
-        smallest = -1
-        for k in range(n_units):
-            if blocks_in[k] > 0 and (smallest < 0 or blocks_in[k] < blocks_in[smallest]):
-                smallest = k
-        blocks_in[smallest] = 0
-        for x in range(unit.size):
-            if unit[x] == smallest:
-                members[filled] = x
-                filled += 1
-        offsets[r + 1] = filled
-    return offsets, members
-
-
-@kernel
-def redivide(problem, state, a, b, limit, scratch):
-    """Divide the blocks of clusters a and b (which may be the same) anew, the best way there is.
-
-    With at most ``limit`` units (fewer when there are many patterns) the optimum over every
-    division of them is taken: merging, splitting, exchanging members, all at once. The present
-    division is one of those, so the expected loss cannot rise. Returns whether it fell.
+    With at most ``limit`` units (fewer when there are many patterns, but one for each cluster)
+    the optimum over every division of them is taken: merging, splitting, exchanging members,
+    all at once. The present division is one of those, so the expected loss cannot rise.
+    Returns whether it fell.
     """
     listed = np.empty(state.cluster.size, np.int64)
-    n_first = list_members(state, a, listed, 0)
-    n = n_first if a == b else list_members(state, b, listed, n_first)
+    group = np.empty(state.cluster.size, np.int64)
+    n = 0
+    for g in range(clusters.size):
+        start = n
+        n = list_members(state, clusters[g], listed, start)
+        group[start:n] = g
     if n == 1:
         return False
     blocks = listed[:n].copy()
-    patterns, shares = _restrict(problem, blocks)
-    while limit > 4 and (shares.size << limit) > WORK:
+    patterns, shares = restrict(problem, blocks)
+    while limit > max(4, clusters.size) and (shares.size << limit) > WORK:
         limit -= 1
-    unit, n_units = _coarsen(patterns, shares, n_first, limit)
-    if n_units == 1:
-        return False
-    offsets, members = _units_by_size(unit, n_units)
-    conflicts = unit_conflicts(
-        problem.family_offsets, problem.families, problem.n_families, blocks, offsets, members
-    )
-    weights = problem.weights[blocks]
+    unit, n_units = coarsen(patterns, shares, group, max(limit, clusters.size))
+    offsets, members = units_by_size(unit, n_units)
+    conflicts = unit_conflicts(problem, blocks, offsets, members)
     cost = subset_costs(
-        patterns, weights, shares, problem.table, offsets, members, conflicts, scratch.counts
+        problem, blocks, patterns, shares, offsets, members, conflicts, scratch.counts
     )
-    in_first = 0
+    current = np.zeros(clusters.size, np.int64)
     for r in range(n_units):
-        if members[offsets[r]] < n_first:
-            in_first |= 1 << r
-    everything = cost.size - 1
+        current[group[members[offsets[r]]]] |= 1 << r
     lowest, parts = best_division(cost)
-    if lowest > cost[in_first] + cost[everything ^ in_first] - TOLERANCE:
+    if lowest > cost[current].sum() - TOLERANCE:
         return False
     _apply_division(problem, state, blocks, offsets, members, parts)
+    for block in blocks:
+        _wake(problem, block, marks)
     return True
 
 
 @kernel
 def _apply_division(problem, state, blocks, offsets, members, parts):
+    """Put the units of each part into a cluster of their own."""
     for block in blocks:
         detach(problem, state, block)
     for part in parts:
@@ -242,59 +196,56 @@ def _apply_division(problem, state, blocks, offsets, members, parts):
 
 
 @kernel
-def _wake(problem, state, k, dirty, stale):
-    """Ask for another look at the members of cluster k and at all that ever meet them."""
+def _linked_clusters(problem, state, k, scratch):
+    """Cluster k and those with a block that is together with one of k's often enough."""
+    scratch.stamp[0] += 1
+    scratch.seen[k] = scratch.stamp[0]
+    scratch.candidates[0] = k
+    found = 1
     b = state.head[k]
     while b >= 0:
-        dirty[b] = True
-        stale[b] = True
         for p in range(problem.near_offsets[b], problem.near_offsets[b + 1]):
-            dirty[problem.near[p]] = True
-            stale[problem.near[p]] = True
+            other = state.cluster[problem.near[p]]
+            if problem.near_shares[p] >= LINK and scratch.seen[other] != scratch.stamp[0]:
+                scratch.seen[other] = scratch.stamp[0]
+                scratch.candidates[found] = other
+                found += 1
         b = state.following[b]
+    return scratch.candidates[:found].copy()
 
 
 @kernel
-def _redivide_around(problem, state, b, limit, dirty, stale, scratch):
-    """Re-divide the cluster of block b alone and with each linked cluster, up to the first gain."""
-    k = state.cluster[b]
-    listed = np.empty(state.cluster.size, np.int64)
-    n = list_members(state, k, listed, 0)
-    stale[listed[:n]] = False
-    gained = redivide(problem, state, k, k, limit, scratch)
-    scratch.stamp[0] += 1
-    stamp = scratch.stamp[0]
-    scratch.seen[k] = stamp
-    for x in range(n):
-        block = listed[x]
-        for p in range(problem.near_offsets[block], problem.near_offsets[block + 1]):
-            other = state.cluster[problem.near[p]]
-            if gained or problem.near_shares[p] < LINK or scratch.seen[other] == stamp:
-                continue
-            scratch.seen[other] = stamp
-            if redivide(problem, state, k, other, limit, scratch):
-                gained = True
-                _wake(problem, state, state.cluster[problem.near[p]], dirty, stale)
-    if gained:
-        for x in range(n):
-            _wake(problem, state, state.cluster[listed[x]], dirty, stale)
-    return gained
+def _redivide_around(problem, state, k, limit, marks, scratch):
+    """Re-divide cluster k: by itself, with each linked cluster, with several; to the first gain."""
+    b = state.head[k]
+    while b >= 0:
+        marks.stale[b] = False
+        b = state.following[b]
+    linked = _linked_clusters(problem, state, k, scratch)
+    if redivide(problem, state, linked[:1], limit, marks, scratch):
+        return True
+    for other in range(1, linked.size):
+        linked[1], linked[other] = linked[other], linked[1]
+        if redivide(problem, state, linked[:2], limit, marks, scratch):
+            return True
+    if linked.size < 3:
+        return False
+    return redivide(problem, state, linked[:AT_ONCE], limit, marks, scratch)
 
 
 @kernel
 def polish(problem, state, order, limit, scratch):
     """Sweep and re-divide in turn until neither gains; return the number of sweeps."""
-    n = state.cluster.size
-    dirty = np.ones(n, np.bool_)
-    stale = np.ones(n, np.bool_)
+    marks = new_marks(order.size)
     sweeps = 0
     gains = 1
     while gains > 0:
-        sweeps += sweep_until_still(problem, state, order, dirty, stale, scratch)
+        sweeps += sweep_until_still(problem, state, order, marks, scratch)
         gains = 0
         for b in order:
-            if stale[b]:
-                gains += _redivide_around(problem, state, b, limit, dirty, stale, scratch)
+            if marks.stale[b]:
+                k = state.cluster[b]
+                gains += _redivide_around(problem, state, k, limit, marks, scratch)
     return sweeps
 
 

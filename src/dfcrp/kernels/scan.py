@@ -15,11 +15,12 @@ from dfcrp.kernels.order import update_order, walk_arrivals
 from dfcrp.kernels.pair import sweep_pairs
 from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, count_clusters
 from dfcrp.kernels.tail import draw_auxiliary, rebuild_tail
+from dfcrp.kernels.unsettled import settle
 
 #: Every spare is renewed once in so many scans.
-SPARE_PERIOD = 8
-#: Exchanges of arrival slots tried per marking and scan.
-EXCHANGES = 1
+SPARE_PERIOD = 16
+#: A share of the customers is rearranged in every such scan; exchanges come with each.
+ORDER_PERIOD = 2
 
 
 class Settings(NamedTuple):
@@ -49,7 +50,8 @@ def update_arrivals(rng, data, settings, state, scratch):
     """
     if settings.use_order:
         walk_arrivals(data, state, scratch, state.order, state.seated)
-        update_order(rng, data, state, scratch)
+        if state.scans[0] % ORDER_PERIOD == 0:
+            update_order(rng, data, state, scratch)
     if settings.update_alpha:
         state.alpha[0] = update_alpha(
             rng,
@@ -62,7 +64,7 @@ def update_arrivals(rng, data, settings, state, scratch):
     if settings.use_order:
         draw_auxiliary(rng, state)
         rebuild_tail(data, state)
-        exchange_slots(rng, data, state, EXCHANGES * state.rank.shape[0])
+        exchange_slots(rng, data, state, state.rank.shape[0] // 2)
 
 
 @lean_kernel
@@ -86,6 +88,8 @@ def exact_scan(rng, data, hyper, settings, state, scratch):
     sweep_markings(rng, data, hyper, state, scratch, settings.use_order, 0, n)
     sweep_pairs(rng, data, hyper, state, scratch, settings.use_order, 0, n)
     update_parameters(rng, data, hyper, state)
+    if data.weigh_features:
+        settle(rng, data, hyper, state, scratch, settings.use_order)
     update_arrivals(rng, data, settings, state, scratch)
     state.scans[0] += 1
 
@@ -127,6 +131,7 @@ def start_alone(rng, data, hyper, state):
         state.before[i] = NONE
         if data.weigh_features:
             likelihood.open_cluster(rng, hyper, data.features, i, state.theta, i)
+    state.size[n] = -1
     state.free_head[:] = NONE
     refresh_spares(rng, data, hyper, state, 0, 1)
     for slot in range(n):

@@ -38,6 +38,19 @@ class Scratch(NamedTuple):
     stamp: NDArray[np.int64]
 
 
+class Marks(NamedTuple):
+    """Which blocks a sweep, and which blocks' clusters a re-division, should look at again."""
+
+    dirty: NDArray[np.bool_]
+    stale: NDArray[np.bool_]
+
+
+@kernel
+def new_marks(n):
+    """Everything is to be looked at."""
+    return Marks(np.ones(n, np.bool_), np.ones(n, np.bool_))
+
+
 @kernel
 def new_scratch(problem):
     """Working memory for a problem."""

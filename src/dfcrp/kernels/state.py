@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
 NONE = -1
 
@@ -54,7 +54,7 @@ class State(NamedTuple):
     """Everything the next scan needs besides the random generator."""
 
     label: np.ndarray  # (n,) int32: slot of the marking's cluster
-    size: np.ndarray  # (n,) int32 by slot
+    size: np.ndarray  # (n + 1,) int32 by slot; the last slot is nowhere and has size -1
     head: np.ndarray  # (n,) int32 by slot: first member
     after: np.ndarray  # (n,) int32: next member of the same cluster
     before: np.ndarray  # (n,) int32
@@ -69,6 +69,8 @@ class State(NamedTuple):
     u: np.ndarray  # (n,)
     tail: Tail
     alpha: np.ndarray  # (1,)
+    doubt: np.ndarray  # (n,): summed probability of other places, while it is noted
+    visit: np.ndarray  # (n,) int8: 2 unsettled, 1 companion of one, 0 neither
     scans: np.ndarray  # (1,) int64
     tally: np.ndarray  # (len(TALLY),) int64: proposals and acceptances since the start
 
@@ -115,7 +117,7 @@ TALLY = (
 class Scratch(NamedTuple):
     """Buffers whose content means nothing between calls."""
 
-    seen: np.ndarray  # (n,) int64 by slot: neighbours found there, above the clock's reading
+    seen: np.ndarray  # (n + 1,) int64 by slot: neighbours found, above the clock's reading
     clock: np.ndarray  # (1,) int64
     log_size: np.ndarray  # (F + 2,): logarithms of cluster sizes
     candidate: np.ndarray  # (n + 1,) int32
@@ -123,8 +125,8 @@ class Scratch(NamedTuple):
     candidate2: np.ndarray  # (n + 1,) int32
     weight2: np.ndarray  # (n + 1,)
     excluded: np.ndarray  # (F,) int64: seated customers at tables that hold the family
-    table_start: np.ndarray  # (n,) int64 by slot: where the table's seats begin
-    at_table: np.ndarray  # (n,) int32 by slot: seated members
+    table_start: np.ndarray  # (n + 1,) int64 by slot: where the table's seats begin
+    at_table: np.ndarray  # (n + 1,) int32 by slot: seated members
     seat_family: np.ndarray  # (n,) int32: families at the tables, in order of arrival
     proposal: np.ndarray  # (n,) int32: a proposed order
     proposed: np.ndarray  # (n,) int64 by arrival slot: D under the proposed order
@@ -135,7 +137,7 @@ class Scratch(NamedTuple):
     barred: np.ndarray  # (n, F) or (0, 0): of those, at tables that hold the family
 
 
-@lean_kernel
+@inline_kernel
 def unlink(state, i):
     """Take marking i out of its cluster's list; the slot is kept even when it becomes empty."""
     k = state.label[i]
@@ -149,7 +151,7 @@ def unlink(state, i):
     state.size[k] -= 1
 
 
-@lean_kernel
+@inline_kernel
 def link(state, i, k):
     """Put marking i at the front of cluster k's list."""
     first = state.head[k]
@@ -162,7 +164,7 @@ def link(state, i, k):
     state.size[k] += 1
 
 
-@lean_kernel
+@inline_kernel
 def release_slot(data, state, k):
     """Give an empty slot back to its component."""
     component = data.component[k]
@@ -170,7 +172,7 @@ def release_slot(data, state, k):
     state.free_head[component] = k
 
 
-@lean_kernel
+@inline_kernel
 def take_slot(data, state, i):
     """An unused slot of marking i's component; there is one, as i itself is in no cluster."""
     component = data.component[i]

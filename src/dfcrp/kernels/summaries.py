@@ -112,17 +112,19 @@ def expert_counts(labels, families, holder, both, alone, lacking):
             size[labels[d, i]] += 1
             holder[labels[d, i], families[i]] = 1
         for k in range(n):
+            if size[k] == 0:
+                continue
             found = 0
             missing = n_families * (n_families - 1) // 2
             for f in range(n_families):
-                if size[k] > 0 and holder[k, f]:
+                if holder[k, f]:
                     holder[k, f] = 0
                     present[found] = f
                     found += 1
                     missing -= f
             if size[k] == 1:
                 alone[d, present[0]] += 1
-            if found == n_families - 1 and found > 0:
+            if found == n_families - 1:
                 lacking[d, missing] += 1
             for p in range(found):
                 for q in range(found):

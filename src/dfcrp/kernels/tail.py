@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
 
 @lean_kernel
@@ -55,7 +55,7 @@ def _rebuild_sparse(data, state):
             tail.suffix[position] += tail.suffix[position + 1]
 
 
-@lean_kernel
+@inline_kernel
 def tail_sum(tail, family, rank):
     """U_family(rank)."""
     if tail.dense.shape[0] > 0:

@@ -1,1 +1,1 @@
-"""From draws to answers: convergence, consensus, the point partition, catalogue, experts."""
+"""From draws to answers: pairs, point partition, consensus, experts, catalogue, convergence."""

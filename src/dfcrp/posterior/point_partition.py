@@ -33,6 +33,8 @@ from dfcrp.posterior.streaming import as_draws, canonical, labels_by_item, strid
 MAX_LABELS = 40_000_000
 #: Draws from which a start of the search is put together.
 MOSAIC_DRAWS = 16
+#: Blocks up to which a search also starts from all of them in one cluster.
+TOGETHER_BLOCKS = 200
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,8 @@ class PointPartition:
     #: Sets of markings that never mix with each other, and markings in those solved exactly.
     n_components: int
     n_exact: int
-    #: Sweeps over the larger sets, and starts of each such search.
+    #: Sweeps over the larger sets, from all starts.
     n_sweeps: int
-    n_starts: int
 
     @property
     def n_clusters(self) -> int:
@@ -115,7 +116,6 @@ def point_partition(
         n_components=search.n_components,
         n_exact=search.n_exact,
         n_sweeps=search.n_sweeps,
-        n_starts=runs + 3,
     )
 
 
@@ -197,6 +197,8 @@ class _Search:
         best = _mosaic(problem, scratch)
         self.n_sweeps += settle(problem, best, natural, scratch)
         starts = [(state_from_labels(problem, natural), natural), (_linked(problem), natural)]
+        if n <= TOGETHER_BLOCKS:
+            starts.append((state_from_labels(problem, np.zeros(n, np.int64)), natural))
         orders = [self.rng.permutation(n) for _ in range(self.runs)]
         starts += [(empty_state(problem), order) for order in orders]
         for state, order in starts:

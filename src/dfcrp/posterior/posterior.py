@@ -56,9 +56,12 @@ class Posterior:
     @cached_property
     def labels(self) -> NDArray[np.int32]:
         """Labels (chain, draw, marking): a cluster is named after its smallest member."""
-        return np.stack([
-            self.draws.labels(chain, 0, self.draws.n_draws) for chain in range(self.draws.n_chains)
-        ])
+        return np.stack(
+            [
+                self.draws.labels(chain, 0, self.draws.n_draws)
+                for chain in range(self.draws.n_chains)
+            ]
+        )
 
     @cached_property
     def alpha(self) -> NDArray[np.float64]:
@@ -172,14 +175,16 @@ class Posterior:
         import pandas
 
         found = self.membership
-        return pandas.DataFrame({
-            "marking": self.markings.id,
-            "expert": self.markings.expert,
-            "cluster": self.point_partition().labels,
-            "p_member": found.p_member,
-            "second_cluster": found.second,
-            "p_second": found.p_second,
-        })
+        return pandas.DataFrame(
+            {
+                "marking": self.markings.id,
+                "expert": self.markings.expert,
+                "cluster": self.point_partition().labels,
+                "p_member": found.p_member,
+                "second_cluster": found.second,
+                "p_second": found.p_second,
+            }
+        )
 
     @cached_property
     def verdict(self) -> Verdict:

@@ -102,7 +102,7 @@ def new_state(problem: Problem) -> State:
     n_components = len(data.component_start) - 1
     return State(
         label=np.zeros(n, np.int32),
-        size=np.zeros(n, np.int32),
+        size=np.zeros(n + 1, np.int32),
         head=np.full(n, -1, np.int32),
         after=np.full(n, -1, np.int32),
         before=np.full(n, -1, np.int32),
@@ -117,6 +117,8 @@ def new_state(problem: Problem) -> State:
         u=np.zeros(n),
         tail=_new_tail(problem),
         alpha=np.array([problem.alpha_start]),
+        doubt=np.zeros(n),
+        visit=np.zeros(n, np.int8),
         scans=np.zeros(1, np.int64),
         tally=np.zeros(len(TALLY), np.int64),
     )
@@ -141,7 +143,7 @@ def new_scratch(problem: Problem) -> Scratch:
     """Buffers for one thread."""
     n, n_families = problem.n, problem.data.n_families
     return Scratch(
-        seen=np.zeros(n, np.int64),
+        seen=np.zeros(n + 1, np.int64),
         clock=np.zeros(1, np.int64),
         log_size=np.log(np.maximum(np.arange(n_families + 2), 1)),
         candidate=np.zeros(n + 1, np.int32),
@@ -149,8 +151,8 @@ def new_scratch(problem: Problem) -> Scratch:
         candidate2=np.zeros(n + 1, np.int32),
         weight2=np.zeros(n + 1),
         excluded=np.zeros(n_families, np.int64),
-        table_start=np.zeros(n, np.int64),
-        at_table=np.zeros(n, np.int32),
+        table_start=np.zeros(n + 1, np.int64),
+        at_table=np.zeros(n + 1, np.int32),
         seat_family=np.zeros(n, np.int32),
         proposal=np.zeros(n, np.int32),
         proposed=np.zeros(n, np.int64),

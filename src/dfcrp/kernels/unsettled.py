@@ -1,0 +1,124 @@
+"""More visits for the few markings whose place is in doubt.
+
+On real images nearly every marking is settled, and the length of a run is set by a handful that
+are not. During the first scans the odds of each marking's alternatives are noted. Then the
+doubtful ones are listed, with a companion from each cluster they might join, and the list stays
+as it is: from then on every scan visits them, and the parameters of their clusters, several
+times more. Which clusters are updated is read off the labels, never off the parameters
+themselves, so each visit leaves the posterior unchanged.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dfcrp.kernels import circle as likelihood
+from dfcrp.kernels.assignment import detach, update_marking, weigh_features
+from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.pair import update_pair
+from dfcrp.kernels.state import NONE
+
+#: Doubt is noted in scans NOTE_FROM..NOTE_UNTIL-1; draws before NOTE_UNTIL belong to the burn-in.
+NOTE_FROM, NOTE_UNTIL = 40, 100
+#: A marking is unsettled if its alternatives had at least this probability on average.
+DOUBT = 1e-3
+#: A cluster is a marking's possible place if its weight is within this of the best (log scale).
+POSSIBLE = 7.0
+#: Extra visits per scan.
+VISITS = 4
+
+
+@lean_kernel
+def weigh_in_place(data, hyper, state, scratch, i):
+    """Log weights of marking i's options, leaving it where it is; returns their number."""
+    k = state.label[i]
+    alone = state.size[k] == 1
+    log_opening = detach(data, hyper, state, i)
+    count = weigh_features(
+        data,
+        state,
+        scratch,
+        i,
+        log_opening + math.log(state.alpha[0]),
+        scratch.candidate,
+        scratch.weight,
+    )
+    _put_back(state, i, k, alone)
+    return count
+
+
+@lean_kernel
+def _put_back(state, i, k, alone):
+    """Undo ``detach``."""
+    first = NONE if alone else state.head[k]
+    state.before[i], state.after[i] = NONE, first
+    if first != NONE:
+        state.before[first] = i
+    state.head[k] = i
+    state.size[k] += 1
+
+
+@lean_kernel
+def note_doubt(data, hyper, state, scratch):
+    """Add to each marking's doubt the probability of all its options but the best."""
+    for i in range(state.label.shape[0]):
+        count = weigh_in_place(data, hyper, state, scratch, i)
+        best = scratch.weight[0]
+        for position in range(1, count):
+            best = max(best, scratch.weight[position])
+        total = 0.0
+        for position in range(count):
+            total += math.exp(scratch.weight[position] - best)
+        state.doubt[i] += 1.0 - 1.0 / total
+
+
+@lean_kernel
+def list_unsettled(data, hyper, state, scratch):
+    """Fix the list of unsettled markings and of their companions.
+
+    ``state.visit[i]`` becomes 2 for an unsettled marking and 1 for a companion.
+    """
+    limit = DOUBT * (NOTE_UNTIL - NOTE_FROM)
+    for i in range(state.label.shape[0]):
+        if state.doubt[i] < limit:
+            continue
+        state.visit[i] = 2
+        count = weigh_in_place(data, hyper, state, scratch, i)
+        best = scratch.weight[0]
+        for position in range(1, count):
+            best = max(best, scratch.weight[position])
+        for position in range(count - 1):
+            if scratch.weight[position] > best - POSSIBLE:
+                companion = state.head[scratch.candidate[position]]
+                state.visit[companion] = max(state.visit[companion], 1)
+
+
+@lean_kernel
+def visit_unsettled(rng, data, hyper, state, scratch, use_order):
+    """One extra visit: unsettled markings, pairs with one of them, and their clusters."""
+    n = state.label.shape[0]
+    for i in range(n):
+        if state.visit[i] == 2:
+            update_marking(rng, data, hyper, state, scratch, i, use_order)
+            for edge in range(data.pair_start[i], data.pair_start[i + 1]):
+                update_pair(rng, data, hyper, state, scratch, i, data.pair_other[edge], use_order)
+    for k in range(n):
+        scratch.slots[k] = 0
+    for i in range(n):
+        k = state.label[i]
+        if state.visit[i] > 0 and scratch.slots[k] == 0:
+            scratch.slots[k] = 1
+            likelihood.update_cluster(rng, hyper, state.theta, k, data.features, state)
+
+
+@lean_kernel
+def settle(rng, data, hyper, state, scratch, use_order):
+    """What a scan does about unsettled markings at its age."""
+    age = state.scans[0]
+    if NOTE_FROM <= age < NOTE_UNTIL:
+        note_doubt(data, hyper, state, scratch)
+        if age == NOTE_UNTIL - 1:
+            list_unsettled(data, hyper, state, scratch)
+    elif age >= NOTE_UNTIL:
+        for _ in range(VISITS):
+            visit_unsettled(rng, data, hyper, state, scratch, use_order)

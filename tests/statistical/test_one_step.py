@@ -1,0 +1,341 @@
+"""Each update leaves the joint distribution unchanged: independent exact draws, one update each.
+
+(α, order, c, u, θ, y) are drawn from the joint, one update is applied (a few times over), and
+the draws are tested again: chi-squares over ALL valid partitions and over all orders, and
+Kolmogorov-Smirnov tests of α, u, θ and y | θ. Each update is one test with the false-alarm rate
+1e-5 (Bonferroni over its p values), 2e-4 for this file; seeds are fixed. Every test is also run on
+an update with a planted bug, which it must catch.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dfcrp.kernels import (
+    assignment,
+    circle,
+    concentration,
+    exchange,
+    order,
+    pair,
+    paper,
+    scan,
+    tail,
+)
+from dfcrp.kernels.state import count_clusters
+from dfcrp.sampling.problem import new_scratch, new_state
+from reference import kernel_reference as reference
+from reference import small_problems as small
+from reference.joint_draws import After, JointDraws, companions, draw_joint, partition_probabilities
+
+FALSE_ALARM_RATE = 1e-5
+DRAWS = 12_000
+FAMILIES = [0, 0, 1, 1, 2]
+#: Markings 0, 1, 2 and 3 in a chain with a cross link; 4 apart from 0 and 1.
+LINKS = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
+
+
+def links() -> np.ndarray:
+    allowed = np.eye(len(FAMILIES), dtype=bool)
+    for i, j in LINKS:
+        allowed[i, j] = allowed[j, i] = True
+    return allowed
+
+
+SETTINGS = {
+    "dfcrp": (FAMILIES, {}),
+    "radius": (FAMILIES, {"allowed": links(), "update_alpha": False, "alpha": 1.5}),
+    "constrained": (FAMILIES, {"use_order": False, "update_alpha": False, "alpha": 1.5}),
+    # Few enough to count every pair of a partition and an order; D tells when α is small.
+    "arrivals": ([0, 0, 1, 1], {"update_alpha": False, "alpha": 0.3}),
+}
+
+
+@pytest.fixture(scope="module")
+def joint():
+    """Draws and the probabilities of their partitions, by setting."""
+    found = {}
+    for seed, (name, (families, settings)) in enumerate(SETTINGS.items()):
+        draws = draw_joint(families, DRAWS, seed, **settings)
+        found[name] = draws, partition_probabilities(draws)
+    return found
+
+
+class Step:
+    """What an update may use; its methods are the updates under test."""
+
+    def __init__(self, draws: JointDraws, seed: int):
+        problem = draws.problem
+        self.rng = np.random.default_rng([seed, 75])
+        self.data, self.hyper, self.settings = problem.data, problem.hyper, problem.settings
+        self.state, self.scratch = new_state(problem), new_scratch(problem)
+        self.n = problem.n
+
+    def markings(self):
+        assignment.sweep_markings(
+            self.rng, self.data, self.hyper, self.state, self.scratch,
+            self.settings.use_order, 0, self.n,
+        )  # fmt: skip
+
+    def pairs(self):
+        pair.sweep_pairs(
+            self.rng, self.data, self.hyper, self.state, self.scratch,
+            self.settings.use_order, 0, self.n,
+        )  # fmt: skip
+
+    def parameters(self):
+        scan.update_parameters(self.rng, self.data, self.hyper, self.state)
+
+    def order(self):
+        order.update_order(self.rng, self.data, self.state, self.scratch)
+
+    def exchange(self):
+        exchange.exchange_slots(self.rng, self.data, self.state, self.n)
+
+    def alpha(self):
+        self.state.alpha[0] = concentration.update_alpha(
+            self.rng, self.state.seated, count_clusters(self.state),
+            self.settings.alpha_shape, self.settings.alpha_rate, self.state.alpha[0],
+        )  # fmt: skip
+
+    def auxiliary(self):
+        tail.draw_auxiliary(self.rng, self.state)
+
+    def exact_scan(self):
+        scan.exact_scan(self.rng, self.data, self.hyper, self.settings, self.state, self.scratch)
+
+    def paper_scan(self):
+        paper.modified_scan(
+            self.rng, self.data, self.hyper, self.settings, self.state, self.scratch
+        )
+
+    def unmodified_scan(self):
+        paper.unmodified_scan(
+            self.rng, self.data, self.hyper, self.settings, self.state, self.scratch
+        )
+
+
+def apply(draws: JointDraws, step: Step, update, times: int, count: int) -> After:
+    """The first draws after the update."""
+    after = After(draws)
+    for draw in range(count):
+        draws.load(draw, step.state)
+        step.state.scans[0] = draw
+        assignment.refresh_spares(step.rng, step.data, step.hyper, step.state, 0, 1)
+        for _ in range(times):
+            update(step)
+        after.add(step.state)
+    return after
+
+
+def alarm(p_values: dict[str, float]) -> bool:
+    return min(p_values.values()) < FALSE_ALARM_RATE / len(p_values)
+
+
+ALL = ("partition", "parameters", "alpha", "u", "orders", "joins")
+FREE_OF_U = ("partition", "parameters", "alpha", "orders", "joins")
+#: Setting, update, how many times it is applied, tests: those that the update could upset.
+UPDATES = [
+    ("dfcrp", Step.markings, 2, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", Step.pairs, 2, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", Step.parameters, 2, ("parameters",)),
+    ("dfcrp", Step.order, 3, ("orders", "joins")),
+    ("dfcrp", Step.exchange, 3, ("u", "orders", "joins")),
+    ("arrivals", Step.order, 5, ("cells",)),
+    ("arrivals", Step.exchange, 3, ("cells", "u")),
+    ("dfcrp", Step.alpha, 3, ("alpha", "joins")),
+    ("dfcrp", Step.auxiliary, 1, ("u",)),
+    ("dfcrp", Step.exact_scan, 3, ALL),
+    ("dfcrp", Step.paper_scan, 3, FREE_OF_U),
+    ("dfcrp", Step.unmodified_scan, 3, FREE_OF_U),
+    ("radius", Step.markings, 2, ("partition", "parameters", "u")),
+    ("radius", Step.pairs, 2, ("partition", "parameters", "u")),
+    ("radius", Step.exact_scan, 3, ("partition", "parameters", "u")),
+    ("radius", Step.paper_scan, 3, ("partition", "parameters")),
+    ("radius", Step.unmodified_scan, 3, ("partition", "parameters")),
+    ("arrivals", Step.exact_scan, 3, ("cells", "u")),
+    ("arrivals", Step.paper_scan, 3, ("cells",)),
+    ("arrivals", Step.unmodified_scan, 3, ("cells",)),
+    ("constrained", Step.exact_scan, 3, ("partition", "parameters")),
+    ("constrained", Step.paper_scan, 3, ("partition", "parameters")),
+]
+
+
+@pytest.mark.parametrize(
+    ("setting", "update", "times", "tests"),
+    UPDATES,
+    ids=[f"{setting}-{update.__name__}" for setting, update, _, _ in UPDATES],
+)
+def test_update_leaves_the_joint_unchanged(joint, setting, update, times, tests):
+    draws, partitions = joint[setting]
+    after = apply(draws, Step(draws, 1), update, times, DRAWS)
+    found = after.p_values(tests, partitions)
+    assert not alarm(found), found
+
+
+def test_fresh_draws_pass(joint):
+    """The tests' own null: no update at all."""
+    for setting, (draws, partitions) in joint.items():
+        tests = ALL if setting == "dfcrp" else ("partition", "parameters")
+        found = apply(draws, Step(draws, 2), None, 0, DRAWS).p_values(tests, partitions)
+        assert not alarm(found), (setting, found)
+
+
+def test_companions_equal_their_twin(joint):
+    arrays = joint["dfcrp"][0].arrays
+    found = companions(arrays["label"][:50], FAMILIES, arrays["rank"][:50])
+    for draw in range(50):
+        assert found[draw].tolist() == reference.companions(
+            arrays["label"][draw], FAMILIES, arrays["order"][draw]
+        )
+
+
+# Planted bugs --------------------------------------------------------------------------------
+
+
+def sizes_forgotten(step: Step):
+    """The weight of a cluster lacks n_k."""
+
+    def weigh(data, state, scratch, i, log_new, candidate, weight):
+        count = assignment.weigh_features(data, state, scratch, i, log_new, candidate, weight)
+        for position in range(count - 1):
+            weight[position] -= math.log(state.size[candidate[position]])
+        return count
+
+    update = small.with_callees(assignment.update_marking, weigh_features=weigh)
+    for i in range(step.n):
+        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, True)
+
+
+def tail_off_by_one(step: Step):
+    """U_f(r) counts the arrival at slot r itself."""
+    state = step.state
+    for slot, i in enumerate(state.order):
+        state.tail.dense[slot, step.data.family[i]] += state.u[i]
+        state.tail.total[slot] += state.u[i]
+    step.markings()
+
+
+def exclusion_ignored(step: Step):
+    """The first of a pair is drawn as if the second did not need a place."""
+
+    def choose(rng, scratch, count_i, count_j):
+        total = assignment.exponentiate(scratch.weight, count_i)
+        first = assignment.pick(rng.random(), scratch.weight, count_i, total)
+        assignment.exponentiate(scratch.weight2, count_j)
+        taken = scratch.candidate[first]
+        for position in range(count_j):
+            if taken != -1 and scratch.candidate2[position] == taken:
+                scratch.weight2[position] = 0.0
+        rest = scratch.weight2[:count_j].sum()
+        return first, assignment.pick(rng.random(), scratch.weight2, count_j, rest)
+
+    update = small.with_callees(pair.update_pair, choose_pair=choose)
+    for i, j in ((0, 1), (2, 3)):
+        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, j, True)
+
+
+def mean_always_accepted(step: Step):
+    """The mean's proposal is taken without p(Σ | μ*) / p(Σ | μ)."""
+    update = small.with_callees(circle.update_mean, log_variance_prior=lambda *_: 0.0)
+    for k in np.flatnonzero(step.state.size > 0):
+        update(step.rng, step.hyper, step.state.theta, k, step.data.features, step.state)
+
+
+def correction_dropped(step: Step):
+    """The order move forgets how the surrogate changed."""
+
+    def swap_chosen(rng, data, state, scratch, count):
+        order.swap_chosen(rng, data, state, scratch, count)
+        return 0.0
+
+    update = small.with_callees(order.update_order, swap_chosen=swap_chosen)
+    update(step.rng, step.data, step.state, step.scratch)
+
+
+def surrogate_uncorrected(step: Step):
+    """The order move accepts by the surrogate alone."""
+    update = small.with_callees(order.update_order, log_product=lambda *_: 0.0)
+    update(step.rng, step.data, step.state, step.scratch)
+
+
+def exchanges_always(step: Step):
+    """Every exchange of slots is accepted."""
+    update = small.with_callees(exchange.exchange_slots, gain_of_move=lambda *_: 0.0)
+    update(step.rng, step.data, step.state, step.n)
+
+
+def jacobian_forgotten(step: Step):
+    """α is updated on the log scale with the density on its own scale."""
+
+    def target(seated, n_clusters, shape, rate, log_alpha):
+        value = concentration.log_alpha_target(seated, n_clusters, shape, rate, log_alpha)
+        return value - log_alpha
+
+    update = small.with_callees(concentration.update_alpha, log_alpha_target=target)
+    state = step.state
+    state.alpha[0] = update(
+        step.rng, state.seated, count_clusters(state), 2.0, 1.0, float(state.alpha[0])
+    )
+
+
+def rate_without_alpha(step: Step):
+    """u has the rate D + 1."""
+    state = step.state
+    state.u[state.order] = step.rng.standard_exponential(step.n) / (state.seated + 1.0)
+
+
+def swaps_always(step: Step):
+    """The paper's exchange with the last arrival is always accepted."""
+    swap = small.with_callees(paper.swap_arrivals, log_product=lambda *_: 0.0)
+    update = small.with_callees(
+        paper.modified_scan, swap_arrivals=swap, update_parameters=lambda *_: None
+    )
+    update(step.rng, step.data, step.hyper, step.settings, step.state, step.scratch)
+
+
+def neighbours_of_one(step: Step):
+    """The paper's rule: one neighbour in a cluster is enough."""
+
+    def find(data, state, scratch, i, candidate):
+        near = data.neighbours[data.neighbour_start[i] : data.neighbour_start[i + 1]]
+        options = sorted({int(state.label[max(j, ~j)]) for j in near})
+        count = 0
+        for k in options:
+            if state.size[k] > 0 and not assignment.holds_family(data, state, k, data.family[i]):
+                candidate[count] = k
+                count += 1
+        return count
+
+    weigh = small.with_callees(assignment.weigh_features, find_candidates=find)
+    update = small.with_callees(assignment.update_marking, weigh_features=weigh)
+    for i in range(step.n):
+        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, True)
+
+
+#: Setting, bug, how many times it is applied, draws, tests.
+BUGS = [
+    ("dfcrp", sizes_forgotten, 2, 3000, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", tail_off_by_one, 1, 6000, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", exclusion_ignored, 2, 4000, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", mean_always_accepted, 3, DRAWS, ("parameters",)),
+    ("arrivals", correction_dropped, 5, DRAWS, ("cells",)),
+    ("arrivals", surrogate_uncorrected, 5, DRAWS, ("cells",)),
+    ("dfcrp", exchanges_always, 3, 6000, ("u", "orders", "joins")),
+    ("dfcrp", jacobian_forgotten, 3, 1500, ("alpha", "joins")),
+    ("dfcrp", rate_without_alpha, 1, 6000, ("u",)),
+    ("dfcrp", swaps_always, 3, 1500, FREE_OF_U),
+    ("radius", neighbours_of_one, 1, 1500, ("partition", "parameters", "u")),
+]
+
+
+@pytest.mark.parametrize(
+    ("setting", "bug", "times", "count", "tests"), BUGS, ids=[bug[1].__name__ for bug in BUGS]
+)
+def test_planted_bug_is_caught(joint, setting, bug, times, count, tests):
+    draws, partitions = joint[setting]
+    found = apply(draws, Step(draws, 3), bug, times, count).p_values(tests, partitions)
+    assert alarm(found), found
