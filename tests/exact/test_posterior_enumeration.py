@@ -23,7 +23,9 @@ from reference import posterior_reference, small_problems
 from reference.prior_reference import canonical
 
 FALSE_ALARM_RATE = 1e-5
-DRAWS, THIN, BURN_IN = 20_000, 6, 200
+DRAWS, BURN_IN = 15_000, 200
+#: Scans per draw; the paper's samplers mix more slowly, above all in α.
+THIN = {"exact": 6, "paper": 20, "unmodified": 20}
 SHAPE, RATE = 2.0, 1.0
 HYPER = small_problems.HYPER._replace(
     kappa_x=0.4, eta_x=1.0, tau_x=3.0, kappa_d=0.04, eta_d=1.0, tau_d=30.0,
@@ -58,7 +60,7 @@ def run(sampler: str, prior: str, radius=None, *, seed=1, **changes) -> np.ndarr
     rng = np.random.default_rng([seed, 76])
     state, scratch = new_state(problem), new_scratch(problem)
     start_alone(rng, problem.data, HYPER, state)
-    for draws, thin in ((1, BURN_IN), (DRAWS, THIN)):
+    for draws, thin in ((1, BURN_IN), (DRAWS, THIN[sampler])):
         record = new_record(problem, draws)
         SAMPLERS[sampler](rng, problem.data, HYPER, settings, state, scratch, thin, record)
     small_problems.assert_consistent(problem.data, state)
@@ -121,13 +123,20 @@ def _time(series: np.ndarray, lags: int = 60) -> float:
 
 
 def compare(labels: np.ndarray, expected: dict) -> tuple[float, float]:
-    """Total variation, and the p value of the corrected chi-square."""
-    observed = count(labels, expected)
+    """Total variation, and the p value of the corrected chi-square.
+
+    The rarest partitions share one cell, so that none expects fewer than five draws.
+    """
+    observed, n = count(labels, expected), len(labels)
     probability = np.array(list(expected.values()))
-    assert (probability * len(labels)).min() > 3.0
-    statistic = ((observed - len(labels) * probability) ** 2 / (len(labels) * probability)).sum()
-    p_value = stats.chi2.sf(statistic / autocorrelation_time(labels), len(probability) - 1)
-    return 0.5 * float(np.abs(observed / len(labels) - probability).sum()), float(p_value)
+    distance = 0.5 * float(np.abs(observed / n - probability).sum())
+    rare = n * probability < 5.0
+    if n * probability[rare].sum() < 5.0:
+        rare |= probability == probability[~rare].min()
+    cells = [np.append(v[~rare], v[rare].sum()) for v in (observed, n * probability)]
+    statistic = ((cells[0] - cells[1]) ** 2 / cells[1]).sum()
+    p_value = stats.chi2.sf(statistic / autocorrelation_time(labels), len(cells[0]) - 1)
+    return distance, float(p_value)
 
 
 def chance_distance(expected: dict, draws: int) -> float:
@@ -156,7 +165,8 @@ def test_sampler_reaches_the_posterior(marginals, drawn, sampler, prior, radius)
     labels = drawn(sampler, prior, radius)
     distance, p_value = compare(labels, expected)
     time = autocorrelation_time(labels)
-    assert p_value > FALSE_ALARM_RATE, (distance, time)
+    print(f"{sampler} {prior} {radius}: TV {distance:.4f}, p {p_value:.3f}, time {time:.2f}")
+    assert p_value > FALSE_ALARM_RATE
     assert time < 4.0
     # Independent draws, as many as these are worth, would be about as far.
     assert distance < 1.8 * chance_distance(expected, len(labels) / time)

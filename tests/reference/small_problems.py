@@ -38,7 +38,8 @@ def make_problem(
     """A problem in which internal and input numbers agree.
 
     Without features it is about the partition prior alone. ``allowed[i][j]`` says who may share a
-    cluster (None: everyone); its components must be contiguous. All relatives are rivals.
+    cluster (None: everyone); its components must be contiguous. All relatives are rivals, all
+    others that may share a cluster are in contact.
     """
     n = len(families)
     weigh = features is not None
@@ -46,10 +47,12 @@ def make_problem(
         features = np.zeros((n, 3))
     pairs = [(i, j) for i, j in combinations(range(n), 2) if allowed is None or allowed[i][j]]
     rivals = [(i, j) for i, j in combinations(range(n), 2) if families[i] == families[j]]
+    contacts = [(i, j) for i, j in pairs if families[i] != families[j]]
     neighbourhood = Neighbourhood(
         bounded=allowed is not None,
-        pairs=np.array(pairs if allowed is not None else [], dtype=np.int64).reshape(-1, 2),
-        rivals=np.array(rivals, dtype=np.int64).reshape(-1, 2),
+        pairs=_as_pairs(pairs if allowed is not None else []),
+        rivals=_as_pairs(rivals),
+        contacts=_as_pairs(contacts),
         component=_components(pairs, n) if allowed is not None else np.zeros(n, np.int64),
         numbering=np.arange(n),
     )
@@ -59,8 +62,12 @@ def make_problem(
     return Problem(data, hyper, Settings(use_order, update_alpha, shape, rate), alpha)
 
 
+def _as_pairs(listed) -> np.ndarray:
+    return np.array(listed, dtype=np.int64).reshape(-1, 2)
+
+
 def _components(pairs, n) -> np.ndarray:
-    ends = np.array(pairs, dtype=int).reshape(-1, 2)
+    ends = _as_pairs(pairs)
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
     component = connected_components(graph, directed=False)[1].astype(np.int64)
     assert (np.diff(component) >= 0).all(), "components must be contiguous"

@@ -22,8 +22,10 @@ from dfcrp.kernels import (
     order,
     pair,
     paper,
+    regroup,
     scan,
     tail,
+    unsettled,
 )
 from dfcrp.kernels.state import count_clusters
 from dfcrp.sampling.problem import new_scratch, new_state
@@ -104,6 +106,20 @@ class Step:
     def auxiliary(self):
         tail.draw_auxiliary(self.rng, self.state)
 
+    def regroup(self):
+        for i, j in self.data.contact:
+            regroup.regroup(
+                self.rng, self.data, self.hyper, self.state, self.scratch,
+                self.settings.use_order, i, j,
+            )  # fmt: skip
+
+    def visits(self):
+        self.state.visit[:] = 0
+        self.state.visit[[0, 3]], self.state.visit[2] = 2, 1
+        unsettled.visit_unsettled(
+            self.rng, self.data, self.hyper, self.state, self.scratch, self.settings.use_order
+        )
+
     def exact_scan(self):
         scan.exact_scan(self.rng, self.data, self.hyper, self.settings, self.state, self.scratch)
 
@@ -141,6 +157,8 @@ FREE_OF_U = ("partition", "parameters", "alpha", "orders", "joins")
 UPDATES = [
     ("dfcrp", Step.markings, 2, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", Step.pairs, 2, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", Step.regroup, 1, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", Step.visits, 2, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", Step.parameters, 2, ("parameters",)),
     ("dfcrp", Step.order, 3, ("orders", "joins")),
     ("dfcrp", Step.exchange, 3, ("u", "orders", "joins")),
@@ -153,6 +171,7 @@ UPDATES = [
     ("dfcrp", Step.unmodified_scan, 3, FREE_OF_U),
     ("radius", Step.markings, 2, ("partition", "parameters", "u")),
     ("radius", Step.pairs, 2, ("partition", "parameters", "u")),
+    ("radius", Step.regroup, 1, ("partition", "parameters", "u")),
     ("radius", Step.exact_scan, 3, ("partition", "parameters", "u")),
     ("radius", Step.paper_scan, 3, ("partition", "parameters")),
     ("radius", Step.unmodified_scan, 3, ("partition", "parameters")),
@@ -238,6 +257,33 @@ def exclusion_ignored(step: Step):
         update(step.rng, step.data, step.hyper, step.state, step.scratch, i, j, True)
 
 
+def dealt_for_nothing(step: Step):
+    """Split and merge forget with what probability the members were dealt."""
+
+    def deal(*arguments):
+        regroup.deal_members(*arguments)
+        return 0.0
+
+    update = small.with_callees(regroup.regroup, deal_members=deal)
+    for i, j in step.data.contact[::3]:
+        update(step.rng, step.data, step.hyper, step.state, step.scratch, True, i, j)
+
+
+def proposal_forgotten(step: Step):
+    """Split and merge leave out the density of the proposed parameters."""
+
+    def value_of(data, hyper, state, use_order, k, theta, row):
+        value = regroup.log_cluster_prior(data, state, k, use_order)
+        members = np.flatnonzero(state.label == k)
+        value += reference.log_base(hyper, theta[row, :6])
+        return value + sum(circle.log_density(theta, row, data.features, i) for i in members)
+
+    propose = small.with_callees(regroup.propose_clusters, value_of=value_of)
+    update = small.with_callees(regroup.regroup, propose_clusters=propose, value_of=value_of)
+    for i, j in step.data.contact[::3]:
+        update(step.rng, step.data, step.hyper, step.state, step.scratch, True, i, j)
+
+
 def mean_always_accepted(step: Step):
     """The mean's proposal is taken without p(Σ | μ*) / p(Σ | μ)."""
     update = small.with_callees(circle.update_mean, log_variance_prior=lambda *_: 0.0)
@@ -321,6 +367,8 @@ BUGS = [
     ("dfcrp", sizes_forgotten, 2, 3000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", tail_off_by_one, 1, 6000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", exclusion_ignored, 2, 4000, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", dealt_for_nothing, 2, 3000, ("partition", "parameters", "alpha", "u", "joins")),
+    ("dfcrp", proposal_forgotten, 1, 1000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", mean_always_accepted, 3, DRAWS, ("parameters",)),
     ("arrivals", correction_dropped, 5, DRAWS, ("cells",)),
     ("arrivals", surrogate_uncorrected, 5, DRAWS, ("cells",)),

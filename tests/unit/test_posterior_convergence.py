@@ -15,7 +15,7 @@ from dfcrp.posterior.convergence import (
     pair_rhat,
 )
 from dfcrp.sampling.draws import MemoryDraws
-from reference import posterior_reference as twin
+from reference import summary_reference as twin
 
 
 def draws_of(labels, alpha=None):

@@ -11,7 +11,7 @@ from dfcrp.posterior.coclustering import coclustering, pair_histories
 from dfcrp.posterior.membership import ALONE, NOWHERE, membership, partial_partition
 from dfcrp.posterior.streaming import as_draws, canonical, labels_by_item, n_clusters
 from dfcrp.sampling.draws import MemoryDraws
-from reference import posterior_reference as twin
+from reference import summary_reference as twin
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -8,7 +8,7 @@ from dfcrp.posterior.credible_ball import credible_ball
 from dfcrp.posterior.losses import distances
 from dfcrp.posterior.point_partition import point_partition
 from dfcrp.posterior.streaming import as_draws
-from reference import posterior_reference as twin
+from reference import summary_reference as twin
 
 CASES = 120
 

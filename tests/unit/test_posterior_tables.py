@@ -15,7 +15,7 @@ from dfcrp.posterior.experts import expert_summary
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.membership import membership
 from dfcrp.sampling.draws import MemoryDraws
-from reference import posterior_reference as twin
+from reference import summary_reference as twin
 
 BOUNDS = {"all": (0, math.inf), "small": (0, 50), "medium": (50, 100), "large": (100, math.inf)}
 

@@ -40,10 +40,8 @@ def draws():
 
 def test_pairs(draws):
     pairs = coclustering(draws)
-    found = {
-        (int(i), int(j)): p
-        for i, j, p in zip(pairs.first, pairs.second, pairs.probability, strict=True)
-    }
+    keys = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    found = dict(zip(keys, pairs.probability.tolist(), strict=True))
     assert found == {
         (0, 1): 1,
         (0, 2): 0.75,

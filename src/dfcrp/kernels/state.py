@@ -32,6 +32,7 @@ class Data(NamedTuple):
     neighbours: np.ndarray  # int32: neighbour j, or ~j (negative) if of the same family
     pair_start: np.ndarray  # (n + 1,) int64: close markings of the same family, listed once
     pair_other: np.ndarray  # int32
+    contact: np.ndarray  # (contacts, 2) int32: markings of two families at middling distance
     original: np.ndarray  # (n,) int32: internal index -> input index
     internal: np.ndarray  # (n,) int32: input index -> internal index
 
@@ -89,6 +90,8 @@ TALLY = (
     "split_accepted",
     "merge_proposed",
     "merge_accepted",
+    "divide_proposed",
+    "divide_accepted",
     "swap_proposed",
     "swap_accepted",
     "alpha_proposed",
@@ -107,11 +110,26 @@ TALLY = (
     SPLIT_ACCEPTED,
     MERGE_PROPOSED,
     MERGE_ACCEPTED,
+    DIVIDE_PROPOSED,
+    DIVIDE_ACCEPTED,
     SWAP_PROPOSED,
     SWAP_ACCEPTED,
     ALPHA_PROPOSED,
     ALPHA_ACCEPTED,
 ) = range(len(TALLY))
+
+
+class Deal(NamedTuple):
+    """Buffers for dealing the members of two clusters out anew."""
+
+    member: np.ndarray  # (n,) int32
+    side: np.ndarray  # (n,) int32: 0 or 1
+    old_side: np.ndarray  # (n,) int32
+    partner: np.ndarray  # (n,) int32: position of the relative on the other side, or NONE
+    count: np.ndarray  # (2,): members dealt to each side
+    sums: np.ndarray  # (2, 3): sums of their features
+    variance: np.ndarray  # (2,): of position and log diameter
+    theta: np.ndarray  # (2, q): proposed parameters
 
 
 class Scratch(NamedTuple):
@@ -135,6 +153,7 @@ class Scratch(NamedTuple):
     value: np.ndarray  # (n,): surrogate of the chosen
     free_seats: np.ndarray  # (n,): customers before a chosen slot
     barred: np.ndarray  # (n, F) or (0, 0): of those, at tables that hold the family
+    deal: Deal
 
 
 @inline_kernel

@@ -21,15 +21,19 @@ Pairs = NDArray[np.int64]
 AUTO_EXCLUSION = 1e-6
 #: Two markings of one family compete when they lie within so many prior standard deviations.
 RIVAL_DEVIATIONS = 6.0
+#: Two markings of different families are in contact between these: neither surely of one
+#: object nor surely of two.
+CONTACT_DEVIATIONS = (2.0, 7.0)
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Neighbour pairs, rival pairs (same family), components and a numbering by place."""
+    """Neighbours, rivals (same family), contacts (different), components, numbering by place."""
 
     bounded: bool
     pairs: Pairs
     rivals: Pairs
+    contacts: Pairs
     component: NDArray[np.int64]
     numbering: NDArray[np.int64]
 
@@ -47,10 +51,12 @@ def find_neighbours(
     else:
         pairs = _pairs_within(position, np.full(len(position), float(radius)))
     component = _components(pairs, len(features), bounded)
+    rivals, contacts = _close_pairs(features, families, pairs if bounded else None, hyper)
     return Neighbourhood(
         bounded=bounded,
         pairs=pairs,
-        rivals=_rivals(features, families, pairs if bounded else None, hyper),
+        rivals=rivals,
+        contacts=contacts,
         component=component,
         numbering=_number_by_place(position, component),
     )
@@ -116,19 +122,21 @@ def _pairs_within(position: Floats, reach: Floats) -> Pairs:
     return pairs[close].astype(np.int64)
 
 
-def _rivals(
+def _close_pairs(
     features: Floats, families: NDArray[np.int64], pairs: Pairs | None, hyper: Hyper
-) -> Pairs:
-    """Pairs of one family that could both belong to one cluster, were it not for the rule."""
+) -> tuple[Pairs, Pairs]:
+    """Rivals and contacts, by distance in prior standard deviations of position and size."""
     mean_a, mean_d = mean_variances(features[:, 2], hyper)
     if pairs is None:
-        pairs = _pairs_within(features[:, :2], RIVAL_DEVIATIONS * np.sqrt(mean_a))
-    pairs = pairs[families[pairs[:, 0]] == families[pairs[:, 1]]]
+        pairs = _pairs_within(features[:, :2], max(CONTACT_DEVIATIONS) * np.sqrt(mean_a))
     apart = features[pairs[:, 0]] - features[pairs[:, 1]]
     wide_a = np.maximum(mean_a[pairs[:, 0]], mean_a[pairs[:, 1]])
     wide_d = np.maximum(mean_d[pairs[:, 0]], mean_d[pairs[:, 1]])
-    scaled = (apart[:, 0] ** 2 + apart[:, 1] ** 2) / wide_a + apart[:, 2] ** 2 / wide_d
-    return pairs[scaled <= RIVAL_DEVIATIONS**2]
+    scaled = np.sqrt((apart[:, 0] ** 2 + apart[:, 1] ** 2) / wide_a + apart[:, 2] ** 2 / wide_d)
+    relatives = families[pairs[:, 0]] == families[pairs[:, 1]]
+    low, high = CONTACT_DEVIATIONS
+    middling = (scaled >= low) & (scaled <= high)
+    return pairs[relatives & (scaled <= RIVAL_DEVIATIONS)], pairs[~relatives & middling]
 
 
 def _components(pairs: Pairs, n: int, bounded: bool) -> NDArray[np.int64]:

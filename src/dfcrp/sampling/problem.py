@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dfcrp.kernels import circle
 from dfcrp.kernels.scan import Record, Settings
-from dfcrp.kernels.state import TALLY, Data, Scratch, State, Tail
+from dfcrp.kernels.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.sampling.neighbours import Neighbourhood
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
@@ -73,6 +73,7 @@ def build_data(
         neighbours=neighbours,
         pair_start=pair_start,
         pair_other=pair_other,
+        contact=internal[neighbourhood.contacts].astype(np.int32),
         original=original,
         internal=internal.astype(np.int32),
     )
@@ -161,6 +162,16 @@ def new_scratch(problem: Problem) -> Scratch:
         value=np.zeros(n),
         free_seats=np.zeros(n),
         barred=np.zeros((n, n_families) if n * n_families <= DENSE_TAIL_ENTRIES else (0, 0)),
+        deal=Deal(
+            member=np.zeros(n, np.int32),
+            side=np.zeros(n, np.int32),
+            old_side=np.zeros(n, np.int32),
+            partner=np.zeros(n, np.int32),
+            count=np.zeros(2),
+            sums=np.zeros((2, 3)),
+            variance=np.zeros(2),
+            theta=np.zeros((2, circle.WIDTH)),
+        ),
     )
 
 

@@ -1,0 +1,416 @@
+"""Compiled Gibbs samplers with the cluster means integrated out: over links, and over blocks.
+
+Marking i is taken to have a known covariance diag(a_i, a_i, d_i). With y measured from the prior
+mean, w = 1 / variance, p = 1 / prior variance of the mean, and W = Σ w_i, M = Σ w_i y_i over a
+set S of markings, the mean integrates out feature by feature:
+
+    p(y_S) = Π_i N(y_i; 0, 1 / w_i) · exp g(S),    g(S) = Σ ½ [ log p / (p + W) + M² / (p + W) ]
+
+The product does not depend on the partition, so a sampler needs g alone, and W and M add up.
+Rows of ``sums`` hold the three W and then the three M. All zero, they leave the prior alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.kernels.jit import kernel
+
+WIDTH = 6
+
+
+class Edges(NamedTuple):
+    """Whom each item may be with, as compressed rows."""
+
+    start: NDArray[np.int64]  # (n + 1,)
+    other: NDArray[np.int64]
+    log_weight: NDArray[np.float64]
+
+
+class Evidence(NamedTuple):
+    """What the features say: each item's own sums, and the precision of the prior mean."""
+
+    own: NDArray[np.float64]  # (n, WIDTH)
+    prior: NDArray[np.float64]  # (3,)
+
+
+class Groups(NamedTuple):
+    """The partition: slots with their sums, and a stack of unused slots."""
+
+    label: NDArray[np.int64]  # (n,): slot of each item
+    sums: NDArray[np.float64]  # (n, WIDTH) by slot
+    items: NDArray[np.int64]  # (n,) by slot
+    weight: NDArray[np.int64]  # (n,) by slot: markings, which are more than items for blocks
+    free: NDArray[np.int64]  # (n,)
+    n_free: NDArray[np.int64]  # (1,)
+
+
+class Links(NamedTuple):
+    """Whom each item follows (itself: nobody), and its followers as a doubly linked list."""
+
+    target: NDArray[np.int64]
+    first: NDArray[np.int64]
+    after: NDArray[np.int64]
+    before: NDArray[np.int64]
+
+
+class Scratch(NamedTuple):
+    """Buffers whose content means nothing between calls, except that ``seen`` only grows."""
+
+    queue: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    clock: NDArray[np.int64]
+    option: NDArray[np.int64]
+    log_weight: NDArray[np.float64]
+
+
+def new_scratch(n: int) -> Scratch:
+    """Buffers for n items."""
+    return Scratch(
+        queue=np.zeros(n, np.int64),
+        seen=np.zeros(n, np.int64),
+        clock=np.zeros(1, np.int64),
+        option=np.zeros(n + 1, np.int64),
+        log_weight=np.zeros(n + 1),
+    )
+
+
+def new_groups(evidence: Evidence, weight: NDArray[np.int64]) -> Groups:
+    """Every item alone, in the slot of its own number."""
+    n = len(weight)
+    return Groups(
+        label=np.arange(n),
+        sums=evidence.own.copy(),
+        items=np.ones(n, np.int64),
+        weight=weight.astype(np.int64).copy(),
+        free=np.zeros(n, np.int64),
+        n_free=np.zeros(1, np.int64),
+    )
+
+
+def new_links(n: int) -> Links:
+    """Nobody follows anybody."""
+    none = np.full(n, -1, np.int64)
+    return Links(np.arange(n), none, none.copy(), none.copy())
+
+
+@kernel
+def log_evidence(sums: Any, k: Any, more: Any, i: Any, prior: Any) -> Any:
+    """g of row k of ``sums`` together with row i of ``more`` (i < 0: of row k alone)."""
+    total = 0.0
+    for feature in range(3):
+        w, m = sums[k, feature], sums[k, 3 + feature]
+        if i >= 0:
+            w += more[i, feature]
+            m += more[i, 3 + feature]
+        whole = prior[feature] + w
+        total += 0.5 * (math.log(prior[feature] / whole) + m * m / whole)
+    return total
+
+
+@kernel
+def pick(rng: Any, log_weight: Any, count: Any) -> Any:
+    """Draw one of the first ``count`` options by their log weights."""
+    highest = log_weight[0]
+    for option in range(1, count):
+        highest = max(highest, log_weight[option])
+    total = 0.0
+    for option in range(count):
+        total += math.exp(log_weight[option] - highest)
+    left = rng.random() * total
+    for option in range(count):
+        left -= math.exp(log_weight[option] - highest)
+        if left < 0.0:
+            return option
+    return count - 1
+
+
+@kernel
+def add_item(groups: Any, evidence: Any, i: Any, k: Any, weight: Any) -> None:
+    """Put item i into slot k."""
+    groups.label[i] = k
+    groups.items[k] += 1
+    groups.weight[k] += weight
+    for column in range(WIDTH):
+        groups.sums[k, column] += evidence.own[i, column]
+
+
+@kernel
+def empty_slot(groups: Any, k: Any) -> None:
+    """Forget what slot k held."""
+    groups.items[k] = 0
+    groups.weight[k] = 0
+    groups.sums[k, :] = 0.0
+
+
+@kernel
+def release(groups: Any, k: Any) -> None:
+    """Empty slot k and put it on the stack of unused ones."""
+    empty_slot(groups, k)
+    groups.free[groups.n_free[0]] = k
+    groups.n_free[0] += 1
+
+
+@kernel
+def take(groups: Any) -> Any:
+    """An unused slot."""
+    groups.n_free[0] -= 1
+    return groups.free[groups.n_free[0]]
+
+
+@kernel
+def follow(links: Any, i: Any, j: Any) -> None:
+    """Let i follow j; following oneself needs no entry in the list."""
+    links.target[i] = j
+    if i == j:
+        return
+    head = links.first[j]
+    links.before[i] = -1
+    links.after[i] = head
+    if head >= 0:
+        links.before[head] = i
+    links.first[j] = i
+
+
+@kernel
+def unfollow(links: Any, i: Any) -> Any:
+    """Let i follow nobody; returns whom it followed."""
+    j = links.target[i]
+    if i != j:
+        previous, following = links.before[i], links.after[i]
+        if previous < 0:
+            links.first[j] = following
+        else:
+            links.after[previous] = following
+        if following >= 0:
+            links.before[following] = previous
+        links.target[i] = i
+    return j
+
+
+@kernel
+def visit(scratch: Any, i: Any, count: Any) -> Any:
+    """Queue item i unless it has been seen since the clock's last tick."""
+    if scratch.seen[i] == scratch.clock[0]:
+        return count
+    scratch.seen[i] = scratch.clock[0]
+    scratch.queue[count] = i
+    return count + 1
+
+
+@kernel
+def connected(links: Any, i: Any, scratch: Any) -> Any:
+    """Queue all items that links connect with i, either way; returns how many."""
+    scratch.clock[0] += 1
+    count = visit(scratch, i, 0)
+    done = 0
+    while done < count:
+        item = scratch.queue[done]
+        done += 1
+        count = visit(scratch, links.target[item], count)
+        follower = links.first[item]
+        while follower >= 0:
+            count = visit(scratch, follower, count)
+            follower = links.after[follower]
+    return count
+
+
+@kernel
+def gather(groups: Any, evidence: Any, links: Any, i: Any, k: Any, scratch: Any) -> Any:
+    """Make slot k the group of everything connected with i; returns its size."""
+    count = connected(links, i, scratch)
+    empty_slot(groups, k)
+    for position in range(count):
+        add_item(groups, evidence, scratch.queue[position], k, 1)
+    return count
+
+
+@kernel
+def weigh_links(
+    edges: Any, evidence: Any, groups: Any, i: Any, log_alpha: Any, scratch: Any
+) -> Any:
+    """Log weights of whom i may follow, itself last; returns the number of options.
+
+    Following a member of the own group changes no group; following another joins the two.
+    """
+    k = groups.label[i]
+    apart = log_evidence(groups.sums, k, groups.sums, -1, evidence.prior)
+    count = 0
+    for edge in range(edges.start[i], edges.start[i + 1]):
+        j = edges.other[edge]
+        scratch.option[count] = j
+        scratch.log_weight[count] = edges.log_weight[edge]
+        other = groups.label[j]
+        if other != k:
+            joined = log_evidence(groups.sums, k, groups.sums, other, evidence.prior)
+            alone = log_evidence(groups.sums, other, groups.sums, -1, evidence.prior)
+            scratch.log_weight[count] += joined - apart - alone
+        count += 1
+    scratch.option[count] = i
+    scratch.log_weight[count] = log_alpha
+    return count + 1
+
+
+@kernel
+def update_link(
+    rng: Any,
+    edges: Any,
+    evidence: Any,
+    links: Any,
+    groups: Any,
+    i: Any,
+    log_alpha: Any,
+    scratch: Any,
+) -> None:
+    """Gibbs update of whom i follows; leaves the posterior of the links unchanged."""
+    followed = unfollow(links, i)
+    k = groups.label[i]
+    count = gather(groups, evidence, links, i, k, scratch)
+    if scratch.seen[followed] != scratch.clock[0]:
+        # The cut parted the group: the other side gets a slot of its own.
+        gather(groups, evidence, links, followed, take(groups), scratch)
+        count = connected(links, i, scratch)
+    options = weigh_links(edges, evidence, groups, i, log_alpha, scratch)
+    j = scratch.option[pick(rng, scratch.log_weight, options)]
+    other = groups.label[j]
+    if other != k:
+        for position in range(count):
+            add_item(groups, evidence, scratch.queue[position], other, 1)
+        release(groups, k)
+    follow(links, i, j)
+
+
+@kernel
+def run_links(
+    rng: Any,
+    edges: Any,
+    evidence: Any,
+    links: Any,
+    groups: Any,
+    alpha: Any,
+    thin: Any,
+    scratch: Any,
+    out: Any,
+) -> None:
+    """Sweeps over all links, ``thin`` for each row of slots written to ``out``."""
+    log_alpha = math.log(alpha)
+    for draw in range(out.shape[0]):
+        for _ in range(thin):
+            for i in range(out.shape[1]):
+                update_link(rng, edges, evidence, links, groups, i, log_alpha, scratch)
+        out[draw] = groups.label
+
+
+@kernel
+def weigh_groups(
+    edges: Any, evidence: Any, groups: Any, i: Any, weight: Any, log_alpha: Any, scratch: Any
+) -> Any:
+    """Log weights of the groups that block i (taken out) may join, a new one (-1) last.
+
+    A group is open to i if all its blocks are among i's edges. With b markings in the block, the
+    CRP gives a group of n markings the weight Γ(n + b) / Γ(n) and a new one α Γ(b).
+    """
+    scratch.clock[0] += 1
+    found = 0
+    for edge in range(edges.start[i], edges.start[i + 1]):
+        k = groups.label[edges.other[edge]]
+        if scratch.seen[k] != scratch.clock[0]:
+            scratch.seen[k] = scratch.clock[0]
+            scratch.queue[k] = 0
+            scratch.option[found] = k
+            found += 1
+        scratch.queue[k] += 1
+    count = 0
+    for position in range(found):
+        k = scratch.option[position]
+        if scratch.queue[k] == groups.items[k]:
+            scratch.option[count] = k
+            scratch.log_weight[count] = (
+                math.lgamma(groups.weight[k] + weight)
+                - math.lgamma(groups.weight[k])
+                + log_evidence(groups.sums, k, evidence.own, i, evidence.prior)
+                - log_evidence(groups.sums, k, evidence.own, -1, evidence.prior)
+            )
+            count += 1
+    scratch.option[count] = -1
+    scratch.log_weight[count] = (
+        log_alpha
+        + math.lgamma(weight)
+        + log_evidence(evidence.own, i, evidence.own, -1, evidence.prior)
+    )
+    return count + 1
+
+
+@kernel
+def update_block(
+    rng: Any,
+    edges: Any,
+    evidence: Any,
+    weight: Any,
+    groups: Any,
+    i: Any,
+    log_alpha: Any,
+    scratch: Any,
+) -> None:
+    """Gibbs update of block i's group; leaves the posterior of the partition unchanged."""
+    k = groups.label[i]
+    groups.items[k] -= 1
+    groups.weight[k] -= weight[i]
+    for column in range(WIDTH):
+        groups.sums[k, column] -= evidence.own[i, column]
+    if groups.items[k] == 0:
+        release(groups, k)
+    options = weigh_groups(edges, evidence, groups, i, weight[i], log_alpha, scratch)
+    chosen = scratch.option[pick(rng, scratch.log_weight, options)]
+    add_item(groups, evidence, i, chosen if chosen >= 0 else take(groups), weight[i])
+
+
+@kernel
+def update_alpha(rng: Any, alpha: Any, n_groups: Any, n: Any, shape: Any, rate: Any) -> Any:
+    """Escobar and West's draw of α given the number of groups, under a Gamma prior."""
+    rate_now = rate - math.log(rng.beta(alpha + 1.0, n))
+    odds = (shape + n_groups - 1.0) / (n * rate_now)
+    shape_now = shape + n_groups
+    if rng.random() * (1.0 + odds) >= odds:
+        shape_now -= 1.0
+    return rng.standard_gamma(shape_now) / rate_now
+
+
+@kernel
+def run_blocks(
+    rng: Any,
+    edges: Any,
+    evidence: Any,
+    weight: Any,
+    groups: Any,
+    alpha: Any,
+    alpha_prior: Any,
+    thin: Any,
+    scratch: Any,
+    out: Any,
+) -> None:
+    """Sweeps over all blocks, ``thin`` for each row of slots written to ``out``.
+
+    ``alpha`` (one number, in place) is updated unless ``alpha_prior`` = (shape, rate) has a rate
+    of zero.
+    """
+    n_markings = weight.sum()
+    for draw in range(out.shape[0]):
+        for _ in range(thin):
+            # Sums that are added to and taken from for ever would drift.
+            groups.sums[:] = 0.0
+            for i in range(out.shape[1]):
+                for column in range(WIDTH):
+                    groups.sums[groups.label[i], column] += evidence.own[i, column]
+            for i in range(out.shape[1]):
+                update_block(rng, edges, evidence, weight, groups, i, math.log(alpha[0]), scratch)
+            if alpha_prior[1] > 0.0:
+                n_groups = out.shape[1] - groups.n_free[0]
+                alpha[0] = update_alpha(
+                    rng, alpha[0], n_groups, n_markings, alpha_prior[0], alpha_prior[1]
+                )
+        out[draw] = groups.label

@@ -1,0 +1,177 @@
+"""Parameters for a circle cluster proposed from its members, with the density to correct for it.
+
+With the mean integrated out and λ ignored, log a has the log density
+
+    k t − τ e^t − (S / 2) e^−t,   k = shape − (n − 1),   S = Σ |position − mean|²,
+
+whose mode and curvature are closed forms; log d likewise with (n − 1)/2. A normal at the mode,
+a little wider, proposes each; λ comes from its prior and μ from its normal conditional.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from dfcrp.kernels.circle import (
+    BETA,
+    INV_A,
+    INV_S,
+    LAMBDA,
+    LOG_2PI,
+    MU_L,
+    MU_X,
+    MU_Y,
+    VAR_POSITION,
+    VAR_SIZE,
+    complete_row,
+    draw_mean,
+    log_density,
+    log_variance_prior,
+    shape_position,
+    shape_size,
+)
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
+from dfcrp.kernels.state import NONE
+
+#: Standard deviations of the proposal relative to the curvature at the mode.
+WIDER = 1.2
+
+
+class Moments(NamedTuple):
+    """Members' sums and their spread about the mean."""
+
+    count: float
+    sum_x: float
+    sum_y: float
+    sum_l: float
+    position: float
+    size: float
+
+
+@inline_kernel
+def typical_variances(hyper, log_diameter):
+    """Prior means of the position and log diameter variances."""
+    return (
+        shape_position(hyper, log_diameter) / hyper.tau_x,
+        shape_size(hyper, log_diameter) / hyper.tau_d,
+    )
+
+
+@lean_kernel
+def moments_of(y, state, k):
+    """Moments of cluster k's members."""
+    count, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0
+    i = state.head[k]
+    while i != NONE:
+        count += 1.0
+        sum_x += y[i, 0]
+        sum_y += y[i, 1]
+        sum_l += y[i, 2]
+        i = state.after[i]
+    position, size = 0.0, 0.0
+    i = state.head[k]
+    while i != NONE:
+        position += (y[i, 0] - sum_x / count) ** 2 + (y[i, 1] - sum_y / count) ** 2
+        size += (y[i, 2] - sum_l / count) ** 2
+        i = state.after[i]
+    return Moments(count, sum_x, sum_y, sum_l, position, size)
+
+
+@inline_kernel
+def peak(k, rate, spread):
+    """Mode of k t − rate e^t − (spread / 2) e^−t and a standard deviation around it."""
+    at = (k + math.sqrt(k * k + 2.0 * rate * spread)) / (2.0 * rate)
+    # With k < 0 and hardly any spread the difference above cancels; the same root, rearranged.
+    if k < 0.0:
+        at = spread / (math.sqrt(k * k + 2.0 * rate * spread) - k)
+    at = max(at, 1e-12)
+    return math.log(at), WIDER / math.sqrt(rate * at + 0.5 * spread / at)
+
+
+@lean_kernel
+def peaks(hyper, moments):
+    """Mode and width of log a, then of log d."""
+    level = moments.sum_l / moments.count
+    mode_a, width_a = peak(
+        shape_position(hyper, level) - (moments.count - 1.0), hyper.tau_x, moments.position
+    )
+    mode_d, width_d = peak(
+        shape_size(hyper, level) - 0.5 * (moments.count - 1.0), hyper.tau_d, moments.size
+    )
+    return mode_a, width_a, mode_d, width_d
+
+
+@lean_kernel
+def propose_row(rng, hyper, y, state, k, theta, row):
+    """Draw parameters for cluster k into ``theta[row]``."""
+    moments = moments_of(y, state, k)
+    mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
+    theta[row, VAR_POSITION] = math.exp(mode_a + width_a * rng.standard_normal())
+    theta[row, VAR_SIZE] = math.exp(mode_d + width_d * rng.standard_normal())
+    theta[row, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
+    complete_row(theta, row)
+    m1, m2, m3 = draw_mean(
+        rng, hyper, theta, row, moments.count, moments.sum_x, moments.sum_y, moments.sum_l
+    )
+    theta[row, MU_X], theta[row, MU_Y], theta[row, MU_L] = m1, m2, m3
+
+
+@lean_kernel
+def log_marginal(hyper, y, state, k, theta, row, moments):
+    """log p(members | Σ) with the mean integrated out: likelihood × prior / conditional at μ.
+
+    The conditional's precision is P = Σ0⁻¹ + n Σ⁻¹; its mean is where the gradient vanishes, so
+    the exponent needs P and the gradient g at μ only: (μ − m)ᵀ P (μ − m) = gᵀ P⁻¹ g.
+    """
+    count = moments.count
+    inv_a, beta, inv_s = theta[row, INV_A], theta[row, BETA], theta[row, INV_S]
+    cross, slope = beta * beta * inv_s, -beta * inv_s
+    d1 = moments.sum_x - count * theta[row, MU_X]
+    d2 = moments.sum_y - count * theta[row, MU_Y]
+    d3 = moments.sum_l - count * theta[row, MU_L]
+    e1 = theta[row, MU_X] - hyper.mu0_x
+    e2 = theta[row, MU_Y] - hyper.mu0_y
+    e3 = theta[row, MU_L] - hyper.mu0_l
+    g1 = (inv_a + cross) * d1 + cross * d2 + slope * d3 - e1 / hyper.var0_x
+    g2 = cross * d1 + (inv_a + cross) * d2 + slope * d3 - e2 / hyper.var0_y
+    g3 = slope * (d1 + d2) + inv_s * d3 - e3 / hyper.var0_l
+    l11 = math.sqrt(1.0 / hyper.var0_x + count * (inv_a + cross))
+    l21, l31 = count * cross / l11, count * slope / l11
+    l22 = math.sqrt(1.0 / hyper.var0_y + count * (inv_a + cross) - l21 * l21)
+    l32 = (count * slope - l31 * l21) / l22
+    l33 = math.sqrt(1.0 / hyper.var0_l + count * inv_s - l31 * l31 - l32 * l32)
+    w1 = g1 / l11
+    w2 = (g2 - l21 * w1) / l22
+    w3 = (g3 - l31 * w1 - l32 * w2) / l33
+    log_likelihood = 0.0
+    i = state.head[k]
+    while i != NONE:
+        log_likelihood += log_density(theta, row, y, i)
+        i = state.after[i]
+    log_prior = -0.5 * (
+        e1 * e1 / hyper.var0_x
+        + e2 * e2 / hyper.var0_y
+        + e3 * e3 / hyper.var0_l
+        + math.log(hyper.var0_x * hyper.var0_y * hyper.var0_l)
+    )
+    log_conditional = math.log(l11 * l22 * l33) - 0.5 * (w1 * w1 + w2 * w2 + w3 * w3)
+    return log_likelihood + log_prior - log_conditional
+
+
+@lean_kernel
+def row_weight(hyper, y, state, k, theta, row):
+    """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""
+    moments = moments_of(y, state, k)
+    mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
+    a, d = theta[row, VAR_POSITION], theta[row, VAR_SIZE]
+    log_a, log_d = math.log(a), math.log(d)
+    z_a, z_d = (log_a - mode_a) / width_a, (log_d - mode_d) / width_d
+    log_proposal = -0.5 * (z_a * z_a + z_d * z_d) - math.log(width_a * width_d) - LOG_2PI
+    return (
+        log_marginal(hyper, y, state, k, theta, row, moments)
+        + log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
+        - hyper.tau_x * a
+        - hyper.tau_d * d
+        - log_proposal
+    )

@@ -1,0 +1,321 @@
+"""Split, merge or re-divide the clusters of two markings that lie near each other.
+
+Updates of single markings and pairs cannot take a cluster apart whose members hold each other
+in place, nor exchange several families at once between two neighbouring clusters. For two
+markings i, j of different families (a *contact*, chosen from a list that depends on the data
+alone) the members of their clusters are dealt out anew between a side of i and a side of j:
+
+* same cluster: split it;
+* two clusters that could be one: merge them;
+* two clusters that cannot: re-divide them, a family that both hold being dealt as a block.
+
+Members are dealt in random order with probability proportional to the side's size times a
+normal density around its running mean; the same rule, in the same order, gives the probability
+of the way back. Parameters of the new clusters are proposed from ``likelihood.propose_row``.
+The Metropolis–Hastings ratio makes the whole exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dfcrp.kernels import circle_proposal as likelihood
+from dfcrp.kernels.circle import WIDTH
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
+from dfcrp.kernels.state import (
+    DIVIDE_ACCEPTED,
+    DIVIDE_PROPOSED,
+    MERGE_ACCEPTED,
+    MERGE_PROPOSED,
+    NONE,
+    SPLIT_ACCEPTED,
+    SPLIT_PROPOSED,
+    link,
+    release_slot,
+    take_slot,
+    unlink,
+)
+from dfcrp.kernels.tail import tail_sum
+
+SPLIT, MERGE, DIVIDE = 0, 1, 2
+#: Share of the contacts tried in each scan.
+CONTACT_SHARE = 0.03
+
+
+@lean_kernel
+def log_cluster_prior(data, state, k, use_order):
+    """log of α (n_k − 1)! exp(Σ_{i<j ∈ k} U_{x_i}(m_ij) + U_{x_j}(m_ij))."""
+    total = math.log(state.alpha[0]) + math.lgamma(float(state.size[k]))
+    if not use_order:
+        return total
+    i = state.head[k]
+    while i != NONE:
+        j = state.after[i]
+        while j != NONE:
+            late = max(state.rank[i], state.rank[j])
+            total += tail_sum(state.tail, data.family[i], late)
+            total += tail_sum(state.tail, data.family[j], late)
+            j = state.after[j]
+        i = state.after[i]
+    return total
+
+
+@inline_kernel
+def add_members(state, scratch, k, side, count, i, j):
+    """Append cluster k's members but i and j to the deal; returns how many there are then."""
+    deal = scratch.deal
+    member = state.head[k]
+    while member != NONE:
+        if member != i and member != j:
+            deal.member[count] = member
+            deal.side[count] = side
+            deal.partner[count] = NONE
+            count += 1
+        member = state.after[member]
+    return count
+
+
+@lean_kernel
+def shuffle_deal(rng, scratch, count):
+    """Put the members into random order."""
+    deal = scratch.deal
+    for position in range(count - 1, 0, -1):
+        other = int(rng.random() * (position + 1))
+        deal.member[position], deal.member[other] = deal.member[other], deal.member[position]
+        deal.side[position], deal.side[other] = deal.side[other], deal.side[position]
+
+
+@lean_kernel
+def find_partners(data, scratch, count, i, j):
+    """Mark what the family rule ties together; returns whether two clusters could be one.
+
+    Relatives on both sides are each other's partner. A relative of an anchor is its own partner:
+    it must stay opposite.
+    """
+    deal = scratch.deal
+    disjoint = True
+    for position in range(count):
+        family = data.family[deal.member[position]]
+        if family == data.family[i] or family == data.family[j]:
+            deal.partner[position] = position
+            disjoint = False
+        for other in range(position):
+            if data.family[deal.member[other]] == family:
+                deal.partner[position] = other
+                deal.partner[other] = position
+                disjoint = False
+    return disjoint
+
+
+@inline_kernel
+def log_attraction(data, scratch, side, m):
+    """Log weight of dealing m to a side: its size times a density around its running mean."""
+    deal = scratch.deal
+    count = deal.count[side]
+    wider = 1.0 + 1.0 / count
+    v1 = data.features[m, 0] - deal.sums[side, 0] / count
+    v2 = data.features[m, 1] - deal.sums[side, 1] / count
+    v3 = data.features[m, 2] - deal.sums[side, 2] / count
+    a, d = deal.variance[0] * wider, deal.variance[1] * wider
+    return (
+        math.log(count)
+        - 1.5 * math.log(wider)
+        - 0.5 * ((v1 * v1 + v2 * v2) / a + v3 * v3 / d)
+    )
+
+
+@inline_kernel
+def put_on_side(data, scratch, side, m):
+    """Count m in the side's running mean."""
+    deal = scratch.deal
+    deal.count[side] += 1.0
+    for column in range(3):
+        deal.sums[side, column] += data.features[m, column]
+
+
+@lean_kernel
+def deal_members(rng, data, hyper, scratch, count, i, j, replay):
+    """Deal the members to the sides of i (0) and j (1); returns the log probability.
+
+    ``replay``: take the sides as they are and only compute the probability.
+    """
+    deal = scratch.deal
+    level = 0.5 * (data.features[i, 2] + data.features[j, 2])
+    deal.variance[0], deal.variance[1] = likelihood.typical_variances(hyper, level)
+    for side in range(2):
+        deal.count[side] = 0.0
+        for column in range(3):
+            deal.sums[side, column] = 0.0
+    put_on_side(data, scratch, 0, i)
+    put_on_side(data, scratch, 1, j)
+    log_probability = 0.0
+    for position in range(count):
+        m, other = deal.member[position], deal.partner[position]
+        if other == position:
+            # A relative of an anchor sits opposite it whatever happens.
+            put_on_side(data, scratch, deal.side[position], m)
+            continue
+        if other != NONE and other < position:
+            continue
+        log_odds = log_attraction(data, scratch, 0, m) - log_attraction(data, scratch, 1, m)
+        if other != NONE:
+            p = deal.member[other]
+            log_odds += log_attraction(data, scratch, 1, p) - log_attraction(data, scratch, 0, p)
+        first = 1.0 / (1.0 + math.exp(-log_odds))
+        if not replay:
+            deal.side[position] = 0 if rng.random() < first else 1
+        side = deal.side[position]
+        # log of the logistic function, without overflow on either end.
+        x = -log_odds if side == 0 else log_odds
+        log_probability -= max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+        put_on_side(data, scratch, side, m)
+        if other != NONE:
+            deal.side[other] = 1 - side
+            put_on_side(data, scratch, 1 - side, deal.member[other])
+    return log_probability
+
+
+@inline_kernel
+def move(state, m, k):
+    """Take m out of its cluster and put it into k."""
+    if state.label[m] != k:
+        unlink(state, m)
+        link(state, m, k)
+
+
+@lean_kernel
+def all_neighbours(data, state, k):
+    """Whether every two members of cluster k may share a cluster."""
+    if not data.has_radius:
+        return True
+    m = state.head[k]
+    while m != NONE:
+        found = 0
+        for edge in range(data.neighbour_start[m], data.neighbour_start[m + 1]):
+            j = data.neighbours[edge]
+            if j >= 0 and state.label[j] == k:
+                found += 1
+        if found != state.size[k] - 1:
+            return False
+        m = state.after[m]
+    return True
+
+
+@lean_kernel
+def value_of(data, hyper, state, use_order, k, theta, row):
+    """log of prior times likelihood times parameter prior over parameter proposal."""
+    value = log_cluster_prior(data, state, k, use_order)
+    if data.weigh_features:
+        value += likelihood.row_weight(hyper, data.features, state, k, theta, row)
+    return value
+
+
+@lean_kernel
+def arrange(state, scratch, count, i, j, first, second):
+    """Seat i's side in cluster ``first`` and j's side in ``second``."""
+    deal = scratch.deal
+    move(state, i, first)
+    move(state, j, second)
+    for position in range(count):
+        move(state, deal.member[position], first if deal.side[position] == 0 else second)
+
+
+@lean_kernel
+def propose_clusters(rng, data, hyper, state, scratch, use_order, first, second):
+    """Propose parameters for one or two clusters; returns their value."""
+    total = 0.0
+    theta = scratch.deal.theta
+    if data.weigh_features:
+        likelihood.propose_row(rng, hyper, data.features, state, first, theta, 0)
+    total += value_of(data, hyper, state, use_order, first, theta, 0)
+    if second != first:
+        if data.weigh_features:
+            likelihood.propose_row(rng, hyper, data.features, state, second, theta, 1)
+        total += value_of(data, hyper, state, use_order, second, theta, 1)
+    return total
+
+
+@lean_kernel
+def regroup(rng, data, hyper, state, scratch, use_order, i, j):
+    """One Metropolis–Hastings step on the clusters of i and j; leaves the posterior unchanged."""
+    deal = scratch.deal
+    first, second = state.label[i], state.label[j]
+    count = add_members(state, scratch, first, 0, 0, i, j)
+    if first != second:
+        count = add_members(state, scratch, second, 1, count, i, j)
+    shuffle_deal(rng, scratch, count)
+    disjoint = find_partners(data, scratch, count, i, j)
+    kind = SPLIT
+    if first != second:
+        kind = MERGE if disjoint else DIVIDE
+    for position in range(count):
+        deal.old_side[position] = deal.side[position]
+    old_value = value_of(data, hyper, state, use_order, first, state.theta, first)
+    if first != second:
+        old_value += value_of(data, hyper, state, use_order, second, state.theta, second)
+    log_back = 0.0
+    if kind != SPLIT:
+        log_back = deal_members(rng, data, hyper, scratch, count, i, j, True)
+    log_forth = 0.0
+    if kind != MERGE:
+        log_forth = deal_members(rng, data, hyper, scratch, count, i, j, False)
+    new_second = second
+    if kind == SPLIT:
+        new_second = take_slot(data, state, i)
+    elif kind == MERGE:
+        new_second = first
+    arrange(state, scratch, count, i, j, first, new_second)
+    accepted = all_neighbours(data, state, first)
+    if kind == DIVIDE and accepted:
+        accepted = all_neighbours(data, state, second)
+    if accepted:
+        new_value = propose_clusters(
+            rng, data, hyper, state, scratch, use_order, first, new_second
+        )
+        log_ratio = new_value - old_value + log_back - log_forth
+        accepted = -rng.standard_exponential() < log_ratio
+    settle_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted)
+
+
+@lean_kernel
+def settle_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted):
+    """Keep the proposal or undo it, and tally."""
+    deal = scratch.deal
+    state.tally[_proposed(kind)] += 1
+    if accepted:
+        state.tally[_proposed(kind) + 1] += 1
+        for column in range(WIDTH):
+            state.theta[first, column] = deal.theta[0, column]
+            if new_second != first:
+                state.theta[new_second, column] = deal.theta[1, column]
+        if kind == MERGE:
+            release_slot(data, state, second)
+        return
+    if kind == SPLIT:
+        for position in range(count):
+            move(state, deal.member[position], first)
+        move(state, i, first)
+        move(state, j, first)
+        release_slot(data, state, new_second)
+        return
+    for position in range(count):
+        deal.side[position] = deal.old_side[position]
+    arrange(state, scratch, count, i, j, first, second)
+
+
+@inline_kernel
+def _proposed(kind):
+    """The tally's entry for proposals of this kind; acceptances come next."""
+    if kind == SPLIT:
+        return SPLIT_PROPOSED
+    return MERGE_PROPOSED if kind == MERGE else DIVIDE_PROPOSED
+
+
+@lean_kernel
+def sweep_contacts(rng, data, hyper, state, scratch, use_order):
+    """Try a random share of the contacts."""
+    n_contacts = data.contact.shape[0]
+    tries = int(CONTACT_SHARE * n_contacts + rng.random())
+    for _ in range(tries):
+        c = int(rng.random() * n_contacts)
+        regroup(rng, data, hyper, state, scratch, use_order, data.contact[c, 0], data.contact[c, 1])

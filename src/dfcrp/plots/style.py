@@ -1,0 +1,143 @@
+"""The look that all figures share: colours, fonts, sizes, and how a figure is saved."""
+
+from __future__ import annotations
+
+import contextlib
+import unicodedata
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Widths in inches: the text width of a page, and one column of two.
+WIDE = 7.2
+NARROW = 3.5
+#: Pixels per inch of the PNG files.
+DPI = 200
+
+INK = "#1b1b1b"
+GREY = "#8a8a8a"
+PALE = "#d9d9d9"
+#: What stands for the posterior, and what stands out, in every figure.
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+#: Okabe and Ito's colours, told apart by all kinds of colour vision; yellow is left out, as it
+#: is too pale for lines.
+COLOURS = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", VERMILION, INK)
+LINE_STYLES = ("-", "--", ":", "-.")
+#: Fonts to fall back on for scripts that DejaVu lacks, if they are installed.
+FALLBACK_FONTS = ("Noto Sans CJK SC", "Noto Sans", "Arial Unicode MS", "Segoe UI", "PingFang SC")
+
+STYLE: dict[str, Any] = {
+    "font.size": 8.0,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8.0,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "legend.fontsize": 7.0,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "lines.linewidth": 1.0,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    # Same figure, same file: matplotlib's ids and dates would differ from run to run.
+    "svg.hashsalt": "dfcrp",
+}
+
+
+@contextlib.contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the shared style, and leave the user's settings as they were."""
+    import matplotlib
+
+    with matplotlib.rc_context({**STYLE, "font.family": fonts()}):
+        yield
+
+
+@cache
+def fonts() -> list[str]:
+    """DejaVu Sans, which matplotlib brings along, then what else is there."""
+    from matplotlib import font_manager
+
+    installed = set(font_manager.get_font_names())
+    return ["DejaVu Sans", *(name for name in FALLBACK_FONTS if name in installed)]
+
+
+def new_axes(
+    width: float, height: float, rows: int = 1, columns: int = 1, **keywords: Any
+) -> NDArray[Any]:
+    """Axes (rows, columns) on a figure of their own, without touching pyplot's state."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes: NDArray[Any] = figure.subplots(rows, columns, squeeze=False, **keywords)
+    return axes
+
+
+def single_axes(width: float, height: float) -> Any:
+    """One axes on a figure of its own."""
+    return new_axes(width, height)[0, 0]
+
+
+def given_axes(axes: Any, count: int) -> list[Any]:
+    """The axes that a caller passed for a figure of ``count`` panels, as a list."""
+    found = list(np.asarray(axes, dtype=object).ravel())
+    if len(found) < count:
+        raise ValueError(f"{len(found)} axes given; this figure has {count} panels")
+    return found
+
+
+def plain(name: object, longest: int = 24) -> str:
+    """A name as matplotlib may print it: no mathematics, no control characters, not too long."""
+    text = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in str(name))
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def line_styles(count: int) -> list[dict[str, Any]]:
+    """Colour and dashes for so many lines, each different for up to 28."""
+    return [
+        {
+            "color": COLOURS[k % len(COLOURS)],
+            "linestyle": LINE_STYLES[k // len(COLOURS) % len(LINE_STYLES)],
+        }
+        for k in range(count)
+    ]
+
+
+def legend_of(target: Any, handles: Sequence[Any], names: Sequence[object], **keywords: Any) -> Any:
+    """A legend whose names may begin with "_", which matplotlib would leave out."""
+    legend = target.legend(handles, [str(k) for k in range(len(handles))], **keywords)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(plain(name))
+    return legend
+
+
+def save_figure(fig: Any, folder: str | Path, name: str) -> tuple[Path, Path]:
+    """Save as ``folder/name.png`` and ``folder/name.svg``; the same figure gives the same files."""
+    directory = Path(folder)
+    directory.mkdir(parents=True, exist_ok=True)
+    png, svg = directory / f"{name}.png", directory / f"{name}.svg"
+    with styled(), warnings.catch_warnings():
+        # A name in a script that no installed font has is drawn as boxes; that is no reason to
+        # warn once per letter.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        fig.savefig(png, dpi=DPI, metadata={"Software": None})
+        fig.savefig(svg, metadata={"Date": None, "Creator": None})
+    return png, svg
