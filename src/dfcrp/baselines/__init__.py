@@ -1,5 +1,32 @@
-"""Other ways to merge the lists, with the same input as the main model."""
+"""Other ways to merge the lists, behind one interface: markings in, labels or draws out."""
 
+from dfcrp.baselines.comparison import Comparison, compare
+from dfcrp.baselines.constrained import constrained_crp
 from dfcrp.baselines.dbscan import clusters_breaking_family_rule, dbscan_r14
+from dfcrp.baselines.distance_dependent import distance_dependent_crp
+from dfcrp.baselines.kmeans import kmeans
+from dfcrp.baselines.methods import METHODS, Length, Method, make_methods
+from dfcrp.baselines.scores import (
+    adjusted_rand,
+    adjusted_rand_of_draws,
+    variation_of_information,
+)
+from dfcrp.baselines.wrapping import posterior_of_labels
 
-__all__ = ["clusters_breaking_family_rule", "dbscan_r14"]
+__all__ = [
+    "METHODS",
+    "Comparison",
+    "Length",
+    "Method",
+    "adjusted_rand",
+    "adjusted_rand_of_draws",
+    "clusters_breaking_family_rule",
+    "compare",
+    "constrained_crp",
+    "dbscan_r14",
+    "distance_dependent_crp",
+    "kmeans",
+    "make_methods",
+    "posterior_of_labels",
+    "variation_of_information",
+]

@@ -10,6 +10,7 @@ The product does not depend on the partition, so a sampler needs g alone, and W 
 Rows of ``sums`` hold the three W and then the three M. All zero, they leave the prior alone.
 """
 
+# ruff: noqa: PLR0917 - compiled functions take what they work on as arguments
 from __future__ import annotations
 
 import math
@@ -23,19 +24,15 @@ from dfcrp.kernels.jit import kernel
 WIDTH = 6
 
 
-class Edges(NamedTuple):
-    """Whom each item may be with, as compressed rows."""
+class Problem(NamedTuple):
+    """What does not change: whom each item may be with, and what its features say."""
 
-    start: NDArray[np.int64]  # (n + 1,)
+    start: NDArray[np.int64]  # (n + 1,) into other and log_weight
     other: NDArray[np.int64]
-    log_weight: NDArray[np.float64]
-
-
-class Evidence(NamedTuple):
-    """What the features say: each item's own sums, and the precision of the prior mean."""
-
-    own: NDArray[np.float64]  # (n, WIDTH)
-    prior: NDArray[np.float64]  # (3,)
+    log_weight: NDArray[np.float64]  # of following the other; unused by blocks
+    own: NDArray[np.float64]  # (n, WIDTH): each item's sums
+    prior: NDArray[np.float64]  # (3,): precision of the prior mean
+    weight: NDArray[np.int64]  # (n,): markings in each item, more than one in a block
 
 
 class Groups(NamedTuple):
@@ -44,7 +41,7 @@ class Groups(NamedTuple):
     label: NDArray[np.int64]  # (n,): slot of each item
     sums: NDArray[np.float64]  # (n, WIDTH) by slot
     items: NDArray[np.int64]  # (n,) by slot
-    weight: NDArray[np.int64]  # (n,) by slot: markings, which are more than items for blocks
+    weight: NDArray[np.int64]  # (n,) by slot: markings
     free: NDArray[np.int64]  # (n,)
     n_free: NDArray[np.int64]  # (1,)
 
@@ -79,14 +76,14 @@ def new_scratch(n: int) -> Scratch:
     )
 
 
-def new_groups(evidence: Evidence, weight: NDArray[np.int64]) -> Groups:
+def new_groups(problem: Problem) -> Groups:
     """Every item alone, in the slot of its own number."""
-    n = len(weight)
+    n = len(problem.weight)
     return Groups(
         label=np.arange(n),
-        sums=evidence.own.copy(),
+        sums=problem.own.copy(),
         items=np.ones(n, np.int64),
-        weight=weight.astype(np.int64).copy(),
+        weight=problem.weight.copy(),
         free=np.zeros(n, np.int64),
         n_free=np.zeros(1, np.int64),
     )
@@ -130,13 +127,13 @@ def pick(rng: Any, log_weight: Any, count: Any) -> Any:
 
 
 @kernel
-def add_item(groups: Any, evidence: Any, i: Any, k: Any, weight: Any) -> None:
+def add_item(problem: Any, groups: Any, i: Any, k: Any) -> None:
     """Put item i into slot k."""
     groups.label[i] = k
     groups.items[k] += 1
-    groups.weight[k] += weight
+    groups.weight[k] += problem.weight[i]
     for column in range(WIDTH):
-        groups.sums[k, column] += evidence.own[i, column]
+        groups.sums[k, column] += problem.own[i, column]
 
 
 @kernel
@@ -220,34 +217,32 @@ def connected(links: Any, i: Any, scratch: Any) -> Any:
 
 
 @kernel
-def gather(groups: Any, evidence: Any, links: Any, i: Any, k: Any, scratch: Any) -> Any:
+def gather(problem: Any, links: Any, groups: Any, scratch: Any, i: Any, k: Any) -> Any:
     """Make slot k the group of everything connected with i; returns its size."""
     count = connected(links, i, scratch)
     empty_slot(groups, k)
     for position in range(count):
-        add_item(groups, evidence, scratch.queue[position], k, 1)
+        add_item(problem, groups, scratch.queue[position], k)
     return count
 
 
 @kernel
-def weigh_links(
-    edges: Any, evidence: Any, groups: Any, i: Any, log_alpha: Any, scratch: Any
-) -> Any:
+def weigh_links(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> Any:
     """Log weights of whom i may follow, itself last; returns the number of options.
 
     Following a member of the own group changes no group; following another joins the two.
     """
     k = groups.label[i]
-    apart = log_evidence(groups.sums, k, groups.sums, -1, evidence.prior)
+    apart = log_evidence(groups.sums, k, groups.sums, -1, problem.prior)
     count = 0
-    for edge in range(edges.start[i], edges.start[i + 1]):
-        j = edges.other[edge]
+    for edge in range(problem.start[i], problem.start[i + 1]):
+        j = problem.other[edge]
         scratch.option[count] = j
-        scratch.log_weight[count] = edges.log_weight[edge]
+        scratch.log_weight[count] = problem.log_weight[edge]
         other = groups.label[j]
         if other != k:
-            joined = log_evidence(groups.sums, k, groups.sums, other, evidence.prior)
-            alone = log_evidence(groups.sums, other, groups.sums, -1, evidence.prior)
+            joined = log_evidence(groups.sums, k, groups.sums, other, problem.prior)
+            alone = log_evidence(groups.sums, other, groups.sums, -1, problem.prior)
             scratch.log_weight[count] += joined - apart - alone
         count += 1
     scratch.option[count] = i
@@ -257,29 +252,22 @@ def weigh_links(
 
 @kernel
 def update_link(
-    rng: Any,
-    edges: Any,
-    evidence: Any,
-    links: Any,
-    groups: Any,
-    i: Any,
-    log_alpha: Any,
-    scratch: Any,
+    rng: Any, problem: Any, links: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any
 ) -> None:
     """Gibbs update of whom i follows; leaves the posterior of the links unchanged."""
     followed = unfollow(links, i)
     k = groups.label[i]
-    count = gather(groups, evidence, links, i, k, scratch)
+    count = gather(problem, links, groups, scratch, i, k)
     if scratch.seen[followed] != scratch.clock[0]:
         # The cut parted the group: the other side gets a slot of its own.
-        gather(groups, evidence, links, followed, take(groups), scratch)
+        gather(problem, links, groups, scratch, followed, take(groups))
         count = connected(links, i, scratch)
-    options = weigh_links(edges, evidence, groups, i, log_alpha, scratch)
+    options = weigh_links(problem, groups, scratch, i, log_alpha)
     j = scratch.option[pick(rng, scratch.log_weight, options)]
     other = groups.label[j]
     if other != k:
         for position in range(count):
-            add_item(groups, evidence, scratch.queue[position], other, 1)
+            add_item(problem, groups, scratch.queue[position], other)
         release(groups, k)
     follow(links, i, j)
 
@@ -287,13 +275,12 @@ def update_link(
 @kernel
 def run_links(
     rng: Any,
-    edges: Any,
-    evidence: Any,
+    problem: Any,
     links: Any,
     groups: Any,
+    scratch: Any,
     alpha: Any,
     thin: Any,
-    scratch: Any,
     out: Any,
 ) -> None:
     """Sweeps over all links, ``thin`` for each row of slots written to ``out``."""
@@ -301,23 +288,22 @@ def run_links(
     for draw in range(out.shape[0]):
         for _ in range(thin):
             for i in range(out.shape[1]):
-                update_link(rng, edges, evidence, links, groups, i, log_alpha, scratch)
+                update_link(rng, problem, links, groups, scratch, i, log_alpha)
         out[draw] = groups.label
 
 
 @kernel
-def weigh_groups(
-    edges: Any, evidence: Any, groups: Any, i: Any, weight: Any, log_alpha: Any, scratch: Any
-) -> Any:
+def weigh_groups(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> Any:
     """Log weights of the groups that block i (taken out) may join, a new one (-1) last.
 
-    A group is open to i if all its blocks are among i's edges. With b markings in the block, the
+    A group is open to i if all its blocks are among i's problem. With b markings in the block, the
     CRP gives a group of n markings the weight Γ(n + b) / Γ(n) and a new one α Γ(b).
     """
+    weight = problem.weight[i]
     scratch.clock[0] += 1
     found = 0
-    for edge in range(edges.start[i], edges.start[i + 1]):
-        k = groups.label[edges.other[edge]]
+    for edge in range(problem.start[i], problem.start[i + 1]):
+        k = groups.label[problem.other[edge]]
         if scratch.seen[k] != scratch.clock[0]:
             scratch.seen[k] = scratch.clock[0]
             scratch.queue[k] = 0
@@ -332,41 +318,32 @@ def weigh_groups(
             scratch.log_weight[count] = (
                 math.lgamma(groups.weight[k] + weight)
                 - math.lgamma(groups.weight[k])
-                + log_evidence(groups.sums, k, evidence.own, i, evidence.prior)
-                - log_evidence(groups.sums, k, evidence.own, -1, evidence.prior)
+                + log_evidence(groups.sums, k, problem.own, i, problem.prior)
+                - log_evidence(groups.sums, k, problem.own, -1, problem.prior)
             )
             count += 1
     scratch.option[count] = -1
     scratch.log_weight[count] = (
         log_alpha
         + math.lgamma(weight)
-        + log_evidence(evidence.own, i, evidence.own, -1, evidence.prior)
+        + log_evidence(problem.own, i, problem.own, -1, problem.prior)
     )
     return count + 1
 
 
 @kernel
-def update_block(
-    rng: Any,
-    edges: Any,
-    evidence: Any,
-    weight: Any,
-    groups: Any,
-    i: Any,
-    log_alpha: Any,
-    scratch: Any,
-) -> None:
+def update_block(rng: Any, problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> None:
     """Gibbs update of block i's group; leaves the posterior of the partition unchanged."""
     k = groups.label[i]
     groups.items[k] -= 1
-    groups.weight[k] -= weight[i]
+    groups.weight[k] -= problem.weight[i]
     for column in range(WIDTH):
-        groups.sums[k, column] -= evidence.own[i, column]
+        groups.sums[k, column] -= problem.own[i, column]
     if groups.items[k] == 0:
         release(groups, k)
-    options = weigh_groups(edges, evidence, groups, i, weight[i], log_alpha, scratch)
+    options = weigh_groups(problem, groups, scratch, i, log_alpha)
     chosen = scratch.option[pick(rng, scratch.log_weight, options)]
-    add_item(groups, evidence, i, chosen if chosen >= 0 else take(groups), weight[i])
+    add_item(problem, groups, i, chosen if chosen >= 0 else take(groups))
 
 
 @kernel
@@ -383,14 +360,12 @@ def update_alpha(rng: Any, alpha: Any, n_groups: Any, n: Any, shape: Any, rate: 
 @kernel
 def run_blocks(
     rng: Any,
-    edges: Any,
-    evidence: Any,
-    weight: Any,
+    problem: Any,
     groups: Any,
+    scratch: Any,
     alpha: Any,
     alpha_prior: Any,
     thin: Any,
-    scratch: Any,
     out: Any,
 ) -> None:
     """Sweeps over all blocks, ``thin`` for each row of slots written to ``out``.
@@ -398,16 +373,16 @@ def run_blocks(
     ``alpha`` (one number, in place) is updated unless ``alpha_prior`` = (shape, rate) has a rate
     of zero.
     """
-    n_markings = weight.sum()
+    n_markings = problem.weight.sum()
     for draw in range(out.shape[0]):
         for _ in range(thin):
             # Sums that are added to and taken from for ever would drift.
             groups.sums[:] = 0.0
             for i in range(out.shape[1]):
                 for column in range(WIDTH):
-                    groups.sums[groups.label[i], column] += evidence.own[i, column]
+                    groups.sums[groups.label[i], column] += problem.own[i, column]
             for i in range(out.shape[1]):
-                update_block(rng, edges, evidence, weight, groups, i, math.log(alpha[0]), scratch)
+                update_block(rng, problem, groups, scratch, i, math.log(alpha[0]))
             if alpha_prior[1] > 0.0:
                 n_groups = out.shape[1] - groups.n_free[0]
                 alpha[0] = update_alpha(

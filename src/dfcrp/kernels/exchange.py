@@ -11,55 +11,96 @@ only the terms of a with its table mates and of b with its own change.
 from __future__ import annotations
 
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
-from dfcrp.kernels.state import EXCHANGE_ACCEPTED, EXCHANGE_PROPOSED, NONE
+from dfcrp.kernels.order import clear_tables
+from dfcrp.kernels.state import EXCHANGE_ACCEPTED, EXCHANGE_PROPOSED
 from dfcrp.kernels.tail import tail_sum
 
 
+@lean_kernel
+def lay_out_tables(data, state, scratch):
+    """List each table's ranks and families side by side, in order of arrival."""
+    clear_tables(state, scratch)
+    for slot in range(state.order.shape[0]):
+        t = state.order[slot]
+        k = state.label[t]
+        place = scratch.table_start[k] + scratch.at_table[k]
+        scratch.seat_rank[place] = slot
+        scratch.seat_family[place] = data.family[t]
+        scratch.at_table[k] += 1
+
+
 @inline_kernel
-def gain_of_move(data, state, i, old, new):
+def gain_of_move(data, state, scratch, i, old, new):
     """Change of Σ_j U_{x_i}(m) + U_{x_j}(m), m = max(slot, r_j), over i's table mates j.
 
-    Mates who arrive after both slots do not notice.
+    Mates come in order of arrival; those after both slots do not notice.
     """
+    tail, family = state.tail, data.family[i]
+    sooner, later = min(old, new), max(old, new)
+    gap = tail_sum(tail, family, new) - tail_sum(tail, family, old)
     total = 0.0
-    family = data.family[i]
-    later = max(old, new)
-    j = state.head[state.label[i]]
-    while j != NONE:
-        rank = state.rank[j]
-        if rank < later and j != i:
+    k = state.label[i]
+    start = scratch.table_start[k]
+    for place in range(start, start + state.size[k]):
+        rank = scratch.seat_rank[place]
+        if rank >= later:
+            break
+        if rank == old:
+            continue
+        mate = scratch.seat_family[place]
+        if rank < sooner:
+            total += gap + tail_sum(tail, mate, new) - tail_sum(tail, mate, old)
+        else:
             here, there = max(new, rank), max(old, rank)
-            total += (
-                tail_sum(state.tail, family, here)
-                - tail_sum(state.tail, family, there)
-                + tail_sum(state.tail, data.family[j], here)
-                - tail_sum(state.tail, data.family[j], there)
-            )
-        j = state.after[j]
+            total += tail_sum(tail, family, here) - tail_sum(tail, family, there)
+            total += tail_sum(tail, mate, here) - tail_sum(tail, mate, there)
     return total
 
 
+@inline_kernel
+def move_seat(data, state, scratch, i, old, new):
+    """Bring i's entry in its table's list from rank ``old`` to its place at rank ``new``."""
+    k = state.label[i]
+    first = scratch.table_start[k]
+    last = first + state.size[k] - 1
+    place = first
+    while scratch.seat_rank[place] != old:
+        place += 1
+    while place < last and scratch.seat_rank[place + 1] < new:
+        scratch.seat_rank[place] = scratch.seat_rank[place + 1]
+        scratch.seat_family[place] = scratch.seat_family[place + 1]
+        place += 1
+    while place > first and scratch.seat_rank[place - 1] > new:
+        scratch.seat_rank[place] = scratch.seat_rank[place - 1]
+        scratch.seat_family[place] = scratch.seat_family[place - 1]
+        place -= 1
+    scratch.seat_rank[place] = new
+    scratch.seat_family[place] = data.family[i]
+
+
 @lean_kernel
-def exchange_slots(rng, data, state, tries):
+def exchange_slots(rng, data, state, scratch, tries):
     """Propose exchanges between random members of one family; leaves p(order | c, u) unchanged.
 
     As u stays with the slots it changes hands between the markings.
     """
+    lay_out_tables(data, state, scratch)
     n = state.rank.shape[0]
     for _ in range(tries):
         a = int(rng.random() * n)
         family = data.family[a]
         first = data.family_start[family]
-        b = data.family_member[
-            first + int(rng.random() * (data.family_start[family + 1] - first))
-        ]
+        b = data.family_member[first + int(rng.random() * (data.family_start[family + 1] - first))]
         if a == b:
             continue
         p, q = state.rank[a], state.rank[b]
         state.tally[EXCHANGE_PROPOSED] += 1
-        gain = gain_of_move(data, state, a, p, q) + gain_of_move(data, state, b, q, p)
+        gain = gain_of_move(data, state, scratch, a, p, q)
+        gain += gain_of_move(data, state, scratch, b, q, p)
         if gain >= 0.0 or -rng.standard_exponential() < gain:
             state.rank[a], state.rank[b] = q, p
             state.order[p], state.order[q] = b, a
             state.u[a], state.u[b] = state.u[b], state.u[a]
+            move_seat(data, state, scratch, a, p, q)
+            move_seat(data, state, scratch, b, q, p)
             state.tally[EXCHANGE_ACCEPTED] += 1

@@ -236,29 +236,40 @@ def propose_clusters(rng, data, hyper, state, scratch, use_order, first, second)
 
 
 @lean_kernel
+def same_sides(scratch, count):
+    """Whether the deal gave everyone the side they had."""
+    deal = scratch.deal
+    for position in range(count):
+        if deal.side[position] != deal.old_side[position]:
+            return False
+    return True
+
+
+@lean_kernel
 def regroup(rng, data, hyper, state, scratch, use_order, i, j):
     """One Metropolis–Hastings step on the clusters of i and j; leaves the posterior unchanged."""
-    deal = scratch.deal
     first, second = state.label[i], state.label[j]
     count = add_members(state, scratch, first, 0, 0, i, j)
     if first != second:
         count = add_members(state, scratch, second, 1, count, i, j)
     shuffle_deal(rng, scratch, count)
-    disjoint = find_partners(data, scratch, count, i, j)
-    kind = SPLIT
-    if first != second:
-        kind = MERGE if disjoint else DIVIDE
+    kind = DIVIDE
+    if find_partners(data, scratch, count, i, j):
+        kind = SPLIT if first == second else MERGE
+    deal = scratch.deal
+    log_back, log_forth = 0.0, 0.0
+    if kind != SPLIT:
+        log_back = deal_members(rng, data, hyper, scratch, count, i, j, True)
     for position in range(count):
         deal.old_side[position] = deal.side[position]
+    if kind != MERGE:
+        log_forth = deal_members(rng, data, hyper, scratch, count, i, j, False)
+    state.tally[_proposed(kind)] += 1
+    if kind == DIVIDE and same_sides(scratch, count):
+        return
     old_value = value_of(data, hyper, state, use_order, first, state.theta, first)
     if first != second:
         old_value += value_of(data, hyper, state, use_order, second, state.theta, second)
-    log_back = 0.0
-    if kind != SPLIT:
-        log_back = deal_members(rng, data, hyper, scratch, count, i, j, True)
-    log_forth = 0.0
-    if kind != MERGE:
-        log_forth = deal_members(rng, data, hyper, scratch, count, i, j, False)
     new_second = second
     if kind == SPLIT:
         new_second = take_slot(data, state, i)
@@ -269,11 +280,8 @@ def regroup(rng, data, hyper, state, scratch, use_order, i, j):
     if kind == DIVIDE and accepted:
         accepted = all_neighbours(data, state, second)
     if accepted:
-        new_value = propose_clusters(
-            rng, data, hyper, state, scratch, use_order, first, new_second
-        )
-        log_ratio = new_value - old_value + log_back - log_forth
-        accepted = -rng.standard_exponential() < log_ratio
+        new_value = propose_clusters(rng, data, hyper, state, scratch, use_order, first, new_second)
+        accepted = -rng.standard_exponential() < new_value - old_value + log_back - log_forth
     settle_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted)
 
 
@@ -281,7 +289,6 @@ def regroup(rng, data, hyper, state, scratch, use_order, i, j):
 def settle_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted):
     """Keep the proposal or undo it, and tally."""
     deal = scratch.deal
-    state.tally[_proposed(kind)] += 1
     if accepted:
         state.tally[_proposed(kind) + 1] += 1
         for column in range(WIDTH):

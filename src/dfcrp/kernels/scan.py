@@ -65,7 +65,7 @@ def update_arrivals(rng, data, settings, state, scratch):
     if settings.use_order:
         draw_auxiliary(rng, state)
         rebuild_tail(data, state)
-        exchange_slots(rng, data, state, state.rank.shape[0] // 2)
+        exchange_slots(rng, data, state, scratch, state.rank.shape[0])
 
 
 @lean_kernel

@@ -146,6 +146,7 @@ class Scratch(NamedTuple):
     table_start: np.ndarray  # (n + 1,) int64 by slot: where the table's seats begin
     at_table: np.ndarray  # (n + 1,) int32 by slot: seated members
     seat_family: np.ndarray  # (n,) int32: families at the tables, in order of arrival
+    seat_rank: np.ndarray  # (n,) int32: ranks at the tables, in order of arrival
     proposal: np.ndarray  # (n,) int32: a proposed order
     proposed: np.ndarray  # (n,) int64 by arrival slot: D under the proposed order
     chosen: np.ndarray  # (n,) int32 by arrival slot: position among the chosen, or NONE

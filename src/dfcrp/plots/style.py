@@ -121,11 +121,11 @@ def line_styles(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def legend_of(target: Any, handles: Sequence[Any], names: Sequence[object], **keywords: Any) -> Any:
+def legend_of(target: Any, handles: Sequence[Any], names: Sequence[str], **keywords: Any) -> Any:
     """A legend whose names may begin with "_", which matplotlib would leave out."""
     legend = target.legend(handles, [str(k) for k in range(len(handles))], **keywords)
     for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(plain(name))
+        text.set_text(name)
     return legend
 
 

@@ -155,6 +155,7 @@ def new_scratch(problem: Problem) -> Scratch:
         table_start=np.zeros(n + 1, np.int64),
         at_table=np.zeros(n + 1, np.int32),
         seat_family=np.zeros(n, np.int32),
+        seat_rank=np.zeros(n, np.int32),
         proposal=np.zeros(n, np.int32),
         proposed=np.zeros(n, np.int64),
         chosen=np.zeros(n, np.int32),

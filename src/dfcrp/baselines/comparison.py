@@ -1,0 +1,192 @@
+"""``compare``: several methods on the same markings, side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dfcrp.baselines.dbscan import clusters_breaking_family_rule
+from dfcrp.baselines.methods import Length, Method, Offers, make_methods
+from dfcrp.baselines.scores import (
+    adjusted_rand,
+    adjusted_rand_of_draws,
+    variation_of_information,
+)
+from dfcrp.errors import InputError
+from dfcrp.markings import Markings
+from dfcrp.posterior.losses import distances
+from dfcrp.posterior.posterior import Posterior
+
+#: The paper's criteria in its words, by the fields of Offers.
+CRITERIA = {
+    "unspecified_k": "Unspecified k",
+    "any_features": "Scales w.r.t. features",
+    "uncertainty": "UQ on assignment",
+    "expert_structure": "Incorporates expert structure",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one method made of the markings."""
+
+    name: str
+    title: str
+    offers: Offers
+    posterior: Posterior
+    #: The partition to compare: of smallest expected variation of information.
+    labels: NDArray[np.int64]
+    counts: dict[tuple[int, str], float]
+    #: Clusters of the compared partition that hold an expert twice.
+    breaking: int
+    seconds: float
+
+    @property
+    def n_clusters(self) -> float:
+        """(Mean) number of clusters."""
+        return float(self.posterior.n_clusters.mean())
+
+    def seen(self) -> dict[str, bool]:
+        """Which criteria the result itself bears out; the other two cannot be seen in it."""
+        several = bool((self.posterior.labels != self.posterior.labels[:1, :1]).any())
+        return {"uncertainty": several, "expert_structure": self.breaking == 0}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All outcomes and how they agree."""
+
+    outcomes: tuple[Outcome, ...]
+    truth: NDArray[np.int64] | None
+    #: Between the methods' partitions, in their order.
+    ari: NDArray[np.float64]
+    vi: NDArray[np.float64]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per method: counts, rule, agreement with the truth and each other, time."""
+        return [self._row(index) for index in range(len(self.outcomes))]
+
+    def _row(self, index: int) -> dict[str, Any]:
+        outcome = self.outcomes[index]
+        row: dict[str, Any] = {
+            "method": outcome.name,
+            "clusters": outcome.n_clusters,
+            "breaking_rule": outcome.breaking,
+        }
+        for (threshold, size_class), count in outcome.counts.items():
+            row[f"at_least_{threshold}_{size_class}"] = count
+        if self.truth is not None:
+            draws = outcome.posterior.draws
+            truth = self.truth.astype(np.int32)
+            row["ari_truth"] = float(adjusted_rand_of_draws(draws, self.truth).mean())
+            row["vi_truth"] = float(distances(draws, truth, "vi").mean())
+            row["ari_truth_point"] = adjusted_rand(outcome.labels, self.truth)
+            row["vi_truth_point"] = variation_of_information(outcome.labels, self.truth)
+        for other, column in enumerate(self.outcomes):
+            row[f"ari_{column.name}"] = float(self.ari[index, other])
+        for other, column in enumerate(self.outcomes):
+            row[f"vi_{column.name}"] = float(self.vi[index, other])
+        row["seconds"] = outcome.seconds
+        return row
+
+    def features(self) -> list[dict[str, Any]]:
+        """The paper's table of criteria: what each method claims, unless its result belies it."""
+        table = []
+        for criterion, words in CRITERIA.items():
+            row: dict[str, Any] = {"criterion": words}
+            for outcome in self.outcomes:
+                claimed = bool(getattr(outcome.offers, criterion))
+                row[outcome.title] = claimed and outcome.seen().get(criterion, True)
+            table.append(row)
+        return table
+
+    def broken_claims(self) -> list[str]:
+        """Claims that the results do not bear out; empty unless something is wrong."""
+        return [
+            f"{outcome.title}: {CRITERIA[criterion]}"
+            for outcome in self.outcomes
+            for criterion, held in outcome.seen().items()
+            if getattr(outcome.offers, criterion) and not held
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything that goes into compare.json."""
+        return {
+            "methods": self.rows(),
+            "criteria": self.features(),
+            "claims": {o.title: dataclasses.asdict(o.offers) for o in self.outcomes},
+            "broken_claims": self.broken_claims(),
+        }
+
+
+def compare(
+    markings: Markings,
+    methods: Sequence[str | Method] | None = None,
+    truth: ArrayLike | None = None,
+    *,
+    thresholds: Sequence[int] = (4, 5, 6),
+    length: Length | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Run the methods (names, or objects of your own; all known ones without) on the markings.
+
+    ``truth`` defaults to the markings' own, if they have one. ``length`` says how long the
+    samplers run; ``progress`` is told each method's title before it starts.
+    """
+    known = markings.truth if truth is None else np.asarray(truth, np.int64)
+    if known is not None and known.shape != (len(markings),):
+        raise InputError(f"the truth has {known.size} labels for {len(markings)} markings")
+    chosen = _chosen(methods, length or Length())
+    outcomes = []
+    for method in chosen:
+        if progress is not None:
+            progress(method.title)
+        outcomes.append(_outcome(method, markings, thresholds))
+    partitions = [outcome.labels for outcome in outcomes]
+    return Comparison(
+        outcomes=tuple(outcomes),
+        truth=known,
+        ari=_table(adjusted_rand, partitions),
+        vi=_table(variation_of_information, partitions),
+    )
+
+
+def _chosen(methods: Sequence[str | Method] | None, length: Length) -> list[Method]:
+    if methods is None:
+        return make_methods(None, length)
+    chosen: list[Method] = []
+    for method in methods:
+        chosen.extend(make_methods([method], length) if isinstance(method, str) else [method])
+    names = [method.name for method in chosen]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"give each method once, and at least one; got {', '.join(names)}")
+    return chosen
+
+
+def _outcome(method: Method, markings: Markings, thresholds: Sequence[int]) -> Outcome:
+    begun = time.monotonic()
+    posterior = method.fit(markings)
+    seconds = time.monotonic() - begun
+    labels = np.asarray(posterior.point_partition().labels, np.int64)
+    return Outcome(
+        name=method.name,
+        title=method.title,
+        offers=method.offers,
+        posterior=posterior,
+        labels=labels,
+        counts=method.counts(posterior, thresholds),
+        breaking=len(clusters_breaking_family_rule(labels, markings.families)),
+        seconds=seconds,
+    )
+
+
+def _table(
+    score: Callable[[ArrayLike, ArrayLike], float], partitions: list[NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    return np.array([[score(one, other) for other in partitions] for one in partitions])

@@ -1,0 +1,105 @@
+"""Labels from anywhere as a Posterior, so that every table and figure works on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dfcrp.config import Config, make_config
+from dfcrp.errors import InputError
+from dfcrp.kernels.jit import kernel
+from dfcrp.markings import Markings
+from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.streaming import canonical
+from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
+
+#: Columns of the cluster parameters: the members' plain means, as Robbins et al. took them.
+MEANS = ("x", "y", "log_diameter")
+
+
+def noise_alone(labels: ArrayLike) -> NDArray[np.int64]:
+    """Labels in which every noise marking (-1) is a cluster of its own."""
+    given = np.asarray(labels, np.int64).copy()
+    noise = np.flatnonzero(given < 0)
+    given[noise] = given.max(initial=-1) + 1 + np.arange(noise.size)
+    return given
+
+
+def posterior_of_labels(
+    labels: ArrayLike,
+    markings: Markings,
+    *,
+    keeps_family_rule: bool = False,
+    seconds: float = 0.0,
+    **summary: Any,
+) -> Posterior:
+    """A Posterior of labels (n,), (draws, n) or (chains, draws, n); -1 is noise.
+
+    A cluster's position and diameter are the plain means of its members. ``summary`` are
+    settings of the summaries (thresholds, class_edges, ...).
+    """
+    given = np.asarray(labels)
+    if given.ndim == 1:
+        given = noise_alone(given)[np.newaxis]
+    if given.ndim == 2:
+        given = given[np.newaxis]
+    if given.ndim != 3 or given.shape[2] != len(markings) or given.min() < 0:
+        raise InputError(f"labels of shape {np.shape(labels)} do not fit {len(markings)} markings")
+    draws = draws_with_means(canonical(given), markings)
+    record = RunRecord(scans=draws.n_draws, burn_in=0, thin=1, seconds=seconds)
+    return Posterior(draws, markings, _config(draws, keeps_family_rule, summary), record)
+
+
+def draws_with_means(labels: NDArray[np.int32], markings: Markings) -> MemoryDraws:
+    """Draws whose cluster parameters are the members' means."""
+    features = np.column_stack([markings.x, markings.y, markings.diameter])
+    clusters = []
+    for chain in labels:
+        per_draw = (chain == np.arange(chain.shape[1])).sum(axis=1)
+        offsets = np.concatenate([[0], np.cumsum(per_draw)]).astype(np.int64)
+        names = np.empty(offsets[-1], np.int32)
+        means = np.empty((offsets[-1], 3))
+        member_means(np.ascontiguousarray(chain), features, offsets, names, means)
+        means[:, 2] = np.log(means[:, 2])
+        clusters.append(ClusterBlock(offsets, names, means.astype(np.float32)))
+    no_alpha = np.full(labels.shape[:2], np.nan)
+    return MemoryDraws(labels, no_alpha, clusters, MEANS)
+
+
+@kernel
+def member_means(labels: Any, features: Any, offsets: Any, names: Any, means: Any) -> None:
+    """Names of each draw's clusters, ascending, and the mean features of their members."""
+    n = labels.shape[1]
+    row_of = np.zeros(n, np.int64)
+    size = np.zeros(n, np.int64)
+    for d in range(labels.shape[0]):
+        row = offsets[d]
+        for i in range(n):
+            # Labels are canonical: a cluster's smallest member comes first and names it.
+            if labels[d, i] == i:
+                row_of[i] = row
+                names[row] = i
+                size[i] = 0
+                means[row, :] = 0.0
+                row += 1
+            label = labels[d, i]
+            size[label] += 1
+            for column in range(features.shape[1]):
+                means[row_of[label], column] += features[i, column]
+        for i in range(n):
+            if labels[d, i] == i:
+                for column in range(features.shape[1]):
+                    means[row_of[i], column] /= size[i]
+
+
+def _config(draws: MemoryDraws, keeps_family_rule: bool, summary: dict[str, Any]) -> Config:
+    """Settings that tell the summaries whether the family rule holds."""
+    run = {
+        "chains": draws.n_chains,
+        "scans": draws.n_draws,
+        "burn_in": 0,
+        "prior": "constrained" if keeps_family_rule else "crp",
+    }
+    return make_config({"run": run, "summary": summary})

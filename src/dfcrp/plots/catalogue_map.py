@@ -1,0 +1,97 @@
+"""Figure: the catalogue as a map: which objects are agreed on, doubtful, or not agreed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.plots import maps
+from dfcrp.plots.style import BLUE, GREY, VERMILION, legend_of, styled
+from dfcrp.posterior.posterior import Posterior
+
+#: Probabilities of consensus between which an object is called doubtful.
+DOUBTFUL = (0.05, 0.95)
+NOT_AGREED, IN_DOUBT, AGREED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class CatalogueMap:
+    """One circle for each cluster of the point partition."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    diameter: NDArray[np.float64]
+    p_consensus: NDArray[np.float64]
+    #: ``AGREED``, ``IN_DOUBT`` or ``NOT_AGREED``.
+    state: NDArray[np.int64]
+    min_experts: int
+    region: maps.Region
+    underlay: maps.Underlay | None = None
+
+
+def prepare_catalogue_map(
+    posterior: Posterior,
+    *,
+    catalogue: Any = None,
+    image: Any = None,
+    extent: maps.Region | None = None,
+) -> CatalogueMap:
+    """``catalogue`` saves making it a second time."""
+    table = posterior.catalogue() if catalogue is None else catalogue
+    found = posterior.markings
+    underlay = maps.read_underlay(image, found.y, extent)
+    p = table["p_consensus"].to_numpy()
+    return CatalogueMap(
+        x=table["x"].to_numpy(),
+        y=table["y"].to_numpy(),
+        diameter=table["diameter"].to_numpy(),
+        p_consensus=p,
+        state=np.select([p >= DOUBTFUL[1], p > DOUBTFUL[0]], [AGREED, IN_DOUBT], NOT_AGREED),
+        min_experts=posterior.config.summary.min_experts,
+        region=maps.frame(found.x, found.y, found.diameter, underlay),
+        underlay=underlay,
+    )
+
+
+def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
+    """Blue: enough experts agree; vermilion: doubtful; grey: too few experts."""
+    from matplotlib.lines import Line2D
+
+    agreed, rest = (BLUE, GREY) if table.underlay is None else ("#9fd3ff", "#c8c8c8")
+    low, high = DOUBTFUL
+    looks = (
+        (NOT_AGREED, rest, 0.4, f"probability ≤ {low:g}"),
+        (AGREED, agreed, 0.8, f"≥ {table.min_experts} experts: probability ≥ {high:g}"),
+        (IN_DOUBT, VERMILION, 1.4, "in between"),
+    )
+    with styled():
+        ax = maps.map_axes(table.region) if ax is None else ax
+        maps.set_map(ax, table.region, table.underlay)
+        entries = {}
+        for state, colour, width, name in looks:
+            own = table.state == state
+            maps.add_circles(
+                ax,
+                table.x[own],
+                table.y[own],
+                table.diameter[own],
+                edgecolors=colour,
+                linewidths=width,
+                zorder=2 + width,
+            )
+            handle = Line2D(
+                [], [], linestyle="none", marker="o", fillstyle="none", color=colour, mew=width
+            )
+            entries[state] = (handle, f"{name} ({int(own.sum()):,})")
+        handles, names = zip(*(entries[s] for s in (AGREED, IN_DOUBT, NOT_AGREED)), strict=True)
+        legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    return ax
+
+
+def catalogue_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[CatalogueMap, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_catalogue_map(posterior, **options)
+    return table, draw_catalogue_map(table, ax)

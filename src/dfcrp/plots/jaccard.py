@@ -1,0 +1,97 @@
+"""Figure: how much each pair of experts agrees, as a heatmap of Jaccard coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.plots.style import INK, WIDE, plain, single_axes, styled
+from dfcrp.posterior.posterior import Posterior
+
+#: Experts up to which every cell has its number printed.
+MAX_PRINTED = 20
+
+
+@dataclass(frozen=True)
+class JaccardTable:
+    """Posterior mean and 95 % interval for each pair; experts by number of markings."""
+
+    experts: tuple[str, ...]
+    count: NDArray[np.int64]
+    #: (experts, experts), ones on the diagonal.
+    mean: NDArray[np.float64]
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+
+    def extreme_pairs(self) -> tuple[tuple[str, str], tuple[str, str]] | None:
+        """The most and the least similar pair; None if there is no pair."""
+        first, second = np.triu_indices(len(self.experts), 1)
+        values = self.mean[first, second]
+        if not np.isfinite(values).any():
+            return None
+        most, least = int(np.nanargmax(values)), int(np.nanargmin(values))
+        return (
+            (self.experts[first[most]], self.experts[second[most]]),
+            (self.experts[first[least]], self.experts[second[least]]),
+        )
+
+
+def prepare_jaccard(posterior: Posterior) -> JaccardTable:
+    """Pairwise coefficients, ordered from the fewest markings to the most."""
+    found = posterior.expert_summary
+    order = np.argsort(found.count, kind="stable")
+    pairs = np.ix_(order, order)
+    return JaccardTable(
+        experts=tuple(posterior.markings.experts[f] for f in order),
+        count=found.count[order],
+        mean=np.asarray(found.jaccard_matrix.mean)[pairs],
+        lo=np.asarray(found.jaccard_matrix.lo)[pairs],
+        hi=np.asarray(found.jaccard_matrix.hi)[pairs],
+    )
+
+
+def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
+    """Darker is more similar; by number of markings from left to right and bottom to top."""
+    count = len(table.experts)
+    values = np.where(np.eye(count, dtype=bool), np.nan, table.mean)
+    with styled():
+        if ax is None:
+            size = float(np.clip(1.4 + 0.38 * count, 2.4, 0.8 * WIDE))
+            ax = single_axes(size + 0.7, size)
+        finite = values[np.isfinite(values)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+        if high - low < 0.01:
+            low, high = low - 0.01, high + 0.01
+        image = ax.imshow(values, origin="lower", cmap="Blues", vmin=low, vmax=high)
+        ax.figure.colorbar(image, ax=ax, shrink=0.8, label="Jaccard coefficient")
+        names = [f"{plain(name)} ({n})" for name, n in zip(table.experts, table.count, strict=True)]
+        ax.set_xticks(range(count), [plain(name) for name in table.experts], rotation=90)
+        ax.set_yticks(range(count), names)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        if count <= MAX_PRINTED:
+            _print_values(ax, values, (low + high) / 2.0)
+    return ax
+
+
+def _print_values(ax: Any, values: NDArray[np.float64], middle: float) -> None:
+    for row, column in zip(*np.nonzero(np.isfinite(values)), strict=True):
+        value = values[row, column]
+        ax.text(
+            column,
+            row,
+            f"{value:.2f}".removeprefix("0"),
+            ha="center",
+            va="center",
+            fontsize=6.5,
+            color="white" if value > middle else INK,
+        )
+
+
+def jaccard_heatmap(posterior: Posterior, ax: Any = None) -> tuple[JaccardTable, Any]:
+    """Prepare and draw."""
+    table = prepare_jaccard(posterior)
+    return table, draw_jaccard(table, ax)

@@ -1,0 +1,64 @@
+"""Figure: the markings of all experts, to scale, over the image if there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.plots import maps
+from dfcrp.plots.style import INK, styled
+from dfcrp.posterior.posterior import Posterior
+
+
+@dataclass(frozen=True)
+class MarkingsMap:
+    """Every marking that touches the region."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    diameter: NDArray[np.float64]
+    #: Left, right, low, high.
+    region: maps.Region
+    underlay: maps.Underlay | None = None
+
+
+def prepare_markings_map(
+    posterior: Posterior,
+    *,
+    image: Any = None,
+    extent: maps.Region | None = None,
+    region: maps.Region | None = None,
+) -> MarkingsMap:
+    """The markings, and the image (a file or an array) placed as in ``maps.read_underlay``."""
+    found = posterior.markings
+    underlay = maps.read_underlay(image, found.y, extent)
+    if region is None:
+        region = maps.frame(found.x, found.y, found.diameter, underlay)
+    shown = maps.within(found.x, found.y, region, found.diameter / 2.0)
+    return MarkingsMap(found.x[shown], found.y[shown], found.diameter[shown], region, underlay)
+
+
+def draw_markings_map(table: MarkingsMap, ax: Any = None) -> Any:
+    """Circles in one colour: where many experts agree they darken."""
+    with styled():
+        ax = maps.map_axes(table.region) if ax is None else ax
+        maps.set_map(ax, table.region, table.underlay)
+        maps.add_circles(
+            ax,
+            table.x,
+            table.y,
+            table.diameter,
+            edgecolors=INK if table.underlay is None else "#ffd166",
+            linewidths=maps.line_width(len(table.x)),
+            alpha=0.55,
+        )
+    return ax
+
+
+def markings_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[MarkingsMap, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_markings_map(posterior, **options)
+    return table, draw_markings_map(table, ax)

@@ -1,0 +1,111 @@
+"""Figure: where the markings lie that no other expert shares, for chosen experts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import InputError
+from dfcrp.plots import maps
+from dfcrp.plots.style import COLOURS, PALE, legend_of, plain, styled
+from dfcrp.posterior.posterior import Posterior
+
+
+@dataclass(frozen=True)
+class SingletonMap:
+    """Markings that are alone with at least the threshold's probability."""
+
+    experts: tuple[str, ...]
+    #: Posterior mean share of the size-1 clusters, in percent.
+    shares: tuple[float, ...]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    diameter: NDArray[np.float64]
+    #: Position in ``experts``.
+    expert: NDArray[np.int64]
+    p_alone: NDArray[np.float64]
+    threshold: float
+    region: maps.Region
+    underlay: maps.Underlay | None = None
+
+
+def loneliest_experts(posterior: Posterior, count: int = 2) -> tuple[str, ...]:
+    """The experts with the largest shares of the size-1 clusters, largest first."""
+    share = np.nan_to_num(np.asarray(posterior.expert_summary.size_1.mean), nan=-1.0)
+    order = np.argsort(-share, kind="stable")[:count]
+    return tuple(posterior.markings.experts[f] for f in order)
+
+
+def prepare_singletons(
+    posterior: Posterior,
+    *,
+    experts: Sequence[str] | None = None,
+    threshold: float = 0.5,
+    image: Any = None,
+    extent: maps.Region | None = None,
+) -> SingletonMap:
+    """Without ``experts`` the two with the largest shares of the size-1 clusters."""
+    found = posterior.markings
+    names = loneliest_experts(posterior) if experts is None else tuple(experts)
+    for name in names:
+        if name not in found.experts:
+            near = difflib.get_close_matches(name, found.experts, n=1, cutoff=0.0)
+            raise InputError(f'there is no expert "{name}"; did you mean "{near[0]}"?')
+    codes = np.array([found.experts.index(name) for name in names])
+    alone = posterior.expert_summary.alone
+    position = np.full(len(found.experts), -1, np.int64)
+    position[codes] = np.arange(len(codes))
+    shown = (position[found.families] >= 0) & (alone >= threshold)
+    underlay = maps.read_underlay(image, found.y, extent)
+    share = np.asarray(posterior.expert_summary.size_1.mean)
+    return SingletonMap(
+        experts=names,
+        shares=tuple(float(share[f]) for f in codes),
+        x=found.x[shown],
+        y=found.y[shown],
+        diameter=found.diameter[shown],
+        expert=position[found.families[shown]],
+        p_alone=alone[shown],
+        threshold=threshold,
+        region=maps.frame(found.x, found.y, found.diameter, underlay),
+        underlay=underlay,
+    )
+
+
+def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
+    """One colour for each expert, the first one beneath the others."""
+    from matplotlib.lines import Line2D
+
+    colours = (PALE, "#E69F00") if table.underlay is not None else COLOURS
+    with styled():
+        ax = maps.map_axes(table.region) if ax is None else ax
+        maps.set_map(ax, table.region, table.underlay)
+        handles, names = [], []
+        for k, name in enumerate(table.experts):
+            own = table.expert == k
+            colour = colours[k % len(colours)]
+            maps.add_circles(
+                ax,
+                table.x[own],
+                table.y[own],
+                table.diameter[own],
+                edgecolors=colour,
+                linewidths=0.9,
+            )
+            handles.append(
+                Line2D([], [], linestyle="none", marker="o", fillstyle="none", color=colour)
+            )
+            names.append(f"{plain(name)}: {int(own.sum())} markings")
+        legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
+    return ax
+
+
+def singletons_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[SingletonMap, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_singletons(posterior, **options)
+    return table, draw_singletons(table, ax)

@@ -1,0 +1,116 @@
+"""Figure: trace and rank plots of the numbers that a run is judged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, styled
+from dfcrp.posterior.posterior import Posterior
+
+#: Points of each chain that are drawn.
+MAX_POINTS = 1_000
+#: Seed that breaks ties between equal draws; a fixed one, so that figures can be made again.
+TIES_SEED = 0
+
+
+@dataclass(frozen=True)
+class TraceTable:
+    """Every draw of a few numbers, and where each chain's draws rank among all."""
+
+    names: tuple[str, ...]
+    #: (numbers, chains, draws)
+    series: NDArray[np.float64]
+    #: Share of a chain's draws in each bin of ranks, over what is expected: 1 if all is well.
+    #: (numbers, chains, bins)
+    ranks: NDArray[np.float64]
+
+
+def rank_shares(series: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
+    """Histogram of each chain's ranks among all draws, relative to a flat one.
+
+    Equal draws are ranked in random order: counts have few values, and any fixed rule would
+    show as spikes.
+    """
+    flat = series.ravel()
+    shuffled = np.random.default_rng(TIES_SEED).permutation(flat.size)
+    ranks = np.empty(flat.size, np.int64)
+    ranks[shuffled[np.argsort(flat[shuffled], kind="stable")]] = np.arange(flat.size)
+    bin_of = (ranks * bins // flat.size).reshape(series.shape)
+    expected = np.bincount(bin_of.ravel(), minlength=bins) / len(series)
+    counts = np.array([np.bincount(row, minlength=bins) for row in bin_of])
+    shares: NDArray[np.float64] = counts / expected
+    return shares
+
+
+def prepare_traces(
+    posterior: Posterior, *, min_experts: int | None = None, bins: int = 20
+) -> TraceTable:
+    """α, the number of clusters, and the number that at least ``min_experts`` share."""
+    wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
+    consensus = posterior.consensus_counts((wanted,)).counts[:, :, 0, 0]
+    numbers = {
+        "concentration α": posterior.alpha,
+        "number of clusters": posterior.n_clusters,
+        f"clusters of at least {wanted} experts": consensus,
+    }
+    # Draws from elsewhere may come without α.
+    kept = {name: v for name, v in numbers.items() if np.isfinite(v).all()}
+    series = np.array(list(kept.values()), np.float64)
+    bins = max(min(bins, series[0].size), 1)
+    ranks = np.array([rank_shares(values, bins) for values in series])
+    return TraceTable(tuple(kept), series, ranks)
+
+
+def draw_traces(table: TraceTable, axes: Any = None) -> list[Any]:
+    """A row for each number: its course on the left, its ranks on the right."""
+    count = len(table.names)
+    with styled():
+        if axes is None:
+            axes = new_axes(WIDE, 1.45 * count + 0.3, count, 2, width_ratios=(2.2, 1.0))
+        panels = given_axes(axes, 2 * count)
+        for k in range(count):
+            _draw_trace(panels[2 * k], table, k)
+            _draw_ranks(panels[2 * k + 1], table, k)
+        panels[2 * count - 2].set_xlabel("draw after burn-in")
+        panels[2 * count - 1].set_xlabel("rank among all draws (share)")
+    return panels[: 2 * count]
+
+
+def _draw_trace(ax: Any, table: TraceTable, k: int) -> None:
+    n_chains, n_draws = table.series.shape[1:]
+    step = -(-n_draws // MAX_POINTS)
+    places = np.arange(0, n_draws, step)
+    for chain, style in enumerate(line_styles(n_chains)):
+        ax.plot(
+            places,
+            table.series[k, chain, ::step],
+            linewidth=0.5,
+            alpha=0.8,
+            marker="." if len(places) == 1 else None,
+            **style,
+        )
+    ax.set_title(table.names[k])
+    ax.margins(x=0.01)
+
+
+def _draw_ranks(ax: Any, table: TraceTable, k: int) -> None:
+    bins = table.ranks.shape[2]
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
+    for shares, style in zip(table.ranks[k], line_styles(table.ranks.shape[1]), strict=True):
+        ax.stairs(shares, edges, baseline=None, linewidth=0.9, **style)
+    ax.set_ylim(0.0, max(2.0, 1.05 * float(table.ranks[k].max())))
+    ax.set_xlim(0.0, 1.0)
+    ax.set_title("ranks: flat at 1 is good")
+
+
+def trace_and_rank(
+    posterior: Posterior, axes: Any = None, **options: Any
+) -> tuple[TraceTable, list[Any]]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_traces(posterior, **options)
+    return table, draw_traces(table, axes)
