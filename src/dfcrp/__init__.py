@@ -20,7 +20,19 @@ _HOMES = {
 }
 _MODULES = ("baselines", "crp", "prior", "simulate")
 
-__all__ = ["__version__", *_HOMES, *_MODULES]
+__all__ = [
+    "Markings",
+    "Posterior",
+    "__version__",
+    "baselines",
+    "crp",
+    "fit",
+    "load",
+    "point_partition",
+    "prior",
+    "read_markings",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import SettingsError
@@ -112,11 +112,19 @@ class Summary:
 
     def __post_init__(self) -> None:
         _check(self.min_experts >= 1, "summary.min_experts", self.min_experts, "at least 1")
-        _check(min(self.thresholds, default=0) >= 1, "summary.thresholds", self.thresholds,
-               "one or more whole numbers from 1")
+        _check(
+            min(self.thresholds, default=0) >= 1,
+            "summary.thresholds",
+            self.thresholds,
+            "one or more whole numbers from 1",
+        )
         _check_choice("summary.diameter", self.diameter, ("mu", "members"))
-        _check(list(self.class_edges) == sorted(self.class_edges), "summary.class_edges",
-               self.class_edges, "in increasing order")
+        _check(
+            list(self.class_edges) == sorted(self.class_edges),
+            "summary.class_edges",
+            self.class_edges,
+            "in increasing order",
+        )
         if len(self.class_names) != len(self.class_edges) + 1:
             raise SettingsError(
                 f"summary.class_names has {len(self.class_names)} names for "
@@ -157,7 +165,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def load_config(path: str | Path) -> dict[str, dict[str, Any]]:
+def load_config(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Read a TOML settings file into its tables; ``make_config`` checks the names."""
     try:
         with open(path, "rb") as stream:
@@ -169,13 +177,14 @@ def load_config(path: str | Path) -> dict[str, dict[str, Any]]:
 
 
 def make_config(
-    tables: Mapping[str, Any] | None = None, overrides: Mapping[str, Mapping[str, Any]] | None = None
+    tables: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Config:
     """Combine preset, file and overrides, the later winning; an unknown name is an error.
 
     ``tables`` is what a TOML file holds: {"run": {...}, "model": {...}, "summary": {...}}.
     """
-    sections = {f.name: {} for f in dataclasses.fields(Config)}
+    sections: dict[str, dict[str, Any]] = {f.name: {} for f in dataclasses.fields(Config)}
     layers: list[Mapping[str, Any]] = [tables or {}, overrides or {}]
     for layer in layers:
         for name, values in layer.items():
@@ -229,10 +238,12 @@ def _build(kind: type, section: str, values: Mapping[str, Any]) -> Any:
     for name in values:
         if name not in known:
             raise SettingsError(_unknown("setting", f"{section}.{name}", known, bare=name))
-    return kind(**{
-        name: _coerce(f"{section}.{name}", value, str(known[name].type))
-        for name, value in values.items()
-    })
+    return kind(
+        **{
+            name: _coerce(f"{section}.{name}", value, str(known[name].type))
+            for name, value in values.items()
+        }
+    )
 
 
 def _coerce(name: str, value: Any, annotation: str) -> Any:

@@ -22,12 +22,6 @@ from dfcrp.sampling.storage import DrawWriter, StoredDraws
 
 #: Without a number of scans the run is looked at after so many, then after each doubling.
 FIRST_LOOK = 500
-_SECTIONS = {
-    "run": (
-        "chains scans burn_in thin max_scans max_minutes radius seed workers sampler prior preset"
-    ).split(),
-    "summary": ["min_experts"],
-}
 
 
 def fit(
@@ -79,10 +73,9 @@ def settle(
     """All settings, from a config of any kind and keyword settings; unknown names are errors."""
     overrides: dict[str, dict[str, Any]] = {}
     for name, value in settings.items():
-        section = next((s for s, names in _SECTIONS.items() if name in names), "run")
-        if name == "radius" and value is None:
-            value = "none"
-        overrides.setdefault(section, {})[name] = value
+        section = "summary" if name == "min_experts" else "run"
+        unbounded = name == "radius" and value is None
+        overrides.setdefault(section, {})[name] = "none" if unbounded else value
     if isinstance(config, Config):
         if "preset" in settings:
             raise SettingsError("a preset cannot be laid over a finished Config; put it inside")

@@ -20,6 +20,7 @@ from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small
+from reference.branches import ScriptedGenerator
 
 SEEDS = range(12)
 LAYOUTS = [(None, True), (None, False), (1.7, True), (1.7, False)]
@@ -65,16 +66,20 @@ class Case:
         self.u = rng.standard_exponential(n) * rng.choice([0.1, 1.0])
         self.theta = small.random_rows(rng, hyper, (n,))
         self.spare = small.random_rows(rng, hyper, (n,))
-        self.state = small.fill_state(
-            self.problem, self.labels, order=self.order, u=self.u, alpha=self.alpha,
-            theta=self.theta, spare=self.spare,
-        )  # fmt: skip
-        tail.rebuild_tail(data, self.state)
+        self.state = self.fresh_state()
         order.walk_arrivals(data, self.state, self.scratch, self.state.order, self.state.seated)
 
     @property
     def n(self) -> int:
         return len(self.families)
+
+    def fresh_state(self):
+        state = small.fill_state(
+            self.problem, self.labels, order=self.order, u=self.u, alpha=self.alpha,
+            theta=self.theta, spare=self.spare,
+        )  # fmt: skip
+        tail.rebuild_tail(self.data, state)
+        return state
 
     def _allowed(self, neighbourhood) -> np.ndarray:
         allowed = np.eye(self.n, dtype=bool)
@@ -151,11 +156,7 @@ def test_weights_of_a_marking(layout):
     for case in cases(layout):
         for i in range(case.n):
             expected = reference_weights(case, i)
-            state = small.fill_state(
-                case.problem, case.labels, order=case.order, u=case.u, alpha=case.alpha,
-                theta=case.theta, spare=case.spare,
-            )  # fmt: skip
-            tail.rebuild_tail(case.data, state)
+            state = case.fresh_state()
             log_new = assignment.detach(case.data, case.hyper, state, i) + math.log(case.alpha)
             candidate, weight = case.scratch.candidate, case.scratch.weight
             count = assignment.weigh(
@@ -172,6 +173,34 @@ def test_weights_of_a_marking(layout):
                 else:
                     assert value < largest - assignment.NEGLIGIBLE + 1e-8
             assert not found
+
+
+def test_shortcut_of_a_choice(layout):
+    """The same threshold picks the same option with and without the shortcut; it is taken often."""
+    exact = small.with_callees(assignment.choose, favourite=lambda *_: NONE)
+    taken = 0
+    for case in cases(layout):
+        for i in range(case.n):
+            state = case.fresh_state()
+            log_new = assignment.detach(case.data, case.hyper, state, i) + math.log(case.alpha)
+            candidate, weight = case.scratch.candidate, case.scratch.weight
+            count = assignment.weigh_features(
+                case.data, state, case.scratch, i, log_new, candidate, weight
+            )
+            for threshold in [0.0, *case.rng.random(5), 1.0 - 2.0**-53]:
+                given = case.data, state, i
+                options = count, candidate.copy(), weight.copy()
+                best = assignment.favourite(*given, *options, True, threshold)
+                taken += count > 1 and best != NONE
+                results = [
+                    choose(
+                        ScriptedGenerator([threshold], True), *given, True, count,
+                        candidate.copy(), weight.copy(),
+                    )
+                    for choose in (assignment.choose.py_func, exact)
+                ]  # fmt: skip
+                assert results[0] == results[1]
+    assert taken > 20
 
 
 def test_densities(layout):

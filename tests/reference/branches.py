@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 
@@ -59,3 +60,31 @@ class ScriptedGenerator:
 
     def standard_exponential(self) -> Threshold:
         return self.threshold
+
+
+class BranchingGenerator:
+    """Follows both ways of every comparison with a uniform or of a Metropolis step."""
+
+    def __init__(self, pick: Callable):
+        self.pick = pick
+
+    def random(self) -> _Chance:
+        return _Chance(self.pick, lambda p: p)
+
+    def standard_exponential(self) -> _Chance:
+        return _Chance(self.pick, lambda gain: math.exp(min(gain, 0.0)))
+
+
+class _Chance:
+    """A random number of which only the comparison ``number < limit`` (or ``-number``) is used."""
+
+    def __init__(self, pick: Callable, probability: Callable[[float], float]):
+        self.pick = pick
+        self.probability = probability
+
+    def __neg__(self):
+        return self
+
+    def __lt__(self, limit: float) -> bool:
+        p = self.probability(limit)
+        return self.pick(None, [p, 1.0 - p], 2, 1.0) == 0

@@ -85,6 +85,18 @@ def expected_losses(partitions, draws, loss):
     return total / len(draws)
 
 
+def cluster_cost(members, draws, loss):
+    """What one cluster adds to the unscaled expected loss, apart from a constant."""
+
+    def f(x):
+        return x * math.log2(x) if loss == "vi" else x * (x - 1) / 2
+
+    agreement = 0.0
+    for draw in draws:
+        agreement += sum(f(c) for c in Counter(int(draw[i]) for i in members).values())
+    return f(len(members)) - 2 * agreement / len(draws)
+
+
 # --- random draws -------------------------------------------------------------------------------
 
 

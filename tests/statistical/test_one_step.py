@@ -257,18 +257,6 @@ def exclusion_ignored(step: Step):
         update(step.rng, step.data, step.hyper, step.state, step.scratch, i, j, True)
 
 
-def dealt_for_nothing(step: Step):
-    """Split and merge forget with what probability the members were dealt."""
-
-    def deal(*arguments):
-        regroup.deal_members(*arguments)
-        return 0.0
-
-    update = small.with_callees(regroup.regroup, deal_members=deal)
-    for i, j in step.data.contact[::3]:
-        update(step.rng, step.data, step.hyper, step.state, step.scratch, True, i, j)
-
-
 def proposal_forgotten(step: Step):
     """Split and merge leave out the density of the proposed parameters."""
 
@@ -367,7 +355,6 @@ BUGS = [
     ("dfcrp", sizes_forgotten, 2, 3000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", tail_off_by_one, 1, 6000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", exclusion_ignored, 2, 4000, ("partition", "parameters", "alpha", "u", "joins")),
-    ("dfcrp", dealt_for_nothing, 2, 3000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", proposal_forgotten, 1, 1000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", mean_always_accepted, 3, DRAWS, ("parameters",)),
     ("arrivals", correction_dropped, 5, DRAWS, ("cells",)),

@@ -106,9 +106,10 @@ def log_marginal_given_covariance(hyper, theta, k, y, i):
     v1, v2 = y[i, 0] - hyper.mu0_x, y[i, 1] - hyper.mu0_y
     z = y[i, 2] - hyper.mu0_l - b * (v1 / p1 + v2 / p2)
     s = hyper.var0_l + d - b * b * (1.0 / p1 + 1.0 / p2)
-    return -0.5 * (
-        math.log(p1 * p2) + math.log(s) + v1 * v1 / p1 + v2 * v2 / p2 + z * z / s
-    ) - 1.5 * LOG_2PI
+    return (
+        -0.5 * (math.log(p1 * p2) + math.log(s) + v1 * v1 / p1 + v2 * v2 / p2 + z * z / s)
+        - 1.5 * LOG_2PI
+    )
 
 
 @inline_kernel
@@ -170,7 +171,7 @@ def open_cluster(rng, hyper, y, i, theta, k):
 class Spread(NamedTuple):
     """Members' second moments about μ, with w = v1 + v2."""
 
-    count: float
+    members: float
     position: float  # Σ v1² + v2²
     ww: float
     w3: float
@@ -193,7 +194,7 @@ def log_target_position(hyper, given, log_a, d, lam):
     beta = lam * math.sqrt(0.5 * d) * p
     cross = beta * (beta * spread.ww - 2.0 * spread.w3) / (d * (1.0 - lam * lam))
     return (
-        (given.shape_a - spread.count) * log_a
+        (given.shape_a - spread.members) * log_a
         - hyper.tau_x / (p * p)
         - 0.5 * (spread.position * p * p + cross)
     )
@@ -208,7 +209,7 @@ def log_target_size(hyper, given, log_d, a, lam):
     beta = lam * root / math.sqrt(2.0 * a)
     quadratic = spread.v33 + beta * (beta * spread.ww - 2.0 * spread.w3)
     return (
-        (given.shape_d - 0.5 * spread.count) * log_d
+        (given.shape_d - 0.5 * spread.members) * log_d
         - hyper.tau_d * d
         - 0.5 * quadratic / (d * (1.0 - lam * lam))
     )
@@ -222,7 +223,7 @@ def log_target_lambda(hyper, given, lam, a, d):
     spread = given.spread
     beta = lam * math.sqrt(0.5 * d / a)
     quadratic = spread.v33 + beta * (beta * spread.ww - 2.0 * spread.w3)
-    half = 0.5 * spread.count
+    half = 0.5 * spread.members
     return (
         (hyper.lambda_a - 1.0 - half) * math.log1p(lam)
         + (hyper.lambda_b - 1.0 - half) * math.log1p(-lam)
@@ -243,9 +244,7 @@ def log_target(hyper, given, coordinate, value, first, second):
 @lean_kernel
 def slice_coordinate(rng, hyper, given, coordinate, start, width, first, second):
     """One slice update (stepping out, then shrinking); leaves log_target unchanged."""
-    level = (
-        log_target(hyper, given, coordinate, start, first, second) - rng.standard_exponential()
-    )
+    level = log_target(hyper, given, coordinate, start, first, second) - rng.standard_exponential()
     low = start - width * rng.random()
     high = low + width
     while log_target(hyper, given, coordinate, low, first, second) > level:

@@ -41,7 +41,7 @@ WIDER = 1.2
 class Moments(NamedTuple):
     """Members' sums and their spread about the mean."""
 
-    count: float
+    members: float
     sum_x: float
     sum_y: float
     sum_l: float
@@ -92,12 +92,12 @@ def peak(k, rate, spread):
 @lean_kernel
 def peaks(hyper, moments):
     """Mode and width of log a, then of log d."""
-    level = moments.sum_l / moments.count
+    level = moments.sum_l / moments.members
     mode_a, width_a = peak(
-        shape_position(hyper, level) - (moments.count - 1.0), hyper.tau_x, moments.position
+        shape_position(hyper, level) - (moments.members - 1.0), hyper.tau_x, moments.position
     )
     mode_d, width_d = peak(
-        shape_size(hyper, level) - 0.5 * (moments.count - 1.0), hyper.tau_d, moments.size
+        shape_size(hyper, level) - 0.5 * (moments.members - 1.0), hyper.tau_d, moments.size
     )
     return mode_a, width_a, mode_d, width_d
 
@@ -112,7 +112,7 @@ def propose_row(rng, hyper, y, state, k, theta, row):
     theta[row, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, row)
     m1, m2, m3 = draw_mean(
-        rng, hyper, theta, row, moments.count, moments.sum_x, moments.sum_y, moments.sum_l
+        rng, hyper, theta, row, moments.members, moments.sum_x, moments.sum_y, moments.sum_l
     )
     theta[row, MU_X], theta[row, MU_Y], theta[row, MU_L] = m1, m2, m3
 
@@ -124,7 +124,7 @@ def log_marginal(hyper, y, state, k, theta, row, moments):
     The conditional's precision is P = Σ0⁻¹ + n Σ⁻¹; its mean is where the gradient vanishes, so
     the exponent needs P and the gradient g at μ only: (μ − m)ᵀ P (μ − m) = gᵀ P⁻¹ g.
     """
-    count = moments.count
+    count = moments.members
     inv_a, beta, inv_s = theta[row, INV_A], theta[row, BETA], theta[row, INV_S]
     cross, slope = beta * beta * inv_s, -beta * inv_s
     d1 = moments.sum_x - count * theta[row, MU_X]

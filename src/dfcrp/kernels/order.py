@@ -147,9 +147,7 @@ def surrogate(data, state, scratch, i, position):
     while j != NONE:
         if j != i:
             late = max(slot, state.rank[j])
-            value += tail_sum(state.tail, data.family[j], late) + tail_sum(
-                state.tail, family, late
-            )
+            value += tail_sum(state.tail, data.family[j], late) + tail_sum(state.tail, family, late)
         j = state.after[j]
     return value
 

@@ -61,7 +61,13 @@ def update_pair(rng, data, hyper, state, scratch, i, j, use_order):
         data, state, scratch, i, use_order, opening_i + log_alpha, scratch.candidate, scratch.weight
     )
     count_j = weigh(
-        data, state, scratch, j, use_order, opening_j + log_alpha, scratch.candidate2,
+        data,
+        state,
+        scratch,
+        j,
+        use_order,
+        opening_j + log_alpha,
+        scratch.candidate2,
         scratch.weight2,
     )
     state.label[i], state.label[j] = old_i, old_j

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from dfcrp.kernels import circle as likelihood
 from dfcrp.kernels.assignment import (
     attach,
     detach,
@@ -25,7 +26,6 @@ from dfcrp.kernels.assignment import (
     pick,
     update_marking,
 )
-from dfcrp.kernels import circle as likelihood
 from dfcrp.kernels.jit import lean_kernel
 from dfcrp.kernels.order import log_product, walk_arrivals
 from dfcrp.kernels.scan import record_draw, update_parameters

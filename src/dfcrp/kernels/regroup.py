@@ -23,12 +23,9 @@ from dfcrp.kernels import circle_proposal as likelihood
 from dfcrp.kernels.circle import WIDTH
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.state import (
-    DIVIDE_ACCEPTED,
     DIVIDE_PROPOSED,
-    MERGE_ACCEPTED,
     MERGE_PROPOSED,
     NONE,
-    SPLIT_ACCEPTED,
     SPLIT_PROPOSED,
     link,
     release_slot,
@@ -111,24 +108,20 @@ def find_partners(data, scratch, count, i, j):
 def log_attraction(data, scratch, side, m):
     """Log weight of dealing m to a side: its size times a density around its running mean."""
     deal = scratch.deal
-    count = deal.count[side]
+    count = deal.dealt[side]
     wider = 1.0 + 1.0 / count
     v1 = data.features[m, 0] - deal.sums[side, 0] / count
     v2 = data.features[m, 1] - deal.sums[side, 1] / count
     v3 = data.features[m, 2] - deal.sums[side, 2] / count
     a, d = deal.variance[0] * wider, deal.variance[1] * wider
-    return (
-        math.log(count)
-        - 1.5 * math.log(wider)
-        - 0.5 * ((v1 * v1 + v2 * v2) / a + v3 * v3 / d)
-    )
+    return math.log(count) - 1.5 * math.log(wider) - 0.5 * ((v1 * v1 + v2 * v2) / a + v3 * v3 / d)
 
 
 @inline_kernel
 def put_on_side(data, scratch, side, m):
     """Count m in the side's running mean."""
     deal = scratch.deal
-    deal.count[side] += 1.0
+    deal.dealt[side] += 1.0
     for column in range(3):
         deal.sums[side, column] += data.features[m, column]
 
@@ -143,7 +136,7 @@ def deal_members(rng, data, hyper, scratch, count, i, j, replay):
     level = 0.5 * (data.features[i, 2] + data.features[j, 2])
     deal.variance[0], deal.variance[1] = likelihood.typical_variances(hyper, level)
     for side in range(2):
-        deal.count[side] = 0.0
+        deal.dealt[side] = 0.0
         for column in range(3):
             deal.sums[side, column] = 0.0
     put_on_side(data, scratch, 0, i)

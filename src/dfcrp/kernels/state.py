@@ -126,7 +126,7 @@ class Deal(NamedTuple):
     side: np.ndarray  # (n,) int32: 0 or 1
     old_side: np.ndarray  # (n,) int32
     partner: np.ndarray  # (n,) int32: position of the relative on the other side, or NONE
-    count: np.ndarray  # (2,): members dealt to each side
+    dealt: np.ndarray  # (2,): members dealt to each side
     sums: np.ndarray  # (2, 3): sums of their features
     variance: np.ndarray  # (2,): of position and log diameter
     theta: np.ndarray  # (2, q): proposed parameters

@@ -1,1 +1,39 @@
-"""Figures: for each, one function that prepares its table and one that draws it."""
+"""Figures: ``prepare_x`` gives a figure's table, ``draw_x`` draws it, ``plot_x`` does both.
+
+The functions are loaded when first used, so that importing the package stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+#: Each has a module of its own, with its three functions.
+FIGURES = (
+    "catalogue_map",
+    "certainty",
+    "coclustering",
+    "counts_by_size",
+    "expert_panels",
+    "jaccard",
+    "markings_map",
+    "neighbourhood",
+    "radius",
+    "singletons",
+    "size_frequency",
+    "traces",
+)
+_ACTIONS = ("prepare", "draw", "plot")
+
+
+def __getattr__(name: str) -> Any:
+    action, _, figure = name.partition("_")
+    if name == "save_figure":
+        return import_module("dfcrp.plots.style").save_figure
+    if action in _ACTIONS and figure in FIGURES:
+        return getattr(import_module(f"dfcrp.plots.{figure}"), name)
+    raise AttributeError(f"module 'dfcrp.plots' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return ["FIGURES", "save_figure", *(f"{a}_{f}" for f in FIGURES for a in _ACTIONS)]

@@ -91,7 +91,9 @@ def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
     return ax
 
 
-def catalogue_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[CatalogueMap, Any]:
+def plot_catalogue_map(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[CatalogueMap, Any]:
     """Prepare with ``options`` and draw."""
     table = prepare_catalogue_map(posterior, **options)
     return table, draw_catalogue_map(table, ax)

@@ -81,7 +81,9 @@ def _whole_numbers(ax: Any) -> None:
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def certainty(posterior: Posterior, axes: Any = None, **options: Any) -> tuple[Certainty, list[Any]]:
+def plot_certainty(
+    posterior: Posterior, axes: Any = None, **options: Any
+) -> tuple[Certainty, list[Any]]:
     """Prepare with ``options`` and draw."""
     table = prepare_certainty(posterior, **options)
     return table, draw_certainty(table, axes)

@@ -169,7 +169,7 @@ def _name_rows(ax: Any, table: CountsBySize) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def counts_by_size(
+def plot_counts_by_size(
     posterior: Posterior, axes: Any = None, **options: Any
 ) -> tuple[CountsBySize, list[Any]]:
     """Prepare with ``options`` and draw."""

@@ -117,7 +117,7 @@ def _draw_panel(ax: Any, table: ExpertPanels, panel: int) -> None:
     ax.set_title(f"{plain(table.experts[panel], 14)} ({table.counts[panel]})", fontsize=7.5)
 
 
-def expert_panels(
+def plot_expert_panels(
     posterior: Posterior, axes: Any = None, **options: Any
 ) -> tuple[ExpertPanels, list[Any]]:
     """Prepare with ``options`` and draw."""

@@ -91,7 +91,7 @@ def _print_values(ax: Any, values: NDArray[np.float64], middle: float) -> None:
         )
 
 
-def jaccard_heatmap(posterior: Posterior, ax: Any = None) -> tuple[JaccardTable, Any]:
+def plot_jaccard(posterior: Posterior, ax: Any = None) -> tuple[JaccardTable, Any]:
     """Prepare and draw."""
     table = prepare_jaccard(posterior)
     return table, draw_jaccard(table, ax)

@@ -58,7 +58,9 @@ def draw_markings_map(table: MarkingsMap, ax: Any = None) -> Any:
     return ax
 
 
-def markings_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[MarkingsMap, Any]:
+def plot_markings_map(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[MarkingsMap, Any]:
     """Prepare with ``options`` and draw."""
     table = prepare_markings_map(posterior, **options)
     return table, draw_markings_map(table, ax)

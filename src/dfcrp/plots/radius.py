@@ -115,7 +115,7 @@ def draw_radius(table: RadiusTable, ax: Any = None) -> Any:
     return ax
 
 
-def radius_plot(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[RadiusTable, Any]:
+def plot_radius(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[RadiusTable, Any]:
     """Prepare with ``options`` and draw."""
     table = prepare_radius(posterior, **options)
     return table, draw_radius(table, ax)

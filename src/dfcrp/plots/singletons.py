@@ -105,7 +105,9 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
     return ax
 
 
-def singletons_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[SingletonMap, Any]:
+def plot_singletons(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[SingletonMap, Any]:
     """Prepare with ``options`` and draw."""
     table = prepare_singletons(posterior, **options)
     return table, draw_singletons(table, ax)

@@ -34,7 +34,9 @@ class SizeFrequency:
     expert_diameters: tuple[NDArray[np.float64], ...]
 
 
-def experts_of_clusters(labels: NDArray[np.int32], families: NDArray[np.int64]) -> NDArray[np.int64]:
+def experts_of_clusters(
+    labels: NDArray[np.int32], families: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Number of different experts in the cluster named k, for every k, of one draw."""
     n, n_families = len(labels), int(families.max()) + 1
     held = np.unique(labels.astype(np.int64) * n_families + families) // n_families
@@ -154,7 +156,7 @@ def _plain_ticks(ax: Any) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def size_frequency(
+def plot_size_frequency(
     posterior: Posterior, ax: Any = None, **options: Any
 ) -> tuple[SizeFrequency, Any]:
     """Prepare with ``options`` and draw."""

@@ -108,7 +108,7 @@ def _draw_ranks(ax: Any, table: TraceTable, k: int) -> None:
     ax.set_title("ranks: flat at 1 is good")
 
 
-def trace_and_rank(
+def plot_traces(
     posterior: Posterior, axes: Any = None, **options: Any
 ) -> tuple[TraceTable, list[Any]]:
     """Prepare with ``options`` and draw."""

@@ -14,16 +14,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.posterior.explain_text import explanation_text
 from dfcrp.posterior.membership import ALONE
-from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.streaming import label_blocks
 from dfcrp.sampling.draws import ClusterBlock
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 #: Nearest markings whose clusters are looked at as candidates.
 NEAREST = 60
@@ -88,8 +91,6 @@ class Explanation:
 
     def text(self) -> str:
         """The explanation in plain words."""
-        from dfcrp.posterior.explain_text import explanation_text
-
         return explanation_text(self)
 
 
@@ -174,6 +175,7 @@ class _Watch:
         self.family_rule = posterior.config.run.prior != "crp"
         relatives = np.flatnonzero(markings.families == markings.families[i])
         self.relatives = relatives[relatives != i]
+        self.feature = markings.features[i]
         self.places = list(self._places())
         names = np.array([place.name for place in self.places], np.int64)
         point = posterior.point_partition().labels
@@ -215,17 +217,17 @@ class _Watch:
             if block is not None and self.columns is not None:
                 rows = rows_of(block, representative)
                 parameters = block.parameters[rows][:, self.columns].astype(np.float64)
-                place.offsets.append(
-                    spreads(self.posterior.markings.features[self.i], parameters)
-                )
+                place.offsets.append(spreads(self.feature, parameters))
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Places where the marking sat, and those near enough to be wondered about."""
         n_draws = self.posterior.draws.n_draws
         total = self.sat.sum(axis=0) / self.sat.sum()
         by_chain = self.sat / n_draws
-        found = [self._candidate(place, total[k], by_chain[:, k]) for k, place in
-                 enumerate(self.places, start=1)]
+        found = [
+            self._candidate(place, total[k], by_chain[:, k])
+            for k, place in enumerate(self.places, start=1)
+        ]
         found = [c for c in found if c.probability > 0 or c.distance <= NEARBY_SPREADS]
         if total[0] > 0:
             found.append(Candidate(ALONE, float(total[0]), tuple(by_chain[:, 0].tolist())))

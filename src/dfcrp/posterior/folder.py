@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def write_markings(path: Path, markings: Markings) -> None:
         writer = csv.writer(stream, lineterminator="\n")
         extra = [n for n in ("image", "truth") if getattr(markings, n) is not None]
         writer.writerow(["id", "expert", "x", "y", "diameter", *extra])
-        columns = [markings.id, markings.expert]
+        columns: list[Iterable[Any]] = [markings.id, markings.expert]
         columns += [map(repr, getattr(markings, n).tolist()) for n in ("x", "y", "diameter")]
         columns += [getattr(markings, n) for n in extra]
         writer.writerows(zip(*columns, strict=True))

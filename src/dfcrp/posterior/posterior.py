@@ -190,7 +190,7 @@ class Posterior:
     def verdict(self) -> Verdict:
         """Whether the run was long enough, and what to do if not."""
         return check_convergence(
-            self.draws, self._table_counts, self.pairs, marking_names=self.markings.id
+            self.draws, self._table_counts, self.pairs, marking_names=self.markings.id.tolist()
         )
 
     def summary(self) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Chain:
             for name, value in self.state._asdict().items()
             if name not in _DERIVED
         }
-        return arrays, self.rng.bit_generator.state
+        return arrays, dict(self.rng.bit_generator.state)
 
     def restore(self, arrays: dict[str, NDArray[Any]], generator: dict[str, Any]) -> None:
         """Continue exactly where ``snapshot`` was taken."""

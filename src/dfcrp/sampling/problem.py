@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ def build_data(
     )
 
 
-def _starts(group: NDArray[np.int32], n_groups: int) -> NDArray[np.int64]:
+def _starts(group: NDArray[Any], n_groups: int) -> NDArray[np.int64]:
     """Where each group begins when its members are listed one group after the other."""
     start = np.zeros(n_groups + 1, dtype=np.int64)
     np.cumsum(np.bincount(group, minlength=n_groups), out=start[1:])
@@ -168,7 +169,7 @@ def new_scratch(problem: Problem) -> Scratch:
             side=np.zeros(n, np.int32),
             old_side=np.zeros(n, np.int32),
             partner=np.zeros(n, np.int32),
-            count=np.zeros(2),
+            dealt=np.zeros(2),
             sums=np.zeros((2, 3)),
             variance=np.zeros(2),
             theta=np.zeros((2, circle.WIDTH)),

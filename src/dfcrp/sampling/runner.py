@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.sampling.chain import Chain, DrawBlock
 from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
@@ -28,7 +29,14 @@ SECONDS_PER_FLUSH = 10.0
 class Writer(Protocol):
     """Takes one chain's draws; ``dfcrp.sampling.storage.DrawWriter`` is one."""
 
-    def append(self, *block: np.ndarray) -> None:
+    def append(
+        self,
+        labels: NDArray[np.int32],
+        alpha: NDArray[np.float64],
+        offsets: NDArray[np.int64],
+        cluster_labels: NDArray[np.int32],
+        parameters: NDArray[np.float32],
+    ) -> None:
         """Add a block of draws."""
         ...
 
@@ -43,9 +51,16 @@ class MemoryWriter:
     def __init__(self) -> None:
         self.blocks: list[DrawBlock] = []
 
-    def append(self, *block: np.ndarray) -> None:
+    def append(
+        self,
+        labels: NDArray[np.int32],
+        alpha: NDArray[np.float64],
+        offsets: NDArray[np.int64],
+        cluster_labels: NDArray[np.int32],
+        parameters: NDArray[np.float32],
+    ) -> None:
         """Add a block of draws."""
-        self.blocks.append(DrawBlock(*block))
+        self.blocks.append(DrawBlock(labels, alpha, offsets, cluster_labels, parameters))
 
     def flush(self) -> None:
         """Nothing to do in memory."""

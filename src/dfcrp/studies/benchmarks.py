@@ -1,0 +1,184 @@
+"""Benchmarks: everything side by side in one run, reported as ratios.
+
+Times are medians of single calls, after warming up, on one core.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.config import make_config
+from dfcrp.kernels.scan import exact_scan
+from dfcrp.kernels.seating import empty_seats, log_prior_given_order
+from dfcrp.kernels.unsettled import NOTE_UNTIL
+from dfcrp.markings import Markings
+from dfcrp.posterior.coclustering import coclustering, pair_histories
+from dfcrp.posterior.consensus import SizeClasses, consensus_counts
+from dfcrp.posterior.convergence import diagnose
+from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.draws import MemoryDraws
+from dfcrp.sampling.problem import Problem
+from dfcrp.sampling.setup import make_problem
+from dfcrp.simulate import highlands_like
+
+#: The paper's reduced data set.
+REDUCED = {"x": (1700.0, 2400.0), "y": (-300.0, 0.0)}
+#: Scans before the clock starts: the list of unsettled markings is made by then.
+WARM_UP = NOTE_UNTIL + 50
+
+
+@dataclass(frozen=True)
+class ScanTimes:
+    """One exact scan against n full evaluations of the prior."""
+
+    n: int
+    scan_seconds: float
+    prior_seconds: float
+    ratio: float
+    scan_spread: tuple[float, float]
+    prior_spread: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Time per marking and scan as the image grows at the same density."""
+
+    n: list[int]
+    seconds_per_marking: list[float]
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Effective samples per second of one sampler."""
+
+    sampler: str
+    scans: int
+    seconds: float
+    ess_count: float
+    ess_slowest_pair: float
+
+    @property
+    def per_second(self) -> tuple[float, float]:
+        """Of the count of clusters with five or more, and of the slowest pair."""
+        return self.ess_count / self.seconds, self.ess_slowest_pair / self.seconds
+
+
+def timed(call: Callable[[], Any], repeats: int) -> tuple[float, tuple[float, float]]:
+    """Median seconds of a call, and the middle half."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    low, middle, high = np.quantile(seconds, [0.25, 0.5, 0.75])
+    return float(middle), (float(low), float(high))
+
+
+def problem_for(markings: Markings, **run: Any) -> Problem:
+    """The problem a fit with these settings would sample."""
+    return make_problem(markings.features, markings.families, make_config({"run": run}))
+
+
+def bench_scan(
+    markings: Markings, *, preset: str | None = "highlands", radius: Any = 75.0, repeats: int = 60
+) -> dict[str, Any]:
+    """Time one exact scan and one compiled full-prior evaluation of the same partition."""
+    problem = problem_for(markings, preset=preset, radius=radius)
+    chain = Chain(problem, np.random.SeedSequence(1), "exact")
+    labels = chain.run(WARM_UP, 1).labels[-1]
+    args = (chain.rng, problem.data, problem.hyper, problem.settings, chain.state)
+    scan, scan_spread = timed(lambda: exact_scan(*args, chain._scratch), repeats)
+    codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    order = problem.data.original[chain.state.order].astype(np.int64)
+    seats = empty_seats(int(codes.max()) + 1, len(codes), len(markings.experts))
+    alpha = float(chain.state.alpha[0])
+    prior, prior_spread = timed(
+        lambda: log_prior_given_order(codes, markings.families, order, alpha, seats), repeats
+    )
+    n = len(markings)
+    return asdict(ScanTimes(n, scan, prior, n * prior / scan, scan_spread, prior_spread))
+
+
+def bench_growth(sizes: tuple[float, ...] = (1.0, 4.0, 16.0, 100.0)) -> dict[str, Any]:
+    """Time per marking and scan on images of 1, 4, 16, ... times the highlands' area."""
+    counts, per_marking = [], []
+    for scale in sizes:
+        markings = highlands_like(1, scale=scale)
+        problem = problem_for(markings)
+        chain = Chain(problem, np.random.SeedSequence(1), "exact")
+        chain.run(1, 12)
+        repeats = max(3, int(30 / scale))
+        seconds, _ = timed(lambda chain=chain: chain.run(1, 1), repeats)  # type: ignore[misc]
+        counts.append(len(markings))
+        per_marking.append(seconds / len(markings))
+    return asdict(Growth(counts, per_marking, per_marking[-1] / per_marking[0]))
+
+
+def reduced(markings: Markings) -> Markings:
+    """The part of the highlands image that the paper calls the reduced data set."""
+    inside = np.ones(len(markings), dtype=bool)
+    for axis, (low, high) in REDUCED.items():
+        values = getattr(markings, axis)
+        inside &= (values >= low) & (values <= high)
+    return markings.select(inside)
+
+
+def bench_mixing(
+    markings: Markings, *, seconds: float = 60.0, radius: Any = 75.0
+) -> dict[str, Any]:
+    """Effective samples per second of ``exact`` and ``paper`` in the same time on one core.
+
+    Pairs are judged that both samplers find uncertain (probability between 0.05 and 0.95).
+    """
+    problem = problem_for(markings, preset="reduced", radius=radius)
+    runs = {name: _sample(problem, name, seconds) for name in ("exact", "paper")}
+    pairs = _uncertain_in_all([draws for draws, _, _ in runs.values()])
+    results = []
+    for name, (draws, scans, spent) in runs.items():
+        counts = consensus_counts(draws, (5,), SizeClasses.none()).counts[:, :, 0, 0]
+        slowest = min(
+            (diagnose("", h).ess_bulk for h in pair_histories(draws, pairs[:, 0], pairs[:, 1])),
+            default=float("nan"),
+        )
+        ess = diagnose("", counts).ess_bulk
+        results.append(Mixing(name, scans, spent, float(ess), float(slowest)))
+    exact, paper = (result.per_second for result in results)
+    return {
+        "n": len(markings),
+        "pairs": len(pairs),
+        "samplers": [asdict(result) for result in results],
+        "ratio_count": exact[0] / paper[0],
+        "ratio_slowest_pair": exact[1] / paper[1],
+    }
+
+
+def _sample(problem: Problem, sampler: str, seconds: float) -> tuple[MemoryDraws, int, float]:
+    """Run a chain for so long after its warm-up; returns its draws, scans and seconds."""
+    chain = Chain(problem, np.random.SeedSequence(1), sampler)
+    chain.run(1, WARM_UP)
+    labels: list[NDArray[np.int32]] = []
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        labels.append(chain.run(50, 1).labels)
+    spent = time.perf_counter() - start
+    joined = np.concatenate(labels)[np.newaxis]
+    return MemoryDraws(joined, np.ones(joined.shape[:2])), joined.shape[1], spent
+
+
+def _uncertain_in_all(runs: list[MemoryDraws]) -> NDArray[np.int64]:
+    found: set[tuple[int, int]] | None = None
+    for draws in runs:
+        pairs = coclustering(draws)
+        doubtful = (pairs.probability > 0.05) & (pairs.probability < 0.95)
+        these = set(
+            zip(pairs.first[doubtful].tolist(), pairs.second[doubtful].tolist(), strict=True)
+        )
+        found = these if found is None else found & these
+    return np.array(sorted(found or ()), dtype=np.int64).reshape(-1, 2)
