@@ -91,9 +91,15 @@ class Run:
             _check(value is None or value > 0, f"run.{name}", value, "above 0")
         if self.burn_in is not None:
             _check(self.burn_in >= 0, "run.burn_in", self.burn_in, "0 or more")
-        if self.scans is not None and self.burn_in is not None and self.burn_in >= self.scans:
+        longest = self.max_scans if self.scans is None else self.scans
+        if self.burn_in is not None and self.burn_in >= longest:
             raise SettingsError(
-                f"run.burn_in is {self.burn_in}, which leaves nothing of {self.scans} scans; "
+                f"run.burn_in is {self.burn_in}, which leaves nothing of {longest} scans; "
+                "make it smaller or run more scans"
+            )
+        if self.thin > longest:
+            raise SettingsError(
+                f"run.thin is {self.thin}: not one of {longest} scans would be kept; "
                 "make it smaller or run more scans"
             )
 
@@ -119,17 +125,18 @@ class Summary:
             "one or more whole numbers from 1",
         )
         _check_choice("summary.diameter", self.diameter, ("mu", "members"))
+        edges = self.class_edges
         _check(
-            list(self.class_edges) == sorted(self.class_edges),
-            "summary.class_edges",
-            self.class_edges,
-            "in increasing order",
+            list(edges) == sorted(set(edges)), "summary.class_edges", edges, "in increasing order"
         )
-        if len(self.class_names) != len(self.class_edges) + 1:
+        wanted = len(edges) + 1 if edges else 0
+        if len(self.class_names) != wanted:
             raise SettingsError(
-                f"summary.class_names has {len(self.class_names)} names for "
-                f"{len(self.class_edges)} edges; there must be one more name than edges"
+                f"summary.class_names has {len(self.class_names)} names for {len(edges)} edges; "
+                f"it must have {wanted}"
             )
+        if "all" in self.class_names:
+            raise SettingsError('summary.class_names has "all", which stands for the total')
 
 
 @dataclass(frozen=True)
@@ -296,5 +303,5 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 def _unknown(what: str, name: str, known: Mapping[str, Any], bare: str | None = None) -> str:
     hint = difflib.get_close_matches(bare or name, known, n=1, cutoff=0.5)
-    nearest = f"; did you mean {hint[0]!r}?" if hint else ""
+    nearest = f"; did you mean {hint[0]!r}?" if hint else "."
     return f"there is no {what} {name!r}{nearest} Known: {', '.join(known)}."

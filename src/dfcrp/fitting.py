@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dfcrp.config import Config, load_config, make_config
-from dfcrp.errors import InputError, SettingsError
+from dfcrp.errors import DfcrpError, InputError, SettingsError
 from dfcrp.markings import Markings
 from dfcrp.posterior.convergence import choose_burn_in, scalar_series
-from dfcrp.posterior.folder import prepare_folder, write_provenance, write_results
+from dfcrp.posterior.folder import (
+    discard_folder,
+    prepare_folder,
+    write_provenance,
+    write_results,
+)
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.sampling.draws import Draws
 from dfcrp.sampling.problem import PARAMETER_NAMES
@@ -22,6 +28,8 @@ from dfcrp.sampling.storage import DrawWriter, StoredDraws
 
 #: Without a number of scans the run is looked at after so many, then after each doubling.
 FIRST_LOOK = 500
+#: The chains wait for each other about this often, so that a stop finds them level.
+SECONDS_PER_ROUND = 5.0
 
 
 def fit(
@@ -51,6 +59,7 @@ def fit(
     else:
         prepare_folder(Path(out), markings, settled)
         store = _FolderStore(Path(out), run.chains, len(markings))
+    goal = _Goal(progress)
     runner = Runner(
         problem,
         store.writers,
@@ -58,9 +67,14 @@ def fit(
         sampler=run.sampler,
         thin=run.thin,
         workers=run.workers,
-        observer=progress,
+        observer=goal.observe,
     )
-    posterior = _run_to_the_end(runner, store, markings, settled, on_look)
+    try:
+        posterior = _run_to_the_end(runner, store, markings, settled, goal, on_look)
+    except NothingDrawnError:
+        if out is not None:
+            discard_folder(Path(out))
+        raise
     if out is not None:
         write_provenance(Path(out), markings, settled, posterior.record)
         write_results(posterior, Path(out))
@@ -106,6 +120,22 @@ def check_fittable(markings: Markings) -> None:
         )
 
 
+class NothingDrawnError(DfcrpError):
+    """The run was stopped, or its time was over, before every chain had its first draw."""
+
+
+class _Goal:
+    """Tells whoever watches how far the chains are on their way to the next look."""
+
+    def __init__(self, progress: Callable[[Progress], None] | None) -> None:
+        self.scans = 0
+        self._progress = progress
+
+    def observe(self, seen: Progress) -> None:
+        if self._progress is not None:
+            self._progress(replace(seen, target=self.scans))
+
+
 class _MemoryStore:
     def __init__(self, chains: int) -> None:
         self._memory = [MemoryWriter() for _ in range(chains)]
@@ -134,21 +164,42 @@ def _run_to_the_end(
     store: _Store,
     markings: Markings,
     config: Config,
+    goal: _Goal,
     on_look: Callable[[Posterior], None] | None,
 ) -> Posterior:
-    """Advance to the asked-for scans, or in doubling rounds until the verdict is good."""
+    """Advance to the asked-for scans, or in doubling spans until the verdict is good."""
     run = config.run
     deadline = None if run.max_minutes is None else time.monotonic() + 60.0 * run.max_minutes
-    target = run.scans or min(FIRST_LOOK * run.thin, run.max_scans)
+    goal.scans = run.scans or min(FIRST_LOOK * run.thin, run.max_scans)
     while True:
-        runner.advance(target, deadline)
+        _advance_in_rounds(runner, goal.scans, run.thin, deadline)
         posterior = _look(runner, store, markings, config)
-        if on_look is not None:
-            on_look(posterior)
-        done = run.scans is not None or runner.stopped or target >= run.max_scans
-        if done or posterior.verdict.ok:
-            return posterior
-        target = min(2 * target, run.max_scans)
+        try:
+            if on_look is not None:
+                on_look(posterior)
+            done = run.scans is not None or runner.stopped or goal.scans >= run.max_scans
+            if done or posterior.verdict.ok:
+                return posterior
+        except KeyboardInterrupt:
+            # Someone who stops the run while it is being judged wants what there is.
+            runner.stop()
+            return _look(runner, store, markings, config)
+        goal.scans = min(2 * goal.scans, run.max_scans)
+
+
+def _advance_in_rounds(runner: Runner, scans: int, thin: int, deadline: float | None) -> None:
+    """Bring all chains to so many scans, none of them far ahead of another.
+
+    With more chains than workers the later chains would otherwise wait until the first are
+    through, and a stop would find them empty. The first rounds are short: they compile.
+    """
+    step = thin
+    while runner.scans + thin <= scans and not runner.stopped:
+        before, seconds = runner.scans, runner.seconds
+        runner.advance(min(before + step, scans), deadline)
+        pace = (runner.seconds - seconds) / max(runner.scans - before, 1)
+        draws = int(SECONDS_PER_ROUND / max(pace, 1e-9)) // thin
+        step = thin * max(1, min(draws, 4 * step // thin))
 
 
 def _look(runner: Runner, store: _Store, markings: Markings, config: Config) -> Posterior:
@@ -156,7 +207,7 @@ def _look(runner: Runner, store: _Store, markings: Markings, config: Config) -> 
     run = config.run
     scans = runner.scans
     if scans < run.thin:
-        raise InputError("stopped before the first draw; there is nothing to summarise")
+        raise NothingDrawnError("stopped before the first draw: there is nothing to keep")
     if run.burn_in is not None:
         burn_in = min(run.burn_in, scans - run.thin)
     elif run.scans is not None:

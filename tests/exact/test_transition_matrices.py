@@ -257,7 +257,7 @@ def exchange_matrix(setting: Setting, labels, exchange_slots) -> np.ndarray:
                     state = setting.state(labels, arrivals)
                     uniforms = (a + 0.5) / n, (choice + 0.5) / len(kin)
                     rng = ScriptedGenerator(uniforms, accept)
-                    exchange_slots(rng, data, state, 1)
+                    exchange_slots(rng, data, state, setting.scratch, 1)
                     assert (state.u[state.order] == by_slot).all()
                     assert (state.rank[state.order] == np.arange(n)).all()
                     ends.append(place[tuple(state.order.tolist())])

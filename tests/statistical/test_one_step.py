@@ -95,7 +95,7 @@ class Step:
         order.update_order(self.rng, self.data, self.state, self.scratch)
 
     def exchange(self):
-        exchange.exchange_slots(self.rng, self.data, self.state, self.n)
+        exchange.exchange_slots(self.rng, self.data, self.state, self.scratch, self.n)
 
     def alpha(self):
         self.state.alpha[0] = concentration.update_alpha(
@@ -299,7 +299,7 @@ def surrogate_uncorrected(step: Step):
 def exchanges_always(step: Step):
     """Every exchange of slots is accepted."""
     update = small.with_callees(exchange.exchange_slots, gain_of_move=lambda *_: 0.0)
-    update(step.rng, step.data, step.state, step.n)
+    update(step.rng, step.data, step.state, step.scratch, step.n)
 
 
 def jacobian_forgotten(step: Step):

@@ -22,6 +22,7 @@ from dfcrp.errors import InputError
 from dfcrp.markings import Markings
 from dfcrp.posterior.losses import distances
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.simulate import paper_design
 
 #: The paper's criteria in its words, by the fields of Offers.
 CRITERIA = {
@@ -170,6 +171,8 @@ def _chosen(methods: Sequence[str | Method] | None, length: Length) -> list[Meth
 
 
 def _outcome(method: Method, markings: Markings, thresholds: Sequence[int]) -> Outcome:
+    # Once on a handful of markings, so that compiling and importing are not taken for work.
+    method.fit(paper_design(0, n_objects=3))
     begun = time.monotonic()
     posterior = method.fit(markings)
     seconds = time.monotonic() - begun

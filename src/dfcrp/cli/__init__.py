@@ -1,1 +1,1 @@
-"""The command line: each command a thin call of one library function."""
+"""The commands, one file each; every one is a thin call of the library."""

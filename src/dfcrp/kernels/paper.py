@@ -80,7 +80,8 @@ def swap_arrivals(rng, data, state, scratch, p, q, log_current):
     state.tally[SWAP_PROPOSED] += 1
     if -rng.standard_exponential() < log_current - log_proposed:
         rank[order[p]], rank[order[q]] = p, q
-        state.seated[:] = scratch.proposed
+        for slot in range(order.shape[0]):
+            state.seated[slot] = scratch.proposed[slot]
         state.tally[SWAP_ACCEPTED] += 1
         return log_proposed
     order[p], order[q] = order[q], order[p]

@@ -36,7 +36,7 @@ from dfcrp.kernels.tail import tail_sum
 
 SPLIT, MERGE, DIVIDE = 0, 1, 2
 #: Share of the contacts tried in each scan.
-CONTACT_SHARE = 0.03
+CONTACT_SHARE = 0.02
 
 
 @lean_kernel
@@ -240,7 +240,10 @@ def same_sides(scratch, count):
 
 @lean_kernel
 def regroup(rng, data, hyper, state, scratch, use_order, i, j):
-    """One Metropolis–Hastings step on the clusters of i and j; leaves the posterior unchanged."""
+    """One Metropolis–Hastings step on the clusters of i and j; leaves the posterior unchanged.
+
+    Returns the probability with which a change was accepted.
+    """
     first, second = state.label[i], state.label[j]
     count = add_members(state, scratch, first, 0, 0, i, j)
     if first != second:
@@ -259,7 +262,7 @@ def regroup(rng, data, hyper, state, scratch, use_order, i, j):
         log_forth = deal_members(rng, data, hyper, scratch, count, i, j, False)
     state.tally[_proposed(kind)] += 1
     if kind == DIVIDE and same_sides(scratch, count):
-        return
+        return 0.0
     old_value = value_of(data, hyper, state, use_order, first, state.theta, first)
     if first != second:
         old_value += value_of(data, hyper, state, use_order, second, state.theta, second)
@@ -269,13 +272,16 @@ def regroup(rng, data, hyper, state, scratch, use_order, i, j):
     elif kind == MERGE:
         new_second = first
     arrange(state, scratch, count, i, j, first, new_second)
-    accepted = all_neighbours(data, state, first)
-    if kind == DIVIDE and accepted:
-        accepted = all_neighbours(data, state, second)
-    if accepted:
+    allowed = all_neighbours(data, state, first)
+    if kind == DIVIDE and allowed:
+        allowed = all_neighbours(data, state, second)
+    log_ratio = -math.inf
+    if allowed:
         new_value = propose_clusters(rng, data, hyper, state, scratch, use_order, first, new_second)
-        accepted = -rng.standard_exponential() < new_value - old_value + log_back - log_forth
+        log_ratio = new_value - old_value + log_back - log_forth
+    accepted = -rng.standard_exponential() < log_ratio
     settle_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted)
+    return math.exp(min(log_ratio, 0.0))
 
 
 @lean_kernel
@@ -312,10 +318,22 @@ def _proposed(kind):
 
 
 @lean_kernel
-def sweep_contacts(rng, data, hyper, state, scratch, use_order):
-    """Try a random share of the contacts."""
+def sweep_contacts(rng, data, hyper, state, scratch, use_order, share):
+    """Try a random share of the contacts, adding up how likely each is to change something."""
     n_contacts = data.contact.shape[0]
-    tries = int(CONTACT_SHARE * n_contacts + rng.random())
+    tries = int(share * n_contacts + rng.random())
     for _ in range(tries):
         c = int(rng.random() * n_contacts)
-        regroup(rng, data, hyper, state, scratch, use_order, data.contact[c, 0], data.contact[c, 1])
+        state.contact_doubt[c] += regroup(
+            rng, data, hyper, state, scratch, use_order, data.contact[c, 0], data.contact[c, 1]
+        )
+
+
+@lean_kernel
+def visit_contacts(rng, data, hyper, state, scratch, use_order, share):
+    """Try a random share of the contacts that are marked for a visit."""
+    for c in range(data.contact.shape[0]):
+        if state.contact_visit[c] == 1 and rng.random() < share:
+            regroup(
+                rng, data, hyper, state, scratch, use_order, data.contact[c, 0], data.contact[c, 1]
+            )

@@ -13,7 +13,7 @@ from dfcrp.kernels.exchange import exchange_slots
 from dfcrp.kernels.jit import lean_kernel
 from dfcrp.kernels.order import update_order, walk_arrivals
 from dfcrp.kernels.pair import sweep_pairs
-from dfcrp.kernels.regroup import sweep_contacts
+from dfcrp.kernels.regroup import CONTACT_SHARE, sweep_contacts
 from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, count_clusters
 from dfcrp.kernels.tail import draw_auxiliary, rebuild_tail
 from dfcrp.kernels.unsettled import settle
@@ -88,7 +88,7 @@ def exact_scan(rng, data, hyper, settings, state, scratch):
     n = state.label.shape[0]
     sweep_markings(rng, data, hyper, state, scratch, settings.use_order, 0, n)
     sweep_pairs(rng, data, hyper, state, scratch, settings.use_order, 0, n)
-    sweep_contacts(rng, data, hyper, state, scratch, settings.use_order)
+    sweep_contacts(rng, data, hyper, state, scratch, settings.use_order, CONTACT_SHARE)
     update_parameters(rng, data, hyper, state)
     if data.weigh_features:
         settle(rng, data, hyper, state, scratch, settings.use_order)

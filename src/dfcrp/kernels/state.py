@@ -72,6 +72,8 @@ class State(NamedTuple):
     alpha: np.ndarray  # (1,)
     doubt: np.ndarray  # (n,): summed probability of other places, while it is noted
     visit: np.ndarray  # (n,) int8: 2 unsettled, 1 companion of one, 0 neither
+    contact_doubt: np.ndarray  # (contacts,): summed acceptance probability, while it is noted
+    contact_visit: np.ndarray  # (contacts,) int8: 1 unsettled
     scans: np.ndarray  # (1,) int64
     tally: np.ndarray  # (len(TALLY),) int64: proposals and acceptances since the start
 

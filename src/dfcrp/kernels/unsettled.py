@@ -4,7 +4,8 @@ On real images nearly every marking is settled, and the length of a run is set b
 are not. During the first scans the odds of each marking's alternatives are noted. Then the
 doubtful ones are listed, with a companion from each cluster they might join, and the list stays
 as it is: from then on every scan visits them, and the parameters of their clusters, several
-times more. Which clusters are updated is read off the labels, never off the parameters
+times more. Contacts whose clusters were likely to be split, merged or re-divided are listed and
+visited in the same way. Which clusters are updated is read off the labels, never off the parameters
 themselves, so each visit leaves the posterior unchanged.
 """
 
@@ -16,6 +17,7 @@ from dfcrp.kernels import circle as likelihood
 from dfcrp.kernels.assignment import detach, update_marking, weigh_features
 from dfcrp.kernels.jit import lean_kernel
 from dfcrp.kernels.pair import update_pair
+from dfcrp.kernels.regroup import CONTACT_SHARE, sweep_contacts, visit_contacts
 from dfcrp.kernels.state import NONE
 
 #: Doubt is noted in scans NOTE_FROM..NOTE_UNTIL-1; draws before NOTE_UNTIL belong to the burn-in.
@@ -25,7 +27,11 @@ DOUBT = 1e-3
 #: A cluster is a marking's possible place if its weight is within this of the best (log scale).
 POSSIBLE = 7.0
 #: Extra visits per scan.
-VISITS = 4
+VISITS = 2
+#: Share of the unsettled contacts tried in each scan: two clusters have many in common.
+VISIT_SHARE = 0.3
+#: Share of the contacts tried in each scan while doubt is noted.
+NOTE_SHARE = 0.25
 
 
 @lean_kernel
@@ -94,6 +100,14 @@ def list_unsettled(data, hyper, state, scratch):
 
 
 @lean_kernel
+def list_contacts(state):
+    """Mark the contacts that were likely to change something."""
+    limit = DOUBT * (NOTE_SHARE + CONTACT_SHARE) * (NOTE_UNTIL - NOTE_FROM)
+    for c in range(state.contact_doubt.shape[0]):
+        state.contact_visit[c] = 1 if state.contact_doubt[c] > limit else 0
+
+
+@lean_kernel
 def visit_unsettled(rng, data, hyper, state, scratch, use_order):
     """One extra visit: unsettled markings, pairs with one of them, and their clusters."""
     n = state.label.shape[0]
@@ -115,10 +129,15 @@ def visit_unsettled(rng, data, hyper, state, scratch, use_order):
 def settle(rng, data, hyper, state, scratch, use_order):
     """What a scan does about unsettled markings at its age."""
     age = state.scans[0]
+    if age == NOTE_FROM:
+        state.contact_doubt[:] = 0.0
     if NOTE_FROM <= age < NOTE_UNTIL:
         note_doubt(data, hyper, state, scratch)
+        sweep_contacts(rng, data, hyper, state, scratch, use_order, NOTE_SHARE)
         if age == NOTE_UNTIL - 1:
             list_unsettled(data, hyper, state, scratch)
+            list_contacts(state)
     elif age >= NOTE_UNTIL:
         for _ in range(VISITS):
             visit_unsettled(rng, data, hyper, state, scratch, use_order)
+        visit_contacts(rng, data, hyper, state, scratch, use_order, VISIT_SHARE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.plots.style import BLUE, GREY, INK, WIDE, given_axes, new_axes, plain, styled
+from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.posterior import Posterior
 
 #: Rows of the figure that the histogram takes.
@@ -46,7 +48,7 @@ def class_bounds(edges: tuple[float, ...]) -> tuple[str, ...]:
     """Each class in words."""
     if not edges:
         return ("any diameter",)
-    between = [f"{low:g} to {high:g}" for low, high in zip(edges, edges[1:], strict=False)]
+    between = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
     return (f"below {edges[0]:g}", *between, f"{edges[-1]:g} and more")
 
 
@@ -67,19 +69,23 @@ def dbscan_counts(posterior: Posterior, labels: ArrayLike) -> NDArray[np.int64]:
 
 
 def dbscan_labels(dbscan: Any, min_experts: int, usual: int) -> Any:
-    """The labels for a threshold, out of one array (for the ``usual`` one) or {threshold: labels}."""
+    """The labels for a threshold, of {threshold: labels} or of one array for the usual one."""
     if isinstance(dbscan, Mapping):
         return dbscan.get(min_experts)
     return dbscan if min_experts == usual else None
 
 
 def prepare_counts_by_size(
-    posterior: Posterior, *, min_experts: int | None = None, dbscan: Any = None
+    posterior: Posterior,
+    *,
+    min_experts: int | None = None,
+    dbscan: Any = None,
+    counts: ConsensusCounts | None = None,
 ) -> CountsBySize:
     """Count the markings of each expert and the clusters of each draw.
 
     ``dbscan`` holds DBSCAN's labels of the markings, or labels for several thresholds as
-    {min_experts: labels}.
+    {min_experts: labels}. ``counts`` saves counting the clusters a second time.
     """
     usual = posterior.config.summary.min_experts
     wanted = usual if min_experts is None else min_experts
@@ -89,9 +95,10 @@ def prepare_counts_by_size(
     each = np.zeros((n_classes, n_experts), np.int64)
     np.add.at(each, (of_marking, markings.families), 1)
     order = np.argsort(each.sum(axis=0), kind="stable")
-    counts = posterior.consensus_counts((wanted,)).counts[:, :, 0]
+    counts = posterior.consensus_counts((wanted,)) if counts is None else counts
+    of_draws = counts.counts[:, :, counts.min_experts.index(wanted)]
     # Column 0 is the total; without classes it is all there is.
-    of_draws = counts[..., 1:] if classes.edges else counts[..., :1]
+    of_draws = of_draws[..., 1:] if classes.edges else of_draws[..., :1]
     labels = dbscan_labels(dbscan, wanted, usual)
     return CountsBySize(
         size_classes=classes.names if classes.edges else ("all",),
@@ -116,6 +123,7 @@ def draw_counts_by_size(table: CountsBySize, axes: Any = None) -> list[Any]:
         panels = given_axes(axes, count)
         for k, ax in enumerate(panels[:count]):
             _draw_class(ax, table, k)
+            ax.tick_params(axis="y", length=0)
         _name_rows(panels[0], table)
     return panels[:count]
 
@@ -166,7 +174,6 @@ def _name_rows(ax: Any, table: CountsBySize) -> None:
     places.append(base + 0.8)
     names.append(f"posterior, ≥ {table.min_experts} experts")
     ax.set_yticks(places, names)
-    ax.tick_params(axis="y", length=0)
 
 
 def plot_counts_by_size(

@@ -64,11 +64,11 @@ def _read_image(path: str | os.PathLike[str]) -> tuple[NDArray[Any], tuple[int, 
         Image.MAX_IMAGE_PIXELS = None
         with Image.open(path) as image:
             size = image.size
-            if image.mode not in ("L", "RGB"):
-                deep = image.mode.startswith(("I", "F"))
-                image = image if deep else image.convert("RGB")  # noqa: PLW2901
+            # One channel of any depth is kept as it is; palettes and alpha become colours.
+            single = image.mode in ("L", "F") or image.mode.startswith("I")
+            shown = image if single else image.convert("RGB")
             step = -(-max(size) // MAX_PIXELS)
-            return np.asarray(image.reduce(step) if step > 1 else image), size
+            return np.asarray(shown.reduce(step) if step > 1 else shown), size
     except (OSError, ValueError, SyntaxError) as error:
         raise InputError(f"{os.fspath(path)}: cannot be read as an image: {error}") from None
     finally:

@@ -16,7 +16,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
 
 #: Evenly spaced draws that are looked at.
-MAX_DRAWS = 1_000
+MAX_DRAWS = 500
 POINTS = 200
 
 

@@ -8,8 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.plots.style import BLUE, INK, WIDE, legend_of, line_styles, plain, single_axes, styled
-from dfcrp.posterior.consensus import parameter_columns
+from dfcrp.kernels.summaries import count_experts
+from dfcrp.plots.style import (
+    BLUE,
+    COLOURS,
+    INK,
+    WIDE,
+    legend_of,
+    line_styles,
+    plain,
+    single_axes,
+    styled,
+)
+from dfcrp.posterior.consensus import family_arrays, parameter_columns
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
@@ -17,6 +28,8 @@ from dfcrp.posterior.streaming import kept, label_blocks, stride_for
 #: Evenly spaced draws that the band is made of.
 MAX_DRAWS = 1_000
 POINTS = 120
+#: Experts that still get a name each.
+MAX_NAMES = 24
 
 
 @dataclass(frozen=True)
@@ -34,15 +47,6 @@ class SizeFrequency:
     expert_diameters: tuple[NDArray[np.float64], ...]
 
 
-def experts_of_clusters(
-    labels: NDArray[np.int32], families: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Number of different experts in the cluster named k, for every k, of one draw."""
-    n, n_families = len(labels), int(families.max()) + 1
-    held = np.unique(labels.astype(np.int64) * n_families + families) // n_families
-    return np.bincount(held, minlength=n)
-
-
 def consensus_diameters(posterior: Posterior, min_experts: int) -> list[NDArray[np.float64]]:
     """Ascending diameters of the consensus clusters, for evenly spaced draws.
 
@@ -53,12 +57,14 @@ def consensus_diameters(posterior: Posterior, min_experts: int) -> list[NDArray[
     from_members = posterior.config.summary.diameter == "members"
     column = 0 if from_members else int(parameter_columns(draws, ("log_diameter",))[0])
     step = stride_for(draws, MAX_DRAWS)
+    codes, holder = family_arrays(markings.families, draws.n_markings)
+    experts = np.empty(draws.n_markings, np.int64)
     out = []
     for chain, start, stop, labels in label_blocks(draws):
         chosen = np.arange(stop - start)[kept(start, step)]
         block = None if from_members else draws.clusters(chain, start, stop)
         for d in chosen:
-            experts = experts_of_clusters(labels[d], markings.families)
+            count_experts(labels[d], codes, holder, experts)
             names = np.flatnonzero(experts >= min_experts)
             if block is None:
                 sizes = np.bincount(labels[d], minlength=len(experts))
@@ -79,8 +85,9 @@ def prepare_size_frequency(
     wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
     markings = posterior.markings
     samples = consensus_diameters(posterior, wanted)
+    # Below the smallest marking nothing was looked for, and the curve would end in a plateau.
+    smallest = float(markings.diameter.min())
     largest = max([markings.diameter.max(), *(s[-1] for s in samples if s.size)])
-    smallest = min([markings.diameter.min(), *(s[0] for s in samples if s.size)])
     grid = np.geomspace(smallest, max(largest, 1.01 * smallest), points)
     # at least D: those not below it
     counts = np.array([s.size - np.searchsorted(s, grid, side="left") for s in samples])
@@ -103,8 +110,9 @@ def draw_size_frequency(table: SizeFrequency, ax: Any = None) -> Any:
     with styled():
         ax = single_axes(WIDE, 4.2) if ax is None else ax
         handles = []
-        many = len(table.experts) > 28
-        styles = line_styles(len(table.experts))
+        many = len(table.experts) > MAX_NAMES
+        # Blue is the posterior's.
+        styles = line_styles(len(table.experts), COLOURS[1:])
         for values, style in zip(table.expert_diameters, styles, strict=True):
             # every step of N(≥ D) lies at a diameter: N is n down to 1
             numbers = np.arange(len(values), 0, -1)
@@ -125,7 +133,7 @@ def draw_size_frequency(table: SizeFrequency, ax: Any = None) -> Any:
         )
         positive = table.mean >= 0.5
         (middle,) = ax.plot(
-            table.diameter[positive], table.mean[positive], color=BLUE, linewidth=2.0
+            table.diameter[positive], table.mean[positive], color=BLUE, linewidth=1.8
         )
         ax.set_xscale("log")
         ax.set_yscale("log")

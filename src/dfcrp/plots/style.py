@@ -110,12 +110,12 @@ def plain(name: object, longest: int = 24) -> str:
     return text.replace("$", r"\$")
 
 
-def line_styles(count: int) -> list[dict[str, Any]]:
-    """Colour and dashes for so many lines, each different for up to 28."""
+def line_styles(count: int, colours: Sequence[str] = COLOURS) -> list[dict[str, Any]]:
+    """Colour and dashes for so many lines, four times as many as colours before any repeats."""
     return [
         {
-            "color": COLOURS[k % len(COLOURS)],
-            "linestyle": LINE_STYLES[k // len(COLOURS) % len(LINE_STYLES)],
+            "color": colours[k % len(colours)],
+            "linestyle": LINE_STYLES[k // len(colours) % len(LINE_STYLES)],
         }
         for k in range(count)
     ]
@@ -138,6 +138,7 @@ def save_figure(fig: Any, folder: str | Path, name: str) -> tuple[Path, Path]:
         # A name in a script that no installed font has is drawn as boxes; that is no reason to
         # warn once per letter.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        fig.savefig(png, dpi=DPI, metadata={"Software": None})
-        fig.savefig(svg, metadata={"Date": None, "Creator": None})
+        trim = {"bbox_inches": "tight", "pad_inches": 0.05}
+        fig.savefig(png, dpi=DPI, metadata={"Software": None}, **trim)
+        fig.savefig(svg, metadata={"Date": None, "Creator": None}, **trim)
     return png, svg

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, styled
+from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.posterior import Posterior
 
 #: Points of each chain that are drawn.
@@ -47,11 +48,19 @@ def rank_shares(series: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
 
 
 def prepare_traces(
-    posterior: Posterior, *, min_experts: int | None = None, bins: int = 20
+    posterior: Posterior,
+    *,
+    min_experts: int | None = None,
+    bins: int = 20,
+    counts: ConsensusCounts | None = None,
 ) -> TraceTable:
-    """α, the number of clusters, and the number that at least ``min_experts`` share."""
+    """α, the number of clusters, and the number that at least ``min_experts`` share.
+
+    ``counts`` saves counting the clusters a second time.
+    """
     wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
-    consensus = posterior.consensus_counts((wanted,)).counts[:, :, 0, 0]
+    counts = posterior.consensus_counts((wanted,)) if counts is None else counts
+    consensus = counts.counts[:, :, counts.min_experts.index(wanted), 0]
     numbers = {
         "concentration α": posterior.alpha,
         "number of clusters": posterior.n_clusters,
@@ -105,7 +114,8 @@ def _draw_ranks(ax: Any, table: TraceTable, k: int) -> None:
         ax.stairs(shares, edges, baseline=None, linewidth=0.9, **style)
     ax.set_ylim(0.0, max(2.0, 1.05 * float(table.ranks[k].max())))
     ax.set_xlim(0.0, 1.0)
-    ax.set_title("ranks: flat at 1 is good")
+    if k == 0:
+        ax.set_title("ranks: flat at 1 is good")
 
 
 def plot_traces(

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import platform
+import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,9 +44,19 @@ def prepare_folder(folder: Path, markings: Markings, config: Config) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_markings(folder / MARKINGS, markings)
-        write_text(folder / CONFIG, to_toml(config))
+        write_settings(folder, config)
     except OSError as error:
         raise RunFolderError(f"{folder}: cannot be written: {error.strerror}") from None
+
+
+def write_settings(folder: Path, config: Config) -> None:
+    """Replace config.toml, after settings of the summaries were changed."""
+    write_text(folder / CONFIG, to_toml(config))
+
+
+def discard_folder(folder: Path) -> None:
+    """Remove a run folder that ``prepare_folder`` made and that holds no draws."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_markings(path: Path, markings: Markings) -> None:

@@ -1,1 +1,5 @@
-"""The report page."""
+"""The report: figures and one self-contained page that is read from top to bottom."""
+
+from dfcrp.report.write import write_report
+
+__all__ = ["write_report"]

@@ -121,6 +121,8 @@ def new_state(problem: Problem) -> State:
         alpha=np.array([problem.alpha_start]),
         doubt=np.zeros(n),
         visit=np.zeros(n, np.int8),
+        contact_doubt=np.zeros(len(data.contact)),
+        contact_visit=np.zeros(len(data.contact), np.int8),
         scans=np.zeros(1, np.int64),
         tally=np.zeros(len(TALLY), np.int64),
     )

@@ -1,0 +1,148 @@
+"""``dfcrp fit``: markings in, run folder out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dfcrp.config import PRESETS, PRIORS, SAMPLERS
+
+
+class Radius(click.ParamType):
+    """A distance, "auto" or "none"."""
+
+    name = "auto|none|NUMBER"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+        """Numbers become floats; the settings check the range."""
+        if value in ("auto", "none"):
+            return str(value)
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f'{value!r} is not "auto", "none" or a number', param, ctx)
+
+
+def filter_options(command: Any) -> Any:
+    """The options that say which rows and columns of the files count."""
+    for option in reversed(
+        [
+            click.option(
+                "--columns",
+                metavar="ROLE=NAME,...",
+                help="Which column plays which role, where the names do not tell: "
+                "x=LON,y=LAT,diameter=D,expert=WHO. An empty name leaves a column aside.",
+            ),
+            click.option("--image", metavar="NAME", help="Only markings of this image."),
+            click.option(
+                "--min-diameter",
+                type=float,
+                metavar="NUMBER",
+                help="Only markings at least this wide, in the unit of the file.",
+            ),
+            click.option(
+                "--exclude-expert",
+                "exclude_experts",
+                multiple=True,
+                metavar="NAME",
+                help="Leave out an expert; may be repeated.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(
+    name="fit",
+    options_metavar="--out RUN [OPTIONS]",
+    short_help="Merge lists of markings into one catalogue.",
+)
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Folder for the results; new or empty.",
+)
+@filter_options
+@click.option("--chains", type=int, help="Independent chains.  [default: 4]")
+@click.option(
+    "--scans",
+    type=int,
+    help="Scans of each chain. Without it the run goes on until the verdict is good.",
+)
+@click.option(
+    "--burn-in",
+    type=int,
+    help="Scans to drop from the front.  [default: a quarter of --scans; chosen from the draws "
+    "without --scans]",
+)
+@click.option("--thin", type=int, help="Keep one scan in this many.  [default: 1]")
+@click.option(
+    "--max-scans", type=int, help="Without --scans: stop here at the latest.  [default: 20000]"
+)
+@click.option("--max-minutes", type=float, help="Stop after this time, keeping what is drawn.")
+@click.option(
+    "--radius",
+    type=Radius(),
+    metavar="auto|none|NUMBER",
+    help="Markings farther apart never share an object.  [default: auto, by the model's own "
+    "spread at each size]",
+)
+@click.option(
+    "--preset",
+    type=click.Choice(list(PRESETS)),
+    help="The paper's hyperparameters for one of its data sets.",
+)
+@click.option("--seed", type=int, help="Same seed, same draws.  [default: 1]")
+@click.option("--workers", type=int, help="Chains at a time.  [default: one per core]")
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE.toml", help="Settings from a file."
+)
+@click.option(
+    "--sampler",
+    type=click.Choice(SAMPLERS),
+    help="exact is fast; paper and unmodified are the paper's, for comparison.  [default: exact]",
+)
+@click.option(
+    "--prior",
+    type=click.Choice(PRIORS),
+    help="How partitions are weighed; crp lets one expert's markings share an object.  "
+    "[default: dfcrp]",
+)
+@click.option(
+    "--min-experts", type=int, help="Experts that make a consensus (p_consensus).  [default: 5]"
+)
+@click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
+@click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
+def command(
+    files: tuple[Path, ...],
+    out: Path,
+    config: Path | None,
+    no_report: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Merge the markings in FILE... into one catalogue.
+
+    A file has one row per marking with the columns x, y, diameter (or radius) and expert; several
+    files without an expert column are one expert each. Options win over --config. Ctrl-C stops
+    the run and keeps what it has drawn.
+    """
+    from dfcrp.cli.job import run_job
+    from dfcrp.fitting import check_fittable
+    from dfcrp.io import read_markings
+
+    filters = {
+        name: options.pop(name) for name in ("columns", "image", "min_diameter", "exclude_experts")
+    }
+    markings = read_markings(files, **filters)
+    check_fittable(markings)
+    given = {name: value for name, value in options.items() if value is not None}
+    run_job(markings, out, config=config, settings=given, quiet=quiet, report=not no_report)

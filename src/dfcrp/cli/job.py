@@ -1,0 +1,121 @@
+"""One run from markings to a finished folder, as the user sees it; ``fit`` and ``demo`` share it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dfcrp.config import Config
+from dfcrp.errors import DfcrpError
+
+if TYPE_CHECKING:
+    from dfcrp.cli.progress import Display
+    from dfcrp.markings import Markings
+    from dfcrp.posterior.posterior import Posterior
+
+
+def run_job(
+    markings: Markings,
+    out: Path,
+    *,
+    config: Path | None,
+    settings: Mapping[str, Any],
+    quiet: bool,
+    report: bool = True,
+) -> None:
+    """Fit, showing progress; then print the summary and make the report."""
+    from dfcrp.cli.outcome import describe, list_files
+    from dfcrp.cli.progress import Tracker, describe_look, make_display
+    from dfcrp.fitting import fit, settle
+
+    settled = settle(config, dict(settings))
+    _introduce(markings, settled, quiet=quiet)
+    display = make_display(Tracker(markings.families, settled), quiet=quiet)
+
+    def on_look(posterior: Posterior) -> None:
+        if settled.run.scans is None:
+            display.say(describe_look(posterior))
+
+    with display, _explained_stop(display):
+        try:
+            posterior = fit(
+                markings, config=settled, out=out, progress=display.advance, on_look=on_look
+            )
+        except KeyboardInterrupt:
+            raise DfcrpError(_what_is_left(out)) from None
+    if not quiet:
+        click.echo(f"\n{describe(posterior)}\n")
+    if report:
+        make_report(posterior, out)
+    if not quiet:
+        click.echo(list_files(out))
+        if posterior.record.stopped_early:
+            click.echo("The run was stopped early; the files hold what was drawn until then.")
+
+
+def _what_is_left(out: Path) -> str:
+    """After a second Ctrl-C, or one that came while the tables were being made."""
+    if (out / "provenance.json").exists():
+        return f"stopped before the tables were made; `dfcrp report {out}` makes them"
+    return f"stopped at once; {out} is unfinished"
+
+
+def make_report(posterior: Posterior, folder: Path, image: Path | None = None) -> None:
+    """Figures and page, if this installation can make them."""
+    import dfcrp.report
+
+    write_report = getattr(dfcrp.report, "write_report", None)
+    if write_report is not None:
+        write_report(posterior, folder, image=image)
+
+
+def _introduce(markings: Markings, config: Config, *, quiet: bool) -> None:
+    """Say what goes in, and what will not come out as the user may expect."""
+    if quiet:
+        return
+    run, n_experts = config.run, len(markings.experts)
+    removed = markings.rows_filtered_out
+    if removed:
+        click.echo(
+            f"The filters removed {removed:,} of {markings.rows_read:,} rows; "
+            f"{len(markings):,} are left.",
+            err=True,
+        )
+    how_long = "until the verdict is good" if run.scans is None else f"{run.scans:,} scans"
+    click.echo(
+        f"Fitting {len(markings):,} markings by {n_experts} expert{'' if n_experts == 1 else 's'}: "
+        f"{run.chains} chain{'' if run.chains == 1 else 's'}, {how_long}, seed {run.seed}.",
+        err=True,
+    )
+    if 1 < n_experts < config.summary.min_experts:
+        click.echo(
+            f"Note: consensus means at least {config.summary.min_experts} experts, but there are "
+            f"{n_experts}; p_consensus will be 0. Choose fewer with --min-experts.",
+            err=True,
+        )
+
+
+@contextmanager
+def _explained_stop(display: Display) -> Iterator[None]:
+    """Answer Ctrl-C with a line at once: the chains take a moment to come to rest."""
+
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        display.say("Stopping; what is drawn so far will be kept ...")
+        signal.default_int_handler(number, frame)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

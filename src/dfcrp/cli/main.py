@@ -1,0 +1,159 @@
+"""``dfcrp``: finds the command, loads it, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, TextIO
+
+import click
+
+from dfcrp import __version__
+from dfcrp.errors import DfcrpError, DfcrpWarning, InputError
+
+#: Each module holds its click command under the name ``command`` and imports the library inside
+#: it, so that ``dfcrp --help`` stays quick.
+COMMANDS = {
+    "demo": "dfcrp.cli.demo",
+    "fit": "dfcrp.cli.fit",
+    "report": "dfcrp.cli.report",
+    "simulate": "dfcrp.cli.simulate",
+}
+
+DONE, TROUBLE, WRONG_INPUT = 0, 1, 2
+
+
+@dataclass
+class Session:
+    """What one call of ``dfcrp`` remembers."""
+
+    debug: bool = False
+
+
+def _remember_debug(context: click.Context, _: click.Parameter, given: bool) -> None:
+    if given and isinstance(session := context.find_root().obj, Session):
+        session.debug = True
+
+
+def _debug_option() -> click.Option:
+    return click.Option(
+        ["--debug"],
+        is_flag=True,
+        expose_value=False,
+        callback=_remember_debug,
+        help="After an error show the traceback.",
+    )
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of COMMANDS."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command; all of them take --debug."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name]).command
+        if all(option.name != "debug" for option in command.params):
+            command.params.append(_debug_option())
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, but an unknown command gets the nearest known one for an answer."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(COMMANDS)}."
+            ctx.fail(f"there is no command '{args[0]}'; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    params=[_debug_option()],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="dfcrp")
+def dfcrp() -> None:
+    """Merge several experts' lists of marked objects into one catalogue, with uncertainty.
+
+    Try `dfcrp demo` first, then `dfcrp fit FILE --out RUN` on your own markings.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return the exit code: 0 done, 2 wrong input or settings, 1 the rest."""
+    session = Session()
+    with _plain_warnings():
+        try:
+            answer = dfcrp.main(
+                args=None if arguments is None else list(arguments),
+                prog_name="dfcrp",
+                standalone_mode=False,
+                obj=session,
+            )
+        except click.Abort:
+            _say("stopped")
+            return TROUBLE
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code
+        except InputError as error:
+            _say(f"error: {error}", session)
+            return WRONG_INPUT
+        except DfcrpError as error:
+            _say(f"error: {error}", session)
+            return TROUBLE
+        except BrokenPipeError:
+            # Whoever read the output has seen enough (`dfcrp ... | head`).
+            sys.stderr.close()
+            return TROUBLE
+        except Exception as error:
+            _say(f"unexpected error: {type(error).__name__}: {error}", session)
+            if not session.debug:
+                _say("this is not your fault; --debug shows the traceback for a bug report")
+            return TROUBLE
+    # Outside standalone mode click hands back the exit code of --help and the like.
+    return answer if isinstance(answer, int) else DONE
+
+
+def _say(line: str, session: Session | None = None) -> None:
+    if session is not None and session.debug:
+        click.echo(traceback.format_exc(), err=True, nl=False)
+    click.echo(f"dfcrp: {line}", err=True)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print our own warnings as plain lines, each once; leave those of other libraries alone."""
+    said: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DfcrpWarning)
+        show = warnings.showwarning
+
+        def show_plainly(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> Any:
+            if not issubclass(category, DfcrpWarning):
+                show(message, category, filename, lineno, file, line)
+            elif str(message) not in said:
+                said.add(str(message))
+                click.echo(f"dfcrp: warning: {message}", err=True)
+
+        warnings.showwarning = show_plainly
+        yield

@@ -1,0 +1,70 @@
+"""The plain-words summary at the end of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dfcrp.cli.progress import duration
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
+
+#: What the files of a run folder are for, in the order in which one would open them.
+FILES = {
+    "report.html": "everything on one page, for a browser",
+    "catalogue.csv": "one row per object, with uncertainty",
+    "members.csv": "one row per marking: its object, and how sure that is",
+    "experts.csv": "one row per expert",
+    "summary.json": "these numbers, for programs",
+    "config.toml": "all settings, as used",
+}
+
+
+def describe(posterior: Posterior) -> str:
+    """Counts with their intervals, and the verdict."""
+    return "\n".join([_first_line(posterior), "", *_counts(posterior), "", *_verdict(posterior)])
+
+
+def list_files(folder: Path) -> str:
+    """Where the files are and what each is for."""
+    found = [(name, use) for name, use in FILES.items() if (folder / name).exists()]
+    return "\n".join([f"Files in {folder}/", *(f"  {name:<14} {use}" for name, use in found)])
+
+
+def _first_line(posterior: Posterior) -> str:
+    record, markings, run = posterior.record, posterior.markings, posterior.config.run
+    thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
+    return (
+        f"{len(markings):,} markings by {len(markings.experts)} "
+        f"expert{'' if len(markings.experts) == 1 else 's'}; {posterior.draws.n_chains} "
+        f"chain{'' if posterior.draws.n_chains == 1 else 's'} of {record.scans:,} scans "
+        f"(the first {record.burn_in:,} left out{thinned}); {duration(record.seconds)}"
+    )
+
+
+def _counts(posterior: Posterior) -> list[str]:
+    """A table: how many objects at least so many experts marked."""
+    summary = posterior.summary()
+    n_experts = summary["n_experts"]
+    rows = [
+        (f"by {row['min_experts']} or more experts", row)
+        for row in summary["consensus"]
+        if row["size_class"] == "all" and row["min_experts"] <= n_experts
+    ]
+    rows = [("by any expert (all clusters)", summary["n_clusters"]), *rows]
+    lines = [f"{'Objects marked':<30}{'mean':>9}   95 % interval"]
+    return lines + [f"  {name:<28}{row['mean']:>9,.1f}   {_interval(row)}" for name, row in rows]
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return f"{row['lo']:,.0f} to {row['hi']:,.0f}"
+
+
+def _verdict(posterior: Posterior) -> list[str]:
+    verdict = posterior.verdict
+    opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
+    if posterior.record.stopped_early:
+        opening = f"Stopped early. {opening}"
+    first, *rest = verdict.advice
+    return [f"{opening} {first}", *(f"  {sentence}" for sentence in rest)]

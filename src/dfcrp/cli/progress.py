@@ -1,0 +1,261 @@
+"""What a user sees while chains run: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.config import Config
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
+    from dfcrp.sampling.runner import Progress
+
+#: Plain lines come about this often.
+SECONDS_PER_LINE = 10.0
+#: Silence of this length before the first draw means that the kernels are being compiled.
+SECONDS_TO_COMPILE = 3.0
+COMPILING = "compiling the sampler; this is done once on a machine and takes a minute or two"
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """Where the run stands, averaged over the chains that have begun."""
+
+    scans: float
+    target: int
+    seconds_left: float | None
+    clusters: float
+    agreed: float
+    alpha: float
+
+    @property
+    def share(self) -> float:
+        """How much of the way to the target is done, from 0 to 1."""
+        return self.scans / self.target
+
+    def counts(self, min_experts: int) -> str:
+        """The running counts in words."""
+        return (
+            f"{self.clusters:.0f} clusters, {self.agreed:.0f} by {min_experts} or more experts, "
+            f"α {self.alpha:.1f}"
+        )
+
+
+class Tracker:
+    """Averages what the chains report; safe to call from their threads."""
+
+    def __init__(self, families: NDArray[np.int64], config: Config) -> None:
+        self.min_experts = config.summary.min_experts
+        self._families = families
+        self._n_families = int(families.max()) + 1
+        self._latest: dict[int, tuple[int, float, float, float]] = {}
+        self._chains = config.run.chains
+        self._first: tuple[float, int] | None = None
+        minutes = config.run.max_minutes
+        self._deadline = None if minutes is None else time.monotonic() + 60.0 * minutes
+        self._lock = threading.Lock()
+
+    def note(self, seen: Progress) -> Glimpse:
+        """Take in one chain's report and give the state of them all."""
+        labels, alpha = seen.last.labels[-1], float(seen.last.alpha[-1])
+        clusters, agreed = self._count(labels)
+        with self._lock:
+            self._latest[seen.chain] = (seen.scans, clusters, agreed, alpha)
+            means = [float(mean) for mean in np.mean(list(self._latest.values()), axis=0)]
+            done = sum(scans for scans, *_ in self._latest.values())
+            left = self._seconds_left(done, self._chains * seen.target - done)
+        return Glimpse(done / self._chains, seen.target, left, *means[1:])
+
+    def _count(self, labels: NDArray[np.int32]) -> tuple[int, int]:
+        """Clusters, and clusters with enough different experts."""
+        held = np.unique(labels.astype(np.int64) * self._n_families + self._families)
+        _, experts = np.unique(held // self._n_families, return_counts=True)
+        return len(experts), int(np.count_nonzero(experts >= self.min_experts))
+
+    def _seconds_left(self, done: int, to_do: int) -> float | None:
+        """From the pace since the first report, which came after compilation."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = (now, done)
+        elapsed, advanced = now - self._first[0], done - self._first[1]
+        left = elapsed * to_do / advanced if advanced > 0 and elapsed > 1.0 else None
+        if self._deadline is None:
+            return left
+        until = max(self._deadline - now, 0.0)
+        return until if left is None else min(left, until)
+
+
+class Display(Protocol):
+    """Shows a run as it goes; used as a context."""
+
+    def __enter__(self) -> Display:
+        """Begin to show."""
+        ...
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the screen tidy."""
+        ...
+
+    def advance(self, seen: Progress) -> None:
+        """Show how far a chain has come."""
+        ...
+
+    def say(self, line: str) -> None:
+        """Print a line that stays."""
+        ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def advance(self, seen: Progress) -> None:
+        """Nothing to do."""
+
+    def say(self, line: str) -> None:
+        """Nothing to do."""
+
+
+class Lines:
+    """Plain lines on stderr, for log files and pipes."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._lock = threading.Lock()
+        self._next = 0.0
+        self._timer = threading.Timer(SECONDS_TO_COMPILE, self.say, [COMPILING])
+        self._timer.daemon = True
+
+    def __enter__(self) -> Lines:
+        self._next = time.monotonic() + SECONDS_PER_LINE
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def advance(self, seen: Progress) -> None:
+        """Print a line if the last one is long enough ago."""
+        self._timer.cancel()
+        glimpse = self._tracker.note(seen)
+        with self._lock:
+            if time.monotonic() < self._next:
+                return
+            self._next = time.monotonic() + SECONDS_PER_LINE
+            click.echo(_line(glimpse, self._tracker.min_experts), err=True)
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        click.echo(line, err=True)
+
+
+class Bar:
+    """A progress bar with time left and running counts, on a terminal."""
+
+    def __init__(self, tracker: Tracker, console: Any) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._tracker = tracker
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[counts]}"),
+            console=console,
+            transient=True,
+        )
+        self._task = self._bar.add_task("starting", total=1.0, counts="")
+        self._timer = threading.Timer(SECONDS_TO_COMPILE, self._say_compiling)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Bar:
+        self._bar.start()
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._bar.stop()
+
+    def advance(self, seen: Progress) -> None:
+        """Move the bar."""
+        self._timer.cancel()
+        glimpse = self._tracker.note(seen)
+        left = f"{duration(glimpse.seconds_left)} left; " if glimpse.seconds_left else ""
+        self._bar.update(
+            self._task,
+            description=f"scan {glimpse.scans:,.0f} of {glimpse.target:,}",
+            completed=glimpse.share,
+            counts=left + glimpse.counts(self._tracker.min_experts),
+        )
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar."""
+        self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def _say_compiling(self) -> None:
+        self._bar.update(self._task, description=COMPILING)
+
+
+def make_display(tracker: Tracker, *, quiet: bool) -> Display:
+    """The display that suits where stderr goes."""
+    if quiet:
+        return Silent()
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if console.is_terminal and not console.is_dumb_terminal:
+        return Bar(tracker, console)
+    return Lines(tracker)
+
+
+def describe_look(posterior: Posterior) -> str:
+    """One line on how a look at an open-ended run came out."""
+    verdict, record, run = posterior.verdict, posterior.record, posterior.config.run
+    figures = f"R-hat {verdict.max_rhat:.3f}, ESS {verdict.min_ess:.0f}"
+    if verdict.pairs_disagreeing:
+        figures += f", chains disagree on {_plural(verdict.pairs_disagreeing, 'pair')}"
+    if verdict.ok:
+        outcome = "good, done"
+    elif record.stopped_early:
+        outcome = "stopped"
+    elif record.scans + run.thin > run.max_scans:
+        outcome = "not good yet, but the largest number of scans is reached"
+    else:
+        outcome = "going on"
+    return f"after {record.scans:,} scans: {figures}: {outcome}"
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time in words: 40 s, 3 min 20 s, 2 h 5 min."""
+    if seconds is None:
+        return "?"
+    whole = round(seconds)
+    minutes, rest = divmod(whole, 60)
+    hours, minutes_left = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes_left} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _line(glimpse: Glimpse, min_experts: int) -> str:
+    left = "" if glimpse.seconds_left is None else f", {duration(glimpse.seconds_left)} left"
+    return (
+        f"scan {glimpse.scans:,.0f} of {glimpse.target:,} ({glimpse.share:.0%}{left}): "
+        f"{glimpse.counts(min_experts)}"
+    )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,96 @@
+"""Section on the experts: how they compare."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfcrp.plots.jaccard import prepare_jaccard
+from dfcrp.plots.singletons import loneliest_experts
+from dfcrp.report.contents import Contents
+from dfcrp.report.markup import (
+    Column,
+    Markup,
+    counted,
+    interval,
+    join,
+    number,
+    paragraph,
+    table,
+)
+from dfcrp.report.pictures import Picture
+from dfcrp.report.section import Section
+
+
+def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
+    """The paper's table, the pairwise agreement, and where experts were alone."""
+    parts: list[object] = [_table(contents)]
+    if "jaccard" in pictures:
+        parts += [
+            _similarity_words(contents),
+            pictures["jaccard"].html(
+                "Heatmap of pairwise Jaccard coefficients",
+                "Share of objects that both experts marked, of those that either did (Jaccard "
+                "coefficient, posterior mean). Experts by number of markings, given in brackets.",
+            ),
+        ]
+    if "singletons" in pictures:
+        names = " and ".join(loneliest_experts(contents.posterior))
+        parts.append(
+            pictures["singletons"].html(
+                "Map of singletons",
+                f"Markings that are more likely alone than not, by {names}: the experts with the "
+                "largest shares of the size-1 clusters.",
+            )
+        )
+    else:
+        parts.append(paragraph("No marking is more likely alone than not."))
+    return Section("experts", "How do the experts compare?", join(parts))
+
+
+def _table(contents: Contents) -> Markup:
+    found = contents.posterior.expert_summary
+    names = contents.posterior.markings.experts
+    but_one = len(names) - 1
+    rows = []
+    for f in np.argsort(found.count, kind="stable"):
+        rows.append(
+            [
+                names[f],
+                number(int(found.count[f])),
+                number(found.jaccard.mean[f], 3),
+                interval(found.jaccard.lo[f], found.jaccard.hi[f], 3),
+                number(found.size_1.mean[f], 2),
+                interval(found.size_1.lo[f], found.size_1.hi[f], 2),
+                number(found.all_but_one.mean[f], 2),
+                interval(found.all_but_one.lo[f], found.all_but_one.hi[f], 2),
+            ]
+        )
+    columns = [
+        Column("expert", number=False),
+        Column("markings"),
+        Column("Jaccard"),
+        Column("95 %"),
+        Column("alone, %"),
+        Column("95 %"),
+        Column("missed, %"),
+        Column("95 %"),
+    ]
+    return table(
+        columns,
+        rows,
+        "Jaccard: mean agreement with the other experts. Alone: of the objects that only one "
+        f"expert marked, the share that is this expert's. Missed: of the objects that "
+        f"{counted(but_one, 'expert')} of {len(names)} marked, the share that only this expert "
+        "did not.",
+    )
+
+
+def _similarity_words(contents: Contents) -> Markup:
+    extremes = prepare_jaccard(contents.posterior).extreme_pairs()
+    if extremes is None:
+        return Markup("")
+    (a, b), (c, d) = extremes
+    words = f"The most similar pair is {a} and {b}"
+    if {a, b} != {c, d}:
+        words += f", the least similar {c} and {d}"
+    return paragraph(words + ".")

@@ -1,0 +1,69 @@
+"""What the report is made from: every summary, computed once and shared by all sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dfcrp.plots.maps import Underlay, read_underlay
+from dfcrp.posterior.consensus import ConsensusCounts
+from dfcrp.posterior.explain import Explanation, explain
+from dfcrp.posterior.posterior import Posterior
+
+#: A marking is called undecided if it belongs where it is listed with less than this probability.
+UNDECIDED = 0.9
+
+
+@dataclass
+class Contents:
+    """A posterior, its image and DBSCAN's answer, and what follows from them."""
+
+    posterior: Posterior
+    image: Any = None
+    #: DBSCAN's labels, or {min_experts: labels}.
+    dbscan: Any = None
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """As in summary.json."""
+        return self.posterior.summary()
+
+    @cached_property
+    def catalogue(self) -> Any:
+        """As in catalogue.csv."""
+        return self.posterior.catalogue()
+
+    @cached_property
+    def underlay(self) -> Underlay | None:
+        """The image, read once."""
+        return read_underlay(self.image, self.posterior.markings.y)
+
+    @property
+    def min_experts(self) -> int:
+        """Experts that make a consensus."""
+        return self.posterior.config.summary.min_experts
+
+    @cached_property
+    def counts(self) -> ConsensusCounts:
+        """Consensus clusters of every draw."""
+        return self.posterior.consensus_counts((self.min_experts,))
+
+    @cached_property
+    def undecided(self) -> np.ndarray:
+        """Markings that are not sure of their cluster, least sure first."""
+        p_member = self.posterior.membership.p_member
+        found = np.flatnonzero(p_member < UNDECIDED)
+        return found[np.argsort(p_member[found], kind="stable")]
+
+    @cached_property
+    def example(self) -> Explanation | None:
+        """The least certain marking, explained; None if all are as good as certain."""
+        return explain(self.posterior, int(self.undecided[0])) if self.undecided.size else None
+
+    @cached_property
+    def has_singletons(self) -> bool:
+        """Whether any marking is more likely alone than not."""
+        return bool((self.posterior.expert_summary.alone >= 0.5).any())

@@ -1,0 +1,124 @@
+"""Small pieces of HTML: every text passes through here, and nothing gets out unescaped."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: Elements without content, which HTML does not close.
+VOID = ("img", "meta", "br")
+
+
+class Markup(str):
+    """Text that is HTML already; everything else is escaped when it is put into the page."""
+
+    __slots__ = ()
+
+
+def escape(value: object) -> Markup:
+    """HTML as it is, any other value as text."""
+    return value if isinstance(value, Markup) else Markup(html.escape(str(value)))
+
+
+def tag(name: str, *content: object, **attributes: object) -> Markup:
+    """An element; attributes are written without their trailing underscore (``class_``)."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        for key, value in attributes.items()
+    )
+    if name in VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{join(content)}</{name}>")
+
+
+def join(parts: Iterable[object], between: str = "") -> Markup:
+    """Pieces one after the other."""
+    return Markup(html.escape(between).join(escape(part) for part in parts))
+
+
+def paragraph(*content: object, **attributes: object) -> Markup:
+    """A paragraph; its pieces are parted by nothing."""
+    return tag("p", *content, **attributes)
+
+
+def bullets(items: Iterable[object]) -> Markup:
+    """A list."""
+    return tag("ul", *(tag("li", item) for item in items))
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a column of a table is headed and set."""
+
+    head: str
+    #: Numbers are set flush right.
+    number: bool = True
+    #: What the head means, shown when pointed at.
+    note: str = ""
+
+
+def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], caption: str = "") -> Markup:
+    """A table that scrolls sideways by itself when the screen is narrow."""
+    kinds = [{"class_": "number"} if column.number else {} for column in columns]
+    head = tag(
+        "tr",
+        *(
+            tag("th", c.head, scope="col", **kind, **({"title": c.note} if c.note else {}))
+            for c, kind in zip(columns, kinds, strict=True)
+        ),
+    )
+    body = [
+        tag("tr", *(tag("td", cell, **kind) for cell, kind in zip(row, kinds, strict=True)))
+        for row in rows
+    ]
+    title = tag("caption", caption) if caption else ""
+    whole = tag("table", title, tag("thead", head), tag("tbody", *body))
+    return tag("div", whole, class_="scroll", tabindex="0")
+
+
+def details(summary: str, *content: object) -> Markup:
+    """Content that opens when its summary is clicked."""
+    return tag("details", tag("summary", summary), *content)
+
+
+def number(value: Any, digits: int = 0) -> str:
+    """A number with thousands parted by commas; a dash if it does not exist."""
+    if value is None or not math.isfinite(value):
+        return "∞" if value is not None and math.isinf(value) else "–"
+    return f"{value:,.{digits}f}"
+
+
+def significant(value: Any, digits: int = 4) -> str:
+    """A number with so many significant digits, and no exponent for those one meets in tables."""
+    if value is None or not math.isfinite(value):
+        return number(value)
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    if not -6 <= places <= 8:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:,.{max(places, 0)}f}"
+
+
+def interval(lo: Any, hi: Any, digits: int | None = None) -> str:
+    """From a to b; a dash if it does not exist. Without digits, whole numbers stay whole."""
+    if lo is None or hi is None or not (math.isfinite(lo) and math.isfinite(hi)):
+        return "–"
+    if digits is None:
+        digits = 0 if float(lo).is_integer() and float(hi).is_integer() else 1
+    return f"{number(lo, digits)} to {number(hi, digits)}"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """ "1 marking", "12 markings"."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[object], most: int = 12) -> str:
+    """Names joined by commas; only so many of them."""
+    shown = ", ".join(str(name) for name in names[:most])
+    hidden = len(names) - most
+    return shown if hidden <= 0 else f"{shown} and {hidden:,} more"

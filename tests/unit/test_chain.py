@@ -1,0 +1,96 @@
+"""Chains: the same draws however they are cut, run, stopped or resumed."""
+
+import numpy as np
+import pytest
+
+from dfcrp.config import make_config
+from dfcrp.sampling.chain import SAMPLERS, Chain
+from dfcrp.sampling.runner import MemoryWriter, Runner, memory_draws
+from dfcrp.sampling.setup import make_problem
+from dfcrp.simulate import paper_design
+
+
+def problem_of(prior="dfcrp", radius=60.0, n_objects=8):
+    from dfcrp.simulate import SimulationDesign
+
+    markings = SimulationDesign(n_objects=n_objects).draw(4)
+    config = make_config({"run": {"preset": "simulation", "radius": radius, "prior": prior}})
+    return make_problem(markings.features, markings.families, config)
+
+
+def seed():
+    return np.random.SeedSequence(11)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_blocks_do_not_change_the_draws(sampler):
+    whole = Chain(problem_of(), seed(), sampler).run(9, 2)
+    pieces = Chain(problem_of(), seed(), sampler)
+    parts = [pieces.run(length, 2) for length in (1, 3, 5)]
+    np.testing.assert_array_equal(whole.labels, np.concatenate([p.labels for p in parts]))
+    np.testing.assert_array_equal(whole.alpha, np.concatenate([p.alpha for p in parts]))
+    np.testing.assert_array_equal(whole.parameters, np.concatenate([p.parameters for p in parts]))
+
+
+@pytest.mark.parametrize("prior", ["dfcrp", "constrained", "crp"])
+@pytest.mark.parametrize("radius", [None, 60.0, "auto"])
+@pytest.mark.parametrize("scans", [7, 130])
+def test_a_restored_chain_goes_on_as_if_never_stopped(prior, radius, scans):
+    problem = problem_of(prior, "none" if radius is None else radius)
+    chain = Chain(problem, seed(), "exact")
+    chain.run(1, scans)
+    arrays, generator = chain.snapshot()
+    expected = chain.run(20, 1)
+    other = Chain(problem, np.random.SeedSequence(99), "exact")
+    other.restore(arrays, generator)
+    found = other.run(20, 1)
+    for name in expected._fields:
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_do_not_change_the_draws(workers):
+    def labels(workers):
+        writers = [MemoryWriter() for _ in range(3)]
+        runner = Runner(problem_of(), writers, seed=7, workers=workers)
+        runner.advance(20)
+        runner.advance(45)
+        return memory_draws(writers, 5)
+
+    one, many = labels(1), labels(workers)
+    for chain in range(3):
+        np.testing.assert_array_equal(one.labels(chain, 0, 40), many.labels(chain, 0, 40))
+    np.testing.assert_array_equal(one.alpha(), many.alpha())
+    assert not np.array_equal(one.alpha()[0], one.alpha()[1])
+
+
+def test_a_stop_leaves_equal_lengths_readable():
+    writers = [MemoryWriter() for _ in range(2)]
+    runner = Runner(
+        problem_of(), writers, seed=1, workers=1, observer=lambda progress: runner.stop()
+    )
+    runner.advance(5000)
+    assert runner.stopped
+    assert runner.scans < 5000
+
+
+def test_clusters_recorded_with_a_draw_belong_to_it():
+    markings = paper_design(2)
+    config = make_config({"run": {"preset": "simulation"}})
+    block = Chain(make_problem(markings.features, markings.families, config), seed(), "exact").run(
+        40, 1
+    )
+    for draw in range(40):
+        rows = slice(block.offsets[draw], block.offsets[draw + 1])
+        names = block.cluster_labels[rows]
+        np.testing.assert_array_equal(names, np.unique(block.labels[draw]))
+        for name, parameters in zip(names, block.parameters[rows], strict=True):
+            members = np.flatnonzero(block.labels[draw] == name)
+            assert members[0] == name
+            apart = markings.features[members].mean(axis=0) - parameters[:3]
+            assert abs(apart[0]) < 40
+            assert abs(apart[1]) < 40
+            a, d, b = parameters[3:]
+            assert a > 0
+            assert d > 0
+            assert 2 * b * b < a * d
