@@ -70,7 +70,7 @@ def fit(
         observer=goal.observe,
     )
     try:
-        posterior = _run_to_the_end(runner, store, markings, settled, goal, on_look)
+        posterior = _run_to_the_end(runner, store, markings, settled, goal=goal, on_look=on_look)
     except NothingDrawnError:
         if out is not None:
             discard_folder(Path(out))
@@ -164,6 +164,7 @@ def _run_to_the_end(
     store: _Store,
     markings: Markings,
     config: Config,
+    *,
     goal: _Goal,
     on_look: Callable[[Posterior], None] | None,
 ) -> Posterior:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2, gamma, kstest
 
-from dfcrp.kernels import assignment, circle, concentration, exchange, order, scan, tail
+from dfcrp.kernels import assignment, circle, concentration, exchange, order, scan, tail, unsettled
 from dfcrp.sampling import problem as problem_module
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -127,6 +127,21 @@ def test_shortcut_of_a_choice(layout):
                 ]  # fmt: skip
                 assert results[0] == results[1]
     assert taken > 20
+
+
+def test_noting_doubt_changes_nothing(layout):
+    """Doubt is the probability of all options but the best, the order's share left out."""
+    for case in cases(layout):
+        state, flat = case.state, np.zeros(case.n)
+        before = small.partition_of(state)
+        unsettled.note_doubt(case.data, case.hyper, state, case.scratch)
+        assert small.partition_of(state) == before
+        small.assert_consistent(case.data, state)
+        case.u = flat
+        for i in range(case.n):
+            options = np.array(list(reference_weights(case, i).values()))
+            share = np.exp(options - options.max())
+            assert state.doubt[i] == pytest.approx(1.0 - 1.0 / share.sum(), abs=1e-8)
 
 
 def test_densities(layout):

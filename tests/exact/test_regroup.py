@@ -110,27 +110,28 @@ def contacts(families):
 
 
 def links(n: int) -> np.ndarray:
-    """All but two pairs may share a cluster."""
+    """All but one pair may share a cluster."""
     allowed = np.ones((n, n), dtype=bool)
-    for i, j in [(0, 3), (2, 4)]:
+    for i, j in [(2, 4)]:
         allowed[i, j] = allowed[j, i] = False
     return allowed
 
 
 @pytest.mark.parametrize("families", FAMILIES, ids=str)
 def test_target_is_a_fixed_point(families):
-    settings = [Setting(families, 1)]
-    if len(families) == 5:
-        settings += [
-            Setting(families, 2, use_order=False),
-            Setting(families, 3, allowed=links(len(families))),
-        ]
+    settings = [
+        Setting(families, 1),
+        Setting(families, 2, use_order=False),
+        Setting(families, 3, allowed=links(len(families))),
+    ]
+    tally = np.zeros(1)
     for setting in settings:
         for i, j in contacts(families)[: 2 if len(families) > 5 else 4]:
             assert setting.worst_change(setting.matrix(i, j)) < TOLERANCE
-        assert setting.tally[SPLIT_ACCEPTED] > 0
-        assert setting.tally[MERGE_ACCEPTED] > 0
-        assert len(set(families)) == len(families) or setting.tally[DIVIDE_ACCEPTED] > 0
+        tally = tally + setting.tally
+    assert tally[SPLIT_ACCEPTED] > 0
+    assert tally[MERGE_ACCEPTED] > 0
+    assert len(set(families)) == len(families) or tally[DIVIDE_ACCEPTED] > 0
 
 
 def test_a_forgotten_deal_is_caught():

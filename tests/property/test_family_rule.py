@@ -1,4 +1,4 @@
-"""Whatever the data, radius, prior and seed: no cluster breaks a rule, and the state hangs together.
+"""Whatever the data, radius, prior and seed: no cluster breaks a rule, the state stays consistent.
 
 Markings are drawn on a coarse lattice, so that they often coincide, and in clumps, so that many
 compete for one cluster.
@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dfcrp.kernels import unsettled
 from dfcrp.kernels.paper import run_modified, run_unmodified
 from dfcrp.kernels.scan import Settings, run_exact, start_alone
 from dfcrp.sampling import problem as problem_module
@@ -45,9 +46,10 @@ def markings(draw):
     sampler=st.sampled_from(["exact", "exact", "paper", "unmodified"]),
     seed=st.integers(0, 2**32 - 1),
     sparse=st.booleans(),
+    age=st.sampled_from([0, unsettled.NOTE_UNTIL - 4, unsettled.NOTE_UNTIL]),
 )
 @PROFILE
-def test_no_draw_breaks_the_rules(data, radius, prior, sampler, seed, sparse):
+def test_no_draw_breaks_the_rules(data, radius, prior, sampler, seed, sparse, age):
     features, families = data
     if prior == "crp":
         families = np.arange(len(families))
@@ -56,7 +58,9 @@ def test_no_draw_breaks_the_rules(data, radius, prior, sampler, seed, sparse):
     before = problem_module.DENSE_TAIL_ENTRIES
     problem_module.DENSE_TAIL_ENTRIES = 0 if sparse else before
     try:
-        record, kept = run(features, families, radius, prior == "dfcrp", SAMPLERS[sampler], seed)
+        record, kept = run(
+            features, families, radius, prior == "dfcrp", SAMPLERS[sampler], seed, age
+        )
     finally:
         problem_module.DENSE_TAIL_ENTRIES = before
     allowed = None if radius is None else kept
@@ -71,7 +75,7 @@ def test_no_draw_breaks_the_rules(data, radius, prior, sampler, seed, sparse):
     assert np.isfinite(record.alpha).all()
 
 
-def run(features, families, radius, use_order, sampler, seed):
+def run(features, families, radius, use_order, sampler, seed, age):
     """Ten draws, the state checked after each; also who is whose neighbour, in input order."""
     neighbourhood = find_neighbours(features, families, radius, small.HYPER)
     problem = Problem(
@@ -84,6 +88,10 @@ def run(features, families, radius, use_order, sampler, seed):
     state, scratch = new_state(problem), new_scratch(problem)
     start_alone(rng, problem.data, problem.hyper, state)
     small.assert_consistent(problem.data, state)
+    # A chain of that age: it notes who is in doubt, lists them, and visits them more often.
+    state.scans[0] = age
+    state.visit[:] = rng.integers(0, 3, size=problem.n)
+    state.contact_visit[:] = rng.integers(0, 2, size=len(state.contact_visit))
     record = new_record(problem, 4)
     for _ in range(3):
         arguments = problem.data, problem.hyper, problem.settings, state, scratch, 1, record

@@ -19,6 +19,7 @@ from dfcrp.baselines.scores import (
     variation_of_information,
 )
 from dfcrp.errors import InputError
+from dfcrp.fitting import check_fittable
 from dfcrp.markings import Markings
 from dfcrp.posterior.losses import distances
 from dfcrp.posterior.posterior import Posterior
@@ -140,6 +141,9 @@ def compare(
     ``truth`` defaults to the markings' own, if they have one. ``length`` says how long the
     samplers run; ``progress`` is told each method's title before it starts.
     """
+    check_fittable(markings)
+    if not thresholds or min(thresholds) < 1:
+        raise InputError(f"thresholds are {list(thresholds)}; they must be whole numbers from 1")
     known = markings.truth if truth is None else np.asarray(truth, np.int64)
     if known is not None and known.shape != (len(markings),):
         raise InputError(f"the truth has {known.size} labels for {len(markings)} markings")

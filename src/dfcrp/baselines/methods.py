@@ -12,7 +12,7 @@ import numpy as np
 
 from dfcrp.baselines.constrained import Pairs, constrained_crp
 from dfcrp.baselines.dbscan import dbscan_r14
-from dfcrp.baselines.distance_dependent import distance_dependent_crp
+from dfcrp.baselines.distance_dependent import check_length, distance_dependent_crp
 from dfcrp.baselines.evidence import model_of
 from dfcrp.baselines.kmeans import kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
@@ -85,6 +85,11 @@ class Length:
     seed: int = 1
     #: Settings of the summaries, passed on to all methods alike.
     summary: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_length(self.chains, self.scans, self.burn_in)
+        if self.radius == "none":
+            object.__setattr__(self, "radius", None)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One run from markings to a finished folder, as the user sees it; ``fit`` and ``demo`` share it."""
+"""One run from markings to a finished folder, as the user sees it: ``fit`` and ``demo``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run_job(
     if not quiet:
         click.echo(f"\n{describe(posterior)}\n")
     if report:
-        make_report(posterior, out)
+        make_report(posterior, out, quiet=quiet)
     if not quiet:
         click.echo(list_files(out))
         if posterior.record.stopped_early:
@@ -67,13 +67,15 @@ def _what_is_left(out: Path) -> str:
     return f"stopped at once; {out} is unfinished"
 
 
-def make_report(posterior: Posterior, folder: Path, image: Path | None = None) -> None:
-    """Figures and page, if this installation can make them."""
-    import dfcrp.report
+def make_report(
+    posterior: Posterior, folder: Path, *, image: Path | None = None, quiet: bool
+) -> None:
+    """Figures and page."""
+    from dfcrp.report import write_report
 
-    write_report = getattr(dfcrp.report, "write_report", None)
-    if write_report is not None:
-        write_report(posterior, folder, image=image)
+    if not quiet:
+        click.echo("Drawing the figures and the report ...", err=True)
+    write_report(posterior, folder, image=image)
 
 
 def _introduce(markings: Markings, config: Config, *, quiet: bool) -> None:

@@ -51,6 +51,14 @@ def _debug_option() -> click.Option:
     )
 
 
+def _accept_debug(command: click.Command) -> None:
+    """Let a command, and those below it, take --debug, as a user would append it."""
+    if all(option.name != "debug" for option in command.params):
+        command.params.append(_debug_option())
+    for below in getattr(command, "commands", {}).values():
+        _accept_debug(below)
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for."""
 
@@ -63,8 +71,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(COMMANDS[cmd_name]).command
-        if all(option.name != "debug" for option in command.params):
-            command.params.append(_debug_option())
+        _accept_debug(command)
         return command
 
     def resolve_command(

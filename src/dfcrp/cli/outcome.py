@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from dfcrp.cli.progress import duration
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
 
+#: Sentences are folded to this width.
+LINE = 88
 #: What the files of a run folder are for, in the order in which one would open them.
 FILES = {
     "report.html": "everything on one page, for a browser",
@@ -67,4 +70,8 @@ def _verdict(posterior: Posterior) -> list[str]:
     if posterior.record.stopped_early:
         opening = f"Stopped early. {opening}"
     first, *rest = verdict.advice
-    return [f"{opening} {first}", *(f"  {sentence}" for sentence in rest)]
+    paragraphs = [(f"{opening} {first}", ""), *((sentence, "- ") for sentence in rest)]
+    return [
+        textwrap.fill(text, LINE, initial_indent=mark, subsequent_indent="  ")
+        for text, mark in paragraphs
+    ]

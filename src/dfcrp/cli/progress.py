@@ -43,7 +43,7 @@ class Glimpse:
     def counts(self, min_experts: int) -> str:
         """The running counts in words."""
         return (
-            f"{self.clusters:.0f} clusters, {self.agreed:.0f} by {min_experts} or more experts, "
+            f"{self.clusters:,.0f} clusters, {self.agreed:,.0f} by {min_experts}+ experts, "
             f"α {self.alpha:.1f}"
         )
 
@@ -192,12 +192,15 @@ class Bar:
         """Move the bar."""
         self._timer.cancel()
         glimpse = self._tracker.note(seen)
-        left = f"{duration(glimpse.seconds_left)} left; " if glimpse.seconds_left else ""
+        arrived = glimpse.share >= 1.0
+        left = "" if glimpse.seconds_left is None else f"{_clock(glimpse.seconds_left)} left, "
         self._bar.update(
             self._task,
             description=f"scan {glimpse.scans:,.0f} of {glimpse.target:,}",
             completed=glimpse.share,
-            counts=left + glimpse.counts(self._tracker.min_experts),
+            counts="looking at the draws"
+            if arrived
+            else left + glimpse.counts(self._tracker.min_experts),
         )
 
     def say(self, line: str) -> None:
@@ -237,16 +240,21 @@ def describe_look(posterior: Posterior) -> str:
     return f"after {record.scans:,} scans: {figures}: {outcome}"
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float) -> str:
     """A length of time in words: 40 s, 3 min 20 s, 2 h 5 min."""
-    if seconds is None:
-        return "?"
     whole = round(seconds)
     minutes, rest = divmod(whole, 60)
     hours, minutes_left = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes_left} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _clock(seconds: float) -> str:
+    """A length of time as on a clock, which is short: 0:40, 3:20, 2:05:00."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes_left = divmod(minutes, 60)
+    return f"{hours}:{minutes_left:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _line(glimpse: Glimpse, min_experts: int) -> str:

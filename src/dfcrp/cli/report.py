@@ -42,6 +42,6 @@ def command(run: Path, min_experts: int | None, background: Path | None, quiet: 
     write_results(posterior, run)
     if not quiet:
         click.echo(f"{describe(posterior)}\n")
-    make_report(posterior, run, background)
+    make_report(posterior, run, image=background, quiet=quiet)
     if not quiet:
         click.echo(list_files(run))

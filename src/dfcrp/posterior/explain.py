@@ -46,6 +46,19 @@ class Companion:
 
 
 @dataclass(frozen=True)
+class Offset:
+    """How far a marking lies from a cluster, in units of the cluster's fitted spread.
+
+    Medians over draws, in standard deviations: of position and size together (Mahalanobis), of
+    position alone, and of log diameter alone, where positive means that the marking is larger.
+    """
+
+    distance: float
+    position: float
+    size: float
+
+
+@dataclass(frozen=True)
 class Candidate:
     """A place where the marking sat or might have sat."""
 
@@ -56,15 +69,19 @@ class Candidate:
     by_chain: tuple[float, ...]
     #: Members in the point partition, the marking itself left out.
     members: tuple[int, ...] = ()
-    #: Medians over the draws, in units of the fitted spread (standard deviations): of position
-    #: and size together (Mahalanobis), of position alone, and of log diameter alone, where
-    #: positive means that the marking is larger. NaN without cluster parameters.
-    distance: float = np.nan
-    position: float = np.nan
-    size: float = np.nan
+    #: Over the draws in which the marking is in the representative, so that its spread was fitted
+    #: with the marking, and over the others; None if there are no such draws or no parameters.
+    inside: Offset | None = None
+    outside: Offset | None = None
     #: Share of draws in which the family rule barred the marking, and by whom.
     barred: float = 0.0
     barred_by: tuple[Companion, ...] = ()
+
+    @property
+    def distance(self) -> float:
+        """The distance to a cluster fitted without the marking if there is one; NaN if unknown."""
+        found = self.outside or self.inside
+        return np.nan if found is None else found.distance
 
 
 @dataclass(frozen=True)
@@ -162,8 +179,16 @@ class _Place:
     #: Draws in which each marking of the expert barred the place.
     barring: NDArray[np.int64]
     barred: int = 0
-    #: Blocks of (distance, position, size), each (3, draws).
+    #: Blocks of (distance, position, size), each (3, draws), and whether the marking was in.
     offsets: list[NDArray[np.float64]] = field(default_factory=list)
+    inside: list[NDArray[np.bool_]] = field(default_factory=list)
+
+    def offset(self, inside: bool) -> Offset | None:
+        """Medians over the draws with the marking in it, or over those without."""
+        if not self.offsets:
+            return None
+        chosen = np.concatenate(self.offsets, axis=1)[:, np.concatenate(self.inside) == inside]
+        return Offset(*np.median(chosen, axis=1).tolist()) if chosen.size else None
 
 
 class _Watch:
@@ -218,6 +243,7 @@ class _Watch:
                 rows = rows_of(block, representative)
                 parameters = block.parameters[rows][:, self.columns].astype(np.float64)
                 place.offsets.append(spreads(self.feature, parameters))
+                place.inside.append(representative == own)
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Places where the marking sat, and those near enough to be wondered about."""
@@ -238,20 +264,14 @@ class _Watch:
     ) -> Candidate:
         markings = self.posterior.markings
         n_all = self.sat.sum()
-        distance, position, size = (
-            np.median(np.concatenate(place.offsets, axis=1), axis=1)
-            if place.offsets
-            else (np.nan, np.nan, np.nan)
-        )
         order = np.argsort(-place.barring, kind="stable")
         return Candidate(
             cluster=place.name,
             probability=float(probability),
             by_chain=tuple(by_chain.tolist()),
             members=tuple(place.members.tolist()),
-            distance=float(distance),
-            position=float(position),
-            size=float(size),
+            inside=place.offset(True),
+            outside=place.offset(False),
             barred=place.barred / n_all,
             barred_by=tuple(
                 Companion(

@@ -9,7 +9,7 @@ import numpy as np
 from dfcrp.posterior.membership import ALONE
 
 if TYPE_CHECKING:
-    from dfcrp.posterior.explain import Candidate, Explanation
+    from dfcrp.posterior.explain import Candidate, Explanation, Offset
 
 #: Candidates and companions that are listed one by one.
 MAX_LISTED = 12
@@ -58,19 +58,19 @@ def _places(found: Explanation) -> str:
     chains = "1 chain" if found.n_chains == 1 else f"{found.n_chains} chains"
     lines = [f"Where it sat, over {found.n_draws:,} draws of {chains}:"]
     for candidate in found.candidates[:MAX_LISTED]:
-        lines.append("  " + _place_line(candidate, found))
+        lines += ["  " + line for line in _place_lines(candidate, found)]
     hidden = len(found.candidates) - MAX_LISTED
     if hidden > 0:
         lines.append(f"  and {hidden} more")
     if any(np.isfinite(c.distance) for c in found.candidates):
         lines.append(
-            "Distances are in units of the cluster's fitted spread (standard deviations); "
-            "about 2 or less is common, more than 4 is rare."
+            "Distances are in units of the cluster's fitted spread (standard deviations);\n"
+            "of a cluster's own markings 95 % lie within 2.8. A member widens the spread."
         )
     return "\n".join(lines)
 
 
-def _place_line(candidate: Candidate, found: Explanation) -> str:
+def _place_lines(candidate: Candidate, found: Explanation) -> list[str]:
     if candidate.cluster == ALONE:
         name = "alone"
     elif candidate.probability == 0.0:
@@ -82,14 +82,20 @@ def _place_line(candidate: Candidate, found: Explanation) -> str:
         low, high = min(candidate.by_chain), max(candidate.by_chain)
         if high - low > CHAINS_DIFFER:
             text += f" (chains disagree: {percent(low)} to {percent(high)})"
-    if np.isfinite(candidate.distance):
-        size = abs(candidate.size)
-        than = "larger" if candidate.size > 0 else "smaller"
-        text += (
-            f"; distance {candidate.distance:.1f} "
-            f"(position {candidate.position:.1f}, diameter {size:.1f} {than})"
-        )
-    return text
+    lines = [text]
+    both = candidate.inside is not None and candidate.outside is not None
+    for offset, when in ((candidate.outside, " when outside"), (candidate.inside, " when in it")):
+        if offset is not None:
+            lines.append(f"  distance {_offset(offset, when if both else '')}")
+    return lines
+
+
+def _offset(found: Offset, when: str) -> str:
+    than = "larger" if found.size > 0 else "smaller"
+    return (
+        f"{found.distance:.1f}{when} (position {found.position:.1f}, "
+        f"diameter {abs(found.size):.1f} {than})"
+    )
 
 
 def _barred(found: Explanation) -> str:
@@ -109,8 +115,8 @@ def _barred(found: Explanation) -> str:
         )
     if not lines:
         return (
-            f"The family rule barred nothing: no other marking by {found.expert} sat in any of "
-            "these clusters."
+            "The family rule barred nothing:\n"
+            f"no other marking by {found.expert} sat in any of these clusters."
         )
     head = f"Family rule (two markings by {found.expert} never share a cluster):"
     return "\n".join([head, *lines])

@@ -226,6 +226,12 @@ class Posterior:
             dims=dims,
         )
 
+    def explain(self, marking: int | str) -> Any:
+        """Why a marking (index or id) is where it is; ``print`` the answer's ``text()``."""
+        from dfcrp.posterior.explain import explain
+
+        return explain(self, marking)
+
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
         from dfcrp.posterior.folder import save_posterior

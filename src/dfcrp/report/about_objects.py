@@ -20,7 +20,7 @@ from dfcrp.report.markup import (
     listed,
     number,
     paragraph,
-    significant,
+    probability,
     table,
     tag,
 )
@@ -194,13 +194,13 @@ def _undecided_row(contents: Contents, i: int) -> list[object]:
     return [
         markings.id[i],
         markings.expert[i],
-        significant(float(markings.x[i]), 5),
-        significant(float(markings.y[i]), 5),
-        significant(float(markings.diameter[i])),
+        f"{markings.x[i]:.{contents.place_digits}f}",
+        f"{markings.y[i]:.{contents.place_digits}f}",
+        f"{markings.diameter[i]:.{contents.size_digits}f}",
         int(contents.posterior.point_partition().labels[i]),
-        number(float(member.p_member[i]), 2),
+        probability(float(member.p_member[i])),
         second,
-        number(float(member.p_second[i]), 2),
+        probability(float(member.p_second[i])),
     ]
 
 
@@ -226,17 +226,18 @@ def _doubtful(contents: Contents) -> Markup:
             f"None: for every object it is as good as certain whether at least "
             f"{counted(m, 'expert')} share it."
         )
+    place, size = contents.place_digits, contents.size_digits
     rows = []
     for row in table_.iloc[found[:MAX_ROWS]].to_dict("records"):
         rows.append(
             [
                 int(row["cluster"]),
-                _plus_minus(row, "x"),
-                _plus_minus(row, "y"),
-                f"{significant(row['diameter'])} "
-                f"({significant(row['diameter_lo'])} to {significant(row['diameter_hi'])})",
+                f"{row['x']:.{place}f} ± {row['x_sd']:.{place}f}",
+                f"{row['y']:.{place}f} ± {row['y_sd']:.{place}f}",
+                f"{row['diameter']:.{size}f} "
+                f"({row['diameter_lo']:.{size}f} to {row['diameter_hi']:.{size}f})",
                 int(row["n_experts"]),
-                number(row["p_consensus"], 2),
+                probability(row["p_consensus"]),
             ]
         )
     columns = [
@@ -253,10 +254,6 @@ def _doubtful(contents: Contents) -> Markup:
         f"{_only(found.size)}."
     )
     return join([sentence, table(columns, rows)])
-
-
-def _plus_minus(row: dict[str, Any], name: str) -> str:
-    return f"{significant(row[name], 5)} ± {significant(row[f'{name}_sd'], 2)}"
 
 
 def sizes(contents: Contents, pictures: dict[str, Picture]) -> Section:

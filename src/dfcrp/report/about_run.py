@@ -100,7 +100,7 @@ def _model_words(contents: Contents) -> list[str]:
             else "the mean of its members' diameters"
         )
         words.append(
-            f"Size classes {listed(summary.class_names)} are parted at {edges}; what counts is "
+            f"Size classes {listed(summary.class_names)} are separated at {edges}; what counts is "
             f"{how}."
         )
     return words
@@ -186,11 +186,15 @@ def _pair_words(verdict: Verdict, limits: Limits, n_chains: int) -> Markup:
     return paragraph(
         f"Pairs of markings: the largest difference between two chains in how often a pair shares "
         f"a cluster is {number(verdict.max_pair_disagreement, 2)}; "
-        f"{counted(verdict.pairs_disagreeing, 'pair')} differ"
-        f"{'s' if verdict.pairs_disagreeing == 1 else ''} by more than "
-        f"{limits.pair_difference:g}. The slowest pair has an R-hat of "
-        f"{number(verdict.max_pair_rhat, 2)}."
+        f"{_pairs_differ(verdict.pairs_disagreeing)} by more than {limits.pair_difference:g}. "
+        f"The slowest pair has an R-hat of {number(verdict.max_pair_rhat, 2)}."
     )
+
+
+def _pairs_differ(count: int) -> str:
+    if count == 0:
+        return "no pair differs"
+    return "1 pair differs" if count == 1 else f"{count:,} pairs differ"
 
 
 def _tallies(contents: Contents) -> Markup:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.plots.maps import Underlay, read_underlay
 from dfcrp.posterior.consensus import ConsensusCounts
@@ -47,12 +48,25 @@ class Contents:
         return self.posterior.config.summary.min_experts
 
     @cached_property
+    def place_digits(self) -> int:
+        """Decimals of a coordinate: a hundred-thousandth of the width of the data, about."""
+        markings = self.posterior.markings
+        width = max(np.ptp(markings.x), np.ptp(markings.y), float(markings.diameter.max()))
+        return int(max(5 - np.ceil(np.log10(width)), 0))
+
+    @cached_property
+    def size_digits(self) -> int:
+        """Decimals of a diameter: three digits of a typical one."""
+        typical = float(np.median(self.posterior.markings.diameter))
+        return int(max(2 - np.floor(np.log10(typical)), 0))
+
+    @cached_property
     def counts(self) -> ConsensusCounts:
         """Consensus clusters of every draw."""
         return self.posterior.consensus_counts((self.min_experts,))
 
     @cached_property
-    def undecided(self) -> np.ndarray:
+    def undecided(self) -> NDArray[np.int64]:
         """Markings that are not sure of their cluster, least sure first."""
         p_member = self.posterior.membership.p_member
         found = np.flatnonzero(p_member < UNDECIDED)

@@ -103,6 +103,15 @@ def significant(value: Any, digits: int = 4) -> str:
     return f"{value:,.{max(places, 0)}f}"
 
 
+def probability(value: float) -> str:
+    """Two digits, and never 0 or 1 for what is not quite that."""
+    if 0.0 < value < 0.005:
+        return "< 0.01"
+    if 0.995 < value < 1.0:
+        return "> 0.99"
+    return number(value, 2)
+
+
 def interval(lo: Any, hi: Any, digits: int | None = None) -> str:
     """From a to b; a dash if it does not exist. Without digits, whole numbers stay whole."""
     if lo is None or hi is None or not (math.isfinite(lo) and math.isfinite(hi)):

@@ -1,4 +1,4 @@
-"""What every study writes: tables as Markdown and CSV, numbers as JSON, and where they came from."""
+"""What every study writes: Markdown and CSV tables, JSON, and where the numbers came from."""
 
 from __future__ import annotations
 

@@ -1,0 +1,73 @@
+"""Posteriors of a few markings, put together by hand: for figures, report and explanations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfcrp.config import Config, Summary
+from dfcrp.markings import Markings, Source
+from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
+from reference.summary_reference import PARAMETER_NAMES, canonical, random_valid_labels
+
+
+def posterior_of(labels, markings, *, min_experts=2, config=None, rng=None) -> Posterior:
+    """A posterior whose clusters sit at their members' means, with plausible covariances."""
+    labels = np.array([[canonical(draw) for draw in chain] for chain in labels], np.int32)
+    rng = np.random.default_rng(0) if rng is None else rng
+    blocks = []
+    for chain in labels:
+        rows, names, offsets = [], [], [0]
+        for draw in chain:
+            for name in np.unique(draw):
+                mean = markings.features[draw == name].mean(axis=0)
+                a, d = rng.uniform(2.0, 6.0), rng.uniform(0.02, 0.05)
+                rows.append([*mean, a, d, 0.3 * np.sqrt(a * d / 2.0)])
+                names.append(name)
+            offsets.append(len(names))
+        blocks.append(
+            ClusterBlock(np.array(offsets), np.array(names, np.int32), np.array(rows, np.float32))
+        )
+    alpha = rng.gamma(2.0, size=labels.shape[:2])
+    draws = MemoryDraws(labels, alpha, blocks, PARAMETER_NAMES)
+    if config is None:
+        summary = Summary(min_experts=min_experts, thresholds=(min_experts, min_experts + 1))
+        config = Config(summary=summary)
+    record = RunRecord(
+        scans=2 * labels.shape[1],
+        burn_in=labels.shape[1],
+        thin=1,
+        seconds=1.5,
+        tallies=[{"order_proposed": 10, "order_accepted": 4}] * len(labels),
+    )
+    return Posterior(draws, markings, config, record)
+
+
+def random_markings(rng, families, names=None, base=None) -> Markings:
+    """Circles near the centres of the base partition's clusters, with a source."""
+    n = len(families)
+    base = np.arange(n) if base is None else np.asarray(base)
+    centre = rng.uniform(0.0, 400.0, (n, 2))[base]
+    size = rng.uniform(20.0, 150.0, n)[base]
+    names = [f"expert {chr(65 + f)}" for f in range(max(families) + 1)] if names is None else names
+    markings = Markings.from_arrays(
+        x=centre[:, 0] + rng.normal(0.0, 3.0, n),
+        y=centre[:, 1] + rng.normal(0.0, 3.0, n),
+        diameter=size * rng.uniform(0.9, 1.1, n),
+        expert=[names[f] for f in families],
+        id=[f"m{i}" for i in range(n)],
+    )
+    source = Source("markings.csv", "ab" * 32, n + 3, n)
+    return Markings(**{**vars(markings), "sources": (source,)})
+
+
+def random_posterior(seed=0, n=12, n_families=4, n_chains=2, n_draws=14, **options) -> Posterior:
+    """Draws that resemble each other, over markings that lie near them."""
+    rng = np.random.default_rng(seed)
+    families = np.concatenate((np.arange(n_families), rng.integers(0, n_families, n - n_families)))
+    base = random_valid_labels(rng, families)
+    markings = random_markings(rng, families, options.pop("names", None), base)
+    labels = [
+        [random_valid_labels(rng, families, base) for _ in range(n_draws)] for _ in range(n_chains)
+    ]
+    return posterior_of(labels, markings, rng=rng, **options)

@@ -1,0 +1,385 @@
+"""Prepared tables against plain loops on small draws; every figure drawn and saved once."""
+
+import math
+import sys
+from subprocess import run
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dfcrp import plots
+from dfcrp.config import Config, Summary
+from dfcrp.errors import InputError
+from dfcrp.markings import Markings
+from dfcrp.plots import maps, style
+from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
+from dfcrp.plots.neighbourhood import OTHER
+from dfcrp.plots.traces import rank_shares
+from reference import summary_reference as twin
+from reference.small_posteriors import posterior_of, random_markings, random_posterior
+
+#: Names that matplotlib would take for mathematics, skip in a legend, or have no glyphs for.
+AWKWARD = ("$x^$ & _", "_hidden", "<b>\n", "名前", "A" * 80)
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    return random_posterior(1)
+
+
+def lone_posterior():
+    """One expert, one marking, one chain, nothing agreed on."""
+    markings = Markings.from_arrays(x=[5.0], y=[7.0], diameter=[3.0], expert=["Ann"])
+    return posterior_of([[[0]] * 3], markings)
+
+
+def options_for(figure):
+    return {"marking": 0} if figure == "neighbourhood" else {}
+
+
+def figure_of(axes):
+    return (axes[0] if isinstance(axes, list) else axes).get_figure(root=True)
+
+
+@pytest.mark.parametrize("figure", plots.FIGURES)
+@pytest.mark.parametrize("make", [random_posterior, lone_posterior])
+def test_every_figure_is_drawn_and_saved(figure, make, tmp_path):
+    _, axes = getattr(plots, f"plot_{figure}")(make(), **options_for(figure))
+    png, svg = plots.save_figure(figure_of(axes), tmp_path / "figures", figure)
+    with Image.open(png) as image:
+        assert min(image.size) > 200
+    assert svg.read_text(encoding="utf-8").rstrip().endswith("</svg>")
+
+
+@pytest.mark.parametrize("figure", plots.FIGURES)
+def test_awkward_names_are_drawn_as_they_are(figure, tmp_path):
+    markings = random_posterior(2, n=15, n_families=5, names=AWKWARD)
+    _, axes = getattr(plots, f"plot_{figure}")(markings, **options_for(figure))
+    plots.save_figure(figure_of(axes), tmp_path, figure)
+
+
+@pytest.mark.parametrize("figure", plots.FIGURES)
+def test_axes_of_the_caller_are_used(figure, posterior):
+    table = getattr(plots, f"prepare_{figure}")(posterior, **options_for(figure))
+    drawn = getattr(plots, f"draw_{figure}")(table)
+    count = len(drawn) if isinstance(drawn, list) else 1
+    own = style.new_axes(6.0, 6.0, 1, count)
+    again = getattr(plots, f"draw_{figure}")(table, own if isinstance(drawn, list) else own[0, 0])
+    assert figure_of(again) is own[0, 0].figure
+    if count > 1:
+        with pytest.raises(ValueError, match=f"this figure has {count} panels"):
+            getattr(plots, f"draw_{figure}")(table, own[:, :-1])
+
+
+def test_figures_leave_no_trace(posterior):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    plots.plot_jaccard(posterior)
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_neither_matplotlib_nor_pyplot_is_imported_before_it_is_needed(tmp_path):
+    code = """
+import sys
+from dfcrp import plots
+from dfcrp.plots import style
+assert "matplotlib" not in sys.modules
+plots.save_figure(style.single_axes(3.0, 2.0).figure, sys.argv[1], "figure")
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+def test_saved_files_are_reproducible(posterior, tmp_path):
+    files = []
+    for name in ("one", "two"):
+        figure = plots.plot_jaccard(posterior)[1].figure
+        files.append([path.read_bytes() for path in plots.save_figure(figure, tmp_path, name)])
+    assert files[0] == files[1]
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="plot_nothing"):
+        _ = plots.plot_nothing
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def every_draw(posterior):
+    return posterior.labels.reshape(-1, len(posterior.markings))
+
+
+@pytest.mark.parametrize("min_experts", [2, 3])
+def test_counts_by_size(min_experts):
+    summary = Summary(min_experts=2, thresholds=(2,), class_edges=(60.0,), class_names=("s", "l"))
+    posterior = random_posterior(4, config=Config(summary=summary))
+    markings = posterior.markings
+    dbscan = np.arange(len(markings)) // 3 - 1
+    table = plots.prepare_counts_by_size(
+        posterior, min_experts=min_experts, dbscan={min_experts: dbscan}
+    )
+    assert table.bounds == ("below 60", "60 and more")
+    assert table.by_expert.sum(axis=0).tolist() == sorted(table.by_expert.sum(axis=0))
+    for k, (low, high) in enumerate(((0, 60), (60, math.inf))):
+        inside = (markings.diameter >= low) & (markings.diameter < high)
+        for f, name in enumerate(table.experts):
+            assert table.by_expert[k, f] == sum(inside & (markings.expert == name))
+        expected = []
+        for chain, draw in np.ndindex(posterior.labels.shape[:2]):
+            rows = twin.parameters_of(posterior.draws, chain, draw)
+            of = {name: math.exp(float(row[2])) for name, row in rows.items()}
+            expected.append(
+                twin.consensus_count(
+                    posterior.labels[chain, draw], of, markings.families, min_experts, low, high
+                )
+            )
+        assert table.posterior[k].tolist() == expected
+        means = [markings.diameter[dbscan == c].mean() for c in range(dbscan.max() + 1)]
+        assert table.dbscan[k] == sum(low <= mean < high for mean in means)
+
+
+def test_dbscan_of_one_threshold_is_not_used_for_another(posterior):
+    labels = np.zeros(len(posterior.markings), int)
+    prepare = plots.prepare_counts_by_size
+    assert prepare(posterior, dbscan=labels).dbscan.sum() == 1
+    assert prepare(posterior, dbscan=labels, min_experts=3).dbscan is None
+    with pytest.raises(InputError, match="one for each of the 12 markings"):
+        prepare(posterior, dbscan=labels[:-1])
+
+
+def test_counts_taken_from_elsewhere_are_the_same(posterior):
+    counts = posterior.consensus_counts((3, 2))
+    one = plots.prepare_counts_by_size(posterior)
+    two = plots.prepare_counts_by_size(posterior, counts=counts)
+    assert (one.posterior == two.posterior).all()
+    one, two = plots.prepare_traces(posterior), plots.prepare_traces(posterior, counts=counts)
+    assert (one.series == two.series).all()
+
+
+def test_jaccard(posterior):
+    table = plots.prepare_jaccard(posterior)
+    markings = posterior.markings
+    assert table.count.tolist() == sorted(table.count)
+    for a, name in enumerate(table.experts):
+        for b, other in enumerate(table.experts):
+            if a == b:
+                continue
+            f, g = markings.experts.index(name), markings.experts.index(other)
+            values = [twin.jaccard(d, markings.families, f, g) for d in every_draw(posterior)]
+            found = (table.mean[a, b], table.lo[a, b], table.hi[a, b])
+            assert found == pytest.approx(twin.mean_and_interval(values), abs=1e-6)
+    (a, b), (c, d) = table.extreme_pairs()
+    pairs = {(i, j): table.mean[i, j] for i in range(4) for j in range(4) if i < j}
+    place = table.experts.index
+    assert pairs[place(a), place(b)] == max(pairs.values())
+    assert pairs[place(c), place(d)] == min(pairs.values())
+    assert plots.prepare_jaccard(lone_posterior()).extreme_pairs() is None
+
+
+def test_singletons(posterior):
+    table = plots.prepare_singletons(posterior, threshold=0.2)
+    families = posterior.markings.families
+    shares = {}
+    for f, name in enumerate(posterior.markings.experts):
+        values = [twin.size_1_share(d, families, f) for d in every_draw(posterior)]
+        shares[name] = twin.mean_and_interval(values)[0]
+    assert list(table.experts) == sorted(shares, key=lambda name: -shares[name])[:2]
+    assert table.shares == pytest.approx([shares[name] for name in table.experts])
+    expected = [
+        (x, twin.alone_probability(posterior.labels, i))
+        for i, x in enumerate(posterior.markings.x)
+        if posterior.markings.expert[i] in table.experts
+        and twin.alone_probability(posterior.labels, i) >= 0.2
+    ]
+    found = np.column_stack((table.x, table.p_alone))
+    assert found == pytest.approx(np.array(expected))
+    assert [table.experts[k] for k in table.expert] == [
+        posterior.markings.expert[posterior.markings.x.tolist().index(x)] for x in table.x
+    ]
+    with pytest.raises(InputError, match='did you mean "expert A"'):
+        plots.prepare_singletons(posterior, experts=["expert AA"])
+
+
+def test_traces(posterior):
+    table = plots.prepare_traces(posterior, bins=7)
+    counts = [[len(set(draw)) for draw in chain] for chain in posterior.labels.tolist()]
+    assert table.names[1:] == ("number of clusters", "clusters of at least 2 experts")
+    assert table.series[1].tolist() == counts
+    assert (table.series[0] == posterior.alpha).all()
+    assert table.ranks.shape == (3, 2, 7)
+    # over all chains the ranks are flat
+    assert table.ranks.mean(axis=1) == pytest.approx(np.ones((3, 7)))
+
+
+def test_ranks_of_chains_apart():
+    series = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    assert rank_shares(series, 2).tolist() == [[2, 0], [0, 2]]
+
+
+def test_alpha_may_be_missing(posterior):
+    lone = lone_posterior()
+    lone.alpha = np.full((1, 3), np.nan)
+    assert len(plots.prepare_traces(lone).names) == 2
+
+
+@pytest.mark.parametrize("diameter", ["mu", "members"])
+def test_size_frequency(diameter):
+    summary = Summary(min_experts=2, thresholds=(2,), diameter=diameter)
+    posterior = random_posterior(5, config=Config(summary=summary))
+    markings = posterior.markings
+    table = plots.prepare_size_frequency(posterior, points=9)
+    assert table.diameter[0] == pytest.approx(markings.diameter.min())
+    for k in (0, 4, 8):
+        expected = []
+        for chain, draw in np.ndindex(posterior.labels.shape[:2]):
+            labels = posterior.labels[chain, draw]
+            clusters = twin.clusters_of(labels)
+            of = {name: markings.diameter[m].mean() for name, m in clusters.items()}
+            if diameter == "mu":
+                rows = twin.parameters_of(posterior.draws, chain, draw)
+                of = {name: math.exp(float(row[2])) for name, row in rows.items()}
+            bounds = (table.diameter[k], math.inf)
+            expected.append(twin.consensus_count(labels, of, markings.families, 2, *bounds))
+        found = (table.mean[k], table.lo[k], table.hi[k])
+        assert found == pytest.approx(twin.mean_and_interval(expected))
+    for name, values in zip(table.experts, table.expert_diameters, strict=True):
+        assert values.tolist() == sorted(markings.diameter[markings.expert == name])
+
+
+def test_radius(posterior):
+    markings = posterior.markings
+    radii = [0.0, 2.0, 5.0, 200.0]
+    table = plots.prepare_radius(posterior, radii=radii, timed=[5, 2], seconds=[9, 4], chosen=5.0)
+    for rho, share in zip(radii, table.violating, strict=True):
+        shares = []
+        for draw in every_draw(posterior):
+            clusters = twin.clusters_of(draw).values()
+            wide = [
+                max(
+                    math.hypot(markings.x[i] - markings.x[j], markings.y[i] - markings.y[j])
+                    for i in members
+                    for j in members
+                )
+                for members in clusters
+            ]
+            shares.append(sum(w > rho for w in wide) / len(wide))
+        assert share == pytest.approx(np.mean(shares))
+    plots.draw_radius(table)
+    with pytest.raises(InputError, match="1 timed radii, but 0 times"):
+        plots.prepare_radius(posterior, timed=[3.0])
+
+
+def test_coclustering(posterior):
+    table = plots.prepare_coclustering(posterior, "m3", size=6)
+    assert len(table.markings) >= 6
+    assert table.ids[table.centre] == "m3"
+    point = posterior.point_partition().labels
+    assert table.clusters.tolist() == point[table.markings].tolist()
+    # whole clusters, each in one piece, the marking's own first
+    assert table.clusters[0] == point[3]
+    assert len(np.flatnonzero(np.diff(table.clusters))) == len(set(table.clusters.tolist())) - 1
+    for name in set(table.clusters.tolist()):
+        assert set(np.flatnonzero(point == name)) <= set(table.markings.tolist())
+    for a, i in enumerate(table.markings):
+        for b, j in enumerate(table.markings):
+            expected = twin.pair_probability(posterior.labels, i, j)
+            assert table.probability[a, b] == pytest.approx(expected)
+
+
+def test_neighbourhood(posterior):
+    table = plots.prepare_neighbourhood(posterior, "m3")
+    point = posterior.point_partition().labels
+    assert 3 not in table.markings
+    for i, k in zip(table.markings, table.candidate, strict=True):
+        assert (k == OTHER) == (point[i] not in table.clusters)
+        assert k == OTHER or table.clusters[k] == point[i]
+    own = posterior.markings.families[3]
+    assert (table.relative == (posterior.markings.families[table.markings] == own)).all()
+    assert sum(table.probabilities) + table.p_alone == pytest.approx(1.0)
+
+
+def test_certainty_and_catalogue_map(posterior):
+    table = plots.prepare_certainty(posterior, bins=5)
+    p_member = posterior.members()["p_member"]
+    catalogue = posterior.catalogue()
+    for k in range(5):
+        low, high = k / 5, (k + 1) / 5 if k < 4 else 1.1
+        assert table.members[k] == ((p_member >= low) & (p_member < high)).sum()
+        p = catalogue["p_consensus"]
+        assert table.consensus[k] == ((p >= low) & (p < high)).sum()
+    shown = plots.prepare_catalogue_map(posterior, catalogue=catalogue)
+    for state, p in zip(shown.state, catalogue["p_consensus"], strict=True):
+        assert state == (AGREED if p >= 0.95 else IN_DOUBT if p > 0.05 else NOT_AGREED)
+
+
+def test_expert_panels(posterior):
+    markings = posterior.markings
+    region = (100.0, 300.0, 50.0, 350.0)
+    table = plots.prepare_expert_panels(posterior, region=region)
+    inside = (markings.x >= 100) & (markings.x <= 300) & (markings.y >= 50) & (markings.y <= 350)
+    assert table.experts == markings.experts
+    assert table.counts == tuple(sum(inside & (markings.expert == e)) for e in table.experts)
+    assert len(table.x) >= inside.sum()
+    everything = plots.prepare_markings_map(posterior)
+    assert len(everything.x) == len(markings)
+    assert len(plots.prepare_markings_map(posterior, region=region).x) == len(table.x)
+
+
+def test_no_more_panels_than_fit():
+    families = np.arange(30)
+    markings = random_markings(np.random.default_rng(0), families, [f"{f:02}" for f in families])
+    posterior = posterior_of([[list(range(30))] * 3], markings)
+    table, axes = plots.plot_expert_panels(posterior, region=(0.0, 500.0, 0.0, 500.0))
+    assert len(axes) == len(table.experts) == 24
+    assert (table.panel == -1).sum() == 6
+
+
+# --- the image beneath --------------------------------------------------------------------------
+
+
+def test_image_is_placed_by_the_sign_of_y(tmp_path):
+    Image.fromarray(np.zeros((30, 50), np.uint8)).save(tmp_path / "image.png")
+    upwards = maps.read_underlay(tmp_path / "image.png", np.array([-3.0, -20.0]))
+    assert upwards.extent == (0, 50, -30, 0)
+    downwards = maps.read_underlay(np.zeros((30, 50)), np.array([3.0, 20.0]))
+    assert downwards.extent == (0, 50, 30, 0)
+    given = maps.read_underlay(np.zeros((30, 50)), np.array([3.0]), (0.0, 1.0, 0.0, 1.0))
+    assert given.extent == (0, 1, 0, 1)
+    assert maps.frame(np.ones(1), np.ones(1), np.ones(1), downwards) == (0, 50, 0, 30)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "I;16", "F"])
+def test_images_of_any_kind(mode, tmp_path, posterior):
+    kind = {"I;16": np.uint16, "F": np.float32}.get(mode)
+    pixels = np.arange(400 * 400).reshape(400, 400)
+    image = Image.fromarray(pixels.astype(kind) if kind else (pixels % 256).astype(np.uint8))
+    image = image if kind else image.convert(mode)
+    path = tmp_path / ("image.tif" if kind else "image.png")
+    image.save(path)
+    for figure in ("markings_map", "singletons", "catalogue_map", "expert_panels"):
+        _, axes = getattr(plots, f"plot_{figure}")(posterior, image=path)
+        first = axes[0] if isinstance(axes, list) else axes
+        low, high = first.get_ylim()
+        assert low > high  # y of these markings is positive: rows from the top
+    plots.save_figure(figure_of(axes), tmp_path, "figure")
+
+
+def test_large_images_are_reduced(tmp_path, monkeypatch):
+    monkeypatch.setattr(maps, "MAX_PIXELS", 20)
+    Image.fromarray(np.zeros((30, 50), np.uint8)).save(tmp_path / "image.png")
+    found = maps.read_underlay(tmp_path / "image.png", np.array([1.0]))
+    assert max(found.pixels.shape) <= 20
+    assert found.extent == (0, 50, 30, 0)
+
+
+def test_what_is_no_image(tmp_path):
+    (tmp_path / "image.png").write_text("no image")
+    with pytest.raises(InputError, match=r"image\.png: cannot be read as an image"):
+        maps.read_underlay(tmp_path / "image.png", np.array([1.0]))
+    with pytest.raises(InputError, match="cannot be read"):
+        maps.read_underlay(tmp_path / "missing.png", np.array([1.0]))
+    with pytest.raises(InputError, match="rows, columns"):
+        maps.read_underlay(np.zeros(3), np.array([1.0]))

@@ -1,0 +1,293 @@
+"""The report page: its numbers, its safety, and that any data give one."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dfcrp.config import Config, Run, Summary
+from dfcrp.markings import Markings
+from dfcrp.report import write_report
+from dfcrp.report.about_run import verdict_words
+from dfcrp.report.markup import (
+    Column,
+    Markup,
+    interval,
+    listed,
+    number,
+    probability,
+    significant,
+    table,
+    tag,
+)
+from reference.small_posteriors import posterior_of, random_posterior
+
+EVIL = "<img src=x onerror=1>\"'&$title</script>"
+
+
+class Page(HTMLParser):
+    """What a browser would see: tags, attributes, text, tables."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.open, self.rows = [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, name, attributes):
+        self.tags.append((name, dict(attributes)))
+        if name not in ("meta", "img", "br"):
+            self.open.append(name)
+        if name == "tr":
+            self.rows.append([])
+        if name in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+    @property
+    def text(self):
+        return "".join(self.words)
+
+
+def page_of(posterior, folder, **options):
+    path = write_report(posterior, folder, **options)
+    assert path == folder / "report.html"
+    page = Page(path.read_text(encoding="utf-8"))
+    assert page.open == []
+    return page
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    posterior = random_posterior(1, n=20, n_draws=40)
+    labels = np.arange(20) // 4
+    return posterior, folder, page_of(posterior, folder, dbscan={2: labels, 3: labels})
+
+
+def test_numbers_of_the_summary_are_there(finished):
+    posterior, _, page = finished
+    summary = posterior.summary()
+    for row in summary["consensus"]:
+        cells = [f"{row['min_experts']} experts", number(row["mean"], 1)]
+        cells.append(interval(row["lo"], row["hi"]))
+        matching = [r for r in page.rows if r[0].split(" (")[0] == row["size_class"]]
+        assert any(set(cells) <= set(r) for r in matching), cells
+    for row in summary["experts"]:
+        (found,) = [r for r in page.rows if r[0] == row["expert"] and len(r) == 8]
+        assert found[1:3] == [number(row["count"]), number(row["jaccard"], 3)]
+        assert found[4:6] == [
+            number(row["size_1"]["mean"], 2),
+            interval(row["size_1"]["lo"], row["size_1"]["hi"], 2),
+        ]
+        assert found[6] == number(row["all_but_one"]["mean"], 2)
+    clusters = summary["n_clusters"]
+    assert number(clusters["mean"], 1) in page.text
+    assert interval(clusters["lo"], clusters["hi"]) in page.text
+    for found in posterior.verdict.diagnostics:
+        assert [found.name, number(found.rhat, 3)] in [r[:2] for r in page.rows]
+    for sentence in posterior.verdict.advice:
+        assert sentence in page.text
+
+
+def test_dbscan_is_beside_the_posterior(finished):
+    _, _, page = finished
+    column = page.rows[[r[0] for r in page.rows].index("size class")].index("DBSCAN")
+    assert {r[column] for r in page.rows if r[0] == "all"} == {"5"}
+
+
+def test_provenance_is_there(finished):
+    posterior, _, page = finished
+    assert posterior.markings.digest in page.text
+    assert posterior.markings.sources[0].sha256 in page.text
+    assert 'prior = "dfcrp"' in page.text
+    assert ["seed", "1"] in page.rows
+    assert "3 were left out by the filters" in page.text
+
+
+def test_undecided_markings_are_listed_least_certain_first(finished):
+    posterior, _, page = finished
+    p_member = posterior.membership.p_member
+    expected = [i for i in np.argsort(p_member, kind="stable") if p_member[i] < 0.9]
+    heads = [k for k, r in enumerate(page.rows) if r[0] == "marking"]
+    found = page.rows[heads[0] + 1 : heads[0] + 1 + len(expected)]
+    assert [r[0] for r in found] == [f"m{i}" for i in expected]
+    assert [r[6] for r in found] == [probability(p_member[i]) for i in expected]
+
+
+def test_page_needs_nothing_from_elsewhere(finished):
+    _, folder, page = finished
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"(https?:)?//[a-z]", text)
+    assert "<script" not in text
+    for name, attributes in page.tags:
+        assert not [key for key in attributes if key.startswith("on")]
+        if "src" in attributes:
+            assert attributes["src"].startswith(("data:image/png;", "data:image/svg+xml;"))
+        if name == "a" and not attributes["href"].startswith("#"):
+            assert (folder / attributes["href"]).exists()
+    anchors = {a["href"] for n, a in page.tags if n == "a" and a["href"].startswith("#")}
+    assert anchors <= {"#" + a["id"] for n, a in page.tags if "id" in a}
+    assert "color-scheme: dark" in text
+    assert ("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}) in (
+        page.tags
+    )
+
+
+def test_every_picture_is_a_file_too_and_described(finished):
+    _, folder, page = finished
+    names = {path.stem for path in (folder / "figures").iterdir()}
+    images = [a for n, a in page.tags if n == "img"]
+    assert len(images) == len(names) == 11
+    assert all(a["alt"] for a in images)
+    for name in names:
+        assert (folder / "figures" / f"{name}.png").exists()
+        assert (folder / "figures" / f"{name}.svg").exists()
+
+
+def test_links_to_what_lies_beside_the_page(tmp_path):
+    (tmp_path / "catalogue.csv").write_text("cluster\n")
+    (tmp_path / "explorer.html").write_text("later")
+    page = page_of(random_posterior(2), tmp_path)
+    links = [a["href"] for n, a in page.tags if n == "a"]
+    assert "catalogue.csv" in links
+    assert "explorer.html" in links
+    assert "members.csv" not in links
+
+
+def test_versions_of_the_run_are_taken_from_its_folder(tmp_path):
+    (tmp_path / "provenance.json").write_text('{"dfcrp": "0.0.7", "python": "3.99"}')
+    page = page_of(random_posterior(2), tmp_path)
+    assert ["dfcrp (the draws)", "0.0.7"] in page.rows
+    (tmp_path / "provenance.json").write_text("{broken")
+    assert ["Python", "3.99"] not in page_of(random_posterior(2), tmp_path).rows
+
+
+def test_names_are_escaped(tmp_path):
+    names = [EVIL, EVIL + "2", "_x", "$a$"]
+    posterior = random_posterior(3, names=names)
+    markings = posterior.markings
+    object.__setattr__(markings, "id", np.array([f"{EVIL}{i}" for i in range(len(markings))]))
+    page = page_of(posterior, tmp_path)
+    assert not [a for n, a in page.tags if n == "img" and not a["src"].startswith("data:")]
+    assert "script" not in {n for n, _ in page.tags}
+    assert EVIL in {r[0] for r in page.rows}
+    assert EVIL in page.text
+
+
+# --- small and odd data -------------------------------------------------------------------------
+
+
+def few(x, experts, labels, **options):
+    markings = Markings.from_arrays(
+        x=x, y=[-5.0 * k for k in range(len(x))], diameter=[10.0 + k for k in range(len(x))],
+        expert=experts,
+    )  # fmt: skip
+    return posterior_of(labels, markings, **options)
+
+
+CASES = {
+    "one marking": lambda: few([1.0], ["Ann"], [[[0]] * 3]),
+    "one draw": lambda: few([1.0, 2.0], ["Ann", "Bob"], [[[0, 0]]]),
+    "one expert": lambda: few([1.0, 9.0], ["Ann", "Ann"], [[[0, 1]] * 20] * 2),
+    "no consensus": lambda: few(
+        [1.0, 90.0, 200.0], ["Ann", "Bob", "Cat"], [[[0, 1, 2]] * 20], min_experts=3
+    ),
+    "all together": lambda: few([1.0, 1.0], ["Ann", "Bob"], [[[0, 0]] * 20] * 2),
+    "chains apart": lambda: few([1.0, 2.0], ["Ann", "Bob"], [[[0, 0]] * 20, [[0, 1]] * 20]),
+    "no rule, no classes": lambda: few(
+        [1.0, 1.0, 2.0],
+        ["Ann", "Ann", "Bob"],
+        [[[0, 0, 0]] * 10 + [[0, 0, 2]] * 10],
+        config=Config(
+            run=Run(prior="crp", radius=None, preset="highlands"),
+            summary=Summary(1, (1,), (), ("any",), "members"),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_small_data(case, tmp_path):
+    posterior = CASES[case]()
+    page = page_of(posterior, tmp_path)
+    assert not re.search(r"\bnan\b|\binf\b|None", page.text)
+    for title in ("What was asked", "How many objects?", "How do the experts compare?"):
+        assert title in page.words
+
+
+def test_words_for_small_data(tmp_path):
+    page = page_of(CASES["one marking"](), tmp_path / "a")
+    assert "1 marking by 1 expert" in page.text
+    assert "It cannot be told" in page.text
+    page = page_of(CASES["chains apart"](), tmp_path / "b")
+    assert "Not yet" in page.text
+    assert "Undecided between chains (2 markings): 1, 2." in page.text
+    page = page_of(CASES["all together"](), tmp_path / "c")
+    assert "None: every marking belongs" in page.text
+    assert "No marking is more likely alone than not." in page.text
+
+
+def test_verdict_in_words():
+    posterior = few([1.0, 1.0], ["Ann", "Bob"], [[[0, 0]] * 300] * 2)
+    rng = np.random.default_rng(0)
+    object.__setattr__(posterior.draws, "_alpha", rng.normal(size=(2, 300)))
+    assert verdict_words(posterior.verdict)[0] == "good"
+
+
+def test_an_image_beneath_the_maps(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 255, (60, 400), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "image.png")
+    page = page_of(random_posterior(2), tmp_path / "run", image=tmp_path / "image.png")
+    kinds = [a["src"].split(";")[0] for n, a in page.tags if n == "img"]
+    assert "data:image/jpeg" in kinds
+
+
+def test_writing_twice_replaces_and_is_the_same(tmp_path):
+    page_of(random_posterior(2), tmp_path)
+    first = (tmp_path / "report.html").read_bytes()
+    page_of(random_posterior(2), tmp_path)
+    assert (tmp_path / "report.html").read_bytes() == first
+    assert not list(tmp_path.glob("*.part"))
+
+
+# --- markup -------------------------------------------------------------------------------------
+
+
+def test_everything_but_markup_is_escaped():
+    assert tag("p", "<b>", Markup("<i>")) == "<p>&lt;b&gt;<i></p>"
+    assert tag("a", "x", href='"<') == '<a href="&quot;&lt;">x</a>'
+    assert tag("img", src="s") == '<img src="s">'
+    made = table([Column("<h>", note="<n>")], [["<c>"]], "<t>")
+    assert not re.search(r"<[hnct]>", made)
+
+
+def test_numbers():
+    assert [number(v, 1) for v in (1234.56, np.nan, None, np.inf)] == ["1,234.6", "–", "–", "∞"]
+    assert [significant(v) for v in (0, 1234.56, 18.0, 1e-12, np.nan)] == [
+        "0",
+        "1,235",
+        "18.00",
+        "1.000e-12",
+        "–",
+    ]
+    assert interval(3.0, 5.0) == "3 to 5"
+    assert interval(3.0, 5.5) == "3.0 to 5.5"
+    assert interval(np.nan, 5.5) == "–"
+    assert [probability(p) for p in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
+        "0.00",
+        "< 0.01",
+        "0.50",
+        "> 0.99",
+        "1.00",
+    ]
+    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
