@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from dfcrp.config import Config, load_config, make_config
@@ -39,6 +43,7 @@ def fit(
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
     on_look: Callable[[Posterior], None] | None = None,
+    on_stop: Callable[[], None] | None = None,
     **settings: Any,
 ) -> Posterior:
     """Cluster the markings and return the posterior.
@@ -48,6 +53,10 @@ def fit(
     ``config`` is a Config, a dict of its tables or a TOML file; ``settings`` win over it. Without
     ``scans`` the run goes on until the convergence verdict is good, or max_scans or max_minutes
     is reached. With ``out`` the draws go to that run folder as they come, and tables follow.
+
+    Ctrl-C ends the run early and returns what there is; a second one interrupts as usual.
+    ``progress`` is called from the chains' threads, ``on_look`` with the posterior as it stands
+    before it is decided whether to go on, ``on_stop`` at Ctrl-C.
     """
     settled = settle(config, settings)
     check_fittable(markings)
@@ -70,7 +79,10 @@ def fit(
         observer=goal.observe,
     )
     try:
-        posterior = _run_to_the_end(runner, store, markings, settled, goal=goal, on_look=on_look)
+        with _stopped_by_interrupt(runner, on_stop):
+            posterior = _run_to_the_end(
+                runner, store, markings, settled, goal=goal, on_look=on_look
+            )
     except NothingDrawnError:
         if out is not None:
             discard_folder(Path(out))
@@ -159,6 +171,30 @@ class _FolderStore:
 _Store = _MemoryStore | _FolderStore
 
 
+@contextmanager
+def _stopped_by_interrupt(runner: Runner, on_stop: Callable[[], None] | None) -> Iterator[None]:
+    """Let Ctrl-C ask the chains to stop instead of raising wherever it happens to hit.
+
+    Only the main thread may change what a signal does, and a handler of someone else is kept.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        runner.stop()
+        if on_stop is not None:
+            on_stop()
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _run_to_the_end(
     runner: Runner,
     store: _Store,
@@ -175,15 +211,12 @@ def _run_to_the_end(
     while True:
         _advance_in_rounds(runner, goal.scans, run.thin, deadline)
         posterior = _look(runner, store, markings, config)
-        try:
-            if on_look is not None:
-                on_look(posterior)
-            done = run.scans is not None or runner.stopped or goal.scans >= run.max_scans
-            if done or posterior.verdict.ok:
-                return posterior
-        except KeyboardInterrupt:
-            # Someone who stops the run while it is being judged wants what there is.
-            runner.stop()
+        if on_look is not None:
+            on_look(posterior)
+        if run.scans is not None or goal.scans >= run.max_scans or posterior.verdict.ok:
+            return posterior
+        if runner.stopped:
+            # The stop may have come after the record was made.
             return _look(runner, store, markings, config)
         goal.scans = min(2 * goal.scans, run.max_scans)
 

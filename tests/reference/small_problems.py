@@ -18,7 +18,7 @@ from reference import kernel_reference as reference
 #: Base measure and clusters of comparable width, so that features leave the partition open; a
 #: variance law that is steep in the log diameter, so that the coupling of Σ and μ matters.
 HYPER = circle.Hyper(
-    kappa_x=0.12, eta_x=2.0, tau_x=3.0, kappa_d=0.02, eta_d=1.5, tau_d=25.0, lambda_a=3.0,
+    kappa_x=0.12, eta_x=2.0, tau_x=8.0, kappa_d=0.02, eta_d=1.5, tau_d=25.0, lambda_a=3.0,
     lambda_b=2.0, mu0_x=0.5, mu0_y=-0.5, mu0_l=3.0, var0_x=3.0, var0_y=2.0, var0_l=0.6, floor=1.0,
 )  # fmt: skip
 

@@ -357,13 +357,13 @@ BUGS = [
     ("dfcrp", tail_off_by_one, 1, 4000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", exclusion_ignored, 2, 4000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", proposal_forgotten, 1, 300, ("partition", "parameters", "alpha", "u", "joins")),
-    ("dfcrp", mean_always_accepted, 3, DRAWS, ("parameters",)),
+    ("dfcrp", mean_always_accepted, 2, 4000, ("parameters",)),
     ("arrivals", correction_dropped, 5, DRAWS, ("cells",)),
     ("arrivals", surrogate_uncorrected, 5, DRAWS, ("cells",)),
-    ("dfcrp", exchanges_always, 3, 4000, ("u", "orders", "joins")),
+    ("dfcrp", exchanges_always, 3, DRAWS, ("u", "orders", "joins")),
     ("dfcrp", jacobian_forgotten, 3, 1500, ("alpha", "joins")),
     ("dfcrp", rate_without_alpha, 1, 3000, ("u",)),
-    ("dfcrp", swaps_always, 3, 800, FREE_OF_U),
+    ("arrivals", swaps_always, 2, 2000, ("cells",)),
     ("radius", neighbours_of_one, 1, 1500, ("partition", "parameters", "u")),
 ]
 

@@ -138,10 +138,12 @@ def command(
     from dfcrp.cli.job import run_job
     from dfcrp.fitting import check_fittable
     from dfcrp.io import read_markings
+    from dfcrp.posterior.folder import refuse_used
 
     filters = {
         name: options.pop(name) for name in ("columns", "image", "min_diameter", "exclude_experts")
     }
+    refuse_used(out)  # before any work
     markings = read_markings(files, **filters)
     check_fittable(markings)
     given = {name: value for name, value in options.items() if value is not None}

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +12,6 @@ from dfcrp.config import Config
 from dfcrp.errors import DfcrpError
 
 if TYPE_CHECKING:
-    from dfcrp.cli.progress import Display
     from dfcrp.markings import Markings
     from dfcrp.posterior.posterior import Posterior
 
@@ -43,13 +38,21 @@ def run_job(
         if settled.run.scans is None:
             display.say(describe_look(posterior))
 
-    with display, _explained_stop(display):
-        try:
+    def on_stop() -> None:
+        display.say("Stopping; what is drawn so far will be kept ...")
+
+    try:
+        with display:
             posterior = fit(
-                markings, config=settled, out=out, progress=display.advance, on_look=on_look
+                markings,
+                config=settled,
+                out=out,
+                progress=display.advance,
+                on_look=on_look,
+                on_stop=on_stop,
             )
-        except KeyboardInterrupt:
-            raise DfcrpError(_what_is_left(out)) from None
+    except KeyboardInterrupt:
+        raise DfcrpError(_what_is_left(out)) from None
     if not quiet:
         click.echo(f"\n{describe(posterior)}\n")
     if report:
@@ -102,22 +105,3 @@ def _introduce(markings: Markings, config: Config, *, quiet: bool) -> None:
             f"{n_experts}; p_consensus will be 0. Choose fewer with --min-experts.",
             err=True,
         )
-
-
-@contextmanager
-def _explained_stop(display: Display) -> Iterator[None]:
-    """Answer Ctrl-C with a line at once: the chains take a moment to come to rest."""
-
-    def on_interrupt(number: int, frame: FrameType | None) -> None:
-        display.say("Stopping; what is drawn so far will be kept ...")
-        signal.default_int_handler(number, frame)
-
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not usual or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

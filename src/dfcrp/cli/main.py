@@ -23,7 +23,11 @@ COMMANDS = {
     "demo": "dfcrp.cli.demo",
     "fit": "dfcrp.cli.fit",
     "report": "dfcrp.cli.report",
+    "explain": "dfcrp.cli.explain",
     "simulate": "dfcrp.cli.simulate",
+    "compare": "dfcrp.cli.compare",
+    "reproduce": "dfcrp.cli.reproduce",
+    "bench": "dfcrp.cli.bench",
 }
 
 DONE, TROUBLE, WRONG_INPUT = 0, 1, 2

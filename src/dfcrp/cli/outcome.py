@@ -69,9 +69,10 @@ def _verdict(posterior: Posterior) -> list[str]:
     opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
     if posterior.record.stopped_early:
         opening = f"Stopped early. {opening}"
-    first, *rest = verdict.advice
-    paragraphs = [(f"{opening} {first}", ""), *((sentence, "- ") for sentence in rest)]
-    return [
-        textwrap.fill(text, LINE, initial_indent=mark, subsequent_indent="  ")
-        for text, mark in paragraphs
-    ]
+    if len(verdict.advice) == 1:
+        return [textwrap.fill(f"{opening} {verdict.advice[0]}", LINE)]
+    return [opening, *(_bullet(sentence) for sentence in verdict.advice)]
+
+
+def _bullet(sentence: str) -> str:
+    return textwrap.fill(sentence, LINE, initial_indent="- ", subsequent_indent="  ")

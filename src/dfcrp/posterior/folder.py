@@ -34,13 +34,18 @@ def write_text(path: Path, text: str) -> None:
     os.replace(part, path)
 
 
-def prepare_folder(folder: Path, markings: Markings, config: Config) -> None:
-    """Create a run folder with everything needed to read its draws later."""
+def refuse_used(folder: Path) -> None:
+    """A new run goes to a new or empty folder, never over something else."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunFolderError(
             f"{folder}: already exists and is not an empty folder; choose another --out, "
             "or delete it"
         )
+
+
+def prepare_folder(folder: Path, markings: Markings, config: Config) -> None:
+    """Create a run folder with everything needed to read its draws later."""
+    refuse_used(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_markings(folder / MARKINGS, markings)

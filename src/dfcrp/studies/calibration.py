@@ -45,7 +45,7 @@ Mistake = Callable[[Problem], Problem]
 HYPER = Hyper(
     kappa_x=0.12,
     eta_x=2.0,
-    tau_x=3.0,
+    tau_x=8.0,
     kappa_d=0.02,
     eta_d=1.5,
     tau_d=25.0,
@@ -120,9 +120,10 @@ def log_likelihood(parameters: Floats, features: Floats) -> float:
     return float(-0.5 * np.sum(squares + 2.0 * np.log(a) + np.log(s) + 3 * math.log(2 * math.pi)))
 
 
-def quantities(draw: Draw) -> dict[str, float]:
+def quantities(draw: Draw, hyper: Hyper) -> dict[str, float]:
     """Functions of a draw; the cluster in question is that of the first marking."""
     labels, first, last = draw.labels, draw.parameters[0], len(draw.labels) - 1
+    held = max(float(first[2]), hyper.floor)
     sizes = np.unique(labels, return_counts=True)[1]
     return {
         "log_alpha": math.log(draw.alpha),
@@ -134,6 +135,9 @@ def quantities(draw: Draw) -> dict[str, float]:
         "mu_log_diameter": float(first[2]),
         "log_var_position": math.log(first[3]),
         "log_var_size": math.log(first[4]),
+        # Relative to their prior means at the cluster's size: the coupling of Σ and μ.
+        "var_position_ratio": math.log(first[3] / (hyper.kappa_x * held**hyper.eta_x)),
+        "var_size_ratio": math.log(first[4] / (hyper.kappa_d * held**hyper.eta_d)),
         "correlation": float(first[5] / math.sqrt(first[3] * first[4] / 2.0)),
     }
 
@@ -178,7 +182,7 @@ def geweke(
 ) -> dict[str, Any]:
     """Compare ``steps`` of the chain over (α, c, θ, y) with as many independent prior draws."""
     rng = np.random.default_rng([seed, 1])
-    independent = [quantities(draw_prior(rng, design)) for _ in range(steps)]
+    independent = [quantities(draw_prior(rng, design), design.hyper) for _ in range(steps)]
     start = draw_prior(rng, design)
     problem = _problem(
         design, draw_features(rng, start.parameters), _everyone_in_touch(design.families)
@@ -195,7 +199,7 @@ def geweke(
         # Spares are drawn given y, so new data need new ones.
         refresh_spares(chain.rng, data, problem.hyper, chain.state, 0, 1)
         if step >= burn_in:
-            successive.append(quantities(now))
+            successive.append(quantities(now, design.hyper))
     return _compare_moments(independent, successive)
 
 
@@ -250,8 +254,10 @@ def calibrate(
         problem = mistake(problem) if mistake else problem
         chain = Chain(problem, np.random.SeedSequence([seed, 4, replicate]), sampler)
         chain.run(1, burn_in)
-        posterior = [_with_fit(draw, features) for draw in _posterior_draws(chain, draws, thin)]
-        for name, value in _with_fit(truth, features).items():
+        posterior = [
+            _with_fit(draw, features, design.hyper) for draw in _posterior_draws(chain, draws, thin)
+        ]
+        for name, value in _with_fit(truth, features, design.hyper).items():
             others = np.array([row[name] for row in posterior])
             # Ties are broken at random.
             below, equal = int((others < value).sum()), int((others == value).sum())
@@ -259,9 +265,9 @@ def calibrate(
     return _verdict({name: _uniformity(np.array(r), draws) for name, r in ranks.items()})
 
 
-def _with_fit(draw: Draw, features: Floats) -> dict[str, float]:
+def _with_fit(draw: Draw, features: Floats, hyper: Hyper) -> dict[str, float]:
     return {
-        **quantities(draw),
+        **quantities(draw, hyper),
         "log_likelihood": log_likelihood(draw.parameters, features),
     }
 

@@ -15,6 +15,7 @@ from dfcrp.plots.counts_by_size import draw_counts_by_size, prepare_counts_by_si
 from dfcrp.plots.jaccard import plot_jaccard
 from dfcrp.plots.singletons import plot_singletons
 from dfcrp.plots.style import save_figure
+from dfcrp.posterior.consensus import consensus_counts
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.studies import paper_figures as paper
 from dfcrp.studies.highlands_data import Highlands
@@ -91,8 +92,18 @@ def consensus_rows(
     posterior: Posterior, dbscan: dict[int, DbscanResult], real: bool
 ) -> list[dict[str, Any]]:
     """The paper's table of consensus clusters, beside ours."""
-    counts = posterior.consensus_counts(THRESHOLDS)
-    found = {(row["size_class"], row["min_experts"]): row for row in counts.rows()}
+    by_members = consensus_counts(
+        posterior.draws,
+        THRESHOLDS,
+        posterior.size_classes,
+        "members",
+        families=posterior.markings.families,
+        diameters=posterior.markings.diameter,
+    )
+    found, second = (
+        {(row["size_class"], row["min_experts"]): row for row in counts.rows()}
+        for counts in (posterior.consensus_counts(THRESHOLDS), by_members)
+    )
     rows = []
     for published in paper.CONSENSUS:
         ours = found[published.size_class, published.min_experts]
@@ -104,6 +115,7 @@ def consensus_rows(
             "DFCRP mean": ours["mean"],
             "lo": ours["lo"],
             "hi": ours["hi"],
+            "mean, by members": second[published.size_class, published.min_experts]["mean"],
         }
         if real:
             row |= {
@@ -196,12 +208,14 @@ def write_highlands(out: Path, posterior: Posterior, data: Highlands) -> dict[st
     text = [
         data.note,
         f"{posterior.draws.n_chains} chains of {record.scans:,} scans, burn-in {record.burn_in:,}, "
-        f"every {record.thin}th kept; seed {posterior.config.run.seed}, radius "
+        f"thinning {record.thin}; seed {posterior.config.run.seed}, radius "
         f"{posterior.config.run.radius}, preset {posterior.config.run.preset}; "
         f"{record.seconds:.0f} s. {' '.join(verdict.advice)}",
         "## Consensus clusters by size",
         _count_verdicts(consensus, "our mean is"),
         markdown_table(consensus, 2),
+        "A cluster's class is that of its own mean, exp(μ), in every draw; *by members*: of the "
+        "mean diameter of its members, as R14 had it.",
         "## DBSCAN as in R14",
         markdown_table(dbscan_rows(dbscan)),
         "## Experts",

@@ -1,0 +1,186 @@
+"""Settings: defaults, presets, TOML there and back, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dfcrp.config import PRESETS, Config, Model, Run, Summary, load_config, make_config, to_toml
+from dfcrp.errors import SettingsError
+from dfcrp.fitting import settle
+
+
+def test_nothing_given_is_the_default() -> None:
+    assert make_config() == make_config({}) == Config()
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {},
+        {"run": {"radius": "none", "scans": 100, "burn_in": 10, "max_minutes": 1.5}},
+        {"run": {"radius": 75, "preset": "highlands", "sampler": "paper"}},
+        {"model": {"mu0": [1, 2.5, 3], "sigma0": [10, 20, 0.5], "eta_d": -0.1}},
+        {"summary": {"class_edges": [], "class_names": [], "thresholds": [2]}},
+        {"summary": {"class_edges": [30], "class_names": ['"fine"', "back\\slash"]}},
+    ],
+)
+def test_toml_there_and_back(tables: dict[str, Any], tmp_path: Path) -> None:
+    config = make_config(tables)
+    path = tmp_path / "settings.toml"
+    path.write_text(to_toml(config), encoding="utf-8")
+    assert make_config(load_config(path)) == config
+
+
+def test_toml_holds_every_setting_that_is_set() -> None:
+    config = make_config({"run": {"scans": 5}})
+    tables = tomllib.loads(to_toml(config))
+    for part in ("run", "model", "summary"):
+        values = dataclasses.asdict(getattr(config, part))
+        assert set(tables[part]) == {name for name, value in values.items() if value is not None}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_sets_the_model_and_can_be_changed(name: str) -> None:
+    plain = make_config({"run": {"preset": name}})
+    for key, value in PRESETS[name].items():
+        assert getattr(plain.model, key) == value
+    changed = make_config({"run": {"preset": name}, "model": {"alpha_rate": 7}})
+    assert changed.model == dataclasses.replace(plain.model, alpha_rate=7.0)
+
+
+def test_the_paper_s_values() -> None:
+    """Section 5.1 and supplement D of the paper."""
+    model = make_config({"run": {"preset": "highlands"}}).model
+    assert (model.kappa_x, model.eta_x, model.tau_x) == (0.08, 4.5, 1)
+    assert (model.kappa_d, model.eta_d, model.tau_d) == (0.124, -0.8, 100)
+    assert (model.lambda_a, model.lambda_b) == (100, 100)
+    assert model.mu0 == (2068.2, -1105.5, 3.8)
+    assert (model.alpha_shape, model.alpha_rate) == (3, 0.04)
+
+
+def test_overrides_win() -> None:
+    config = make_config({"run": {"chains": 2, "seed": 9}}, {"run": {"chains": 3}})
+    assert (config.run.chains, config.run.seed) == (3, 9)
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"runs": {}}, "did you mean 'run'?"),
+        ({"run": {"chain": 1}}, "there is no setting 'run.chain'; did you mean 'chains'?"),
+        ({"model": {"kapa_x": 1}}, "did you mean 'kappa_x'?"),
+        ({"summary": {"zzz": 1}}, "there is no setting 'summary.zzz'. Known: min_experts"),
+        ({"run": 5}, "run must be a table"),
+        ({"run": {"preset": "highland"}}, 'Did you mean "highlands"?'),
+        ({"run": {"sampler": "exat"}}, 'Did you mean "exact"?'),
+        ({"run": {"prior": "cpr"}}, 'Did you mean "crp"?'),
+    ],
+)
+def test_an_unknown_name_is_an_error_with_the_nearest(tables: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        make_config(tables)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("run", "chains", 0),
+        ("run", "chains", 1.5),
+        ("run", "chains", True),
+        ("run", "chains", "four"),
+        ("run", "scans", 0),
+        ("run", "scans", float("nan")),
+        ("run", "thin", 0),
+        ("run", "max_scans", 0),
+        ("run", "max_minutes", 0),
+        ("run", "burn_in", -1),
+        ("run", "burn_in", 20_000),
+        ("run", "thin", 20_001),
+        ("run", "radius", 0),
+        ("run", "radius", "near"),
+        ("run", "radius", float("inf")),
+        ("run", "seed", -1),
+        ("run", "workers", 0),
+        ("model", "kappa_x", 0),
+        ("model", "tau_d", -1),
+        ("model", "alpha_shape", 0),
+        ("model", "mu0", [1, 2]),
+        ("model", "sigma0", [1, 2, 0]),
+        ("model", "sigma0", "wide"),
+        ("summary", "min_experts", 0),
+        ("summary", "thresholds", []),
+        ("summary", "thresholds", [0]),
+        ("summary", "class_edges", [100, 50]),
+        ("summary", "class_edges", [50, 50]),
+        ("summary", "class_edges", [50]),
+        ("summary", "class_names", ["all", "medium", "large"]),
+        ("summary", "diameter", "median"),
+    ],
+)
+def test_out_of_range(part: str, name: str, value: Any) -> None:
+    with pytest.raises(SettingsError, match=rf"{part}\.(class_names|{name})"):
+        make_config({part: {name: value}})
+
+
+def test_whole_numbers_may_be_written_as_floats_and_the_other_way() -> None:
+    config = make_config({"run": {"chains": 2.0, "radius": 75}})
+    assert isinstance(config.run.chains, int)
+    assert isinstance(config.run.radius, float)
+
+
+def test_burn_in_must_leave_something() -> None:
+    with pytest.raises(SettingsError, match="leaves nothing of 100 scans"):
+        Run(scans=100, burn_in=100)
+
+
+def test_the_unmodified_sampler_needs_an_order() -> None:
+    with pytest.raises(SettingsError, match="order of arrival"):
+        Run(sampler="unmodified", prior="crp")
+
+
+@pytest.mark.parametrize("content", [b"[run\n", b"\xff\xfe", b"[run]\nseed = 1\nseed = 2\n"])
+def test_a_file_that_is_no_toml(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match=r"settings\.toml: is not valid TOML"):
+        load_config(path)
+
+
+def test_settings_are_frozen() -> None:
+    for settings in (Run(), Model(), Summary(), Config()):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            settings.anything = 1  # type: ignore[union-attr]
+
+
+# The keyword settings of dfcrp.fit
+
+
+def test_keywords_find_their_table() -> None:
+    config = settle(None, {"chains": 3, "min_experts": 2, "radius": None})
+    assert (config.run.chains, config.summary.min_experts, config.run.radius) == (3, 2, None)
+
+
+def test_keywords_win_over_a_config_of_any_kind(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text("[run]\nchains = 7\nseed = 3\n")
+    config = make_config({"run": {"chains": 7, "seed": 3, "radius": "none"}})
+    for given in (path, str(path), {"run": {"chains": 7, "seed": 3}}, config):
+        settled = settle(given, {"chains": 2})
+        assert (settled.run.chains, settled.run.seed) == (2, 3)
+    assert settle(config, {}) == config
+
+
+def test_an_unknown_keyword_is_an_error() -> None:
+    with pytest.raises(SettingsError, match=r"'run\.chian'; did you mean 'chains'\?"):
+        settle(None, {"chian": 1})
+
+
+def test_a_preset_over_a_finished_config_is_refused() -> None:
+    with pytest.raises(SettingsError, match="preset"):
+        settle(Config(), {"preset": "highlands"})
