@@ -17,6 +17,7 @@ from scipy import stats
 
 from dfcrp.kernels.paper import run_modified, run_unmodified
 from dfcrp.kernels.scan import Settings, run_exact, start_alone
+from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
 from reference import posterior_reference, small_problems
@@ -170,6 +171,13 @@ def test_sampler_reaches_the_posterior(marginals, drawn, sampler, prior, radius)
     assert time < 4.0
     # Independent draws, as many as these are worth, would be about as far.
     assert distance < 1.8 * chance_distance(expected, len(labels) / time)
+
+
+def test_sparse_layout_reaches_the_posterior(marginals, monkeypatch):
+    """The layout for very many families, whose order move has a cruder surrogate."""
+    monkeypatch.setattr(problem_module, "DENSE_TAIL_ENTRIES", 0)
+    _, p_value = compare(run("exact", "dfcrp", RADIUS, seed=40), target(marginals, "dfcrp", RADIUS))
+    assert p_value > FALSE_ALARM_RATE
 
 
 @pytest.mark.parametrize("other", ["paper", "unmodified"])

@@ -53,7 +53,7 @@ def test_calibration():
 
 
 def test_calibration_catches_a_planted_bug():
-    assert not calibrate(DESIGN, 300, seed=14, mistake=variance_prior_twice)["ok"]
+    assert not calibrate(DESIGN, 300, seed=14, mistake=another_alpha)["ok"]
 
 
 def test_the_likelihood_of_a_draw():

@@ -204,14 +204,14 @@ def test_singletons(posterior):
 
 
 def test_traces(posterior):
-    table = plots.prepare_traces(posterior, bins=7)
+    table = plots.prepare_traces(posterior, bins=2)
     counts = [[len(set(draw)) for draw in chain] for chain in posterior.labels.tolist()]
     assert table.names[1:] == ("number of clusters", "clusters of at least 2 experts")
     assert table.series[1].tolist() == counts
     assert (table.series[0] == posterior.alpha).all()
-    assert table.ranks.shape == (3, 2, 7)
+    assert table.ranks.shape == (3, 2, 2)
     # over all chains the ranks are flat
-    assert table.ranks.mean(axis=1) == pytest.approx(np.ones((3, 7)))
+    assert table.ranks.mean(axis=1) == pytest.approx(np.ones((3, 2)))
 
 
 def test_ranks_of_chains_apart():

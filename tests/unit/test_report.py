@@ -9,7 +9,7 @@ from PIL import Image
 
 from dfcrp.config import Config, Run, Summary
 from dfcrp.markings import Markings
-from dfcrp.report import write_report
+from dfcrp.report import pictures, write_report
 from dfcrp.report.about_run import verdict_words
 from dfcrp.report.markup import (
     Column,
@@ -64,6 +64,14 @@ def page_of(posterior, folder, **options):
     page = Page(path.read_text(encoding="utf-8"))
     assert page.open == []
     return page
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Figures are drawn but not rendered, which takes most of the time of a small report."""
+    monkeypatch.setattr(
+        pictures, "_save", lambda axes, folder, name, photo: pictures.Picture(name, "data:", 100)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +162,7 @@ def test_every_picture_is_a_file_too_and_described(finished):
         assert (folder / "figures" / f"{name}.svg").exists()
 
 
+@pytest.mark.usefixtures("quick")
 def test_links_to_what_lies_beside_the_page(tmp_path):
     (tmp_path / "catalogue.csv").write_text("cluster\n")
     (tmp_path / "explorer.html").write_text("later")
@@ -164,6 +173,7 @@ def test_links_to_what_lies_beside_the_page(tmp_path):
     assert "members.csv" not in links
 
 
+@pytest.mark.usefixtures("quick")
 def test_versions_of_the_run_are_taken_from_its_folder(tmp_path):
     (tmp_path / "provenance.json").write_text('{"dfcrp": "0.0.7", "python": "3.99"}')
     page = page_of(random_posterior(2), tmp_path)
@@ -172,6 +182,7 @@ def test_versions_of_the_run_are_taken_from_its_folder(tmp_path):
     assert ["Python", "3.99"] not in page_of(random_posterior(2), tmp_path).rows
 
 
+@pytest.mark.usefixtures("quick")
 def test_names_are_escaped(tmp_path):
     names = [EVIL, EVIL + "2", "_x", "$a$"]
     posterior = random_posterior(3, names=names)
@@ -216,16 +227,22 @@ CASES = {
 }
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("case", CASES)
 def test_small_data(case, tmp_path):
-    posterior = CASES[case]()
-    page = page_of(posterior, tmp_path)
+    page = page_of(CASES[case](), tmp_path)
     for cell in (cell for row in page.rows for cell in row):
         assert not re.search(r"\bnan\b|\binf\b|None", cell)
     for title in ("What was asked", "How many objects?", "How do the experts compare?"):
         assert title in page.words
 
 
+def test_smallest_data_rendered(tmp_path):
+    page_of(CASES["one marking"](), tmp_path)
+    assert (tmp_path / "figures" / "size_frequency.svg").exists()
+
+
+@pytest.mark.usefixtures("quick")
 def test_words_for_small_data(tmp_path):
     page = page_of(CASES["one marking"](), tmp_path / "a")
     assert "1 marking by 1 expert" in page.text
@@ -253,6 +270,7 @@ def test_an_image_beneath_the_maps(tmp_path):
     assert "data:image/jpeg" in kinds
 
 
+@pytest.mark.usefixtures("quick")
 def test_writing_twice_replaces_and_is_the_same(tmp_path):
     page_of(random_posterior(2), tmp_path)
     first = (tmp_path / "report.html").read_bytes()
@@ -292,3 +310,11 @@ def test_numbers():
         "1.00",
     ]
     assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
+
+
+def test_many_experts(tmp_path):
+    names = [f"volunteer {k}" for k in range(110)]
+    labels = [[0] * 110] * 4
+    page = page_of(few([float(k) for k in range(110)], names, [labels]), tmp_path)
+    assert sum(row[0].startswith("volunteer") for row in page.rows if len(row) == 8) == 100
+    assert "Shown are the 100 with most markings of 110 experts." in page.text

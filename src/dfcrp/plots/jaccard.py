@@ -13,6 +13,8 @@ from dfcrp.posterior.posterior import Posterior
 
 #: Experts up to which every cell has its number printed.
 MAX_PRINTED = 20
+#: Experts up to which every row has its name.
+MAX_NAMES = 60
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,25 @@ def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
             low, high = low - 0.01, high + 0.01
         image = ax.imshow(values, origin="lower", cmap="Blues", vmin=low, vmax=high)
         ax.figure.colorbar(image, ax=ax, shrink=0.8, label="Jaccard coefficient")
-        names = [f"{plain(name)} ({n})" for name, n in zip(table.experts, table.count, strict=True)]
-        ax.set_xticks(range(count), [plain(name) for name in table.experts], rotation=90)
-        ax.set_yticks(range(count), names)
-        ax.tick_params(length=0)
+        _name_experts(ax, table)
         ax.spines[:].set_visible(False)
         if count <= MAX_PRINTED:
             _print_values(ax, values, (low + high) / 2.0)
     return ax
+
+
+def _name_experts(ax: Any, table: JaccardTable) -> None:
+    count = len(table.experts)
+    if count > MAX_NAMES:
+        ax.set(xticks=[], yticks=[])
+        ax.set_xlabel(f"{count} experts, by number of markings")
+        return
+    names = [plain(name) for name in table.experts]
+    rows = [f"{name} ({n})" for name, n in zip(names, table.count, strict=True)]
+    size = {"fontsize": 7.0 if count <= MAX_PRINTED else 5.0}
+    ax.set_xticks(range(count), names, rotation=90, **size)
+    ax.set_yticks(range(count), rows, **size)
+    ax.tick_params(length=0)
 
 
 def _print_values(ax: Any, values: NDArray[np.float64], middle: float) -> None:

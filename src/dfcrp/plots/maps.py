@@ -19,6 +19,8 @@ Region = tuple[float, float, float, float]
 MAX_PIXELS = 3_000
 #: Share of the range that is left free around the outermost centres.
 MARGIN = 0.03
+#: Inches that a map may be high.
+MAX_HEIGHT = 5.5
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def frame(
     ends = []
     for values in (x, y):
         low, high = float(values.min()), float(values.max())
-        space = max(MARGIN * (high - low), float(np.median(diameter)) / 2.0)
+        space = max(MARGIN * (high - low), 0.6 * float(np.median(diameter)))
         ends += [low - space, high + space]
     return ends[0], ends[1], ends[2], ends[3]
 
@@ -105,10 +107,11 @@ def within(
 
 
 def map_axes(region: Region, width: float = WIDE) -> Any:
-    """An axes whose figure has the shape of the region."""
+    """An axes whose figure has the shape of the region, and fits on a page."""
     left, right, low, high = region
-    height = width * (high - low) / max(right - left, 1e-300)
-    return single_axes(width, float(np.clip(height + 0.4, 2.2, 9.0)))
+    shape = (high - low) / (right - left)
+    width = max(min(width, MAX_HEIGHT / shape), 2.5)
+    return single_axes(width, float(np.clip(width * shape + 0.4, 2.2, MAX_HEIGHT + 0.4)))
 
 
 def set_map(ax: Any, region: Region, underlay: Underlay | None = None) -> None:

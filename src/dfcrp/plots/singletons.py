@@ -100,7 +100,8 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
             handles.append(
                 Line2D([], [], linestyle="none", marker="o", fillstyle="none", color=colour)
             )
-            names.append(f"{plain(name)}: {int(own.sum())} markings")
+            count = int(own.sum())
+            names.append(f"{plain(name)}: {count} {'marking' if count == 1 else 'markings'}")
         legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
     return ax
 

@@ -117,6 +117,7 @@ def draw_size_frequency(table: SizeFrequency, ax: Any = None) -> Any:
             # every step of N(≥ D) lies at a diameter: N is n down to 1
             numbers = np.arange(len(values), 0, -1)
             look = {"color": INK, "alpha": 0.3} if many else style
+            look = look | {"marker": "." if len(values) == 1 else None}
             (line,) = ax.plot(values, numbers, linewidth=0.8, drawstyle="steps-pre", **look)
             handles.append(line)
         names = [plain(name) for name in table.experts]

@@ -69,7 +69,8 @@ def prepare_traces(
     # Draws from elsewhere may come without α.
     kept = {name: v for name, v in numbers.items() if np.isfinite(v).all()}
     series = np.array(list(kept.values()), np.float64)
-    bins = max(min(bins, series[0].size), 1)
+    # Five draws of a chain to a bin, lest the figure show nothing but noise.
+    bins = max(min(bins, series.shape[2] // 5), 1)
     ranks = np.array([rank_shares(values, bins) for values in series])
     return TraceTable(tuple(kept), series, ranks)
 
@@ -104,6 +105,7 @@ def _draw_trace(ax: Any, table: TraceTable, k: int) -> None:
         )
     ax.set_title(table.names[k])
     ax.margins(x=0.01)
+    ax.xaxis.get_major_locator().set_params(integer=True)
 
 
 def _draw_ranks(ax: Any, table: TraceTable, k: int) -> None:

@@ -21,6 +21,10 @@ from dfcrp.report.pictures import Picture
 from dfcrp.report.section import Section
 
 
+#: Experts in the table; the file holds them all.
+MAX_ROWS = 100
+
+
 def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
     """The paper's table, the pairwise agreement, and where experts were alone."""
     parts: list[object] = [_table(contents)]
@@ -52,7 +56,7 @@ def _table(contents: Contents) -> Markup:
     names = contents.posterior.markings.experts
     but_one = len(names) - 1
     rows = []
-    for f in np.argsort(found.count, kind="stable"):
+    for f in np.argsort(found.count, kind="stable")[-MAX_ROWS:]:
         rows.append(
             [
                 names[f],
@@ -81,8 +85,14 @@ def _table(contents: Contents) -> Markup:
         "Jaccard: mean agreement with the other experts. Alone: of the objects that only one "
         f"expert marked, the share that is this expert's. Missed: of the objects that "
         f"{counted(but_one, 'expert')} of {len(names)} marked, the share that only this expert "
-        "did not.",
+        f"did not.{_only(len(names))}",
     )
+
+
+def _only(count: int) -> str:
+    if count <= MAX_ROWS:
+        return ""
+    return f" Shown are the {MAX_ROWS} with most markings of {count:,} experts."
 
 
 def _similarity_words(contents: Contents) -> Markup:

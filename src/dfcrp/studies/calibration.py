@@ -310,8 +310,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run both tests for each sampler and write the outcome."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, required=True, help="where to write the JSON file")
-    parser.add_argument("--steps", type=int, default=60_000, help="steps of Geweke's test")
-    parser.add_argument("--replicates", type=int, default=4_000, help="simulated data sets")
+    parser.add_argument("--steps", type=int, default=120_000, help="steps of Geweke's test")
+    parser.add_argument("--replicates", type=int, default=6_000, help="simulated data sets")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     design = Design()

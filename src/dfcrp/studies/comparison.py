@@ -75,17 +75,18 @@ def draw_comparison(comparison: Comparison) -> Any:
             left.plot(values, place, "o", color=colour, markersize=4, label=f"≥ {key[0]}")
         left.set_yticks(range(len(titles)), titles)
         left.set_ylim(len(titles) - 0.5, -0.5)
-        left.set_xlabel("clusters with so many experts")
+        left.set_xlabel("clusters with at least so many experts")
         left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
         low = min(float(comparison.ari.min()), 0.99)
         image = right.imshow(comparison.ari, cmap="Blues", vmin=low, vmax=1.0)
         for (row, other), value in np.ndenumerate(comparison.ari):
             dark = value > (1.0 + low) / 2
             right.text(
-                other, row, f"{value:.2f}", ha="center", va="center", fontsize=6.5,
+                other, row, f"{value:.3f}", ha="center", va="center", fontsize=6.5,
                 color="white" if dark else INK,
             )  # fmt: skip
-        right.set_xticks(range(len(titles)), titles, rotation=90)
+        names = [plain(outcome.name) for outcome in comparison.outcomes]
+        right.set_xticks(range(len(titles)), names, rotation=90)
         right.set_yticks([])
         right.set_title("adjusted Rand index")
         right.figure.colorbar(image, ax=right, shrink=0.8)

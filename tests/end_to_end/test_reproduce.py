@@ -1,0 +1,107 @@
+"""``dfcrp reproduce`` and ``dfcrp compare`` as a user runs them, killed and interrupted too."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dfcrp.cli.compare import command as compare_command
+from dfcrp.cli.reproduce import command as reproduce_command
+from dfcrp.posterior.folder import write_markings
+from dfcrp.simulate import paper_design
+
+TABLES = ("tables.md", "results.json", "ari.csv", "counts.csv", "datasets.csv")
+
+
+def run(command, *arguments: object) -> str:
+    result = CliRunner().invoke(command, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def start_study(out: Path, *arguments: object) -> subprocess.Popen[str]:
+    """The study in a process of its own, which can be killed."""
+    program = "from dfcrp.cli.reproduce import command; command()"
+    options = ["--datasets", "10", "--scans", "300", "--burn-in", "100", "--workers", "2"]
+    return subprocess.Popen(
+        [sys.executable, "-c", program, "simulation-study", "--out", str(out), *options,
+         *map(str, arguments)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )  # fmt: skip
+
+
+def finished(out: Path) -> dict[str, float]:
+    """Finished data sets, and when each was written."""
+    folder = out / "paper" / "datasets"
+    return {p.name: p.stat().st_mtime_ns for p in folder.glob("*.json")} if folder.is_dir() else {}
+
+
+def wait_for(out: Path, count: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 300
+    while len(finished(out)) < count:
+        assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
+        assert time.monotonic() < deadline, "the study does not come forward"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_study_that_was_stopped_goes_on(tmp_path, how):
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    process = start_study(stopped)
+    wait_for(stopped, 3, process)
+    process.send_signal(how)
+    message = process.communicate(timeout=60)[1]
+    assert process.returncode != 0
+    if how == signal.SIGINT:
+        assert "the same command goes on from here" in message
+    kept = finished(stopped)
+    assert 3 <= len(kept) < 10
+    for out in (stopped, whole):
+        assert start_study(out).wait(timeout=300) == 0
+    after = finished(stopped)
+    assert len(after) == 10
+    assert {name: after[name] for name in kept} == kept  # none was done a second time
+    for name in TABLES:
+        assert (stopped / "paper" / name).read_bytes() == (whole / "paper" / name).read_bytes()
+
+
+def test_other_settings_in_the_same_folder_are_refused(tmp_path):
+    options = ["simulation-study", "--out", tmp_path, "--datasets", 2, "--burn-in", 5]
+    output = run(reproduce_command, *options, "--scans", 15)
+    assert "DFCRP ahead of CRP in" in output
+    result = CliRunner().invoke(
+        reproduce_command, [str(a) for a in (*options, "--scans", 16)], catch_exceptions=True
+    )
+    assert "other settings (scans differ)" in str(result.exception)
+
+
+def test_prior_table(tmp_path):
+    output = run(reproduce_command, "prior-table", "--out", tmp_path, "--quick")
+    assert "| exact " in output
+    assert (tmp_path / "prior-table.csv").exists()
+
+
+def test_compare_reads_files_with_truth(tmp_path):
+    file = tmp_path / "markings.csv"
+    write_markings(file, paper_design(3, n_objects=8))
+    options = ["--scans", 40, "--burn-in", 10, "--preset", "simulation", "--threshold", 3]
+    output = run(compare_command, file, "--out", tmp_path / "out", *options, "--method", "dfcrp",
+                 "--method", "dbscan")  # fmt: skip
+    assert "Agreement with the truth" in output
+    with open(tmp_path / "out" / "compare.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["method"] for row in rows] == ["dfcrp", "dbscan"]
+    assert float(rows[0]["ari_truth"]) > 0.8
+    stored = json.loads((tmp_path / "out" / "compare.json").read_text())
+    assert stored["broken_claims"] == []
+    assert stored["provenance"]["settings"]["scans"] == 40
