@@ -28,16 +28,27 @@ def run(command, *arguments: object) -> str:
     return result.output
 
 
-def start_study(out: Path, *arguments: object) -> subprocess.Popen[str]:
+OPTIONS = ["--datasets", "10", "--scans", "300", "--burn-in", "100", "--workers", "2"]
+
+
+def start_study(out: Path) -> subprocess.Popen[str]:
     """The study in a process of its own, which can be killed."""
     program = "from dfcrp.cli.reproduce import command; command()"
-    options = ["--datasets", "10", "--scans", "300", "--burn-in", "100", "--workers", "2"]
     return subprocess.Popen(
-        [sys.executable, "-c", program, "simulation-study", "--out", str(out), *options,
-         *map(str, arguments)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", program, "simulation-study", "--out", str(out), *OPTIONS],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    )  # fmt: skip
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """The same study in one go."""
+    out = tmp_path_factory.mktemp("whole")
+    run(reproduce_command, "simulation-study", "--out", out, *OPTIONS)
+    return out
 
 
 def finished(out: Path) -> dict[str, float]:
@@ -55,19 +66,18 @@ def wait_for(out: Path, count: int, process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_study_that_was_stopped_goes_on(tmp_path, how):
-    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
-    process = start_study(stopped)
-    wait_for(stopped, 3, process)
-    process.send_signal(how)
-    message = process.communicate(timeout=60)[1]
+def test_a_study_that_was_stopped_goes_on(tmp_path, whole, how):
+    stopped = tmp_path / "stopped"
+    with start_study(stopped) as process:
+        wait_for(stopped, 3, process)
+        process.send_signal(how)
+        message = process.communicate(timeout=60)[1]
     assert process.returncode != 0
     if how == signal.SIGINT:
         assert "the same command goes on from here" in message
     kept = finished(stopped)
     assert 3 <= len(kept) < 10
-    for out in (stopped, whole):
-        assert start_study(out).wait(timeout=300) == 0
+    run(reproduce_command, "simulation-study", "--out", stopped, *OPTIONS)
     after = finished(stopped)
     assert len(after) == 10
     assert {name: after[name] for name in kept} == kept  # none was done a second time

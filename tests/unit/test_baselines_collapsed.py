@@ -129,7 +129,7 @@ def test_blocks_sample_the_constrained_crp(blocks, barred):
             log_weight = crp.log_prob(np.array(whole), alpha) + log_evidence(tuple(whole))
             expected[named(labels)] = math.exp(log_weight)
     seed = np.random.SeedSequence(6)
-    slots = sample_blocks(problem, seed, np.array([alpha]), np.array([1.0, 0.0]), 60_000)
+    slots = sample_blocks(problem, seed, np.array([alpha]), np.array([1.0, 0.0]), 40_000)
     assert p_value(slots[::4], expected) > 1e-4
 
 

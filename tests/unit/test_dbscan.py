@@ -6,12 +6,12 @@ import csv
 
 import numpy as np
 import pytest
-from shared_data import highlands_path
 from sklearn.cluster import DBSCAN
 
 from dfcrp.baselines import clusters_breaking_family_rule, dbscan_r14
 from dfcrp.errors import SettingsError
 from dfcrp.markings import Markings
+from shared_data import highlands_path
 
 
 @pytest.fixture(scope="module")

@@ -100,6 +100,13 @@ def test_saved_files_are_reproducible(posterior, tmp_path):
     assert files[0] == files[1]
 
 
+def test_other_formats(posterior, tmp_path):
+    figure = plots.plot_jaccard(posterior)[1].figure
+    paths = [tmp_path / name for name in ("figure.pdf", "figure.JPG", "figure.eps")]
+    style.save_as(figure, *paths)
+    assert all(path.stat().st_size > 1000 for path in paths)
+
+
 def test_unknown_name():
     with pytest.raises(AttributeError, match="plot_nothing"):
         _ = plots.plot_nothing

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from shared_data import highlands_path
 
 from dfcrp import prior
 from dfcrp.baselines import Length, compare
@@ -34,6 +33,7 @@ from dfcrp.studies.prior_table import (
     theoretical,
 )
 from dfcrp.studies.radius import RadiusLength, reproduce_radius, round_up
+from shared_data import highlands_path
 
 
 def test_the_paper_s_figures_are_consistent():

@@ -56,7 +56,7 @@ class Outcome:
 
     def seen(self) -> dict[str, bool]:
         """Which criteria the result itself bears out; the other two cannot be seen in it."""
-        several = bool((self.posterior.labels != self.posterior.labels[:1, :1]).any())
+        several = self.posterior.draws.n_chains * self.posterior.draws.n_draws > 1
         return {"uncertainty": several, "expert_structure": self.breaking == 0}
 
 

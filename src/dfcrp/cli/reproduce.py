@@ -163,6 +163,7 @@ def highlands(
     seed: int,
 ) -> None:
     """Both tables and the figures of the lunar highlands image (section 8)."""
+    from dfcrp.errors import InputError
     from dfcrp.posterior.folder import load
     from dfcrp.studies.highlands import HighlandsLength, fit_highlands, write_highlands
     from dfcrp.studies.highlands_data import load_highlands
@@ -177,6 +178,8 @@ def highlands(
         seed=seed,
     )
     posterior = fit_highlands(found, length) if run is None else load(run)
+    if posterior.markings.digest != found.markings.digest:
+        raise InputError(f"{run}: is a run of other markings than --data (18 px and more)")
     write_highlands(out, posterior, found)
     _show(out / "highlands.md")
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots import maps
-from dfcrp.plots.style import BLUE, GREY, VERMILION, legend_of, styled
+from dfcrp.plots.style import BLUE, GREY, VERMILION, styled
 from dfcrp.posterior.posterior import Posterior
 
 #: Probabilities of consensus between which an object is called doubtful.
@@ -87,7 +87,7 @@ def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
             )
             entries[state] = (handle, f"{name} ({int(own.sum()):,})")
         handles, names = zip(*(entries[s] for s in (AGREED, IN_DOUBT, NOT_AGREED)), strict=True)
-        legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+        maps.legend_above(ax, handles, names)
     return ax
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.plots.style import GREY, WIDE, single_axes
+from dfcrp.plots.style import GREY, NARROW, WIDE, legend_of, single_axes
 
 #: Left, right, lower and upper end of a part of the map.
 Region = tuple[float, float, float, float]
@@ -110,7 +111,7 @@ def map_axes(region: Region, width: float = WIDE) -> Any:
     """An axes whose figure has the shape of the region, and fits on a page."""
     left, right, low, high = region
     shape = (high - low) / (right - left)
-    width = max(min(width, MAX_HEIGHT / shape), 2.5)
+    width = max(min(width, MAX_HEIGHT / shape), NARROW)
     return single_axes(width, float(np.clip(width * shape + 0.4, 2.2, MAX_HEIGHT + 0.4)))
 
 
@@ -168,6 +169,13 @@ def add_circles(
     )
     ax.add_collection(circles, autolim=False)
     return circles
+
+
+def legend_above(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """A legend over the map, in a row if the figure is wide and the entries are few."""
+    wide = ax.get_figure(root=True).get_figwidth() > 0.8 * WIDE
+    columns = 3 if wide else 1
+    legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
 
 
 def line_width(count: int) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.plots import maps
-from dfcrp.plots.style import COLOURS, PALE, legend_of, plain, styled
+from dfcrp.plots.style import COLOURS, PALE, plain, styled
 from dfcrp.posterior.posterior import Posterior
 
 
@@ -102,7 +102,7 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
             )
             count = int(own.sum())
             names.append(f"{plain(name)}: {count} {'marking' if count == 1 else 'markings'}")
-        legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
+        maps.legend_above(ax, handles, names)
     return ax
 
 

@@ -32,6 +32,13 @@ LINE_STYLES = ("-", "--", ":", "-.")
 #: Fonts to fall back on for scripts that DejaVu lacks, if they are installed.
 FALLBACK_FONTS = ("Noto Sans CJK SC", "Noto Sans", "Arial Unicode MS", "Segoe UI", "PingFang SC")
 
+#: Metadata that would make two files of one figure differ, by format.
+UNDATED: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
 STYLE: dict[str, Any] = {
     "font.size": 8.0,
     "axes.titlesize": 8.5,
@@ -150,11 +157,19 @@ def save_figure(fig: Any, folder: str | Path, name: str) -> tuple[Path, Path]:
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
     png, svg = directory / f"{name}.png", directory / f"{name}.svg"
+    save_as(fig, png, svg)
+    return png, svg
+
+
+def save_as(fig: Any, *paths: str | Path) -> None:
+    """Save under these names; what follows the dot (png, svg, pdf, ...) says in which format."""
     with styled(), warnings.catch_warnings():
         # A name in a script that no installed font has is drawn as boxes; that is no reason to
         # warn once per letter.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        # Names too long for their figure: it is drawn all the same.
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
         with laid_out(fig) as box:
-            fig.savefig(png, dpi=DPI, metadata={"Software": None}, bbox_inches=box)
-            fig.savefig(svg, metadata={"Date": None, "Creator": None}, bbox_inches=box)
-    return png, svg
+            for path in map(Path, paths):
+                metadata = UNDATED.get(path.suffix.lower())
+                fig.savefig(path, dpi=DPI, metadata=metadata, bbox_inches=box)

@@ -20,7 +20,6 @@ from dfcrp.report.markup import (
 from dfcrp.report.pictures import Picture
 from dfcrp.report.section import Section
 
-
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
 
