@@ -3,7 +3,7 @@
 (α, order, c, u, θ, y) are drawn from the joint, one update is applied (a few times over), and
 the draws are tested again: chi-squares over ALL valid partitions and over all orders, and
 Kolmogorov-Smirnov tests of α, u, θ and y | θ. Each update is one test with the false-alarm rate
-1e-5 (Bonferroni over its p values), 2e-4 for this file; seeds are fixed. Every test is also run on
+1e-5 (Bonferroni over its p values), 3e-4 for this file; seeds are fixed. Every test is also run on
 an update with a planted bug, which it must catch.
 """
 

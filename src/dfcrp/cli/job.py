@@ -83,6 +83,8 @@ def make_report(
 
 def _introduce(markings: Markings, config: Config, *, quiet: bool) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
+    from dfcrp.cli.progress import counted
+
     if quiet:
         return
     run, n_experts = config.run, len(markings.experts)
@@ -95,8 +97,8 @@ def _introduce(markings: Markings, config: Config, *, quiet: bool) -> None:
         )
     how_long = "until the verdict is good" if run.scans is None else f"{run.scans:,} scans"
     click.echo(
-        f"Fitting {len(markings):,} markings by {n_experts} expert{'' if n_experts == 1 else 's'}: "
-        f"{run.chains} chain{'' if run.chains == 1 else 's'}, {how_long}, seed {run.seed}.",
+        f"Fitting {counted(len(markings), 'marking')} by {counted(n_experts, 'expert')}: "
+        f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
     if 1 < n_experts < config.summary.min_experts:

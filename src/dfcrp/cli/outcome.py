@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dfcrp.cli.progress import duration
+from dfcrp.cli.progress import counted, duration
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -39,9 +39,8 @@ def _first_line(posterior: Posterior) -> str:
     record, markings, run = posterior.record, posterior.markings, posterior.config.run
     thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
     return (
-        f"{len(markings):,} markings by {len(markings.experts)} "
-        f"expert{'' if len(markings.experts) == 1 else 's'}; {posterior.draws.n_chains} "
-        f"chain{'' if posterior.draws.n_chains == 1 else 's'} of {record.scans:,} scans "
+        f"{counted(len(markings), 'marking')} by {counted(len(markings.experts), 'expert')}; "
+        f"{counted(posterior.draws.n_chains, 'chain')} of {record.scans:,} scans "
         f"(the first {record.burn_in:,} left out{thinned}); {duration(record.seconds)}"
     )
 
@@ -50,12 +49,16 @@ def _counts(posterior: Posterior) -> list[str]:
     """A table: how many objects at least so many experts marked."""
     summary = posterior.summary()
     n_experts = summary["n_experts"]
-    rows = [
+    found = [row for row in summary["consensus"] if row["min_experts"] <= n_experts]
+    if not found and n_experts > 1:
+        # Fewer experts than any threshold of the tables.
+        found = posterior.consensus_counts(tuple(range(2, n_experts + 1))).rows()
+    rows = [("by any expert (all clusters)", summary["n_clusters"])]
+    rows += [
         (f"by {row['min_experts']} or more experts", row)
-        for row in summary["consensus"]
-        if row["size_class"] == "all" and row["min_experts"] <= n_experts
+        for row in found
+        if row["size_class"] == "all"
     ]
-    rows = [("by any expert (all clusters)", summary["n_clusters"]), *rows]
     lines = [f"{'Objects marked':<30}{'mean':>9}   95 % interval"]
     return lines + [f"  {name:<28}{row['mean']:>9,.1f}   {_interval(row)}" for name, row in rows]
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 #: Plain lines come about this often.
 SECONDS_PER_LINE = 10.0
-#: Silence of this length before the first draw means that the kernels are being compiled.
-SECONDS_TO_COMPILE = 3.0
-COMPILING = "compiling the sampler; this is done once on a machine and takes a minute or two"
+#: After this much silence before the first draw the kernels are probably being compiled.
+SECONDS_TO_COMPILE = 4.0
+COMPILING = "starting; the first run on a machine compiles the sampler, a minute or two"
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def describe_look(posterior: Posterior) -> str:
     verdict, record, run = posterior.verdict, posterior.record, posterior.config.run
     figures = f"R-hat {verdict.max_rhat:.3f}, ESS {verdict.min_ess:.0f}"
     if verdict.pairs_disagreeing:
-        figures += f", chains disagree on {_plural(verdict.pairs_disagreeing, 'pair')}"
+        figures += f", chains disagree on {counted(verdict.pairs_disagreeing, 'pair')}"
     if verdict.ok:
         outcome = "good, done"
     elif record.stopped_early:
@@ -265,5 +265,6 @@ def _line(glimpse: Glimpse, min_experts: int) -> str:
     )
 
 
-def _plural(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """A number and its noun: 1 pair, 2 pairs."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

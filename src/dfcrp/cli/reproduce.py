@@ -6,9 +6,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from dfcrp.sampling.runner import Progress
 
 #: A short study: enough to see every table, in a minute or two.
 QUICK_SIMULATION = {"datasets": 20, "scans": 1000, "burn_in": 250}
@@ -137,7 +140,9 @@ def radius(out: Path, data: Path | None, quick: bool, seed: int) -> None:
         if quick
         else RadiusLength(seed=seed)
     )
-    reproduce_radius(out, load_highlands(data, seed=seed), length)
+    show = _Lines(every_seconds=0.0)
+    reproduce_radius(out, load_highlands(data, seed=seed), length, progress=show)
+    show("radius: done", final=True)
     _show(out / "radius.md")
 
 
@@ -177,7 +182,13 @@ def highlands(
         thin=1 if quick else 2,
         seed=seed,
     )
-    posterior = fit_highlands(found, length) if run is None else load(run)
+    show = _Lines()
+
+    def watch(seen: Progress) -> None:
+        show(f"chain {seen.chain + 1}: {seen.scans} of {seen.target} scans")
+
+    posterior = fit_highlands(found, length, watch) if run is None else load(run)
+    show("highlands: sampled", final=True)
     if posterior.markings.digest != found.markings.digest:
         raise InputError(f"{run}: is a run of other markings than --data (18 px and more)")
     write_highlands(out, posterior, found)
@@ -209,6 +220,7 @@ def mixing(
     )
     show = _Lines(every_seconds=0.0)
     reproduce_mixing(out, load_highlands(data, seed=seed), length, progress=show)
+    show("mixing: done", final=True)
     _show(out / "mixing.md")
 
 

@@ -104,11 +104,11 @@ def _refuse_other_data(out: Path) -> None:
     """Overwrite what this command wrote earlier, and nothing else."""
     from dfcrp.errors import InputError
 
-    if not out.exists():
+    if not out.is_file():  # new, or a device such as /dev/stdout
         return
     try:
         with open(out, "rb") as stream:
-            first = stream.readline().strip()
+            first = stream.readline(1000).strip()
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from None
     if first and first != HEADER.encode():

@@ -36,7 +36,9 @@ def _compile(function, **options):
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+        return numba.njit(
+            cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options
+        )(function)
     finally:
         numba.config.CACHE_DIR = before
 

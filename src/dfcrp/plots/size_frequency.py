@@ -109,50 +109,58 @@ def draw_size_frequency(table: SizeFrequency, ax: Any = None) -> Any:
     """Cumulative numbers on logarithmic scales."""
     with styled():
         ax = single_axes(WIDE, 4.2) if ax is None else ax
-        handles = []
-        many = len(table.experts) > MAX_NAMES
-        # Blue is the posterior's.
-        styles = line_styles(len(table.experts), COLOURS[1:])
-        for values, style in zip(table.expert_diameters, styles, strict=True):
-            # every step of N(≥ D) lies at a diameter: N is n down to 1
-            numbers = np.arange(len(values), 0, -1)
-            look = {"color": INK, "alpha": 0.3} if many else style
-            look = look | {"marker": "." if len(values) == 1 else None}
-            (line,) = ax.plot(values, numbers, linewidth=0.8, drawstyle="steps-pre", **look)
-            handles.append(line)
-        names = [plain(name) for name in table.experts]
-        if many:
-            handles, names = handles[:1], ["each expert"]
-        shown = table.hi > 0
-        band = ax.fill_between(
-            table.diameter[shown],
-            np.maximum(table.lo[shown], 0.5),
-            table.hi[shown],
-            color=BLUE,
-            alpha=0.3,
-            linewidth=0.0,
-        )
-        positive = table.mean >= 0.5
-        (middle,) = ax.plot(
-            table.diameter[positive], table.mean[positive], color=BLUE, linewidth=1.8
-        )
+        handles, names = _draw_experts(ax, table)
+        band = _draw_band(ax, table)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_ylim(bottom=0.8)
         ax.set_xlabel("diameter D")
         ax.set_ylabel("number of objects of diameter ≥ D")
         _plain_ticks(ax)
-        title = f"posterior, ≥ {table.min_experts} experts"
         # most markings on top, as in the figure
         legend_of(
             ax,
-            [(band, middle), *handles[::-1]],
-            [title, *names[::-1]],
+            [band, *handles[::-1]],
+            [f"posterior, ≥ {table.min_experts} experts", *names[::-1]],
             loc="upper left",
             bbox_to_anchor=(1.01, 1.0),
             borderaxespad=0.0,
         )
     return ax
+
+
+def _draw_experts(ax: Any, table: SizeFrequency) -> tuple[list[Any], list[str]]:
+    """A line for each expert; the lines and their names for the legend."""
+    many = len(table.experts) > MAX_NAMES
+    # Blue is the posterior's.
+    styles = line_styles(len(table.experts), COLOURS[1:])
+    handles = []
+    for values, style in zip(table.expert_diameters, styles, strict=True):
+        # every step of N(≥ D) lies at a diameter: N is n down to 1
+        numbers = np.arange(len(values), 0, -1)
+        look = {"color": INK, "alpha": 0.3} if many else style
+        look = look | {"marker": "." if len(values) == 1 else None}
+        handles += ax.plot(values, numbers, linewidth=0.8, drawstyle="steps-pre", **look)
+    if many:
+        return handles[:1], ["each expert"]
+    return handles, [plain(name) for name in table.experts]
+
+
+def _draw_band(ax: Any, table: SizeFrequency) -> tuple[Any, Any]:
+    """The posterior's interval and mean."""
+    shown = table.hi > 0
+    band = ax.fill_between(
+        table.diameter[shown],
+        # zero has no place on a logarithmic scale
+        np.maximum(table.lo[shown], 0.5),
+        table.hi[shown],
+        color=BLUE,
+        alpha=0.3,
+        linewidth=0.0,
+    )
+    positive = table.mean >= 0.5
+    (middle,) = ax.plot(table.diameter[positive], table.mean[positive], color=BLUE, linewidth=1.8)
+    return band, middle
 
 
 def _plain_ticks(ax: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,9 +104,13 @@ def widest_cluster(markings: Markings, length: RadiusLength) -> float:
     return float(cluster_widths(posterior.point_partition().labels, markings, {}).max())
 
 
-def study_radius(data: Highlands, length: RadiusLength) -> RadiusChoice:
+def study_radius(
+    data: Highlands, length: RadiusLength, progress: Callable[[str], None] | None = None
+) -> RadiusChoice:
     """Draws without a radius, shares against the radius, times, and what follows."""
+    tell = progress or (lambda text: None)
     markings = reduced(data.markings)
+    tell(f"sampling {len(markings)} markings without a radius")
     posterior = fit(
         markings,
         preset="reduced",
@@ -116,9 +120,11 @@ def study_radius(data: Highlands, length: RadiusLength) -> RadiusChoice:
         burn_in=length.burn_in,
         seed=length.seed,
     )
+    tell("timing the radii")
     seconds = [
         seconds_of_scans(markings, radius, length.timed_scans, length.seed) for radius in TIMED_PX
     ]
+    tell("looking for the widest cluster of the whole image")
     widest = widest_cluster(data.markings, length) if length.whole_scans else None
     shares = prepare_radius(posterior, radii=TABULATED_PX)
     clean = round_up(shares.widest)
@@ -157,10 +163,15 @@ def time_rows(choice: RadiusChoice) -> list[dict[str, Any]]:
     return rows
 
 
-def reproduce_radius(out: Path, data: Highlands, length: RadiusLength) -> RadiusChoice:
+def reproduce_radius(
+    out: Path,
+    data: Highlands,
+    length: RadiusLength,
+    progress: Callable[[str], None] | None = None,
+) -> RadiusChoice:
     """Write radius.md, .csv, .json and the figure."""
     prepare_out(out)
-    choice = study_radius(data, length)
+    choice = study_radius(data, length, progress)
     figure = draw_radius(choice.table)
     figure.set_xlim(0.0, TIMED_PX[-1])
     save_figure(figure.figure, out, "radius")

@@ -59,6 +59,6 @@ class Judged:
         }
 
 
-def inside(value: float, low: float, high: float) -> str:
-    """Whether our value lies in the paper's interval."""
-    return "inside" if low <= value <= high else "outside"
+def inside(value: float, low: float, high: float, rounding: float = 0.0) -> str:
+    """Whether our value lies in the paper's interval, as printed: its ends may be rounded."""
+    return "inside" if low - rounding <= value <= high + rounding else "outside"
