@@ -30,10 +30,12 @@ def command(run: Path, marking: str, figure: Path | None) -> None:
     from dfcrp.posterior.folder import load
 
     posterior = load(run)
-    click.echo(posterior.explain(marking).text())
+    found = posterior.explain(marking)
+    click.echo(found.text())
     if figure is not None:
         from dfcrp.plots.neighbourhood import plot_neighbourhood
+        from dfcrp.plots.style import save_as
 
-        _, axes = plot_neighbourhood(posterior, marking)
-        axes.figure.savefig(figure)
+        _, axes = plot_neighbourhood(posterior, found)
+        save_as(axes.figure, figure)
         click.echo(f"\nfigure: {figure}")

@@ -246,12 +246,14 @@ def _judged(
         )
     if not rhat_good:
         worst = max(verdict.diagnostics, key=lambda d: d.rhat)
-        advice.append(f"R-hat of {worst.name} is {worst.rhat:.2f}; it should be {limits.rhat}.")
+        advice.append(
+            f"R-hat of {worst.name} is {worst.rhat:.2f}; it should be at most {limits.rhat}."
+        )
     if not ess_good:
         worst = min(verdict.diagnostics, key=lambda d: d.ess)
         advice.append(
             f"The effective sample size of {worst.name} is {worst.ess:.0f}; "
-            f"it should be {limits.ess:.0f}."
+            f"it should be at least {limits.ess:.0f}."
         )
     if verdict.pairs_disagreeing:
         advice.append(_undecided_sentence(verdict, limits, names))

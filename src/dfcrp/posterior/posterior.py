@@ -52,6 +52,7 @@ class Posterior:
         self.config = config
         self.record = record
         self._points: dict[str, PointPartition] = {}
+        self._counts: dict[tuple[int, ...], ConsensusCounts] = {}
 
     @cached_property
     def labels(self) -> NDArray[np.int32]:
@@ -101,14 +102,16 @@ class Posterior:
 
     def consensus_counts(self, min_experts: tuple[int, ...]) -> ConsensusCounts:
         """Clusters with at least so many experts, in every draw, by size class."""
-        return consensus_counts(
-            self.draws,
-            min_experts,
-            self.size_classes,
-            self.config.summary.diameter,
-            families=self.markings.families,
-            diameters=self.markings.diameter,
-        )
+        if min_experts not in self._counts:
+            self._counts[min_experts] = consensus_counts(
+                self.draws,
+                min_experts,
+                self.size_classes,
+                self.config.summary.diameter,
+                families=self.markings.families,
+                diameters=self.markings.diameter,
+            )
+        return self._counts[min_experts]
 
     @cached_property
     def _table_counts(self) -> ConsensusCounts:
