@@ -191,7 +191,6 @@ def two_rivals(spread: float, far: float) -> Places:
     return places
 
 
-@pytest.mark.xfail(strict=True, reason="choose_pair subtracts w_j(k) from W_j: digits are lost")
 @pytest.mark.parametrize("spread", [1e4, 1e6, 1e8])
 def test_pairs_when_one_cluster_outweighs_all_else(spread):
     """The image is large beside the clusters, so new ones and far ones weigh very little.
@@ -202,7 +201,6 @@ def test_pairs_when_one_cluster_outweighs_all_else(spread):
     assert two_rivals(spread, far=12.0).worst_change(two) < TOLERANCE
 
 
-@pytest.mark.xfail(strict=True, reason="weigh leaves out what the relative's choice makes matter")
 def test_pairs_that_must_share_two_clusters():
     """Both prefer one cluster by more than e^45, and the other one to a new cluster.
 

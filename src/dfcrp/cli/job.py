@@ -29,7 +29,9 @@ def run_job(
     from dfcrp.cli.outcome import describe, list_files
     from dfcrp.cli.progress import Tracker, describe_look, make_display
     from dfcrp.fitting import fit, settle
+    from dfcrp.posterior.warm import warm_up_beside
 
+    warm_up_beside()
     settled = settle(config, dict(settings))
     _introduce(markings, settled, quiet=quiet)
     display = make_display(Tracker(markings.families, settled), quiet=quiet)

@@ -126,19 +126,16 @@ def order_bound(data, state, i, size):
 
 
 @lean_kernel
-def add_order(data, state, i, count, candidate, weight):
+def add_order(data, state, i, count, candidate, weight, yardstick):
     """Add the order's share to the log weights; returns the number of options left.
 
-    Candidates that are negligible whatever the order says are left out.
+    Candidates that are negligible beside ``yardstick`` whatever the order says are left out.
     """
-    best = weight[0]
-    for position in range(1, count):
-        best = max(best, weight[position])
     kept = 0
     for position in range(count):
         k, value = candidate[position], weight[position]
         if k != NONE:
-            if value + order_bound(data, state, i, state.size[k]) < best - NEGLIGIBLE:
+            if value + order_bound(data, state, i, state.size[k]) < yardstick - NEGLIGIBLE:
                 continue
             value += order_term(data, state, i, k)
         candidate[kept] = k
@@ -149,10 +146,14 @@ def add_order(data, state, i, count, candidate, weight):
 
 @lean_kernel
 def weigh(data, state, scratch, i, use_order, log_new, candidate, weight):
-    """Log weights of marking i (unlinked) over its candidates, a new cluster last."""
+    """Log weights of marking i (unlinked) over its candidates, a new cluster last.
+
+    Only what is negligible beside a new cluster is left out: any other option may matter once
+    the best ones are taken by a relative.
+    """
     count = weigh_features(data, state, scratch, i, log_new, candidate, weight)
     if use_order:
-        count = add_order(data, state, i, count, candidate, weight)
+        count = add_order(data, state, i, count, candidate, weight, log_new)
     return count
 
 
@@ -195,7 +196,8 @@ def choose(rng, data, state, i, use_order, count, candidate, weight):
     candidate[0], candidate[best] = candidate[best], candidate[0]
     weight[0], weight[best] = weight[best], weight[0]
     if use_order:
-        count = add_order(data, state, i, count, candidate, weight)
+        # The best option now stands first.
+        count = add_order(data, state, i, count, candidate, weight, weight[0])
     total = exponentiate(weight, count)
     return candidate[pick(threshold, weight, count, total)]
 

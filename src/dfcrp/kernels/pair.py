@@ -3,7 +3,8 @@
 While one of them is inside a cluster the other cannot enter, so updates of single markings
 never exchange them. Given the rest, the two choices are independent but for the rule that they
 differ: p(k, l) ∝ w_i(k) w_j(l) [k ≠ l], where each may open a cluster of its own. So k is drawn
-with weight w_i(k) (W_j − w_j(k)) and then l ≠ k with weight w_j(l).
+with weight w_i(k) Σ_{l≠k} w_j(l) and then l ≠ k with weight w_j(l). The sums are added up without
+k, not by subtraction: the cluster that both want may hold all but the last digits of the total.
 """
 
 from __future__ import annotations
@@ -16,26 +17,25 @@ from dfcrp.kernels.state import NONE, PAIR_MOVED, PAIR_PROPOSED
 
 
 @lean_kernel
-def weight_of(candidate, weight, count, k):
-    """Weight of cluster k among the options (0 if it is not one, or is the new cluster)."""
-    if k == NONE:
-        return 0.0
+def weight_of_others(candidate, weight, count, k):
+    """Summed weight of the options other than cluster k; a new cluster is never shared."""
+    total = 0.0
     for position in range(count):
-        if candidate[position] == k:
-            return weight[position]
-    return 0.0
+        if k == NONE or candidate[position] != k:
+            total += weight[position]
+    return total
 
 
 @lean_kernel
 def choose_pair(rng, scratch, count_i, count_j):
     """Draw the two options jointly from the weights in scratch; returns their positions."""
     exponentiate(scratch.weight, count_i)
-    total_j = exponentiate(scratch.weight2, count_j)
+    exponentiate(scratch.weight2, count_j)
     total = 0.0
     for position in range(count_i):
-        clash = weight_of(scratch.candidate2, scratch.weight2, count_j, scratch.candidate[position])
-        # The sum of the others can only be rounded below zero, never be so.
-        scratch.weight[position] *= max(total_j - clash, 0.0)
+        scratch.weight[position] *= weight_of_others(
+            scratch.candidate2, scratch.weight2, count_j, scratch.candidate[position]
+        )
         total += scratch.weight[position]
     first = pick(rng.random(), scratch.weight, count_i, total)
     taken = scratch.candidate[first]

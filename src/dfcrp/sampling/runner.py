@@ -121,7 +121,7 @@ class Runner:
         everything drawn so far flushed; ``stopped`` tells.
         """
         start = time.monotonic()
-        workers = min(self._workers or _cores(), len(self.chains))
+        workers = min(self._workers or cores(), len(self.chains))
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
                 pool.submit(self._advance_chain, index, scans, deadline)
@@ -191,7 +191,8 @@ def _columns(blocks: list[DrawBlock]) -> list[list[np.ndarray]]:
     ]
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Cores that this process may use."""
     import os
 
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
