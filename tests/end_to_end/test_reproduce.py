@@ -33,7 +33,11 @@ OPTIONS = ["--datasets", "10", "--scans", "2000", "--burn-in", "100", "--workers
 
 def start_study(out: Path) -> subprocess.Popen[str]:
     """The study in a process of its own, which can be killed."""
-    program = "from dfcrp.cli.reproduce import command; command()"
+    # A shell may have started the tests with Ctrl-C ignored, which processes inherit.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from dfcrp.cli.reproduce import command; command()"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", program, "simulation-study", "--out", str(out), *OPTIONS],
         stdout=subprocess.DEVNULL,
@@ -65,6 +69,7 @@ def wait_for(out: Path, count: int, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_study_that_was_stopped_goes_on(tmp_path, whole, how):
     stopped = tmp_path / "stopped"
