@@ -28,7 +28,7 @@ def run(command, *arguments: object) -> str:
     return result.output
 
 
-OPTIONS = ["--datasets", "10", "--scans", "2000", "--burn-in", "100", "--workers", "2"]
+OPTIONS = ["--datasets", "10", "--scans", "600", "--burn-in", "100", "--workers", "2"]
 
 
 def start_study(out: Path) -> subprocess.Popen[str]:
