@@ -249,7 +249,7 @@ def test_exchange_gain(layout):
 def test_tables_stay_in_order_of_arrival(layout):
     """After many exchanges the tables' lists are what a fresh walk would write."""
     for case in cases(layout):
-        exchange.exchange_slots(case.rng, case.data, case.state, case.scratch, 200)
+        exchange.exchange_slots(case.rng, case.data, case.state, case.scratch, 200, 2)
         kept = [case.scratch.seat_rank.copy(), case.scratch.seat_family.copy()]
         exchange.lay_out_tables(case.data, case.state, case.scratch)
         assert (kept[0] == case.scratch.seat_rank).all()

@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import beta, norm
 
 from dfcrp import prior
-from dfcrp.kernels import circle_proposal, regroup, tail
+from dfcrp.kernels import circle, circle_proposal, regroup, tail
 from dfcrp.kernels.state import DIVIDE_ACCEPTED, MERGE_ACCEPTED, SPLIT_ACCEPTED
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
@@ -155,7 +155,7 @@ def test_weight_of_proposed_parameters():
         problem = small.make_problem(list(range(n)), features)
         hyper = problem.hyper
         state = small.fill_state(problem, [0] * n)
-        drawn = np.zeros((2, 10))
+        drawn = np.zeros((2, circle.WIDTH))
         for _ in range(5):
             circle_proposal.propose_row(rng, hyper, features, state, 0, drawn, 1)
             row = drawn[1, :6]

@@ -239,7 +239,7 @@ ORDER_CASES = [
 
 
 def exchange_matrix(setting: Setting, labels, exchange_slots) -> np.ndarray:
-    """One try of ``exchange_slots`` over all orders, u tied to the slots."""
+    """One try of ``exchange_slots`` for a random marking, over all orders, u tied to the slots."""
     n = len(labels)
     orders = list(permutations(range(n)))
     place = {arrivals: k for k, arrivals in enumerate(orders)}
@@ -255,9 +255,10 @@ def exchange_matrix(setting: Setting, labels, exchange_slots) -> np.ndarray:
                     setting.u = np.empty(n)
                     setting.u[list(arrivals)] = by_slot
                     state = setting.state(labels, arrivals)
-                    uniforms = (a + 0.5) / n, (choice + 0.5) / len(kin)
-                    rng = ScriptedGenerator(uniforms, accept)
-                    exchange_slots(rng, data, state, setting.scratch, 1)
+                    state.visit[:] = 0
+                    state.visit[a] = 1
+                    rng = ScriptedGenerator([(choice + 0.5) / len(kin)], accept)
+                    exchange_slots(rng, data, state, setting.scratch, 0, 1)
                     assert (state.u[state.order] == by_slot).all()
                     assert (state.rank[state.order] == np.arange(n)).all()
                     ends.append(place[tuple(state.order.tolist())])

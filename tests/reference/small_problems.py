@@ -109,6 +109,8 @@ def complete(rows) -> np.ndarray:
         lam * np.sqrt(d / (2.0 * a)),
         1.0 / s,
         -np.log(a) - 0.5 * np.log(s) - 1.5 * np.log(2.0 * np.pi),
+        np.log(a),
+        np.log(d),
     ]
     return np.concatenate([rows, np.stack(derived, axis=-1)], axis=-1)
 
@@ -179,7 +181,12 @@ def update_marking_by(pick, **callees):
     that it makes no difference.
     """
     choose = with_callees(assignment.choose, pick=pick, favourite=lambda *_: -1)
-    return with_callees(assignment.update_marking, **{"choose": choose, **callees})
+    update = with_callees(assignment.update_marking, **{"choose": choose, **callees})
+
+    def run(rng, data, hyper, state, scratch, i, use_order):
+        update(rng, data, hyper, state, scratch, i, use_order, np.log(state.alpha[0]))
+
+    return run
 
 
 def assert_consistent(data, state) -> None:

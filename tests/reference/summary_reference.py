@@ -251,6 +251,17 @@ def representative(members, labels):
     return min(held, key=lambda label: (-held[label], label))
 
 
+def owner(point, labels, chosen):
+    """Of the point clusters that a draw's cluster represents, the one it holds most of."""
+    clusters = sorted(clusters_of(point).items())
+    claims = {
+        name: sum(labels[i] == chosen for i in members)
+        for name, members in clusters
+        if representative(members, labels) == chosen
+    }
+    return max(claims, key=lambda name: (claims[name], -name))
+
+
 def mean_and_interval(values):
     """Mean and 95 % equal-tailed interval of the values that are numbers."""
     values = [v for v in values if not math.isnan(v)]

@@ -28,7 +28,7 @@ from dfcrp.kernels import (
     unsettled,
 )
 from dfcrp.kernels.state import count_clusters
-from dfcrp.sampling.problem import new_scratch, new_state
+from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import kernel_reference as reference
 from reference import small_problems as small
 from reference.joint_draws import After, JointDraws, companions, draw_joint, partition_probabilities
@@ -74,6 +74,7 @@ class Step:
         self.rng = np.random.default_rng([seed, 75])
         self.data, self.hyper, self.settings = problem.data, problem.hyper, problem.settings
         self.state, self.scratch = new_state(problem), new_scratch(problem)
+        self.record = new_record(problem, 1)
         self.n = problem.n
         # What the scans visit more often is fixed, as it is once a chain has got going.
         self.state.visit[[0, 3]], self.state.visit[2] = 2, 1
@@ -98,7 +99,7 @@ class Step:
         order.update_order(self.rng, self.data, self.state, self.scratch)
 
     def exchange(self):
-        exchange.exchange_slots(self.rng, self.data, self.state, self.scratch, self.n)
+        exchange.exchange_slots(self.rng, self.data, self.state, self.scratch, self.n, 1)
 
     def alpha(self):
         self.state.alpha[0] = concentration.update_alpha(
@@ -122,7 +123,9 @@ class Step:
         regroup.visit_contacts(self.rng, *given, unsettled.VISIT_SHARE)
 
     def exact_scan(self):
-        scan.exact_scan(self.rng, self.data, self.hyper, self.settings, self.state, self.scratch)
+        scan.run_exact(
+            self.rng, self.data, self.hyper, self.settings, self.state, self.scratch, 1, self.record
+        )
 
     def paper_scan(self):
         paper.modified_scan(
@@ -226,8 +229,9 @@ def sizes_forgotten(step: Step):
         return count
 
     update = small.with_callees(assignment.update_marking, weigh_features=weigh)
+    log_alpha = math.log(step.state.alpha[0])
     for i in range(step.n):
-        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, True)
+        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, True, log_alpha)
 
 
 def tail_off_by_one(step: Step):
@@ -300,7 +304,7 @@ def surrogate_uncorrected(step: Step):
 def exchanges_always(step: Step):
     """Every exchange of slots is accepted."""
     update = small.with_callees(exchange.exchange_slots, gain_of_move=lambda *_: 0.0)
-    update(step.rng, step.data, step.state, step.scratch, step.n)
+    update(step.rng, step.data, step.state, step.scratch, step.n, 0)
 
 
 def jacobian_forgotten(step: Step):
@@ -347,8 +351,9 @@ def neighbours_of_one(step: Step):
 
     weigh = small.with_callees(assignment.weigh_features, find_candidates=find)
     update = small.with_callees(assignment.update_marking, weigh_features=weigh)
+    log_alpha = math.log(step.state.alpha[0])
     for i in range(step.n):
-        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, True)
+        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, True, log_alpha)
 
 
 #: Setting, bug, how many times it is applied, draws, tests.

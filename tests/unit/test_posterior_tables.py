@@ -142,7 +142,8 @@ def test_catalogue(seed):
         for chain, draw in np.ndindex(labels.shape[:2]):
             chosen = twin.representative(cluster, labels[chain, draw])
             held = families[labels[chain, draw] == chosen]
-            agreed.append(len(set(held.tolist())) >= 2)
+            own = twin.owner(point, labels[chain, draw], chosen) == name
+            agreed.append(own and len(set(held.tolist())) >= 2)
             parameters = twin.parameters_of(draws, chain, draw)[chosen].astype(float)
             values.append([parameters[0], parameters[1], math.exp(parameters[2])])
         for column, quantity in zip(np.array(values).T, ("x", "y", "diameter"), strict=True):

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from dfcrp.kernels import circle as likelihood
-from dfcrp.kernels.jit import inline_kernel, lean_kernel
+from dfcrp.kernels.jit import entry_kernel, inline_kernel, lean_kernel
 from dfcrp.kernels.state import NONE, link, release_slot, take_slot, unlink
 from dfcrp.kernels.tail import tail_sum
 
@@ -67,8 +67,10 @@ def find_candidates(data, state, scratch, i, candidate):
     count = 0
     if not data.has_radius:
         family = data.family[i]
+        # A family of one (under the CRP: every one) has no relatives to look for.
+        alone = data.family_start[family + 1] - data.family_start[family] == 1
         for k in range(state.size.shape[0]):
-            if state.size[k] > 0 and not holds_family(data, state, k, family):
+            if state.size[k] > 0 and (alone or not holds_family(data, state, k, family)):
                 candidate[count] = k
                 count += 1
         return count
@@ -273,10 +275,10 @@ def refresh_spare(rng, data, hyper, state, i):
 
 
 @inline_kernel
-def update_marking(rng, data, hyper, state, scratch, i, use_order):
+def update_marking(rng, data, hyper, state, scratch, i, use_order, log_alpha):
     """Gibbs update of marking i's cluster."""
     log_opening = detach(data, hyper, state, i)
-    log_new = log_opening + math.log(state.alpha[0])
+    log_new = log_opening + log_alpha
     candidate, weight = scratch.candidate, scratch.weight
     count = weigh_features(data, state, scratch, i, log_new, candidate, weight)
     k = choose(rng, data, state, i, use_order, count, candidate, weight)
@@ -286,11 +288,12 @@ def update_marking(rng, data, hyper, state, scratch, i, use_order):
 @lean_kernel
 def sweep_markings(rng, data, hyper, state, scratch, use_order, first, last):
     """Update the cluster of every marking in first..last-1 once."""
+    log_alpha = math.log(state.alpha[0])
     for i in range(first, last):
-        update_marking(rng, data, hyper, state, scratch, i, use_order)
+        update_marking(rng, data, hyper, state, scratch, i, use_order, log_alpha)
 
 
-@lean_kernel
+@entry_kernel
 def refresh_spares(rng, data, hyper, state, phase, period):
     """Renew every period-th spare, so that none grows old."""
     for i in range(phase, state.label.shape[0], period):

@@ -23,8 +23,10 @@ from typing import NamedTuple
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
-MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM = range(10)
-WIDTH = 10
+MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM, LOG_A, LOG_D = (
+    range(12)
+)
+WIDTH = 12
 LOG_2PI = math.log(2.0 * math.pi)
 
 
@@ -56,7 +58,8 @@ def complete_row(theta, k):
     theta[k, INV_A] = 1.0 / a
     theta[k, BETA] = lam * math.sqrt(0.5 * d / a)
     theta[k, INV_S] = 1.0 / s
-    theta[k, LOG_NORM] = -math.log(a) - 0.5 * math.log(s) - 1.5 * LOG_2PI
+    theta[k, LOG_A], theta[k, LOG_D] = math.log(a), math.log(d)
+    theta[k, LOG_NORM] = -theta[k, LOG_A] - 0.5 * math.log(s) - 1.5 * LOG_2PI
 
 
 @inline_kernel
@@ -119,7 +122,7 @@ def opening_weight(hyper, theta, k, y, i):
     q draws Σ from its prior at y_i's own log diameter and μ from its normal conditional given
     (y_i, Σ); the conditional's density cancels and leaves N(y_i; μ0, Σ0 + Σ) p(Σ|μ_l)/p(Σ|y_l).
     """
-    log_a, log_d = math.log(theta[k, VAR_POSITION]), math.log(theta[k, VAR_SIZE])
+    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
     return (
         log_marginal_given_covariance(hyper, theta, k, y, i)
         + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
@@ -295,7 +298,7 @@ def update_mean(rng, hyper, theta, k, y, state):
         sum_l += y[i, 2]
         i = state.after[i]
     m1, m2, m3 = draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l)
-    log_a, log_d = math.log(theta[k, VAR_POSITION]), math.log(theta[k, VAR_SIZE])
+    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
     log_ratio = log_variance_prior(hyper, m3, log_a, log_d) - log_variance_prior(
         hyper, theta[k, MU_L], log_a, log_d
     )
@@ -314,8 +317,8 @@ def update_covariance(rng, hyper, theta, k, y, state):
         members_spread(theta, k, y, state),
     )
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
-    a = math.exp(slice_coordinate(rng, hyper, given, 0, math.log(a), 1.0, d, lam))
-    d = math.exp(slice_coordinate(rng, hyper, given, 1, math.log(d), 1.0, a, lam))
+    a = math.exp(slice_coordinate(rng, hyper, given, 0, theta[k, LOG_A], 1.0, d, lam))
+    d = math.exp(slice_coordinate(rng, hyper, given, 1, theta[k, LOG_D], 1.0, a, lam))
     lam = slice_coordinate(rng, hyper, given, 2, lam, 0.25, a, d)
     theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA] = a, d, lam
     complete_row(theta, k)

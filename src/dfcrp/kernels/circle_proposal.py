@@ -19,6 +19,8 @@ from dfcrp.kernels.circle import (
     INV_S,
     LAMBDA,
     LOG_2PI,
+    LOG_A,
+    LOG_D,
     MU_L,
     MU_X,
     MU_Y,
@@ -165,7 +167,7 @@ def row_weight(hyper, y, state, k, theta, row):
     moments = moments_of(y, state, k)
     mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
     a, d = theta[row, VAR_POSITION], theta[row, VAR_SIZE]
-    log_a, log_d = math.log(a), math.log(d)
+    log_a, log_d = theta[row, LOG_A], theta[row, LOG_D]
     z_a, z_d = (log_a - mode_a) / width_a, (log_d - mode_d) / width_d
     log_proposal = -0.5 * (z_a * z_a + z_d * z_d) - math.log(width_a * width_d) - LOG_2PI
     return (

@@ -79,15 +79,30 @@ def move_seat(data, state, scratch, i, old, new):
 
 
 @lean_kernel
-def exchange_slots(rng, data, state, scratch, tries):
-    """Propose exchanges between random members of one family; leaves p(order | c, u) unchanged.
+def list_visited(state, out):
+    """Write the markings that are marked for extra visits; returns their number."""
+    count = 0
+    for i in range(state.visit.shape[0]):
+        if state.visit[i] > 0:
+            out[count] = i
+            count += 1
+    return count
 
-    As u stays with the slots it changes hands between the markings.
+
+@lean_kernel
+def exchange_slots(rng, data, state, scratch, tries, visits):
+    """Propose exchanges between members of one family; leaves p(order | c, u) unchanged.
+
+    One member is random, the other one each marking in turn for ``tries`` proposals, which
+    keeps its table at hand in memory; then each of those marked for extra visits ``visits``
+    times, as whether two clusters can become one hangs on when their members arrive. As u
+    stays with the slots it changes hands between the markings.
     """
     lay_out_tables(data, state, scratch)
     n = state.rank.shape[0]
-    for _ in range(tries):
-        a = int(rng.random() * n)
+    visited = list_visited(state, scratch.slots)
+    for proposal in range(tries + visits * visited):
+        a = proposal % n if proposal < tries else scratch.slots[(proposal - tries) % visited]
         family = data.family[a]
         first = data.family_start[family]
         b = data.family_member[first + int(rng.random() * (data.family_start[family + 1] - first))]

@@ -15,9 +15,12 @@ from pathlib import Path
 import numba
 from numba.core.options import DefaultOptions
 
+#: Whether every kernel can be called from Python, as the tests of single kernels need.
+_ALL_OPEN = os.environ.get("DFCRP_OPEN_KERNELS") == "1"
+
 
 def _cache_directory() -> Path:
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {_ALL_OPEN}".encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
     base = os.environ.get("DFCRP_CACHE_DIR")
@@ -27,14 +30,16 @@ def _cache_directory() -> Path:
     return Path(base) / f"kernels-{digest.hexdigest()[:16]}"
 
 
-_CACHE = str(_cache_directory())
+CACHE = str(_cache_directory())
 #: Whether this Numba still knows the switch for its run time (an internal name).
 _LEAN = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 
 
 def _compile(function, **options):
+    if _ALL_OPEN:
+        options["no_cpython_wrapper"] = False
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE
+    numba.config.CACHE_DIR = CACHE
     try:
         return numba.njit(
             cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options
@@ -52,7 +57,7 @@ def kernel(function):
     return _compile(function)
 
 
-def lean_kernel(function):
+def entry_kernel(function):
     """Like ``kernel``, for code that creates no arrays.
 
     Without Numba's run time the arrays of a state are passed around without reference counts.
@@ -62,10 +67,24 @@ def lean_kernel(function):
     return _compile(function, **_LEAN)
 
 
+def lean_kernel(function):
+    """Like ``entry_kernel``, for functions that only other kernels call.
+
+    The code that unpacks a whole state from Python objects costs more time to compile than
+    most updates themselves; it is left out here.
+    """
+    return _compile(function, no_cpython_wrapper=True, **_LEAN)
+
+
 def inline_kernel(function):
     """Like ``lean_kernel``, always inlined into its caller.
 
     A call hands over every array of a state as seven words; for what is called once per marking
     or more often that would be most of the work.
     """
-    return _compile(function, forceinline=True, **_LEAN)
+    return _compile(function, forceinline=True, no_cpython_wrapper=True, **_LEAN)
+
+
+def compile_for(function, *args):
+    """Compile a kernel for arguments like these without calling it."""
+    function.compile(tuple(numba.typeof(arg) for arg in args))

@@ -26,7 +26,7 @@ from dfcrp.kernels.assignment import (
     pick,
     update_marking,
 )
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import entry_kernel, lean_kernel
 from dfcrp.kernels.order import log_product, walk_arrivals
 from dfcrp.kernels.scan import record_draw, update_parameters
 from dfcrp.kernels.state import (
@@ -110,7 +110,7 @@ def modified_scan(rng, data, hyper, settings, state, scratch):
             last = state.order[n - 1]
         else:
             last = int(rng.random() * n)
-        update_marking(rng, data, hyper, state, scratch, last, False)
+        update_marking(rng, data, hyper, state, scratch, last, False, math.log(state.alpha[0]))
     update_parameters(rng, data, hyper, state)
     state.scans[0] += 1
 
@@ -166,7 +166,7 @@ def unmodified_scan(rng, data, hyper, settings, state, scratch):
     state.scans[0] += 1
 
 
-@lean_kernel
+@entry_kernel
 def run_modified(rng, data, hyper, settings, state, scratch, thin, record):
     """Run thin scans of the permutation-modified sampler for each draw of the block."""
     for draw in range(record.alpha.shape[0]):
@@ -175,7 +175,7 @@ def run_modified(rng, data, hyper, settings, state, scratch, thin, record):
         record_draw(data, state, scratch, record, draw)
 
 
-@lean_kernel
+@entry_kernel
 def run_unmodified(rng, data, hyper, settings, state, scratch, thin, record):
     """Run thin scans of the unmodified sampler for each draw of the block."""
     for draw in range(record.alpha.shape[0]):

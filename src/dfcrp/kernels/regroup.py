@@ -35,8 +35,6 @@ from dfcrp.kernels.state import (
 from dfcrp.kernels.tail import tail_sum
 
 SPLIT, MERGE, DIVIDE = 0, 1, 2
-#: Share of the contacts tried in each scan.
-CONTACT_SHARE = 0.02
 
 
 @lean_kernel

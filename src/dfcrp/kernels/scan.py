@@ -10,18 +10,20 @@ from dfcrp.kernels import circle as likelihood
 from dfcrp.kernels.assignment import canonical_labels, refresh_spares, sweep_markings
 from dfcrp.kernels.concentration import update_alpha
 from dfcrp.kernels.exchange import exchange_slots
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import entry_kernel, lean_kernel
 from dfcrp.kernels.order import update_order, walk_arrivals
 from dfcrp.kernels.pair import sweep_pairs
-from dfcrp.kernels.regroup import CONTACT_SHARE, sweep_contacts
+from dfcrp.kernels.regroup import sweep_contacts
 from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, count_clusters
 from dfcrp.kernels.tail import draw_auxiliary, rebuild_tail
-from dfcrp.kernels.unsettled import settle
+from dfcrp.kernels.unsettled import contact_share, settle
 
 #: Every spare is renewed once in so many scans.
-SPARE_PERIOD = 16
-#: A share of the customers is rearranged in every such scan; exchanges come with each.
-ORDER_PERIOD = 2
+SPARE_PERIOD = 32
+#: In every such scan a share of the customers is rearranged; the others exchange slots.
+ORDER_PERIOD = 4
+#: Extra exchanges proposed in every scan for a marking in doubt.
+EXCHANGE_VISITS = 4
 
 
 class Settings(NamedTuple):
@@ -49,9 +51,10 @@ def update_arrivals(rng, data, settings, state, scratch):
 
     Without the order correction every D_i is the number of earlier arrivals, once and for all.
     """
+    rearrange = state.scans[0] % ORDER_PERIOD == 0
     if settings.use_order:
         walk_arrivals(data, state, scratch, state.order, state.seated)
-        if state.scans[0] % ORDER_PERIOD == 0:
+        if rearrange:
             update_order(rng, data, state, scratch)
     if settings.update_alpha:
         state.alpha[0] = update_alpha(
@@ -65,7 +68,8 @@ def update_arrivals(rng, data, settings, state, scratch):
     if settings.use_order:
         draw_auxiliary(rng, state)
         rebuild_tail(data, state)
-        exchange_slots(rng, data, state, scratch, state.rank.shape[0])
+        tries = 0 if rearrange else state.rank.shape[0]
+        exchange_slots(rng, data, state, scratch, tries, EXCHANGE_VISITS)
 
 
 @lean_kernel
@@ -80,20 +84,6 @@ def update_parameters(rng, data, hyper, state):
                 rng, hyper, state.theta, k, data.features, state
             )
     refresh_spares(rng, data, hyper, state, state.scans[0] % SPARE_PERIOD, SPARE_PERIOD)
-
-
-@lean_kernel
-def exact_scan(rng, data, hyper, settings, state, scratch):
-    """Update everything once; leaves the joint posterior unchanged."""
-    n = state.label.shape[0]
-    sweep_markings(rng, data, hyper, state, scratch, settings.use_order, 0, n)
-    sweep_pairs(rng, data, hyper, state, scratch, settings.use_order, 0, n)
-    sweep_contacts(rng, data, hyper, state, scratch, settings.use_order, CONTACT_SHARE)
-    update_parameters(rng, data, hyper, state)
-    if data.weigh_features:
-        settle(rng, data, hyper, state, scratch, settings.use_order)
-    update_arrivals(rng, data, settings, state, scratch)
-    state.scans[0] += 1
 
 
 @lean_kernel
@@ -112,16 +102,33 @@ def record_draw(data, state, scratch, record, draw):
     record.offsets[draw + 1] = row
 
 
-@lean_kernel
+@entry_kernel
 def run_exact(rng, data, hyper, settings, state, scratch, thin, record):
-    """Run thin scans for each draw of the block."""
+    """Run thin scans for each draw of the block; each leaves the joint posterior unchanged.
+
+    A scan is written out here because a function of its own, with everything it calls, would
+    be compiled once more.
+    """
+    n = state.label.shape[0]
+    use_order = settings.use_order
     for draw in range(record.alpha.shape[0]):
         for _ in range(thin):
-            exact_scan(rng, data, hyper, settings, state, scratch)
+            sweep_markings(rng, data, hyper, state, scratch, use_order, 0, n)
+            # Few pairs ever change, and those are visited again below: half of them will do.
+            half = state.scans[0] % 2
+            sweep_pairs(
+                rng, data, hyper, state, scratch, use_order, half * n // 2, (half + 1) * n // 2
+            )
+            sweep_contacts(rng, data, hyper, state, scratch, use_order, contact_share(state))
+            update_parameters(rng, data, hyper, state)
+            if data.weigh_features:
+                settle(rng, data, hyper, state, scratch, use_order)
+            update_arrivals(rng, data, settings, state, scratch)
+            state.scans[0] += 1
         record_draw(data, state, scratch, record, draw)
 
 
-@lean_kernel
+@entry_kernel
 def start_alone(rng, data, hyper, state):
     """Every marking alone, at its own position, as the paper's algorithm starts."""
     n = state.label.shape[0]

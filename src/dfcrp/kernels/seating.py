@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import entry_kernel, lean_kernel
 
 # A running product is folded into the running logarithm before it could underflow.
 _SMALLEST_PRODUCT = 1e-250
@@ -34,7 +34,7 @@ def empty_seats(n_tables: int, n_customers: int, n_families: int) -> Seats:
     return Seats(first, size, np.empty(n_customers, np.int64), np.empty(n_families, np.int64))
 
 
-@lean_kernel
+@entry_kernel
 def log_prior_given_order(labels, families, order, alpha, seats):
     """log p(c | alpha, x, order) = sum over arrivals of log(n_k or alpha) - log(D + alpha).
 
@@ -84,7 +84,7 @@ def lay_tables(labels, first, size):
         size[table] = 0
 
 
-@lean_kernel
+@entry_kernel
 def mean_over_orders(labels, families, weights, mean, seats):
     """Mean over all n! orders of the product of weights[D_i], for a valid partition.
 
@@ -165,7 +165,7 @@ def join_companion(i, arrived, families, tables, rng):
             return table
 
 
-@lean_kernel
+@entry_kernel
 def sample_partitions(families, alpha, draws, tables, rng):
     """Fill the rows of ``draws`` with partitions: a fresh uniform order each, then seating.
 

@@ -136,13 +136,18 @@ def represent_clusters(labels, order, offsets, families, holder, names, experts)
     """Which cluster of each draw stands for a cluster of the point partition.
 
     It is the one that holds most of the point cluster's members (``order`` from ``offsets``),
-    the smallest label among equals: ``names[d, k]``; it has ``experts[d, k]`` experts.
+    the smallest label among equals: ``names[d, k]``. It has ``experts[d, k]`` experts, which
+    is 0 where it is rather another's: where it holds more of another point cluster, or as much
+    of an earlier one. So no cluster of a draw is counted twice.
     """
     n_draws, n = labels.shape
     cluster_experts = np.zeros(n, np.int64)
     overlap = np.zeros(n, np.int64)
+    held = np.zeros(offsets.size - 1, np.int64)
+    owner = np.empty(n, np.int64)
     for d in range(n_draws):
         count_experts(labels[d], families, holder, cluster_experts)
+        owner[:] = -1
         for k in range(offsets.size - 1):
             for p in range(offsets[k], offsets[k + 1]):
                 overlap[labels[d, order[p]]] += 1
@@ -152,10 +157,15 @@ def represent_clusters(labels, order, offsets, families, holder, names, experts)
                 more = overlap[label] > overlap[best]
                 if more or (overlap[label] == overlap[best] and label < best):
                     best = label
+            names[d, k] = best
+            held[k] = overlap[best]
+            if owner[best] == -1 or held[k] > held[owner[best]]:
+                owner[best] = k
             for p in range(offsets[k], offsets[k + 1]):
                 overlap[labels[d, order[p]]] = 0
-            names[d, k] = best
-            experts[d, k] = cluster_experts[best]
+        for k in range(offsets.size - 1):
+            best = names[d, k]
+            experts[d, k] = cluster_experts[best] if owner[best] == k else 0
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dfcrp.kernels.jit import inline_kernel, lean_kernel
+from dfcrp.kernels.jit import entry_kernel, inline_kernel, lean_kernel
 
 
 @lean_kernel
@@ -13,7 +13,7 @@ def draw_auxiliary(rng, state):
         state.u[state.order[slot]] = rng.standard_exponential() / (state.seated[slot] + alpha)
 
 
-@lean_kernel
+@entry_kernel
 def rebuild_tail(data, state):
     """Recompute U from (order, u)."""
     tail, order, u = state.tail, state.order, state.u

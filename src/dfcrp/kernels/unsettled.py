@@ -15,9 +15,9 @@ import math
 
 from dfcrp.kernels import circle as likelihood
 from dfcrp.kernels.assignment import detach, update_marking, weigh_features
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.pair import update_pair
-from dfcrp.kernels.regroup import CONTACT_SHARE, sweep_contacts, visit_contacts
+from dfcrp.kernels.regroup import visit_contacts
 from dfcrp.kernels.state import NONE
 
 #: Doubt is noted in scans NOTE_FROM..NOTE_UNTIL-1; draws before NOTE_UNTIL belong to the burn-in.
@@ -29,9 +29,9 @@ POSSIBLE = 7.0
 #: Extra visits per scan.
 VISITS = 2
 #: Share of the unsettled contacts tried in each scan: two clusters have many in common.
-VISIT_SHARE = 0.3
-#: Share of the contacts tried in each scan while doubt is noted.
-NOTE_SHARE = 0.25
+VISIT_SHARE = 0.4
+#: Share of the contacts tried in each scan, and while doubt is noted.
+CONTACT_SHARE, NOTE_SHARE = 0.005, 0.27
 
 
 @lean_kernel
@@ -100,20 +100,24 @@ def list_unsettled(data, hyper, state, scratch):
 
 
 @lean_kernel
-def list_contacts(state):
-    """Mark the contacts that were likely to change something."""
-    limit = DOUBT * (NOTE_SHARE + CONTACT_SHARE) * (NOTE_UNTIL - NOTE_FROM)
+def list_contacts(data, state):
+    """Mark the contacts that were likely to change something; their markings are companions."""
+    limit = DOUBT * NOTE_SHARE * (NOTE_UNTIL - NOTE_FROM)
     for c in range(state.contact_doubt.shape[0]):
         state.contact_visit[c] = 1 if state.contact_doubt[c] > limit else 0
+        if state.contact_visit[c] == 1:
+            for i in data.contact[c]:
+                state.visit[i] = max(state.visit[i], 1)
 
 
 @lean_kernel
 def visit_unsettled(rng, data, hyper, state, scratch, use_order):
     """One extra visit: unsettled markings, pairs with one of them, and their clusters."""
     n = state.label.shape[0]
+    log_alpha = math.log(state.alpha[0])
     for i in range(n):
         if state.visit[i] == 2:
-            update_marking(rng, data, hyper, state, scratch, i, use_order)
+            update_marking(rng, data, hyper, state, scratch, i, use_order, log_alpha)
             for edge in range(data.pair_start[i], data.pair_start[i + 1]):
                 update_pair(rng, data, hyper, state, scratch, i, data.pair_other[edge], use_order)
     for k in range(n):
@@ -125,18 +129,23 @@ def visit_unsettled(rng, data, hyper, state, scratch, use_order):
             likelihood.update_cluster(rng, hyper, state.theta, k, data.features, state)
 
 
+@inline_kernel
+def contact_share(state):
+    """Share of the contacts to try in this scan."""
+    return NOTE_SHARE if NOTE_FROM <= state.scans[0] < NOTE_UNTIL else CONTACT_SHARE
+
+
 @lean_kernel
 def settle(rng, data, hyper, state, scratch, use_order):
     """What a scan does about unsettled markings at its age."""
     age = state.scans[0]
-    if age == NOTE_FROM:
+    if age == NOTE_FROM - 1:
         state.contact_doubt[:] = 0.0
     if NOTE_FROM <= age < NOTE_UNTIL:
         note_doubt(data, hyper, state, scratch)
-        sweep_contacts(rng, data, hyper, state, scratch, use_order, NOTE_SHARE)
         if age == NOTE_UNTIL - 1:
             list_unsettled(data, hyper, state, scratch)
-            list_contacts(state)
+            list_contacts(data, state)
     elif age >= NOTE_UNTIL:
         for _ in range(VISITS):
             visit_unsettled(rng, data, hyper, state, scratch, use_order)

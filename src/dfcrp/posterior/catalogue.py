@@ -41,7 +41,7 @@ def catalogue(
     holds most of its members (the smallest label among equals). Position and diameter,
     exp of the log diameter, are the posterior mean, standard deviation and 95 % interval of
     the representative's; ``p_consensus`` is the share of draws in which the representative
-    has at least ``min_experts`` experts.
+    has at least ``min_experts`` experts and stands for no other cluster of which it holds more.
     """
     codes, _ = family_arrays(families, draws.n_markings)
     if len(expert_names) <= int(codes.max()):

@@ -1,5 +1,5 @@
-"""Compile the summaries ahead of use, in a process of their own while a first run compiles its
-sampler: on two cores the one hides behind the other.
+"""Compile the summaries ahead of use, and a part of the sampler, in a process of their own while
+a first run compiles the rest of its sampler: on two cores the one hides behind the other.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.posterior.streaming import canonical
 from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
 from dfcrp.sampling.problem import PARAMETER_NAMES
+from dfcrp.sampling.warm import warm_up_arrivals
 
 
 def warm_up_beside() -> None:
@@ -23,7 +24,7 @@ def warm_up_beside() -> None:
     from dfcrp.kernels import jit
     from dfcrp.sampling.runner import cores
 
-    if cores() > 1 and not any(Path(jit._CACHE).glob("*")):
+    if cores() > 1 and not any(Path(jit.CACHE).rglob("*.nbi")):
         subprocess.Popen(
             [sys.executable, "-m", "dfcrp.posterior.warm"],
             stdin=subprocess.DEVNULL,
@@ -59,4 +60,5 @@ def warm_up() -> None:
 
 
 if __name__ == "__main__":
+    warm_up_arrivals()
     warm_up()

@@ -6,7 +6,7 @@ Times are medians of single calls, after warming up, on one core.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.config import make_config
-from dfcrp.kernels.scan import exact_scan
 from dfcrp.kernels.seating import empty_seats, log_prior_given_order
 from dfcrp.kernels.unsettled import NOTE_UNTIL
 from dfcrp.markings import Markings
@@ -31,6 +30,8 @@ from dfcrp.simulate import highlands_like
 REDUCED = {"x": (1700.0, 2400.0), "y": (-300.0, 0.0)}
 #: Scans before the clock starts: the list of unsettled markings is made by then.
 WARM_UP = NOTE_UNTIL + 50
+#: Scans and evaluations of the prior in a timed block; the order is rearranged every 4th scan.
+SCANS_TIMED, PRIORS_TIMED = 8, 40
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,21 @@ class Mixing:
         return self.ess_count / self.seconds, self.ess_slowest_pair / self.seconds
 
 
-def timed(call: Callable[[], Any], repeats: int) -> tuple[float, tuple[float, float]]:
-    """Median seconds of a call, and the middle half."""
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    low, middle, high = np.quantile(seconds, [0.25, 0.5, 0.75])
-    return float(middle), (float(low), float(high))
+def timed(
+    calls: Sequence[Callable[[], Any]], repeats: int
+) -> list[tuple[float, tuple[float, float]]]:
+    """Median seconds of each call, and the middle half.
+
+    The calls take turns, so that a machine that slows down slows all of them.
+    """
+    seconds = np.empty((repeats, len(calls)))
+    for repeat in range(repeats):
+        for column, call in enumerate(calls):
+            start = time.perf_counter()
+            call()
+            seconds[repeat, column] = time.perf_counter() - start
+    low, middle, high = np.quantile(seconds, [0.25, 0.5, 0.75], axis=0)
+    return [(float(m), (float(lo), float(hi))) for m, lo, hi in zip(middle, low, high, strict=True)]
 
 
 def problem_for(markings: Markings, **run: Any) -> Problem:
@@ -87,21 +94,27 @@ def problem_for(markings: Markings, **run: Any) -> Problem:
 
 
 def bench_scan(
-    markings: Markings, *, preset: str | None = "highlands", radius: Any = 75.0, repeats: int = 60
+    markings: Markings, *, preset: str | None = "highlands", radius: Any = 75.0, repeats: int = 40
 ) -> dict[str, Any]:
     """Time one exact scan and one compiled full-prior evaluation of the same partition."""
     problem = problem_for(markings, preset=preset, radius=radius)
     chain = Chain(problem, np.random.SeedSequence(1), "exact")
     labels = chain.run(WARM_UP, 1).labels[-1]
-    args = (chain.rng, problem.data, problem.hyper, problem.settings, chain.state)
-    scan, scan_spread = timed(lambda: exact_scan(*args, chain._scratch), repeats)
     codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     order = problem.data.original[chain.state.order].astype(np.int64)
     seats = empty_seats(int(codes.max()) + 1, len(codes), len(markings.experts))
     alpha = float(chain.state.alpha[0])
-    prior, prior_spread = timed(
-        lambda: log_prior_given_order(codes, markings.families, order, alpha, seats), repeats
+
+    def evaluate_prior() -> None:
+        for _ in range(PRIORS_TIMED):
+            log_prior_given_order(codes, markings.families, order, alpha, seats)
+
+    (block, block_spread), (priors, priors_spread) = timed(
+        [lambda: chain.run(1, SCANS_TIMED), evaluate_prior], repeats
     )
+    scan, prior = block / SCANS_TIMED, priors / PRIORS_TIMED
+    scan_spread = (block_spread[0] / SCANS_TIMED, block_spread[1] / SCANS_TIMED)
+    prior_spread = (priors_spread[0] / PRIORS_TIMED, priors_spread[1] / PRIORS_TIMED)
     n = len(markings)
     return asdict(ScanTimes(n, scan, prior, n * prior / scan, scan_spread, prior_spread))
 
@@ -115,7 +128,7 @@ def bench_growth(sizes: tuple[float, ...] = (1.0, 4.0, 16.0, 100.0)) -> dict[str
         chain = Chain(problem, np.random.SeedSequence(1), "exact")
         chain.run(1, 12)
         repeats = max(3, int(30 / scale))
-        seconds, _ = timed(lambda chain=chain: chain.run(1, 1), repeats)  # type: ignore[misc]
+        [(seconds, _)] = timed([lambda chain=chain: chain.run(1, 1)], repeats)  # type: ignore[misc]
         counts.append(len(markings))
         per_marking.append(seconds / len(markings))
     return asdict(Growth(counts, per_marking, per_marking[-1] / per_marking[0]))
