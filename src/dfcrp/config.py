@@ -15,6 +15,9 @@ from dfcrp.errors import SettingsError
 
 SAMPLERS = ("exact", "paper", "unmodified")
 PRIORS = ("dfcrp", "constrained", "crp")
+TOLERANCES = ("learned", "fixed")
+#: Settings of the fixed law: giving one of them asks for it.
+FIXED_LAW = ("kappa_x", "eta_x", "tau_x", "kappa_d", "eta_d", "tau_d", "log_diameter_floor")
 Triple = tuple[float, float, float]
 
 
@@ -26,6 +29,9 @@ class Model:
     them they are taken from the data, see ``dfcrp.model.defaults``.
     """
 
+    #: "learned": the spread of markings about their object is learned from the data, free of
+    #: units (the second group below). "fixed": the paper's law, set by eye for pixels (the first).
+    tolerances: str = "learned"
     kappa_x: float = 0.08
     eta_x: float = 4.5
     tau_x: float = 1.0
@@ -39,11 +45,25 @@ class Model:
     #: Below this log diameter the variance laws are held constant: they are powers of the log
     #: diameter, set by eye for 18 px and more, and have no meaning near or below zero.
     log_diameter_floor: float = 2.0
+    #: Typical standard deviation of position at the median diameter, relative to that diameter,
+    #: and of log diameter; how uncertain their logarithms are; how the variances grow with
+    #: diameter (exponents) and how uncertain that is; shapes of the clusters' own variances.
+    scale_x: float = 0.1
+    scale_x_sd: float = 0.75
+    growth_x: float = 1.0
+    scale_d: float = 0.14
+    scale_d_sd: float = 0.75
+    growth_d: float = 0.0
+    growth_sd: float = 0.7
+    nu_x: float = 5.0
+    nu_d: float = 5.0
     alpha_shape: float = 1.0
     alpha_rate: float = 0.01
 
     def __post_init__(self) -> None:
+        _check_choice("model.tolerances", self.tolerances, TOLERANCES)
         positive = ("kappa_x", "tau_x", "kappa_d", "tau_d", "lambda_a", "lambda_b")
+        positive += ("scale_x", "scale_x_sd", "scale_d", "scale_d_sd", "growth_sd", "nu_x", "nu_d")
         for name in (*positive, "alpha_shape", "alpha_rate", "log_diameter_floor"):
             _check(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "above 0")
         if self.sigma0 is not None:
@@ -204,6 +224,8 @@ def make_config(
     if preset is not None:
         _check_choice("run.preset", preset, tuple(PRESETS))
         sections["model"] = {**PRESETS[preset], **sections["model"]}
+    if preset is not None or any(name in sections["model"] for name in FIXED_LAW):
+        sections["model"].setdefault("tolerances", "fixed")
     return Config(
         run=_build(Run, "run", sections["run"]),
         model=_build(Model, "model", sections["model"]),

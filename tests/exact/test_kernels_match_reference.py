@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import beta, chi2, gamma, kstest
+from scipy.stats import beta, chi2, kstest
 
 from dfcrp.kernels import assignment, circle, concentration, exchange, order, scan, tail, unsettled
 from dfcrp.sampling import problem as problem_module
@@ -170,8 +170,8 @@ def test_covariance_targets(layout):
         for k in theta:
             row = case.theta[k]
             given = circle.Conditional(
-                circle.shape_position(case.hyper, row[2]),
-                circle.shape_size(case.hyper, row[2]),
+                *circle.position_law(case.hyper, row[2]),
+                *circle.size_law(case.hyper, row[2]),
                 circle.members_spread(case.state.theta, k, case.features, case.state),
             )
             other = small.random_rows(case.rng, case.hyper, ())
@@ -324,9 +324,7 @@ def test_opening_draws_follow_their_density():
 
 
 def _proposal_p_values(hyper, rows, y) -> list[float]:
-    held = max(y[2], hyper.floor)
-    shape_a = hyper.tau_x * hyper.kappa_x * held**hyper.eta_x
-    shape_d = hyper.tau_d * hyper.kappa_d * held**hyper.eta_d
+    prior_a, prior_d = reference.variance_priors(hyper, y[2])
     mean0, matrix0 = reference.base_mean(hyper)
     distance = []
     for row in rows:
@@ -335,8 +333,8 @@ def _proposal_p_values(hyper, rows, y) -> list[float]:
         away = row[:3] - np.linalg.solve(precision, pull)
         distance.append(away @ precision @ away)
     return [
-        kstest(gamma.cdf(rows[:, 3], shape_a, scale=1 / hyper.tau_x), "uniform").pvalue,
-        kstest(gamma.cdf(rows[:, 4], shape_d, scale=1 / hyper.tau_d), "uniform").pvalue,
+        kstest(prior_a.cdf(rows[:, 3]), "uniform").pvalue,
+        kstest(prior_d.cdf(rows[:, 4]), "uniform").pvalue,
         kstest(beta.cdf((rows[:, 5] + 1) / 2, hyper.lambda_a, hyper.lambda_b), "uniform").pvalue,
         kstest(chi2.cdf(distance, 3), "uniform").pvalue,
     ]

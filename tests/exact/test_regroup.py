@@ -145,15 +145,15 @@ def test_a_forgotten_deal_is_caught():
     assert setting.worst_change(setting.matrix(0, 1, deal)) > 1e-3
 
 
-def test_weight_of_proposed_parameters():
+@pytest.mark.parametrize("hyper", [small.HYPER, small.LEARNED], ids=["fixed", "learned"])
+def test_weight_of_proposed_parameters(hyper):
     """p(members | θ) p(θ) over the density of the proposal, by matrices and scipy."""
     rng = np.random.default_rng(79)
     for members in ([0], [0, 1], [0, 1, 2, 3]):
         n = len(members)
-        rows = small.random_rows(rng, small.HYPER, (n,))
+        rows = small.random_rows(rng, hyper, (n,))
         features = small.random_features(rng, rows[np.zeros(n, int)])
-        problem = small.make_problem(list(range(n)), features)
-        hyper = problem.hyper
+        problem = small.make_problem(list(range(n)), features, hyper=hyper)
         state = small.fill_state(problem, [0] * n)
         drawn = np.zeros((2, circle.WIDTH))
         for _ in range(5):

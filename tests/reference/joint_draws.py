@@ -104,7 +104,9 @@ def _complete(problem, families, allowed, drawn, rng) -> JointDraws:
     arrays["rank"] = np.argsort(arrays["order"], axis=1).astype(np.int32)
     found = companions(arrays["label"], families, arrays["rank"])
     arrays["u"] = rng.standard_exponential((draws, n)) / (found + arrays["alpha"])
-    rows = small.random_rows(rng, problem.hyper, (draws, n))
+    hyper = problem.hyper
+    arrays["law"] = np.array(hyper.law_mean) + hyper.law_sd * rng.standard_normal((draws, 4))
+    rows = small.random_rows(rng, hyper, (draws, n), arrays["law"][:, np.newaxis])
     arrays["theta"] = small.complete(rows)
     own = np.take_along_axis(rows, arrays["label"][..., None].astype(int), axis=1)
     if problem.settings.use_order:
@@ -175,7 +177,7 @@ class After:
     def __init__(self, draws: JointDraws):
         self.draws = draws
         self.rows: dict[str, list] = {
-            name: [] for name in ("label", "order", "rank", "u", "alpha", "theta")
+            name: [] for name in ("label", "order", "rank", "u", "alpha", "theta", "law")
         }
 
     def add(self, state) -> None:
@@ -259,15 +261,23 @@ class After:
         gamma = stats.gamma(scan.alpha_shape, scale=1 / scan.alpha_rate)
         return float(stats.kstest(self.now["alpha"][:, 0], gamma.cdf).pvalue)
 
+    def _law(self) -> dict[str, float]:
+        """The learned law follows its own prior."""
+        hyper = self.draws.problem.hyper
+        z = (self.now["law"] - hyper.law_mean) / hyper.law_sd
+        names = ("scale_x", "growth_x", "scale_d", "growth_d")
+        return {
+            name: float(stats.kstest(column, "norm").pvalue)
+            for name, column in zip(names, z.T, strict=True)
+        }
+
     def _parameters(self) -> dict[str, float]:
         """θ of one marking's cluster follows the base measure; y its normal given θ."""
         hyper, n = self.draws.problem.hyper, self.now["label"].shape[1]
         draw, marking = np.arange(self.count), np.arange(self.count) % n
         theta = self.now["theta"][draw, self.now["label"][draw, marking]]
         mu_x, mu_y, mu_l, a, d, lam = theta[:, :6].T
-        held = np.maximum(mu_l, hyper.floor)
-        shape_a = hyper.tau_x * hyper.kappa_x * held**hyper.eta_x
-        shape_d = hyper.tau_d * hyper.kappa_d * held**hyper.eta_d
+        prior_a, prior_d = reference.variance_priors(hyper, mu_l, self.now["law"])
         v = self.draws.features[draw, marking] - theta[:, :3]
         z = v[:, 2] - lam * np.sqrt(d / (2 * a)) * (v[:, 0] + v[:, 1])
         distance = (v[:, 0] ** 2 + v[:, 1] ** 2) / a + z**2 / (d * (1 - lam**2))
@@ -275,8 +285,8 @@ class After:
             "mu_x": stats.norm.cdf(mu_x, hyper.mu0_x, math.sqrt(hyper.var0_x)),
             "mu_y": stats.norm.cdf(mu_y, hyper.mu0_y, math.sqrt(hyper.var0_y)),
             "mu_l": stats.norm.cdf(mu_l, hyper.mu0_l, math.sqrt(hyper.var0_l)),
-            "a": stats.gamma.cdf(a * hyper.tau_x, shape_a),
-            "d": stats.gamma.cdf(d * hyper.tau_d, shape_d),
+            "a": prior_a.cdf(a),
+            "d": prior_d.cdf(d),
             "lambda": stats.beta.cdf((lam + 1) / 2, hyper.lambda_a, hyper.lambda_b),
             "y": stats.chi2.cdf(distance, 3),
         }

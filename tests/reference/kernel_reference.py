@@ -97,14 +97,32 @@ def log_density(row, y) -> float:
     return log_normal(y, np.asarray(row[:3]), covariance(row))
 
 
+def variance_priors(hyper, log_diameter, law=None):
+    """The Gamma priors of a and d at these log diameters; ``law`` has a row for each or one."""
+    log_diameter = np.asarray(log_diameter)
+    if hyper.learned:
+        law = np.asarray(hyper.law if law is None else law)
+        away = log_diameter - hyper.level
+        mean_a = np.exp(law[..., 0] + law[..., 1] * away)
+        mean_d = np.exp(law[..., 2] + law[..., 3] * away)
+        return (
+            stats.gamma(hyper.nu_x, scale=mean_a / hyper.nu_x),
+            stats.gamma(hyper.nu_d, scale=mean_d / hyper.nu_d),
+        )
+    held = np.maximum(log_diameter, hyper.floor)
+    return (
+        stats.gamma(hyper.tau_x * hyper.kappa_x * held**hyper.eta_x, scale=1.0 / hyper.tau_x),
+        stats.gamma(hyper.tau_d * hyper.kappa_d * held**hyper.eta_d, scale=1.0 / hyper.tau_d),
+    )
+
+
 def log_covariance_prior(hyper, row, log_diameter) -> float:
     """log p(a, d, λ | l), normalised."""
-    held = max(log_diameter, hyper.floor)
     _, _, _, a, d, lam = row
-    mean_a, mean_d = hyper.kappa_x * held**hyper.eta_x, hyper.kappa_d * held**hyper.eta_d
+    prior_a, prior_d = variance_priors(hyper, log_diameter)
     return float(
-        stats.gamma.logpdf(a, hyper.tau_x * mean_a, scale=1.0 / hyper.tau_x)
-        + stats.gamma.logpdf(d, hyper.tau_d * mean_d, scale=1.0 / hyper.tau_d)
+        prior_a.logpdf(a)
+        + prior_d.logpdf(d)
         + stats.beta.logpdf((lam + 1.0) / 2.0, hyper.lambda_a, hyper.lambda_b)
         - math.log(2.0)
     )

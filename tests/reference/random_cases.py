@@ -18,7 +18,9 @@ class Case:
     def __init__(self, seed: int, radius: float | None):
         rng = self.rng = np.random.default_rng([seed, 71])
         n = int(rng.integers(2, 13))
-        hyper = self.hyper = small.HYPER._replace(
+        # Every second case has tolerances to be learned.
+        law = small.LEARNED if seed % 2 else small.HYPER
+        hyper = self.hyper = law._replace(
             kappa_x=1.0,
             eta_x=rng.uniform(-0.5, 1.0),
             lambda_a=rng.uniform(1, 4),

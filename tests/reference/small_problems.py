@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from itertools import combinations
 
@@ -20,7 +21,19 @@ from reference import kernel_reference as reference
 HYPER = circle.Hyper(
     kappa_x=0.12, eta_x=2.0, tau_x=8.0, kappa_d=0.02, eta_d=1.5, tau_d=25.0, lambda_a=3.0,
     lambda_b=2.0, mu0_x=0.5, mu0_y=-0.5, mu0_l=3.0, var0_x=3.0, var0_y=2.0, var0_l=0.6, floor=1.0,
+    **circle.without_law(),
 )  # fmt: skip
+#: The same with tolerances that are learned.
+LEARNED = HYPER._replace(
+    learned=True,
+    nu_x=2.5,
+    nu_d=4.0,
+    log_gamma=math.lgamma(2.5) + math.lgamma(4.0),
+    level=2.8,
+    law=np.array([-0.3, 0.8, -2.5, -0.4]),
+    law_mean=(-0.2, 0.6, -2.3, -0.2),
+    law_sd=(0.6, 0.5, 0.4, 0.5),
+)
 
 
 def make_problem(
@@ -115,14 +128,13 @@ def complete(rows) -> np.ndarray:
     return np.concatenate([rows, np.stack(derived, axis=-1)], axis=-1)
 
 
-def random_rows(rng, hyper, size) -> np.ndarray:
+def random_rows(rng, hyper, size, law=None) -> np.ndarray:
     """Parameter rows from the base measure, shape (*size, 6)."""
     mean = np.array([hyper.mu0_x, hyper.mu0_y, hyper.mu0_l])
     sd = np.sqrt([hyper.var0_x, hyper.var0_y, hyper.var0_l])
     mu = mean + sd * rng.standard_normal((*size, 3))
-    held = np.maximum(mu[..., 2], hyper.floor)
-    a = rng.standard_gamma(hyper.tau_x * hyper.kappa_x * held**hyper.eta_x) / hyper.tau_x
-    d = rng.standard_gamma(hyper.tau_d * hyper.kappa_d * held**hyper.eta_d) / hyper.tau_d
+    prior_a, prior_d = reference.variance_priors(hyper, mu[..., 2], law)
+    a, d = prior_a.rvs(size, random_state=rng), prior_d.rvs(size, random_state=rng)
     lam = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b, size) - 1.0
     return np.concatenate([mu, np.stack([a, d, lam], axis=-1)], axis=-1)
 

@@ -25,6 +25,7 @@ from dfcrp.kernels import (
     regroup,
     scan,
     tail,
+    tolerance,
     unsettled,
 )
 from dfcrp.kernels.state import count_clusters
@@ -51,6 +52,7 @@ SETTINGS = {
     "dfcrp": (FAMILIES, {}),
     "radius": (FAMILIES, {"allowed": links(), "update_alpha": False, "alpha": 1.5}),
     "constrained": (FAMILIES, {"use_order": False, "update_alpha": False, "alpha": 1.5}),
+    "learned": (FAMILIES, {"hyper": small.LEARNED}),
     # Few enough to count every pair of a partition and an order; D tells when α is small.
     "arrivals": ([0, 0, 1, 1], {"update_alpha": False, "alpha": 0.3}),
 }
@@ -72,8 +74,9 @@ class Step:
     def __init__(self, draws: JointDraws, seed: int):
         problem = draws.problem
         self.rng = np.random.default_rng([seed, 75])
-        self.data, self.hyper, self.settings = problem.data, problem.hyper, problem.settings
+        self.data, self.settings = problem.data, problem.settings
         self.state, self.scratch = new_state(problem), new_scratch(problem)
+        self.hyper = problem.hyper._replace(law=self.state.law)
         self.record = new_record(problem, 1)
         self.n = problem.n
         # What the scans visit more often is fixed, as it is once a chain has got going.
@@ -93,7 +96,10 @@ class Step:
         )  # fmt: skip
 
     def parameters(self):
-        scan.update_parameters(self.rng, self.data, self.hyper, self.state)
+        scan.update_parameters(self.rng, self.data, self.hyper, self.state, self.scratch)
+
+    def law(self):
+        tolerance.update_law(self.rng, self.hyper, self.state)
 
     def order(self):
         order.update_order(self.rng, self.data, self.state, self.scratch)
@@ -183,6 +189,12 @@ UPDATES = [
     ("arrivals", Step.paper_scan, 3, ("cells",)),
     ("arrivals", Step.unmodified_scan, 3, ("cells",)),
     ("constrained", Step.exact_scan, 3, ("partition", "parameters")),
+    ("learned", Step.law, 2, ("law", "parameters")),
+    ("learned", Step.markings, 2, ("partition", "parameters")),
+    ("learned", Step.regroup, 1, ("partition", "parameters", "law")),
+    ("learned", Step.parameters, 2, ("parameters", "law")),
+    ("learned", Step.exact_scan, 3, (*ALL, "law")),
+    ("learned", Step.paper_scan, 2, ("partition", "parameters", "law")),
     ("constrained", Step.paper_scan, 3, ("partition", "parameters")),
 ]
 
@@ -357,6 +369,18 @@ def neighbours_of_one(step: Step):
 
 
 #: Setting, bug, how many times it is applied, draws, tests.
+def empty_slots_counted(step: Step):
+    """The law is learned from slots without a cluster as well."""
+
+    def everything(state, column, level, growth):
+        away = state.theta[:, 2] - level
+        return float((state.theta[:, column] * np.exp(-growth * away)).sum())
+
+    callees = {"scaled_sum": everything}
+    callees["slice_growth"] = small.with_callees(tolerance.slice_growth, **callees)
+    small.with_callees(tolerance.update_law, **callees)(step.rng, step.hyper, step.state)
+
+
 BUGS = [
     ("dfcrp", sizes_forgotten, 2, 3000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", tail_off_by_one, 1, 4000, ("partition", "parameters", "alpha", "u", "joins")),
@@ -370,6 +394,7 @@ BUGS = [
     ("dfcrp", rate_without_alpha, 1, 3000, ("u",)),
     ("arrivals", swaps_always, 2, 2000, ("cells",)),
     ("radius", neighbours_of_one, 1, 1500, ("partition", "parameters", "u")),
+    ("learned", empty_slots_counted, 2, 3000, ("law", "parameters")),
 ]
 
 

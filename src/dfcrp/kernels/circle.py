@@ -6,10 +6,14 @@ so with v = y − μ, β = b / a = λ sqrt(d / 2a) and s = d (1 − λ²)
 
     vᵀ Σ⁻¹ v = (v1² + v2²) / a + (v3 − β (v1 + v2))² / s,     log |Σ| = 2 log a + log s.
 
-Priors given the cluster mean's log diameter l (held at ``floor`` below it):
+Priors given the cluster mean's log diameter l: (λ + 1)/2 ~ Beta(aλ, bλ), μ ~ N(μ0, diag(σ0²)), and
+for the variances one of two laws. The paper's, with l held at ``floor`` below it:
 
-    a ~ Gamma(τx κx l^ηx, rate τx),  d ~ Gamma(τd κd l^ηd, rate τd),  (λ + 1)/2 ~ Beta(aλ, bλ),
-    μ ~ N(μ0, diag(σ0²)).
+    a ~ Gamma(τx κx l^ηx, rate τx),  d ~ Gamma(τd κd l^ηd, rate τd).
+
+The one whose parameters are learned, free of units, with l₀ the median log diameter:
+
+    a ~ Gamma(νx, mean exp(sx + gx (l − l₀))),  d ~ Gamma(νd, mean exp(sd + gd (l − l₀))).
 
 This module is one likelihood of what may be several. The moves ask of it only the functions
 ``log_density``, ``open_cluster``, ``opening_weight`` and ``update_cluster``, and ``WIDTH``.
@@ -18,7 +22,9 @@ This module is one likelihood of what may be several. The moves ask of it only t
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
@@ -28,6 +34,8 @@ MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM, 
 )
 WIDTH = 12
 LOG_2PI = math.log(2.0 * math.pi)
+#: How often a singleton's parameters are renewed together.
+RENEWAL = 0.8
 
 
 class Hyper(NamedTuple):
@@ -48,6 +56,29 @@ class Hyper(NamedTuple):
     var0_y: float
     var0_l: float
     floor: float
+    learned: bool  # the second law instead of the paper's
+    nu_x: float
+    nu_d: float
+    log_gamma: float  # log Γ(νx) + log Γ(νd)
+    level: float  # l₀
+    law: np.ndarray  # (4,): sx, gx, sd, gd; a chain's own, updated as it runs
+    law_mean: tuple[float, float, float, float]
+    law_sd: tuple[float, float, float, float]
+
+
+def without_law() -> dict[str, Any]:
+    """What ``Hyper`` holds in place of a law that is learned, for the paper's."""
+    nothing = (0.0, 0.0, 0.0, 0.0)
+    return {
+        "learned": False,
+        "nu_x": 1.0,
+        "nu_d": 1.0,
+        "log_gamma": 0.0,
+        "level": 0.0,
+        "law": np.zeros(4),
+        "law_mean": nothing,
+        "law_sd": nothing,
+    }
 
 
 @inline_kernel
@@ -74,30 +105,34 @@ def log_density(theta, k, y, i):
 
 
 @inline_kernel
-def shape_position(hyper, log_diameter):
-    """Shape of a's Gamma prior."""
+def position_law(hyper, log_diameter):
+    """Shape and rate of a's Gamma prior."""
+    if hyper.learned:
+        away = log_diameter - hyper.level
+        return hyper.nu_x, hyper.nu_x * math.exp(-hyper.law[0] - hyper.law[1] * away)
     held = max(log_diameter, hyper.floor)
-    return hyper.tau_x * hyper.kappa_x * held**hyper.eta_x
+    return hyper.tau_x * hyper.kappa_x * held**hyper.eta_x, hyper.tau_x
 
 
 @inline_kernel
-def shape_size(hyper, log_diameter):
-    """Shape of d's Gamma prior."""
+def size_law(hyper, log_diameter):
+    """Shape and rate of d's Gamma prior."""
+    if hyper.learned:
+        away = log_diameter - hyper.level
+        return hyper.nu_d, hyper.nu_d * math.exp(-hyper.law[2] - hyper.law[3] * away)
     held = max(log_diameter, hyper.floor)
-    return hyper.tau_d * hyper.kappa_d * held**hyper.eta_d
+    return hyper.tau_d * hyper.kappa_d * held**hyper.eta_d, hyper.tau_d
 
 
 @inline_kernel
 def log_variance_prior(hyper, log_diameter, log_a, log_d):
-    """log p(a, d | l) up to terms free of l."""
-    shape_a = shape_position(hyper, log_diameter)
-    shape_d = shape_size(hyper, log_diameter)
-    return (
-        shape_a * (math.log(hyper.tau_x) + log_a)
-        - math.lgamma(shape_a)
-        + shape_d * (math.log(hyper.tau_d) + log_d)
-        - math.lgamma(shape_d)
-    )
+    """log p(a, d | l) up to terms free of l: for the paper's law those of the rates, too."""
+    shape_a, rate_a = position_law(hyper, log_diameter)
+    shape_d, rate_d = size_law(hyper, log_diameter)
+    value = shape_a * (math.log(rate_a) + log_a) + shape_d * (math.log(rate_d) + log_d)
+    if hyper.learned:
+        return value - hyper.log_gamma - rate_a * math.exp(log_a) - rate_d * math.exp(log_d)
+    return value - math.lgamma(shape_a) - math.lgamma(shape_d)
 
 
 @inline_kernel
@@ -162,8 +197,10 @@ def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
 @lean_kernel
 def open_cluster(rng, hyper, y, i, theta, k):
     """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
-    theta[k, VAR_POSITION] = rng.standard_gamma(shape_position(hyper, y[i, 2])) / hyper.tau_x
-    theta[k, VAR_SIZE] = rng.standard_gamma(shape_size(hyper, y[i, 2])) / hyper.tau_d
+    shape_a, rate_a = position_law(hyper, y[i, 2])
+    shape_d, rate_d = size_law(hyper, y[i, 2])
+    theta[k, VAR_POSITION] = rng.standard_gamma(shape_a) / rate_a
+    theta[k, VAR_SIZE] = rng.standard_gamma(shape_d) / rate_d
     theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, k)
     m1, m2, m3 = draw_mean(rng, hyper, theta, k, 1.0, y[i, 0], y[i, 1], y[i, 2])
@@ -185,12 +222,14 @@ class Conditional(NamedTuple):
     """What the covariance's conditional needs besides (a, d, λ)."""
 
     shape_a: float
+    rate_a: float
     shape_d: float
+    rate_d: float
     spread: Spread
 
 
 @inline_kernel
-def log_target_position(hyper, given, log_a, d, lam):
+def log_target_position(given, log_a, d, lam):
     """log p(log a | d, λ, members) up to a constant; with p = a^(-1/2), β = λ sqrt(d/2) p."""
     spread = given.spread
     p = math.exp(-0.5 * log_a)
@@ -198,13 +237,13 @@ def log_target_position(hyper, given, log_a, d, lam):
     cross = beta * (beta * spread.ww - 2.0 * spread.w3) / (d * (1.0 - lam * lam))
     return (
         (given.shape_a - spread.members) * log_a
-        - hyper.tau_x / (p * p)
+        - given.rate_a / (p * p)
         - 0.5 * (spread.position * p * p + cross)
     )
 
 
 @inline_kernel
-def log_target_size(hyper, given, log_d, a, lam):
+def log_target_size(given, log_d, a, lam):
     """log p(log d | a, λ, members) up to a constant."""
     spread = given.spread
     root = math.exp(0.5 * log_d)
@@ -213,7 +252,7 @@ def log_target_size(hyper, given, log_d, a, lam):
     quadratic = spread.v33 + beta * (beta * spread.ww - 2.0 * spread.w3)
     return (
         (given.shape_d - 0.5 * spread.members) * log_d
-        - hyper.tau_d * d
+        - given.rate_d * d
         - 0.5 * quadratic / (d * (1.0 - lam * lam))
     )
 
@@ -238,9 +277,9 @@ def log_target_lambda(hyper, given, lam, a, d):
 def log_target(hyper, given, coordinate, value, first, second):
     """The conditional of one coordinate of (log a, log d, λ) given the two others' values."""
     if coordinate == 0:
-        return log_target_position(hyper, given, value, first, second)
+        return log_target_position(given, value, first, second)
     if coordinate == 1:
-        return log_target_size(hyper, given, value, first, second)
+        return log_target_size(given, value, first, second)
     return log_target_lambda(hyper, given, value, first, second)
 
 
@@ -311,11 +350,9 @@ def update_mean(rng, hyper, theta, k, y, state):
 @lean_kernel
 def update_covariance(rng, hyper, theta, k, y, state):
     """Slice updates of log a, log d and λ; leaves p(Σ_k | members, μ_k) unchanged."""
-    given = Conditional(
-        shape_position(hyper, theta[k, MU_L]),
-        shape_size(hyper, theta[k, MU_L]),
-        members_spread(theta, k, y, state),
-    )
+    shape_a, rate_a = position_law(hyper, theta[k, MU_L])
+    shape_d, rate_d = size_law(hyper, theta[k, MU_L])
+    given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(theta, k, y, state))
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
     a = math.exp(slice_coordinate(rng, hyper, given, 0, theta[k, LOG_A], 1.0, d, lam))
     d = math.exp(slice_coordinate(rng, hyper, given, 1, theta[k, LOG_D], 1.0, a, lam))
@@ -325,8 +362,30 @@ def update_covariance(rng, hyper, theta, k, y, state):
 
 
 @lean_kernel
-def update_cluster(rng, hyper, theta, k, y, state):
-    """Update the parameters of cluster k given its members; returns 1 if the mean moved."""
+def renew_single(rng, hyper, theta, k, y, i, proposal):
+    """Propose all parameters of the cluster of marking i alone from q(· | y_i) at once.
+
+    An independence step whose acceptance is the ratio of the opening weights, near one: the
+    parameters of a singleton do not linger, as they would if mean and variances took turns.
+    """
+    current = opening_weight(hyper, theta, k, y, i)
+    new = open_cluster(rng, hyper, y, i, proposal, 0)
+    if -rng.standard_exponential() < new - current:
+        for column in range(WIDTH):
+            theta[k, column] = proposal[0, column]
+        return True
+    return False
+
+
+@lean_kernel
+def update_cluster(rng, hyper, theta, k, y, state, proposal):
+    """Update the parameters of cluster k given its members; returns 1 if the mean moved.
+
+    ``proposal`` is a row to work in. A singleton is renewed as a whole most of the time; the
+    other updates, too, as nothing bounds how long a renewal may be refused.
+    """
+    if state.size[k] == 1 and rng.random() < RENEWAL:
+        return renew_single(rng, hyper, theta, k, y, state.head[k], proposal)
     accepted = update_mean(rng, hyper, theta, k, y, state)
     update_covariance(rng, hyper, theta, k, y, state)
     return accepted

@@ -30,8 +30,8 @@ from dfcrp.kernels.circle import (
     draw_mean,
     log_density,
     log_variance_prior,
-    shape_position,
-    shape_size,
+    position_law,
+    size_law,
 )
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.state import NONE
@@ -54,10 +54,9 @@ class Moments(NamedTuple):
 @inline_kernel
 def typical_variances(hyper, log_diameter):
     """Prior means of the position and log diameter variances."""
-    return (
-        shape_position(hyper, log_diameter) / hyper.tau_x,
-        shape_size(hyper, log_diameter) / hyper.tau_d,
-    )
+    shape_a, rate_a = position_law(hyper, log_diameter)
+    shape_d, rate_d = size_law(hyper, log_diameter)
+    return shape_a / rate_a, shape_d / rate_d
 
 
 @lean_kernel
@@ -87,7 +86,7 @@ def peak(k, rate, spread):
     # With k < 0 and hardly any spread the difference above cancels; the same root, rearranged.
     if k < 0.0:
         at = spread / (math.sqrt(k * k + 2.0 * rate * spread) - k)
-    at = max(at, 1e-12)
+    at = max(at, 1e-9 / rate)
     return math.log(at), WIDER / math.sqrt(rate * at + 0.5 * spread / at)
 
 
@@ -95,12 +94,10 @@ def peak(k, rate, spread):
 def peaks(hyper, moments):
     """Mode and width of log a, then of log d."""
     level = moments.sum_l / moments.members
-    mode_a, width_a = peak(
-        shape_position(hyper, level) - (moments.members - 1.0), hyper.tau_x, moments.position
-    )
-    mode_d, width_d = peak(
-        shape_size(hyper, level) - 0.5 * (moments.members - 1.0), hyper.tau_d, moments.size
-    )
+    shape_a, rate_a = position_law(hyper, level)
+    shape_d, rate_d = size_law(hyper, level)
+    mode_a, width_a = peak(shape_a - (moments.members - 1.0), rate_a, moments.position)
+    mode_d, width_d = peak(shape_d - 0.5 * (moments.members - 1.0), rate_d, moments.size)
     return mode_a, width_a, mode_d, width_d
 
 
@@ -170,10 +167,8 @@ def row_weight(hyper, y, state, k, theta, row):
     log_a, log_d = theta[row, LOG_A], theta[row, LOG_D]
     z_a, z_d = (log_a - mode_a) / width_a, (log_d - mode_d) / width_d
     log_proposal = -0.5 * (z_a * z_a + z_d * z_d) - math.log(width_a * width_d) - LOG_2PI
-    return (
-        log_marginal(hyper, y, state, k, theta, row, moments)
-        + log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
-        - hyper.tau_x * a
-        - hyper.tau_d * d
-        - log_proposal
-    )
+    value = log_marginal(hyper, y, state, k, theta, row, moments) - log_proposal
+    value += log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
+    if not hyper.learned:
+        value -= hyper.tau_x * a + hyper.tau_d * d
+    return value

@@ -111,7 +111,7 @@ def modified_scan(rng, data, hyper, settings, state, scratch):
         else:
             last = int(rng.random() * n)
         update_marking(rng, data, hyper, state, scratch, last, False, math.log(state.alpha[0]))
-    update_parameters(rng, data, hyper, state)
+    update_parameters(rng, data, hyper, state, scratch)
     state.scans[0] += 1
 
 
@@ -162,7 +162,7 @@ def unmodified_scan(rng, data, hyper, settings, state, scratch):
         update_in_place(rng, data, hyper, state, scratch, i)
         walk_arrivals(data, state, scratch, state.order, state.seated)
         log_current = log_product(state.seated, state.alpha[0])
-    update_parameters(rng, data, hyper, state)
+    update_parameters(rng, data, hyper, state, scratch)
     state.scans[0] += 1
 
 

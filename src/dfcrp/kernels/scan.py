@@ -16,10 +16,13 @@ from dfcrp.kernels.pair import sweep_pairs
 from dfcrp.kernels.regroup import sweep_contacts
 from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, count_clusters
 from dfcrp.kernels.tail import draw_auxiliary, rebuild_tail
+from dfcrp.kernels.tolerance import update_law
 from dfcrp.kernels.unsettled import contact_share, settle
 
 #: Every spare is renewed once in so many scans.
 SPARE_PERIOD = 32
+#: The law of the variances is updated in each of the first scans, then every so often.
+LAW_EVERY_SCAN, LAW_PERIOD = 40, 8
 #: In every such scan a share of the customers is rearranged; the others exchange slots.
 ORDER_PERIOD = 4
 #: Extra exchanges proposed in every scan for a marking in doubt.
@@ -40,6 +43,7 @@ class Record(NamedTuple):
 
     labels: np.ndarray  # (draws, n) int32
     alpha: np.ndarray  # (draws,)
+    law: np.ndarray  # (draws, 4)
     offsets: np.ndarray  # (draws + 1,) int64
     cluster_labels: np.ndarray  # (draws * n,) int32
     parameters: np.ndarray  # (draws * n, 6) float32
@@ -73,17 +77,26 @@ def update_arrivals(rng, data, settings, state, scratch):
 
 
 @lean_kernel
-def update_parameters(rng, data, hyper, state):
-    """Every cluster's parameters given its members, and a share of the spares."""
+def update_parameters(rng, data, hyper, state, scratch):
+    """Every cluster's parameters given its members, the law they follow, and spares.
+
+    All spares are drawn anew with a new law, else a share of them. That is most of the law's
+    cost, and once it has settled it hardly moves: then it is updated less often.
+    """
     if not data.weigh_features:
         return
     for k in range(state.size.shape[0]):
         if state.size[k] > 0:
             state.tally[MEAN_PROPOSED] += 1
             state.tally[MEAN_ACCEPTED] += likelihood.update_cluster(
-                rng, hyper, state.theta, k, data.features, state
+                rng, hyper, state.theta, k, data.features, state, scratch.deal.theta
             )
-    refresh_spares(rng, data, hyper, state, state.scans[0] % SPARE_PERIOD, SPARE_PERIOD)
+    age = state.scans[0]
+    if hyper.learned and (age < LAW_EVERY_SCAN or age % LAW_PERIOD == 0):
+        update_law(rng, hyper, state)
+        refresh_spares(rng, data, hyper, state, 0, 1)
+    else:
+        refresh_spares(rng, data, hyper, state, age % SPARE_PERIOD, SPARE_PERIOD)
 
 
 @lean_kernel
@@ -92,6 +105,8 @@ def record_draw(data, state, scratch, record, draw):
     n = state.label.shape[0]
     canonical_labels(data, state, scratch.candidate2, record.labels[draw])
     record.alpha[draw] = state.alpha[0]
+    for column in range(4):
+        record.law[draw, column] = state.law[column]
     row = record.offsets[draw]
     for position in range(n):
         if record.labels[draw, position] == position:
@@ -120,7 +135,7 @@ def run_exact(rng, data, hyper, settings, state, scratch, thin, record):
                 rng, data, hyper, state, scratch, use_order, half * n // 2, (half + 1) * n // 2
             )
             sweep_contacts(rng, data, hyper, state, scratch, use_order, contact_share(state))
-            update_parameters(rng, data, hyper, state)
+            update_parameters(rng, data, hyper, state, scratch)
             if data.weigh_features:
                 settle(rng, data, hyper, state, scratch, use_order)
             update_arrivals(rng, data, settings, state, scratch)

@@ -70,6 +70,7 @@ class State(NamedTuple):
     u: np.ndarray  # (n,)
     tail: Tail
     alpha: np.ndarray  # (1,)
+    law: np.ndarray  # (4,): the learned law of the variances; the chain's hyper.law is this array
     doubt: np.ndarray  # (n,): summed probability of other places, while it is noted
     visit: np.ndarray  # (n,) int8: 2 unsettled, 1 companion of one, 0 neither
     contact_doubt: np.ndarray  # (contacts,): summed acceptance probability, while it is noted

@@ -126,7 +126,9 @@ def visit_unsettled(rng, data, hyper, state, scratch, use_order):
         k = state.label[i]
         if state.visit[i] > 0 and scratch.slots[k] == 0:
             scratch.slots[k] = 1
-            likelihood.update_cluster(rng, hyper, state.theta, k, data.features, state)
+            likelihood.update_cluster(
+                rng, hyper, state.theta, k, data.features, state, scratch.deal.theta
+            )
 
 
 @inline_kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,4 +45,23 @@ def circle_hyper(model: Model, features: NDArray[np.float64]) -> Hyper:
         *sigma0**2,
         model.log_diameter_floor,
     )
-    return Hyper(*(float(number) for number in numbers))
+    level = float(np.median(features[:, 2]))
+    # Position scale is relative to the median diameter, as a variance: no unit enters.
+    law_mean = (
+        2.0 * (math.log(model.scale_x) + level),
+        model.growth_x,
+        2.0 * math.log(model.scale_d),
+        model.growth_d,
+    )
+    law_sd = (2.0 * model.scale_x_sd, model.growth_sd, 2.0 * model.scale_d_sd, model.growth_sd)
+    return Hyper(
+        *(float(number) for number in numbers),
+        learned=model.tolerances == "learned",
+        nu_x=model.nu_x,
+        nu_d=model.nu_d,
+        log_gamma=math.lgamma(model.nu_x) + math.lgamma(model.nu_d),
+        level=level,
+        law=np.array(law_mean),
+        law_mean=law_mean,
+        law_sd=law_sd,
+    )

@@ -30,6 +30,7 @@ class DrawBlock(NamedTuple):
 
     labels: NDArray[np.int32]
     alpha: NDArray[np.float64]
+    law: NDArray[np.float64]
     offsets: NDArray[np.int64]
     cluster_labels: NDArray[np.int32]
     parameters: NDArray[np.float32]
@@ -45,9 +46,11 @@ class Chain:
         self.problem = problem
         self.rng = np.random.default_rng(seed)
         self.state = new_state(problem)
+        #: The law of the variances is learned by each chain for itself.
+        self.hyper = problem.hyper._replace(law=self.state.law)
         self._scratch = new_scratch(problem)
         self._run = SAMPLERS[sampler]
-        start_alone(self.rng, problem.data, problem.hyper, self.state)
+        start_alone(self.rng, problem.data, self.hyper, self.state)
 
     @property
     def scans(self) -> int:
@@ -70,7 +73,7 @@ class Chain:
         self._run(
             self.rng,
             problem.data,
-            problem.hyper,
+            self.hyper,
             problem.settings,
             self.state,
             self._scratch,
@@ -81,6 +84,7 @@ class Chain:
         return DrawBlock(
             record.labels,
             record.alpha,
+            record.law,
             record.offsets,
             record.cluster_labels[:rows],
             record.parameters[:rows],

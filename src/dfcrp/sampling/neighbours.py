@@ -19,6 +19,11 @@ Pairs = NDArray[np.int64]
 
 #: ``auto`` excludes two markings of one object with at most this prior probability.
 AUTO_EXCLUSION = 1e-6
+#: Where tolerances are learned ``auto`` takes circles that do not overlap, or differ in diameter
+#: by more than this factor, for two objects ...
+LEARNED_RATIO = 3.0
+#: ... unless the closest markings of different experts lie this much closer together.
+PILOT_FACTOR, PILOT_SHARE = 12.0, 0.2
 #: Two markings of one family compete when they lie within so many prior standard deviations.
 RIVAL_DEVIATIONS = 6.0
 #: Two markings of different families are in contact between these: neither surely of one
@@ -47,7 +52,8 @@ def find_neighbours(
     if radius is None:
         pairs = np.empty((0, 2), dtype=np.int64)
     elif radius == "auto":
-        pairs = _auto_pairs(features, hyper)
+        reach = learned_reach(features, families) if hyper.learned else None
+        pairs = _auto_pairs(features, reach or auto_reach(features[:, 2], hyper))
     else:
         pairs = _pairs_within(position, np.full(len(position), float(radius)))
     component = _components(pairs, len(features), bounded)
@@ -64,6 +70,10 @@ def find_neighbours(
 
 def mean_variances(log_diameter: Floats, hyper: Hyper) -> tuple[Floats, Floats]:
     """Prior means of the position and log diameter variances at each log diameter."""
+    if hyper.learned:
+        away = log_diameter - hyper.level
+        scale_x, growth_x, scale_d, growth_d = hyper.law
+        return np.exp(scale_x + growth_x * away), np.exp(scale_d + growth_d * away)
     held = np.maximum(log_diameter, hyper.floor)
     return hyper.kappa_x * held**hyper.eta_x, hyper.kappa_d * held**hyper.eta_d
 
@@ -87,8 +97,43 @@ def auto_reach(log_diameter: Floats, hyper: Hyper) -> tuple[Floats, Floats]:
     return distance, size
 
 
-def _auto_pairs(features: Floats, hyper: Hyper) -> Pairs:
-    distance, size = auto_reach(features[:, 2], hyper)
+def learned_reach(features: Floats, families: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """The same where tolerances are learned, in proportion to the data's own lengths.
+
+    Two markings are excluded if their centres lie farther apart than the larger diameter and
+    farther than PILOT_FACTOR times a pilot distance, or if their diameters differ by more than
+    LEARNED_RATIO and PILOT_FACTOR times a pilot difference. The pilots are low quantiles of the
+    distance from a marking to the nearest one of another expert: about one standard deviation
+    where experts agree at all, however small the objects.
+    """
+    distance, size = np.exp(features[:, 2]), np.full(len(features), math.log(LEARNED_RATIO))
+    nearest = _nearest_of_others(features[:, :2], families)
+    some = nearest >= 0
+    if some.any():
+        apart = features[some] - features[nearest[some]]
+        near = np.quantile(np.hypot(apart[:, 0], apart[:, 1]), PILOT_SHARE)
+        alike = np.quantile(np.abs(apart[:, 2]), PILOT_SHARE)
+        distance = np.maximum(distance, PILOT_FACTOR * near)
+        size = np.maximum(size, PILOT_FACTOR * alike)
+    return distance, size
+
+
+def _nearest_of_others(position: Floats, families: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each marking the nearest of another family among its few nearest, or -1."""
+    from scipy.spatial import cKDTree
+
+    k = min(9, len(position))
+    if k < 2:
+        return np.full(len(position), -1)
+    around = cKDTree(position).query(position, k=k)[1]
+    other = families[around] != families[:, np.newaxis]
+    first = np.argmax(other, axis=1)
+    rows = np.arange(len(position))
+    return np.where(other[rows, first], around[rows, first], -1)
+
+
+def _auto_pairs(features: Floats, reach: tuple[Floats, Floats]) -> Pairs:
+    distance, size = reach
     pairs = _pairs_within(features[:, :2], distance)
     first, second = pairs[:, 0], pairs[:, 1]
     apart = np.abs(features[first, 2] - features[second, 2])

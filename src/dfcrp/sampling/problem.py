@@ -119,6 +119,7 @@ def new_state(problem: Problem) -> State:
         u=np.zeros(n),
         tail=_new_tail(problem),
         alpha=np.array([problem.alpha_start]),
+        law=problem.hyper.law.copy(),
         doubt=np.zeros(n),
         visit=np.zeros(n, np.int8),
         contact_doubt=np.zeros(len(data.contact)),
@@ -185,6 +186,7 @@ def new_record(problem: Problem, draws: int) -> Record:
     return Record(
         labels=np.zeros((draws, n), np.int32),
         alpha=np.zeros(draws),
+        law=np.zeros((draws, 4)),
         offsets=np.zeros(draws + 1, np.int64),
         cluster_labels=np.zeros(draws * n, np.int32),
         parameters=np.zeros((draws * n, len(PARAMETER_NAMES)), np.float32),

@@ -30,7 +30,7 @@ from scipy import stats
 
 from dfcrp import prior
 from dfcrp.kernels.assignment import refresh_spares
-from dfcrp.kernels.circle import BETA, VAR_POSITION, Hyper
+from dfcrp.kernels.circle import BETA, VAR_POSITION, Hyper, without_law
 from dfcrp.kernels.scan import Settings
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.neighbours import Neighbourhood, find_neighbours
@@ -58,7 +58,19 @@ HYPER = Hyper(
     var0_y=8.0,
     var0_l=0.6,
     floor=1.0,
+    **without_law(),
 )
+#: The same with a law that is learned.
+LEARNED = HYPER._replace(
+    learned=True,
+    nu_x=2.5,
+    nu_d=4.0,
+    log_gamma=math.lgamma(2.5) + math.lgamma(4.0),
+    level=3.0,
+    law_mean=(0.3, 0.8, -2.5, -0.4),
+    law_sd=(0.7, 0.6, 0.5, 0.6),
+)
+LAW_NAMES = ("scale_x", "growth_x", "scale_d", "growth_d")
 #: Probability of a false alarm, in each of the two tests as a whole.
 FALSE_ALARM_RATE = 1e-4
 
@@ -74,7 +86,12 @@ class Effort(NamedTuple):
 
 #: Ranks are uniform only if the posterior draws are nearly independent. The paper's small steps
 #: in log α leave an autocorrelation of 0.5 after 40 scans and of 0.00 after 300.
-EFFORT = {"exact": Effort(2, 12, 200, 1), "paper": Effort(4, 300, 1000, 6)}
+#: The law of the variances is updated in every eighth scan only.
+EFFORT = {
+    "exact": Effort(2, 12, 200, 1),
+    "paper": Effort(4, 300, 1000, 6),
+    "exact, learned tolerances": Effort(8, 96, 400, 4),
+}
 
 
 @dataclass(frozen=True)
@@ -98,6 +115,16 @@ class Draw(NamedTuple):
     alpha: float
     labels: NDArray[Any]
     parameters: Floats
+    law: Floats
+
+
+def variance_means(hyper: Hyper, law: Floats, log_diameter: Any) -> tuple[Any, Any]:
+    """Prior means of a and d."""
+    if hyper.learned:
+        away = log_diameter - hyper.level
+        return np.exp(law[0] + law[1] * away), np.exp(law[2] + law[3] * away)
+    held = np.maximum(log_diameter, hyper.floor)
+    return hyper.kappa_x * held**hyper.eta_x, hyper.kappa_d * held**hyper.eta_d
 
 
 def draw_prior(rng: np.random.Generator, design: Design) -> Draw:
@@ -107,12 +134,15 @@ def draw_prior(rng: np.random.Generator, design: Design) -> Draw:
     labels = prior.sample(design.families, alpha, 1, rng)[0]
     mean = np.array([hyper.mu0_x, hyper.mu0_y, hyper.mu0_l])
     mu = mean + np.sqrt([hyper.var0_x, hyper.var0_y, hyper.var0_l]) * rng.standard_normal((n, 3))
-    held = np.maximum(mu[:, 2], hyper.floor)
-    a = rng.standard_gamma(hyper.tau_x * hyper.kappa_x * held**hyper.eta_x) / hyper.tau_x
-    d = rng.standard_gamma(hyper.tau_d * hyper.kappa_d * held**hyper.eta_d) / hyper.tau_d
+    law = np.array(hyper.law_mean) + hyper.law_sd * rng.standard_normal(4)
+    mean_a, mean_d = variance_means(hyper, law, mu[:, 2])
+    shape_a = hyper.nu_x if hyper.learned else hyper.tau_x * mean_a
+    shape_d = hyper.nu_d if hyper.learned else hyper.tau_d * mean_d
+    a = rng.standard_gamma(shape_a, n) * mean_a / shape_a
+    d = rng.standard_gamma(shape_d, n) * mean_d / shape_d
     lam = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b, n) - 1.0
     by_cluster = np.column_stack([mu, a, d, lam * np.sqrt(a * d / 2.0)])
-    return Draw(alpha, labels, by_cluster[labels])
+    return Draw(alpha, labels, by_cluster[labels], law)
 
 
 def draw_features(rng: np.random.Generator, parameters: Floats) -> Floats:
@@ -137,9 +167,11 @@ def log_likelihood(parameters: Floats, features: Floats) -> float:
 def quantities(draw: Draw, hyper: Hyper) -> dict[str, float]:
     """Functions of a draw; the cluster in question is that of the first marking."""
     labels, first, last = draw.labels, draw.parameters[0], len(draw.labels) - 1
-    held = max(float(first[2]), hyper.floor)
+    mean_a, mean_d = variance_means(hyper, draw.law, first[2])
     sizes = np.unique(labels, return_counts=True)[1]
+    learned = dict(zip(LAW_NAMES, draw.law.tolist(), strict=True)) if hyper.learned else {}
     return {
+        **learned,
         "log_alpha": math.log(draw.alpha),
         "clusters": float(len(sizes)),
         "pairs_together": float((sizes * (sizes - 1) / 2).sum()),
@@ -150,8 +182,8 @@ def quantities(draw: Draw, hyper: Hyper) -> dict[str, float]:
         "log_var_position": math.log(first[3]),
         "log_var_size": math.log(first[4]),
         # Relative to their prior means at the cluster's size: the coupling of Σ and μ.
-        "var_position_ratio": math.log(first[3] / (hyper.kappa_x * held**hyper.eta_x)),
-        "var_size_ratio": math.log(first[4] / (hyper.kappa_d * held**hyper.eta_d)),
+        "var_position_ratio": math.log(first[3] / mean_a),
+        "var_size_ratio": math.log(first[4] / mean_d),
         "correlation": float(first[5] / math.sqrt(first[3] * first[4] / 2.0)),
     }
 
@@ -182,7 +214,12 @@ def _current(chain: Chain) -> Draw:
     state = chain.state
     rows = state.theta[state.label]
     covariance = rows[:, BETA] * rows[:, VAR_POSITION]
-    return Draw(float(state.alpha[0]), state.label, np.column_stack([rows[:, :5], covariance]))
+    return Draw(
+        float(state.alpha[0]),
+        state.label,
+        np.column_stack([rows[:, :5], covariance]),
+        state.law.copy(),
+    )
 
 
 def geweke(
@@ -211,7 +248,7 @@ def geweke(
         now = _current(chain)
         data.features[:] = draw_features(rng, now.parameters)
         # Spares are drawn given y, so new data need new ones.
-        refresh_spares(chain.rng, data, problem.hyper, chain.state, 0, 1)
+        refresh_spares(chain.rng, data, chain.hyper, chain.state, 0, 1)
         if step >= burn_in:
             successive.append(quantities(now, design.hyper))
     return _compare_moments(independent, successive)
@@ -294,7 +331,7 @@ def _posterior_draws(chain: Chain, draws: int, thin: int) -> list[Draw]:
         part = slice(block.offsets[row], block.offsets[row + 1])
         place = np.searchsorted(block.cluster_labels[part], block.labels[row])
         parameters = block.parameters[part].astype(np.float64)[place]
-        found.append(Draw(float(block.alpha[row]), block.labels[row], parameters))
+        found.append(Draw(float(block.alpha[row]), block.labels[row], parameters, block.law[row]))
     return found
 
 
@@ -320,6 +357,10 @@ def _verdict(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _listed(hyper: Hyper) -> dict[str, Any]:
+    return {**hyper._asdict(), "law": hyper.law.tolist()}
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run both tests for each sampler and write the outcome."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -331,15 +372,18 @@ def main(arguments: list[str] | None = None) -> None:
     design = Design()
     outcome: dict[str, Any] = {
         "families": list(design.families),
-        "hyperparameters": design.hyper._asdict(),
+        "hyperparameters": _listed(HYPER),
+        "learned_tolerances": _listed(LEARNED),
         "alpha_prior": [design.alpha_shape, design.alpha_rate],
         "seed": options.seed,
         "steps": options.steps,
         "replicates": options.replicates,
     }
-    for sampler, effort in EFFORT.items():
+    for case, effort in EFFORT.items():
         begun = time.perf_counter()
-        outcome[sampler] = {
+        sampler = case.split(",")[0]
+        design = Design(hyper=LEARNED) if "learned" in case else Design()
+        outcome[case] = {
             "geweke": geweke(
                 design,
                 options.steps // effort.share,
@@ -356,10 +400,10 @@ def main(arguments: list[str] | None = None) -> None:
                 burn_in=effort.burn_in,
             ),
         }
-        outcome[sampler]["seconds"] = round(time.perf_counter() - begun, 1)
+        outcome[case]["seconds"] = round(time.perf_counter() - begun, 1)
         for test in ("geweke", "calibration"):
-            part = outcome[sampler][test]
-            print(f"{sampler} {test}: smallest p {part['smallest_p']:.2g} of {part['tests']}")
+            part = outcome[case][test]
+            print(f"{case} {test}: smallest p {part['smallest_p']:.2g} of {part['tests']}")
     options.out.write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
 
 
