@@ -15,6 +15,8 @@ from dfcrp.errors import SettingsError
 
 SAMPLERS = ("exact", "paper", "unmodified")
 PRIORS = ("dfcrp", "constrained", "crp")
+#: Settings of the run that change no draw, only how many there are, or who waits for them.
+LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
 Triple = tuple[float, float, float]
 
 
@@ -63,6 +65,7 @@ class Run:
     radius: float | str | None = "auto"
     seed: int = 1
     workers: int | None = None
+    checkpoint_seconds: float = 30.0
     sampler: str = "exact"
     prior: str = "dfcrp"
     preset: str | None = None
@@ -70,7 +73,8 @@ class Run:
     def __post_init__(self) -> None:
         for name in ("chains", "thin", "max_scans"):
             _check(getattr(self, name) >= 1, f"run.{name}", getattr(self, name), "at least 1")
-        _check(self.seed >= 0, "run.seed", self.seed, "0 or more")
+        for name in ("seed", "checkpoint_seconds"):
+            _check(getattr(self, name) >= 0, f"run.{name}", getattr(self, name), "0 or more")
         _check_choice("run.sampler", self.sampler, SAMPLERS)
         _check_choice("run.prior", self.prior, PRIORS)
         if self.preset is not None:
@@ -214,6 +218,32 @@ def make_config(
 def with_run(config: Config, **changes: Any) -> Config:
     """A copy with some of the run settings changed."""
     return replace(config, run=replace(config.run, **changes))
+
+
+def settings_of_draws(config: Config) -> dict[str, Any]:
+    """The settings on which a chain's draws depend, by their full names."""
+    settings = {
+        f"{section}.{name}": value
+        for section in ("run", "model")
+        for name, value in dataclasses.asdict(getattr(config, section)).items()
+    }
+    for name in LENGTH_SETTINGS:
+        del settings[f"run.{name}"]
+    return settings
+
+
+def fewest_for_consensus(n_experts: int) -> int:
+    """Experts that make a consensus where nobody has said: five, or a majority of fewer."""
+    usual = Summary.min_experts
+    return usual if n_experts >= usual else n_experts // 2 + 1
+
+
+def default_thresholds(n_experts: int) -> tuple[int, ...]:
+    """What the tables count where nobody has said: with few experts, every possible number."""
+    usual = Summary.thresholds
+    if n_experts >= Summary.min_experts:
+        return usual
+    return tuple(range(2, n_experts + 1)) or (1,)
 
 
 def to_toml(config: Config) -> str:

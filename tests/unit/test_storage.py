@@ -462,7 +462,7 @@ def test_a_chain_is_not_overwritten(tmp_path):
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(DfcrpError, match="cannot write draws"):
+    with pytest.raises(DfcrpError, match="cannot be written"):
         DrawWriter.create(tmp_path / "file", 0, N, NAMES)
 
 

@@ -17,9 +17,11 @@ import json
 import os
 import uuid
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -276,6 +278,13 @@ def _write_json(path: Path, value: dict[str, Any], *, durable: bool = True) -> N
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Give a file this content, as ``replacing`` does."""
+    with replacing(path, durable=durable) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Write a file so that under its name there is, at any moment, all of the old or the new.
 
     ``durable``: on the disk, not just in the system's memory, before the name is given.
@@ -283,7 +292,7 @@ def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
