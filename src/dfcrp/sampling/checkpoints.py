@@ -119,7 +119,7 @@ def _write(path: Path, chain: Chain, seconds: float) -> None:
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
     """State arrays and what else is known; None if there is no checkpoint."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about = json.loads(arrays.pop(_ABOUT).tobytes())
         written = about["format"]
