@@ -14,6 +14,7 @@ _HOMES = {
     "Markings": "dfcrp.markings",
     "read_markings": "dfcrp.io",
     "fit": "dfcrp.fitting",
+    "resume": "dfcrp.resuming",
     "load": "dfcrp.posterior.folder",
     "Posterior": "dfcrp.posterior.posterior",
     "point_partition": "dfcrp.posterior.point_partition",
@@ -31,6 +32,7 @@ __all__ = [
     "point_partition",
     "prior",
     "read_markings",
+    "resume",
     "simulate",
 ]
 

@@ -18,6 +18,8 @@ PRIORS = ("dfcrp", "constrained", "crp")
 TOLERANCES = ("learned", "fixed")
 #: Settings of the fixed law: giving one of them asks for it.
 FIXED_LAW = ("kappa_x", "eta_x", "tau_x", "kappa_d", "eta_d", "tau_d", "log_diameter_floor")
+#: Settings of the run that change no draw, only how many there are, or who waits for them.
+LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
 Triple = tuple[float, float, float]
 
 
@@ -62,9 +64,9 @@ class Model:
 
     def __post_init__(self) -> None:
         _check_choice("model.tolerances", self.tolerances, TOLERANCES)
-        positive = ("kappa_x", "tau_x", "kappa_d", "tau_d", "lambda_a", "lambda_b")
-        positive += ("scale_x", "scale_x_sd", "scale_d", "scale_d_sd", "growth_sd", "nu_x", "nu_d")
-        for name in (*positive, "alpha_shape", "alpha_rate", "log_diameter_floor"):
+        fixed = ("kappa_x", "tau_x", "kappa_d", "tau_d", "log_diameter_floor")
+        learned = ("scale_x", "scale_x_sd", "scale_d", "scale_d_sd", "growth_sd", "nu_x", "nu_d")
+        for name in (*fixed, *learned, "lambda_a", "lambda_b", "alpha_shape", "alpha_rate"):
             _check(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "above 0")
         if self.sigma0 is not None:
             _check(min(self.sigma0) > 0, "model.sigma0", self.sigma0, "three numbers above 0")
@@ -83,6 +85,7 @@ class Run:
     radius: float | str | None = "auto"
     seed: int = 1
     workers: int | None = None
+    checkpoint_seconds: float = 30.0
     sampler: str = "exact"
     prior: str = "dfcrp"
     preset: str | None = None
@@ -90,7 +93,8 @@ class Run:
     def __post_init__(self) -> None:
         for name in ("chains", "thin", "max_scans"):
             _check(getattr(self, name) >= 1, f"run.{name}", getattr(self, name), "at least 1")
-        _check(self.seed >= 0, "run.seed", self.seed, "0 or more")
+        for name in ("seed", "checkpoint_seconds"):
+            _check(getattr(self, name) >= 0, f"run.{name}", getattr(self, name), "0 or more")
         _check_choice("run.sampler", self.sampler, SAMPLERS)
         _check_choice("run.prior", self.prior, PRIORS)
         if self.preset is not None:
@@ -236,6 +240,32 @@ def make_config(
 def with_run(config: Config, **changes: Any) -> Config:
     """A copy with some of the run settings changed."""
     return replace(config, run=replace(config.run, **changes))
+
+
+def settings_of_draws(config: Config) -> dict[str, Any]:
+    """The settings on which a chain's draws depend, by their full names."""
+    settings = {
+        f"{section}.{name}": value
+        for section in ("run", "model")
+        for name, value in dataclasses.asdict(getattr(config, section)).items()
+    }
+    for name in LENGTH_SETTINGS:
+        del settings[f"run.{name}"]
+    return settings
+
+
+def fewest_for_consensus(n_experts: int) -> int:
+    """Experts that make a consensus where nobody has said: five, or a majority of fewer."""
+    usual = Summary.min_experts
+    return usual if n_experts >= usual else n_experts // 2 + 1
+
+
+def default_thresholds(n_experts: int) -> tuple[int, ...]:
+    """What the tables count where nobody has said: with few experts, every possible number."""
+    usual = Summary.thresholds
+    if n_experts >= Summary.min_experts:
+        return usual
+    return tuple(range(2, n_experts + 1)) or (1,)
 
 
 def to_toml(config: Config) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,10 +46,12 @@ class Markings:
     image: NDArray[np.str_] | None = None
     truth: NDArray[np.int64] | None = None
     sources: tuple[Source, ...] = ()
+    #: The filters that these are the rest of, as in ``read_markings``.
+    filters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for item in fields(self):
+            value = getattr(self, item.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
@@ -148,7 +150,7 @@ class Markings:
             if (values := getattr(self, role)) is not None
         }
         columns["expert"] = self.expert[chosen].tolist()
-        return replace(build(columns), sources=self.sources)
+        return replace(build(columns), sources=self.sources, filters=self.filters)
 
 
 def encode(names: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError
 from dfcrp.sampling import draw_files
-from dfcrp.sampling.draws import ClusterBlock, Draws, MemoryDraws, blocks
+from dfcrp.sampling.draws import ClusterBlock, DrawBlock, Draws, MemoryDraws, blocks
 from dfcrp.sampling.storage import DrawWriter, StoredDraws, committed_draws
 
 N = 11
@@ -54,11 +54,13 @@ class Chain:
     def append_to(self, writer, start, stop):
         first, last = self.offsets[start], self.offsets[stop]
         writer.append(
-            self.labels[start:stop],
-            self.alpha[start:stop],
-            self.offsets[start : stop + 1] - first,
-            self.cluster_labels[first:last],
-            self.parameters[first:last],
+            DrawBlock(
+                self.labels[start:stop],
+                self.alpha[start:stop],
+                self.offsets[start : stop + 1] - first,
+                self.cluster_labels[first:last],
+                self.parameters[first:last],
+            )
         )
 
 
@@ -195,7 +197,13 @@ def test_misfitting_draws_are_refused_and_leave_no_trace(tmp_path):
     writer = DrawWriter.create(tmp_path, 0, N, NAMES)
     with pytest.raises(ValueError, match="do not fit"):
         writer.append(
-            chain.labels, chain.alpha, chain.offsets[:-1], chain.cluster_labels, chain.parameters
+            DrawBlock(
+                chain.labels,
+                chain.alpha,
+                chain.offsets[:-1],
+                chain.cluster_labels,
+                chain.parameters,
+            )
         )
     chain.append_to(writer, 0, 4)
     writer.flush()
@@ -239,11 +247,11 @@ def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
     labels = np.zeros((b, n), dtype=np.int32)
     rows = np.arange(b + 1), np.zeros(b, dtype=np.int32), np.zeros((b, 0), dtype=np.float32)
     writer = DrawWriter.create(tmp_path, 0, n, ())
-    writer.append(labels, np.ones(b), *rows)
+    writer.append(DrawBlock(labels, np.ones(b), *rows))
     writer.flush()
     tracemalloc.start()
     for _ in range(60):
-        writer.append(labels, np.ones(b), *rows)
+        writer.append(DrawBlock(labels, np.ones(b), *rows))
     writer.flush()
     stored = StoredDraws(tmp_path)
     for _, start, stop in blocks(stored):
@@ -462,7 +470,7 @@ def test_a_chain_is_not_overwritten(tmp_path):
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(DfcrpError, match="cannot write draws"):
+    with pytest.raises(DfcrpError, match="cannot be written"):
         DrawWriter.create(tmp_path / "file", 0, N, NAMES)
 
 

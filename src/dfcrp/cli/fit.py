@@ -117,7 +117,9 @@ def filter_options(command: Any) -> Any:
     "[default: dfcrp]",
 )
 @click.option(
-    "--min-experts", type=int, help="Experts that make a consensus (p_consensus).  [default: 5]"
+    "--min-experts",
+    type=int,
+    help="Experts that make a consensus (p_consensus).  [default: 5; a majority of fewer than 5]",
 )
 @click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
@@ -133,8 +135,10 @@ def command(
 
     A file has one row per marking with the columns x, y, diameter (or radius) and expert; several
     files without an expert column are one expert each. Options win over --config. Ctrl-C stops
-    the run and keeps what it has drawn.
+    the run and keeps what it has drawn; `dfcrp resume` goes on with it.
     """
+    import dataclasses
+
     from dfcrp.cli.job import run_job
     from dfcrp.fitting import check_fittable
     from dfcrp.io import read_markings
@@ -144,7 +148,8 @@ def command(
         name: options.pop(name) for name in ("columns", "image", "min_diameter", "exclude_experts")
     }
     refuse_used(out)  # before any work
-    markings = read_markings(files, **filters)
+    used = {name: value for name, value in filters.items() if value}
+    markings = dataclasses.replace(read_markings(files, **filters), filters=used)
     check_fittable(markings)
     given = {name: value for name, value in options.items() if value is not None}
     run_job(markings, out, config=config, settings=given, quiet=quiet, report=not no_report)

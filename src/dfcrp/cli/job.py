@@ -1,19 +1,20 @@
-"""One run from markings to a finished folder, as the user sees it: ``fit`` and ``demo``."""
+"""One run from markings to a finished folder, as the user sees it: fit, resume and demo."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfcrp.config import Config
+from dfcrp.config import Config, Summary
 from dfcrp.errors import DfcrpError
 
 if TYPE_CHECKING:
     from dfcrp.markings import Markings
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.running import Watch
 
 
 def run_job(
@@ -26,18 +27,42 @@ def run_job(
     report: bool = True,
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
+    from dfcrp.fitting import fit, settle
+
+    settled = settle(config, dict(settings), len(markings.experts))
+    if not quiet:
+        _introduce(markings, settled)
+
+    def work(watch: Watch) -> Posterior:
+        return fit(markings, config=settled, out=out, **vars(watch))
+
+    show_work(work, markings, out, settled, quiet=quiet, report=report)
+
+
+def show_work(
+    work: Callable[[Watch], Posterior],
+    markings: Markings,
+    out: Path,
+    config: Config,
+    *,
+    quiet: bool,
+    report: bool,
+    begun: Sequence[int] = (),
+) -> None:
+    """Do the work, showing progress; then print the summary and make the report.
+
+    ``begun`` are the scans that each chain has behind it already.
+    """
     from dfcrp.cli.outcome import describe, list_files
     from dfcrp.cli.progress import Tracker, describe_look, make_display
-    from dfcrp.fitting import fit, settle
     from dfcrp.posterior.warm import warm_up_beside
+    from dfcrp.running import Watch
 
     warm_up_beside()
-    settled = settle(config, dict(settings))
-    _introduce(markings, settled, quiet=quiet)
-    display = make_display(Tracker(markings.families, settled), quiet=quiet)
+    display = make_display(Tracker(markings.families, config, begun), quiet=quiet)
 
     def on_look(posterior: Posterior) -> None:
-        if settled.run.scans is None:
+        if config.run.scans is None:
             display.say(describe_look(posterior))
 
     def on_stop() -> None:
@@ -45,14 +70,7 @@ def run_job(
 
     try:
         with display:
-            posterior = fit(
-                markings,
-                config=settled,
-                out=out,
-                progress=display.advance,
-                on_look=on_look,
-                on_stop=on_stop,
-            )
+            posterior = work(Watch(display.advance, on_look, on_stop))
     except KeyboardInterrupt:
         raise DfcrpError(_what_is_left(out)) from None
     if not quiet:
@@ -62,14 +80,17 @@ def run_job(
     if not quiet:
         click.echo(list_files(out))
         if posterior.record.stopped_early:
-            click.echo("The run was stopped early; the files hold what was drawn until then.")
+            click.echo(
+                "The run was stopped early; the files hold what was drawn until then. "
+                f"`dfcrp resume {out}` goes on with it."
+            )
 
 
 def _what_is_left(out: Path) -> str:
     """After a second Ctrl-C, or one that came while the tables were being made."""
     if (out / "provenance.json").exists():
-        return f"stopped before the tables were made; `dfcrp report {out}` makes them"
-    return f"stopped at once; {out} is unfinished"
+        return f"stopped at once; `dfcrp resume {out}` goes on from the last checkpoint"
+    return f"stopped before the run began; nothing is left of it in {out}"
 
 
 def make_report(
@@ -83,12 +104,10 @@ def make_report(
     write_report(posterior, folder, image=image)
 
 
-def _introduce(markings: Markings, config: Config, *, quiet: bool) -> None:
+def _introduce(markings: Markings, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
     from dfcrp.cli.progress import counted
 
-    if quiet:
-        return
     run, n_experts = config.run, len(markings.experts)
     removed = markings.rows_filtered_out
     if removed:
@@ -103,9 +122,16 @@ def _introduce(markings: Markings, config: Config, *, quiet: bool) -> None:
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
-    if 1 < n_experts < config.summary.min_experts:
+    wanted = config.summary.min_experts
+    if 1 < n_experts < wanted:
         click.echo(
-            f"Note: consensus means at least {config.summary.min_experts} experts, but there are "
-            f"{n_experts}; p_consensus will be 0. Choose fewer with --min-experts.",
+            f"Note: consensus means at least {wanted} experts, but there are {n_experts}; "
+            "p_consensus will be 0. Choose fewer with --min-experts.",
+            err=True,
+        )
+    elif 1 < n_experts < Summary.min_experts:
+        click.echo(
+            f"Consensus means at least {wanted} of the {n_experts} experts "
+            "(--min-experts changes that).",
             err=True,
         )

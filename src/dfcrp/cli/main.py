@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 import warnings
@@ -22,6 +23,7 @@ from dfcrp.errors import DfcrpError, DfcrpWarning, InputError
 COMMANDS = {
     "demo": "dfcrp.cli.demo",
     "fit": "dfcrp.cli.fit",
+    "resume": "dfcrp.cli.resume",
     "report": "dfcrp.cli.report",
     "explain": "dfcrp.cli.explain",
     "simulate": "dfcrp.cli.simulate",
@@ -129,13 +131,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Whoever read the output has seen enough (`dfcrp ... | head`).
             sys.stderr.close()
             return TROUBLE
-        except Exception as error:
-            _say(f"unexpected error: {type(error).__name__}: {error}", session)
-            if not session.debug:
-                _say("this is not your fault; --debug shows the traceback for a bug report")
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                return _say_unexpected(error, session)
+            where = f"{error.filename}: " if error.filename else ""
+            _say(f"error: {where}the disk is full; make room, then run the command again", session)
             return TROUBLE
+        except Exception as error:
+            return _say_unexpected(error, session)
     # Outside standalone mode click hands back the exit code of --help and the like.
     return answer if isinstance(answer, int) else DONE
+
+
+def _say_unexpected(error: Exception, session: Session) -> int:
+    _say(f"unexpected error: {type(error).__name__}: {error}", session)
+    if not session.debug:
+        _say("this is not your fault; --debug shows the traceback for a bug report")
+    return TROUBLE
 
 
 def _say(line: str, session: Session | None = None) -> None:

@@ -26,7 +26,9 @@ FILES = {
 
 def describe(posterior: Posterior) -> str:
     """Counts with their intervals, and the verdict."""
-    return "\n".join([_first_line(posterior), "", *_counts(posterior), "", *_verdict(posterior)])
+    parts = [[_first_line(posterior)], _counts(posterior), _tolerances(posterior)]
+    parts.append(_verdict(posterior))
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def list_files(folder: Path) -> str:
@@ -43,6 +45,19 @@ def _first_line(posterior: Posterior) -> str:
         f"{counted(posterior.draws.n_chains, 'chain')} of {record.scans:,} scans "
         f"(the first {record.burn_in:,} left out{thinned}); {duration(record.seconds)}"
     )
+
+
+def _tolerances(posterior: Posterior) -> list[str]:
+    """What was learned about the spread of markings, in one sentence."""
+    found = posterior.tolerances
+    if found is None:
+        return []
+    sentence = (
+        f"Learned from the data: around an object of the median diameter "
+        f"({found['median_diameter']:.4g}) markings scatter by {found['position']['mean']:.3g} in "
+        f"x and y and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
+    )
+    return textwrap.wrap(sentence, LINE)
 
 
 def _counts(posterior: Posterior) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -49,14 +50,19 @@ class Glimpse:
 
 
 class Tracker:
-    """Averages what the chains report; safe to call from their threads."""
+    """Averages what the chains report; safe to call from their threads.
 
-    def __init__(self, families: NDArray[np.int64], config: Config) -> None:
+    ``begun`` are the scans that each chain has done before.
+    """
+
+    def __init__(
+        self, families: NDArray[np.int64], config: Config, begun: Sequence[int] = ()
+    ) -> None:
         self.min_experts = config.summary.min_experts
         self._families = families
         self._n_families = int(families.max()) + 1
-        self._latest: dict[int, tuple[int, float, float, float]] = {}
-        self._chains = config.run.chains
+        self._latest: dict[int, tuple[float, float, float]] = {}
+        self._scans = list(begun) or [0] * config.run.chains
         self._first: tuple[float, int] | None = None
         minutes = config.run.max_minutes
         self._deadline = None if minutes is None else time.monotonic() + 60.0 * minutes
@@ -67,11 +73,12 @@ class Tracker:
         labels, alpha = seen.last.labels[-1], float(seen.last.alpha[-1])
         clusters, agreed = self._count(labels)
         with self._lock:
-            self._latest[seen.chain] = (seen.scans, clusters, agreed, alpha)
+            self._latest[seen.chain] = (clusters, agreed, alpha)
             means = [float(mean) for mean in np.mean(list(self._latest.values()), axis=0)]
-            done = sum(scans for scans, *_ in self._latest.values())
-            left = self._seconds_left(done, self._chains * seen.target - done)
-        return Glimpse(done / self._chains, seen.target, left, *means[1:])
+            self._scans[seen.chain] = seen.scans
+            done, chains = sum(self._scans), len(self._scans)
+            left = self._seconds_left(done, chains * seen.target - done)
+        return Glimpse(done / chains, seen.target, left, *means)
 
     def _count(self, labels: NDArray[np.int32]) -> tuple[int, int]:
         """Clusters, and clusters with enough different experts."""
@@ -226,7 +233,8 @@ def make_display(tracker: Tracker, *, quiet: bool) -> Display:
 def describe_look(posterior: Posterior) -> str:
     """One line on how a look at an open-ended run came out."""
     verdict, record, run = posterior.verdict, posterior.record, posterior.config.run
-    figures = f"R-hat {verdict.max_rhat:.3f}, ESS {verdict.min_ess:.0f}"
+    rhat = "infinite" if np.isinf(verdict.max_rhat) else f"{verdict.max_rhat:.3f}"
+    figures = f"R-hat {rhat}, ESS {verdict.min_ess:.0f}"
     if verdict.pairs_disagreeing:
         figures += f", chains disagree on {counted(verdict.pairs_disagreeing, 'pair')}"
     if verdict.ok:

@@ -1,7 +1,7 @@
 """How far apart markings of one object lie, learned from all clusters.
 
-Given the clusters' variances v_k and log diameters l_k, the law v ~ Gamma(ν, mean exp(s + g (l − l₀)))
-has the log likelihood
+Given the clusters' variances v_k and log diameters l_k, the law v ~ Gamma(ν, mean m(l)) with
+log m(l) = s + g (l − l₀) has the log likelihood
 
     −ν Σ_k [ s + g (l_k − l₀) + v_k exp(−s − g (l_k − l₀)) ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,14 +55,16 @@ def circle_hyper(model: Model, features: NDArray[np.float64]) -> Hyper:
         model.growth_d,
     )
     law_sd = (2.0 * model.scale_x_sd, model.growth_sd, 2.0 * model.scale_d_sd, model.growth_sd)
+    named: dict[str, Any] = dict(zip(Hyper._fields, map(float, numbers), strict=False))
+    learned = model.tolerances == "learned"
     return Hyper(
-        *(float(number) for number in numbers),
-        learned=model.tolerances == "learned",
+        **named,
+        learned=learned,
         nu_x=model.nu_x,
         nu_d=model.nu_d,
         log_gamma=math.lgamma(model.nu_x) + math.lgamma(model.nu_d),
         level=level,
-        law=np.array(law_mean),
+        law=np.array(law_mean) if learned else np.zeros(4),
         law_mean=law_mean,
         law_sd=law_sd,
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dfcrp.posterior.coclustering import Coclustering, coclustering, pair_histories
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.streaming import n_clusters, stride_for
-from dfcrp.sampling.draws import Draws
+from dfcrp.sampling.draws import LAW_NAMES, Draws
 
 #: Pairs whose probability lies strictly between are uncertain enough to be judged by R-hat.
 UNCERTAIN = (0.02, 0.98)
@@ -202,6 +202,9 @@ def scalar_series(
     alpha = draws.alpha()
     if np.isfinite(alpha).all():
         series["α"] = alpha
+    law = draws.law()
+    if law.any():
+        series.update(zip(LAW_NAMES, np.moveaxis(law, 2, 0), strict=True))
     series["number of clusters"] = n_clusters(draws)
     if consensus is not None:
         series.update(consensus.series())
@@ -246,9 +249,7 @@ def _judged(
         )
     if not rhat_good:
         worst = max(verdict.diagnostics, key=lambda d: d.rhat)
-        advice.append(
-            f"R-hat of {worst.name} is {worst.rhat:.2f}; it should be at most {limits.rhat}."
-        )
+        advice.append(_rhat_sentence(worst, limits))
     if not ess_good:
         worst = min(verdict.diagnostics, key=lambda d: d.ess)
         advice.append(
@@ -258,9 +259,12 @@ def _judged(
     if verdict.pairs_disagreeing:
         advice.append(_undecided_sentence(verdict, limits, names))
     if verdict.max_pair_rhat > SLOW_PAIR:
+        stuck = np.isinf(verdict.max_pair_rhat)
+        how = "never change within a chain" if stuck else "change slowly"
+        rhat = "infinite" if stuck else f"up to {verdict.max_pair_rhat:.2f}"
         advice.append(
-            f"Some pairs change slowly (R-hat up to {verdict.max_pair_rhat:.2f}): counts can be "
-            "trusted before the place of every single marking can."
+            f"Some pairs {how} (R-hat {rhat}): counts can be trusted before the place of every "
+            "single marking can."
         )
     if not several:
         advice.append(
@@ -269,6 +273,15 @@ def _judged(
     if not ok:
         advice.append(_longer(verdict, limits))
     return replace(verdict, ok=ok, advice=tuple(advice))
+
+
+def _rhat_sentence(worst: Diagnostic, limits: Limits) -> str:
+    if np.isinf(worst.rhat):
+        return (
+            f"The chains contradict each other on {worst.name}: each stays at one value, and not "
+            "all at the same, so R-hat, which compares them, is infinite."
+        )
+    return f"R-hat of {worst.name} is {worst.rhat:.2f}; it should be at most {limits.rhat}."
 
 
 def _undecided_sentence(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
+import errno
+import io
 import json
 import os
 import platform
@@ -16,42 +19,81 @@ from typing import Any
 import numpy as np
 
 from dfcrp import __version__
-from dfcrp.config import Config, load_config, make_config, to_toml
-from dfcrp.errors import RunFolderError
+from dfcrp.config import Config, load_config, make_config, settings_of_draws, to_toml
+from dfcrp.errors import DfcrpError, RunFolderError
 from dfcrp.markings import Markings, Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.sampling.checkpoints import FOLDER as CHECKPOINTS
+from dfcrp.sampling.draws import DrawBlock
+from dfcrp.sampling.lock import LOCK
 from dfcrp.sampling.storage import DrawWriter, StoredDraws
 
 PROVENANCE = "provenance.json"
 MARKINGS = "markings.csv"
 CONFIG = "config.toml"
+#: What a file is called until it is whole.
+PART = ".part"
 
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file as a whole: a reader sees the old text or the new, never half of it."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    part = path.with_name(path.name + PART)
+    try:
+        with open(part, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise DfcrpError(f"{path}: cannot be written: {why(error)}") from None
+
+
+def why(error: OSError) -> str:
+    """The reason in plain words."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "the disk is full" if full else error.strerror or str(error)
 
 
 def refuse_used(folder: Path) -> None:
-    """A new run goes to a new or empty folder, never over something else."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    """A new run goes to a new or empty folder, never over something else.
+
+    What is left of a run that was killed before it had begun counts as empty.
+    """
+    if not folder.exists() or (folder.is_dir() and _never_begun(folder)):
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
         raise RunFolderError(
             f"{folder}: already exists and is not an empty folder; choose another --out, "
             "or delete it"
         )
 
 
+def _never_begun(folder: Path) -> bool:
+    """Whether a killed process left its lock and at most a part of what comes first."""
+    names = {path.name for path in folder.iterdir()}
+    first = {LOCK, MARKINGS, CONFIG, CHECKPOINTS}
+    return LOCK in names and names <= first | {name + PART for name in (*first, PROVENANCE)}
+
+
 def prepare_folder(folder: Path, markings: Markings, config: Config) -> None:
-    """Create a run folder with everything needed to read its draws later."""
+    """Write everything that is needed to read the run later, or to go on with it.
+
+    provenance.json comes last: with it the run has begun.
+    """
+    write_markings(folder / MARKINGS, markings)
+    write_settings(folder, config)
+    write_provenance(folder, markings, config, None)
+
+
+def make_folder(folder: Path) -> None:
+    """Create an empty run folder, parents included."""
     refuse_used(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_markings(folder / MARKINGS, markings)
-        write_settings(folder, config)
     except OSError as error:
-        raise RunFolderError(f"{folder}: cannot be written: {error.strerror}") from None
+        raise RunFolderError(f"{folder}: cannot be written: {why(error)}") from None
 
 
 def write_settings(folder: Path, config: Config) -> None:
@@ -66,14 +108,15 @@ def discard_folder(folder: Path) -> None:
 
 def write_markings(path: Path, markings: Markings) -> None:
     """Markings as CSV in full precision."""
-    with open(path, "w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        extra = [n for n in ("image", "truth") if getattr(markings, n) is not None]
-        writer.writerow(["id", "expert", "x", "y", "diameter", *extra])
-        columns: list[Iterable[Any]] = [markings.id, markings.expert]
-        columns += [map(repr, getattr(markings, n).tolist()) for n in ("x", "y", "diameter")]
-        columns += [getattr(markings, n) for n in extra]
-        writer.writerows(zip(*columns, strict=True))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    extra = [n for n in ("image", "truth") if getattr(markings, n) is not None]
+    writer.writerow(["id", "expert", "x", "y", "diameter", *extra])
+    columns: list[Iterable[Any]] = [markings.id, markings.expert]
+    columns += [map(repr, getattr(markings, n).tolist()) for n in ("x", "y", "diameter")]
+    columns += [getattr(markings, n) for n in extra]
+    writer.writerows(zip(*columns, strict=True))
+    write_text(path, text.getvalue())
 
 
 def read_markings_back(folder: Path) -> Markings:
@@ -95,31 +138,51 @@ def read_markings_back(folder: Path) -> Markings:
         # Repeated rows were reported when the data came in.
         warnings.simplefilter("ignore")
         markings = Markings.from_arrays(**columns)
-    sources = tuple(Source(**item) for item in _read_provenance(folder).get("sources", ()))
-    return dataclasses.replace(markings, sources=sources)
+    provenance = read_provenance(folder)
+    sources = tuple(Source(**item) for item in provenance.get("sources", ()))
+    return dataclasses.replace(markings, sources=sources, filters=provenance.get("filters", {}))
 
 
-def write_provenance(folder: Path, markings: Markings, config: Config, record: RunRecord) -> None:
-    """Who made this, from what, with which settings."""
+def write_provenance(
+    folder: Path, markings: Markings, config: Config, record: RunRecord | None
+) -> None:
+    """Who made this, from what, with which settings; ``record`` once there are results."""
+    content = {
+        **versions(),
+        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "markings_sha256": markings.digest,
+        "sources": [dataclasses.asdict(source) for source in markings.sources],
+        "filters": dict(markings.filters),
+        "seed": config.run.seed,
+        "settings_of_draws": settings_of_draws(config),
+    }
+    if record is not None:
+        content["run"] = dataclasses.asdict(record)
+    write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
+
+
+def versions() -> dict[str, str]:
+    """What the draws of a seed may depend on besides the settings."""
     import numba
 
-    content = {
+    from dfcrp.kernels import jit
+
+    return {
         "dfcrp": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": numba.__version__,
-        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "markings_sha256": markings.digest,
-        "sources": [dataclasses.asdict(source) for source in markings.sources],
-        "seed": config.run.seed,
-        "run": dataclasses.asdict(record),
+        "kernels": Path(jit.CACHE).name,
     }
-    write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
 
 
-def _read_provenance(folder: Path) -> dict[str, Any]:
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """What provenance.json says; nothing if there is none."""
     try:
-        return json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+        content = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("it holds no JSON object")
+        return content
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -129,28 +192,51 @@ def _read_provenance(folder: Path) -> dict[str, Any]:
 def load(path: str | os.PathLike[str]) -> Posterior:
     """Read a run folder back as a Posterior; the draws stay on disk."""
     folder = Path(path)
-    if not folder.is_dir():
-        raise RunFolderError(f"{folder}: there is no such run folder")
-    for name in (CONFIG, MARKINGS):
-        if not (folder / name).exists():
-            raise RunFolderError(f"{folder}: is not a run folder of dfcrp: {name} is missing")
-    config = make_config(load_config(folder / CONFIG))
-    markings = read_markings_back(folder)
-    provenance = _read_provenance(folder)
+    markings, config = read_beginning(folder)
+    provenance = read_provenance(folder)
     if "run" not in provenance:
-        raise RunFolderError(f"{folder}: the run was not finished; `dfcrp resume` goes on with it")
-    if provenance.get("markings_sha256") != markings.digest:
         raise RunFolderError(
-            f"{folder}: {MARKINGS} is not what the run was made from; it was changed afterwards"
+            f"{folder}: the run was not finished; `dfcrp resume {folder}` goes on with it"
         )
-    record = RunRecord(**provenance["run"])
-    draws = StoredDraws(folder, burn_in=record.burn_in // record.thin)
+    record = record_of(folder, provenance)
+    # A run that was stopped while it was being extended holds more draws than its results say.
+    last = record.scans // record.thin
+    draws = StoredDraws(folder, burn_in=record.burn_in // record.thin, stop=last)
     if draws.n_markings != len(markings):
         raise RunFolderError(
             f"{folder}: the draws are of {draws.n_markings} markings, {MARKINGS} has "
             f"{len(markings)}; they do not belong together"
         )
     return Posterior(draws, markings, config, record)
+
+
+def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
+    """How the draws behind the results came about."""
+    try:
+        return RunRecord(**provenance["run"])
+    except TypeError:
+        raise RunFolderError(
+            f"{folder / PROVENANCE}: damaged, its part `run` is not ours"
+        ) from None
+
+
+def read_beginning(folder: Path) -> tuple[Markings, Config]:
+    """Markings and settings of a run, finished or not, that are what it was begun with."""
+    if not folder.is_dir():
+        raise RunFolderError(f"{folder}: there is no such run folder")
+    if _never_begun(folder):
+        raise RunFolderError(f"{folder}: the run was stopped before it began; fit again")
+    for name in (CONFIG, MARKINGS):
+        if not (folder / name).exists():
+            raise RunFolderError(f"{folder}: is not a run folder of dfcrp: {name} is missing")
+    config = make_config(load_config(folder / CONFIG))
+    markings = read_markings_back(folder)
+    if read_provenance(folder).get("markings_sha256", markings.digest) != markings.digest:
+        raise RunFolderError(
+            f"{folder}: {MARKINGS} is not what the run was made from; it was changed afterwards. "
+            "Put it back, or start a new run from it with `dfcrp fit`"
+        )
+    return markings, config
 
 
 def write_results(posterior: Posterior, folder: Path) -> None:
@@ -181,17 +267,21 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     The folder holds the draws after burn-in only, so the burn-in recorded with them is zero.
     """
     folder = Path(path)
+    make_folder(folder)
     prepare_folder(folder, posterior.markings, posterior.config)
     draws = posterior.draws
     for chain in range(draws.n_chains):
         writer = DrawWriter.create(folder, chain, draws.n_markings, draws.parameter_names)
         block = draws.clusters(chain, 0, draws.n_draws)
         writer.append(
-            draws.labels(chain, 0, draws.n_draws),
-            posterior.alpha[chain],
-            block.offsets,
-            block.labels,
-            block.parameters,
+            DrawBlock(
+                draws.labels(chain, 0, draws.n_draws),
+                posterior.alpha[chain],
+                block.offsets,
+                block.labels,
+                block.parameters,
+                draws.law()[chain],
+            )
         )
         writer.flush()
     kept = draws.n_draws * posterior.record.thin

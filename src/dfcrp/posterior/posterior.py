@@ -21,7 +21,8 @@ from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.membership import Membership, membership
 from dfcrp.posterior.point_partition import PointPartition, point_partition
 from dfcrp.posterior.streaming import n_clusters
-from dfcrp.sampling.draws import Draws
+from dfcrp.posterior.tolerances import tolerances
+from dfcrp.sampling.draws import LAW_NAMES, Draws
 
 if TYPE_CHECKING:
     import pandas
@@ -73,6 +74,11 @@ class Posterior:
     def n_clusters(self) -> NDArray[np.int64]:
         """Number of clusters (chain, draw)."""
         return n_clusters(self.draws)
+
+    @cached_property
+    def tolerances(self) -> dict[str, Any] | None:
+        """How far apart markings of one object lie, if that was learned."""
+        return tolerances(self.draws, self.markings.diameter)
 
     @property
     def size_classes(self) -> SizeClasses:
@@ -209,6 +215,7 @@ class Posterior:
             "seconds": round(self.record.seconds, 3),
             "n_clusters": summarise(self.n_clusters.ravel()).as_dict(),
             "alpha": summarise(self.alpha.ravel()).as_dict(),
+            **({"tolerances": self.tolerances} if self.tolerances else {}),
             "consensus": self._table_counts.rows(),
             "experts": self._expert_rows(),
             "convergence": verdict.as_dict(),
@@ -220,6 +227,8 @@ class Posterior:
 
         counts = self._table_counts
         variables = {"alpha": self.alpha, "n_clusters": self.n_clusters}
+        if self.tolerances is not None:
+            variables.update(zip(LAW_NAMES, np.moveaxis(self.draws.law(), 2, 0), strict=True))
         for m, threshold in enumerate(counts.min_experts):
             variables[f"n_at_least_{threshold}"] = counts.counts[:, :, m, :]
         dims = {name: ["size_class"] for name in variables if name.startswith("n_at_least_")}

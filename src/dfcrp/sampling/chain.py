@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from dfcrp.kernels.paper import run_modified, run_unmodified
 from dfcrp.kernels.scan import run_exact, start_alone
 from dfcrp.kernels.state import TALLY
 from dfcrp.kernels.tail import rebuild_tail
+from dfcrp.sampling.draws import DrawBlock
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 
 SAMPLERS: dict[str, Callable[..., None]] = {
@@ -23,17 +24,6 @@ SAMPLERS: dict[str, Callable[..., None]] = {
 BLOCK_ROWS = 2_000_000
 #: State that follows from the rest.
 _DERIVED = ("tail",)
-
-
-class DrawBlock(NamedTuple):
-    """Consecutive draws, laid out as the storage takes them."""
-
-    labels: NDArray[np.int32]
-    alpha: NDArray[np.float64]
-    law: NDArray[np.float64]
-    offsets: NDArray[np.int64]
-    cluster_labels: NDArray[np.int32]
-    parameters: NDArray[np.float32]
 
 
 class Chain:
@@ -84,10 +74,10 @@ class Chain:
         return DrawBlock(
             record.labels,
             record.alpha,
-            record.law,
             record.offsets,
             record.cluster_labels[:rows],
             record.parameters[:rows],
+            record.law,
         )
 
     def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

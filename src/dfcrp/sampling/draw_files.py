@@ -1,8 +1,8 @@
 """How draws lie on disk: arrays of block files in zarr 3 form, and one commit record per chain.
 
-``draws.zarr/chain-K`` holds six arrays. Four have one item per draw (labels, alpha, n_clusters,
-cluster_stop), two have one row per cluster of every draw (cluster_labels, cluster_parameters);
-the rows of draw ``d`` are ``cluster_stop[d - 1]:cluster_stop[d]``. Items are grouped in blocks
+``draws.zarr/chain-K`` holds seven arrays. Five have one item per draw (labels, alpha, law,
+n_clusters, cluster_stop), two have one row per cluster of every draw (cluster_labels,
+cluster_parameters); the rows of draw ``d`` are ``cluster_stop[d - 1]:cluster_stop[d]``. Items are grouped in blocks
 of fixed length, one file per block, with checksums.
 
 A block file is only ever replaced as a whole, by rename, with one that begins with the same
@@ -17,14 +17,17 @@ import json
 import os
 import uuid
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import RunFolderError
+from dfcrp.sampling.draws import LAW_NAMES
 
 #: To be raised when older code could not read what newer code writes.
 FORMAT = 1
@@ -185,6 +188,7 @@ class Record:
         specs = [
             ArraySpec("labels", "int32", (self.n_markings,), self.draw_block, label_chunk),
             ArraySpec("alpha", "float64", (), scalars, (scalars,)),
+            ArraySpec("law", "float64", (len(LAW_NAMES),), scalars, (scalars, len(LAW_NAMES))),
             ArraySpec("n_clusters", "int32", (), scalars, (scalars,)),
             ArraySpec("cluster_stop", "int64", (), scalars, (scalars,)),
             # A single chunk: many draws together, as they have nearly the same clusters.
@@ -276,6 +280,13 @@ def _write_json(path: Path, value: dict[str, Any], *, durable: bool = True) -> N
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Give a file this content, as ``replacing`` does."""
+    with replacing(path, durable=durable) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Write a file so that under its name there is, at any moment, all of the old or the new.
 
     ``durable``: on the disk, not just in the system's memory, before the name is given.
@@ -283,7 +294,7 @@ def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

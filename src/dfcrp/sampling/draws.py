@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,22 @@ class ClusterBlock:
     parameters: NDArray[np.float32]
 
 
+class DrawBlock(NamedTuple):
+    """Consecutive draws of one chain: b draws of n markings with r clusters between them."""
+
+    labels: NDArray[np.int32]  # (b, n)
+    alpha: NDArray[np.float64]  # (b,)
+    offsets: NDArray[np.int64]  # (b + 1,): the clusters of a draw, as in ``ClusterBlock``
+    cluster_labels: NDArray[np.int32]  # (r,)
+    parameters: NDArray[np.float32]  # (r, q)
+    law: NDArray[np.float64] | None = None  # (b, 4), where it was learned
+
+
+#: The law of the variances, if it is learned: log variance of position at the median diameter and
+#: its growth with log diameter, then the same of log diameter.
+LAW_NAMES = ("scale_x", "growth_x", "scale_d", "growth_d")
+
+
 class Draws(Protocol):
     """Posterior draws after burn-in and thinning; the same number for every chain."""
 
@@ -44,6 +60,10 @@ class Draws(Protocol):
 
     def alpha(self) -> NDArray[np.float64]:
         """Concentration, shape (n_chains, n_draws)."""
+        ...
+
+    def law(self) -> NDArray[np.float64]:
+        """LAW_NAMES of every draw, shape (n_chains, n_draws, 4); zeros if nothing was learned."""
         ...
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
@@ -71,10 +91,13 @@ class MemoryDraws:
         alpha: NDArray[np.float64],
         clusters: list[ClusterBlock] | None = None,
         parameter_names: tuple[str, ...] = (),
+        law: NDArray[np.float64] | None = None,
     ) -> None:
         self._labels = np.asarray(labels, dtype=np.int32)
         self.n_chains, self.n_draws, self.n_markings = self._labels.shape
         self._alpha = np.asarray(alpha, dtype=np.float64).reshape(self.n_chains, self.n_draws)
+        shape = (self.n_chains, self.n_draws, len(LAW_NAMES))
+        self._law = np.zeros(shape) if law is None else law.reshape(shape)
         self._clusters = clusters
         self.parameter_names = parameter_names
 
@@ -85,6 +108,10 @@ class MemoryDraws:
     def alpha(self) -> NDArray[np.float64]:
         """Concentration, shape (n_chains, n_draws)."""
         return self._alpha
+
+    def law(self) -> NDArray[np.float64]:
+        """LAW_NAMES of every draw, shape (n_chains, n_draws, 4)."""
+        return self._law
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         """Cluster parameters of draws ``start:stop`` of a chain."""

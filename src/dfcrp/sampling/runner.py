@@ -1,7 +1,9 @@
 """Many chains at once, in threads: the kernels run without Python's lock.
 
 Each chain has its own generator, spawned from the run's seed, and its own writer. What a chain
-draws depends on neither the number of workers nor the moments at which it is looked at.
+draws depends on neither the number of workers nor the moments at which it is looked at. Workers
+take turns with the chains, block by block, the chain that is furthest behind first: so a stop
+finds them level, also when there are more chains than workers.
 """
 
 from __future__ import annotations
@@ -14,34 +16,28 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dfcrp.sampling.chain import Chain, DrawBlock
-from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
+from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.draws import ClusterBlock, DrawBlock, MemoryDraws
 from dfcrp.sampling.problem import PARAMETER_NAMES, Problem
 
 #: Blocks are cut so that a chain answers to a stop and reports about this often.
 SECONDS_PER_BLOCK = 0.5
-#: Flushing writes the unfinished ends of every array, so it is done more rarely.
-SECONDS_PER_FLUSH = 10.0
+#: Saving writes the unfinished ends of every array and the whole state, so it is done more rarely.
+SECONDS_PER_SAVE = 30.0
+#: A chain so many of its blocks ahead of the last one waits for it.
+MOST_BLOCKS_AHEAD = 4
 
 
 class Writer(Protocol):
-    """Takes one chain's draws; ``dfcrp.sampling.storage.DrawWriter`` is one."""
+    """Takes one chain's draws; ``dfcrp.sampling.checkpoints.ChainFolder`` is one."""
 
-    def append(
-        self,
-        labels: NDArray[np.int32],
-        alpha: NDArray[np.float64],
-        offsets: NDArray[np.int64],
-        cluster_labels: NDArray[np.int32],
-        parameters: NDArray[np.float32],
-    ) -> None:
+    def append(self, block: DrawBlock) -> None:
         """Add a block of draws."""
         ...
 
-    def flush(self) -> None:
-        """Make what was added safe."""
+    def save(self, chain: Chain, seconds: float) -> None:
+        """Make safe what was added, and how to go on from there."""
         ...
 
 
@@ -51,18 +47,11 @@ class MemoryWriter:
     def __init__(self) -> None:
         self.blocks: list[DrawBlock] = []
 
-    def append(
-        self,
-        labels: NDArray[np.int32],
-        alpha: NDArray[np.float64],
-        offsets: NDArray[np.int64],
-        cluster_labels: NDArray[np.int32],
-        parameters: NDArray[np.float32],
-    ) -> None:
+    def append(self, block: DrawBlock) -> None:
         """Add a block of draws."""
-        self.blocks.append(DrawBlock(labels, alpha, offsets, cluster_labels, parameters))
+        self.blocks.append(block)
 
-    def flush(self) -> None:
+    def save(self, chain: Chain, seconds: float) -> None:
         """Nothing to do in memory."""
 
 
@@ -88,22 +77,34 @@ class Runner:
         sampler: str = "exact",
         thin: int = 1,
         workers: int | None = None,
+        seconds_per_save: float = SECONDS_PER_SAVE,
         observer: Callable[[Progress], None] | None = None,
     ) -> None:
         seeds = np.random.SeedSequence(seed).spawn(len(writers))
         self.chains = [Chain(problem, child, sampler) for child in seeds]
+        #: Time spent in ``advance``, and before that if a run is gone on with.
         self.seconds = 0.0
         self._writers = writers
         self._thin = thin
         self._workers = workers
         self._observer = observer
+        self._seconds_per_save = seconds_per_save
         self._stop = threading.Event()
         self._seconds_per_draw = [0.0] * len(writers)
+        self._saved = [-np.inf] * len(writers)
+        #: Guards ``_busy``; told whenever a worker is done with a block.
+        self._turns = threading.Condition()
+        self._busy: set[int] = set()
 
     @property
     def scans(self) -> int:
         """Scans that every chain has done."""
         return min(chain.scans for chain in self.chains)
+
+    @property
+    def most_scans(self) -> int:
+        """Scans of the chain that is furthest ahead."""
+        return max(chain.scans for chain in self.chains)
 
     @property
     def stopped(self) -> bool:
@@ -118,15 +119,12 @@ class Runner:
         """Bring every chain to so many scans since its start.
 
         Ctrl-C or a passed ``deadline`` (in time.monotonic() seconds) ends it early with
-        everything drawn so far flushed; ``stopped`` tells.
+        everything drawn so far saved; ``stopped`` tells.
         """
         start = time.monotonic()
         workers = min(self._workers or cores(), len(self.chains))
         with ThreadPoolExecutor(workers) as pool:
-            jobs = [
-                pool.submit(self._advance_chain, index, scans, deadline)
-                for index in range(len(self.chains))
-            ]
+            jobs = [pool.submit(self._take_turns, scans, start, deadline) for _ in range(workers)]
             try:
                 for job in jobs:
                     job.result()
@@ -138,26 +136,60 @@ class Runner:
         for job in jobs:
             job.result()
         self.seconds += time.monotonic() - start
+        for index in range(len(self.chains)):
+            self._save(index, self.seconds)
 
-    def _advance_chain(self, index: int, scans: int, deadline: float | None) -> None:
-        chain, writer = self.chains[index], self._writers[index]
-        flushed = time.monotonic()
-        while chain.scans + self._thin <= scans and not self._stop.is_set():
-            left = (scans - chain.scans) // self._thin
-            begun = time.monotonic()
-            if deadline is not None and begun > deadline:
+    def _take_turns(self, scans: int, start: float, deadline: float | None) -> None:
+        """One worker: a block of this chain, a block of that, until none has any left to do."""
+        while (index := self._next_chain(scans)) is not None:
+            try:
+                if deadline is not None and time.monotonic() > deadline:
+                    self._stop.set()
+                    return
+                self._run_block(index, scans)
+                if time.monotonic() - self._saved[index] > self._seconds_per_save:
+                    self._save(index, self.seconds + time.monotonic() - start)
+            except BaseException:
+                # Before the chain is given back, or another worker would take it up.
                 self._stop.set()
-                break
-            block = chain.run(min(left, self._block_length(index)), self._thin)
-            now = time.monotonic()
-            self._seconds_per_draw[index] = (now - begun) / len(block.alpha)
-            writer.append(*block)
-            if now - flushed > SECONDS_PER_FLUSH:
-                writer.flush()
-                flushed = now
-            if self._observer is not None:
-                self._observer(Progress(index, chain.scans, scans, block))
-        writer.flush()
+                raise
+            finally:
+                with self._turns:
+                    self._busy.remove(index)
+                    self._turns.notify_all()
+
+    def _next_chain(self, scans: int) -> int | None:
+        """Take the free chain that is furthest behind; None if there is nothing to do."""
+        with self._turns:
+            while not self._stop.is_set():
+                free = [
+                    index
+                    for index, chain in enumerate(self.chains)
+                    if index not in self._busy and chain.scans + self._thin <= scans
+                ]
+                if not free:
+                    return None
+                index = min(free, key=lambda i: self.chains[i].scans)
+                ahead = self.chains[index].scans - self.scans
+                if ahead <= MOST_BLOCKS_AHEAD * self._block_length(index) * self._thin:
+                    self._busy.add(index)
+                    return index
+                self._turns.wait()
+        return None
+
+    def _run_block(self, index: int, scans: int) -> None:
+        chain = self.chains[index]
+        left = (scans - chain.scans) // self._thin
+        begun = time.monotonic()
+        block = chain.run(min(left, self._block_length(index)), self._thin)
+        self._seconds_per_draw[index] = (time.monotonic() - begun) / len(block.alpha)
+        self._writers[index].append(block)
+        if self._observer is not None:
+            self._observer(Progress(index, chain.scans, scans, block))
+
+    def _save(self, index: int, seconds: float) -> None:
+        self._writers[index].save(self.chains[index], seconds)
+        self._saved[index] = time.monotonic()
 
     def _block_length(self, index: int) -> int:
         pace = self._seconds_per_draw[index]
@@ -168,7 +200,7 @@ class Runner:
 def memory_draws(writers: list[MemoryWriter], burn_in: int) -> MemoryDraws:
     """The draws that memory writers hold, without the first ``burn_in`` of each chain."""
     length = min(sum(len(block.alpha) for block in writer.blocks) for writer in writers)
-    labels, alpha, clusters = [], [], []
+    labels, alpha, law, clusters = [], [], [], []
     for writer in writers:
         joined = [np.concatenate(parts) for parts in _columns(writer.blocks)]
         counts = np.concatenate([np.diff(block.offsets) for block in writer.blocks])
@@ -176,18 +208,19 @@ def memory_draws(writers: list[MemoryWriter], burn_in: int) -> MemoryDraws:
         first, last = offsets[burn_in], offsets[length]
         labels.append(joined[0][burn_in:length])
         alpha.append(joined[1][burn_in:length])
+        law.append(joined[4][burn_in:length])
         clusters.append(
             ClusterBlock(
                 offsets[burn_in : length + 1] - first, joined[2][first:last], joined[3][first:last]
             )
         )
-    return MemoryDraws(np.stack(labels), np.stack(alpha), clusters, PARAMETER_NAMES)
+    return MemoryDraws(np.stack(labels), np.stack(alpha), clusters, PARAMETER_NAMES, np.stack(law))
 
 
 def _columns(blocks: list[DrawBlock]) -> list[list[np.ndarray]]:
     return [
         [getattr(block, name) for block in blocks]
-        for name in ("labels", "alpha", "cluster_labels", "parameters")
+        for name in ("labels", "alpha", "cluster_labels", "parameters", "law")
     ]
 
 

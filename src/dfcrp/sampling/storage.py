@@ -31,7 +31,7 @@ from dfcrp.sampling.draw_files import (
     write_format,
     write_record,
 )
-from dfcrp.sampling.draws import ClusterBlock
+from dfcrp.sampling.draws import LAW_NAMES, ClusterBlock, DrawBlock
 
 
 class _Column:
@@ -101,12 +101,17 @@ class DrawWriter:
                 f"{folder}: there are draws already; resume that run or choose another folder"
             )
         record = Record.plan(n_markings, tuple(parameter_names))
-        with _write_errors(folder, 0):
+        with write_errors(folder, 0):
             for name in record.specs():
                 (folder / name).mkdir(parents=True, exist_ok=True)
             write_format(folder.parent)
             write_record(folder, record)
         return cls(folder, record)
+
+    @classmethod
+    def exists(cls, run_folder: Path | str, chain: int) -> bool:
+        """Whether a chain has begun."""
+        return (_chain_folder(run_folder, chain) / META_NAME).exists()
 
     @classmethod
     def open(cls, run_folder: Path | str, chain: int) -> DrawWriter:
@@ -129,29 +134,26 @@ class DrawWriter:
         """Draws that readers see and that outlive this process."""
         return self._record.draws
 
-    def append(
-        self,
-        labels: NDArray[np.int32],
-        alpha: NDArray[np.float64],
-        offsets: NDArray[np.int64],
-        cluster_labels: NDArray[np.int32],
-        parameters: NDArray[np.float32],
-    ) -> None:
-        """Add b draws: labels (b, n), alpha (b,), and the clusters as in ``ClusterBlock``."""
+    def append(self, block: DrawBlock) -> None:
+        """Add draws."""
+        labels, alpha, offsets, cluster_labels, parameters, law = block
         record = self._record
         b, rows = len(alpha), len(cluster_labels)
+        law = np.zeros((b, len(LAW_NAMES))) if law is None else law
         if (
             labels.shape != (b, record.n_markings)
             or parameters.shape != (rows, len(record.parameter_names))
             or offsets.shape != (b + 1,)
             or (offsets[0], offsets[-1]) != (0, rows)
             or np.any(np.diff(offsets) < 0)
+            or law.shape != (b, len(LAW_NAMES))
         ):
-            raise ValueError("labels, alpha, offsets, cluster_labels and parameters do not fit")
+            raise ValueError("the arrays of this block do not fit together")
         own = np.arange(record.n_markings, dtype=np.int32)
         items = {
             "labels": labels,
             "alpha": alpha,
+            "law": law,
             "n_clusters": np.count_nonzero(labels == own, axis=1),
             "cluster_stop": self._columns["cluster_labels"].length + offsets[1:],
             "cluster_labels": cluster_labels,
@@ -210,7 +212,7 @@ class DrawWriter:
         if not self._intact:
             raise DfcrpError(f"{self._folder}: writing failed before; open the draws again")
         self._intact = False
-        with _write_errors(self._folder, self.n_committed):
+        with write_errors(self._folder, self.n_committed):
             yield
         self._intact = True
 
@@ -219,7 +221,8 @@ class StoredDraws:
     """Draws of a run folder, behind the ``Draws`` protocol; they stay on disk.
 
     The first ``burn_in`` stored draws of each chain are dropped and every ``thin``-th of the
-    rest is kept, as many as the shortest chain has. Draws committed later are not seen.
+    rest is kept, as many as the shortest chain has; with ``stop`` none from there on. Draws
+    committed later are not seen.
     Damage that is met raises RunFolderError. With ``salvage`` every file is tried first, and
     the draws that miss something are left out, as are chains with none left, with a warning;
     with ``salvage="labels"`` a draw may miss its clusters' parameters.
@@ -231,6 +234,7 @@ class StoredDraws:
         burn_in: int = 0,
         thin: int = 1,
         *,
+        stop: int | None = None,
         salvage: bool | Literal["labels"] = False,
     ) -> None:
         if burn_in < 0 or thin < 1:
@@ -238,6 +242,8 @@ class StoredDraws:
         losses: list[str] | None = [] if salvage else None
         chains = open_chains(run_folder, losses)
         kept = {files: np.arange(burn_in, files.record.draws, thin) for files in chains}
+        if stop is not None:
+            kept = {files: indices[indices < stop] for files, indices in kept.items()}
         if losses is not None:
             kept = _without_damage(kept, losses, whole=salvage != "labels")
         self.n_draws = min((len(indices) for indices in kept.values()), default=0)
@@ -266,6 +272,10 @@ class StoredDraws:
     def alpha(self) -> NDArray[np.float64]:
         """Concentration, shape (n_chains, n_draws)."""
         return self._of_all_chains("alpha")
+
+    def law(self) -> NDArray[np.float64]:
+        """Learned law of the variances, shape (n_chains, n_draws, 4); zeros if it was fixed."""
+        return self._of_all_chains("law")
 
     def n_clusters(self) -> NDArray[np.int32]:
         """Number of clusters, shape (n_chains, n_draws)."""
@@ -301,16 +311,20 @@ def committed_draws(run_folder: Path | str) -> dict[int, int]:
 
 
 @contextmanager
-def _write_errors(folder: Path, committed: int) -> Iterator[None]:
+def write_errors(folder: Path, committed: int) -> Iterator[None]:
+    """Say in words why a chain's files could not be written, and what is safe."""
     try:
         yield
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = "the disk is full" if full else error.strerror or str(error)
-        raise DfcrpError(
-            f"{folder}: cannot write draws: {reason}. The {committed} draws of this chain that "
-            "were flushed before are safe; once the cause is removed the run can be resumed."
-        ) from error
+        message = f"{folder}: cannot be written: {reason}."
+        if committed:
+            message += (
+                f" The {committed:,} draws of this chain that were saved before are safe; once the "
+                "cause is removed, `dfcrp resume` goes on."
+            )
+        raise DfcrpError(message) from error
 
 
 def _chain_folder(run_folder: Path | str, chain: int) -> Path:

@@ -326,6 +326,7 @@ def _with_fit(draw: Draw, features: Floats, hyper: Hyper) -> dict[str, float]:
 def _posterior_draws(chain: Chain, draws: int, thin: int) -> list[Draw]:
     """Draws as they would be stored, back in rows by marking."""
     block = chain.run(draws, thin)
+    assert block.law is not None
     found = []
     for row in range(draws):
         part = slice(block.offsets[row], block.offsets[row + 1])

@@ -1,0 +1,73 @@
+"""``dfcrp resume``: go on with a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dfcrp.resuming import FoundRun
+
+
+@click.command(
+    name="resume", options_metavar="[OPTIONS]", short_help="Go on with a run, or extend it."
+)
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option(
+    "--scans",
+    type=int,
+    help="Scans of each chain in all, those already done included.  [default: as in the run]",
+)
+@click.option(
+    "--max-scans",
+    type=int,
+    help="For a run without --scans: stop here at the latest.  [default: as in the run]",
+)
+@click.option(
+    "--max-minutes",
+    type=float,
+    help="Stop after this time, counted from now, keeping what is drawn.",
+)
+@click.option("--workers", type=int, help="Chains at a time.  [default: as in the run]")
+@click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
+@click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
+def command(run: Path, no_report: bool, quiet: bool, **changes: Any) -> None:
+    """Go on with the run in the folder RUN, or extend it.
+
+    Works after Ctrl-C, a power cut, a full disk or a kill at any moment: the draws will be those
+    of a run that was never stopped. A finished run goes on only if it is given more scans.
+    """
+    from dfcrp.cli.job import show_work
+    from dfcrp.resuming import find_run, go_on
+
+    found = find_run(run, **changes)
+    if not quiet:
+        click.echo(_introduction(found), err=True)
+    show_work(
+        lambda watch: go_on(found, watch),
+        found.markings,
+        run,
+        found.config,
+        quiet=quiet,
+        report=not no_report,
+        begun=found.scans,
+    )
+
+
+def _introduction(found: FoundRun) -> str:
+    """Where the run stands and where it goes."""
+    from dfcrp.cli.progress import counted
+
+    run, done = found.config.run, min(found.scans)
+    longest = run.max_scans if run.scans is None else run.scans
+    what = f"{counted(len(found.markings), 'marking')}, {counted(run.chains, 'chain')}"
+    if done + run.thin > longest:
+        option = "--max-scans" if run.scans is None else "--scans"
+        return (
+            f"All {done:,} scans of this run are done ({what}); {option} with a larger number "
+            "extends it. Making its tables anew."
+        )
+    to = "until the verdict is good" if run.scans is None else f"to {run.scans:,} scans"
+    return f"Going on after {done:,} scans {to}: {what}."
