@@ -386,7 +386,7 @@ BUGS = [
     ("dfcrp", tail_off_by_one, 1, 4000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", exclusion_ignored, 2, 4000, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", proposal_forgotten, 1, 300, ("partition", "parameters", "alpha", "u", "joins")),
-    ("dfcrp", mean_always_accepted, 2, 4000, ("parameters",)),
+    ("dfcrp", mean_always_accepted, 4, DRAWS, ("parameters",)),
     ("arrivals", correction_dropped, 5, DRAWS, ("cells",)),
     ("arrivals", surrogate_uncorrected, 5, DRAWS, ("cells",)),
     ("dfcrp", exchanges_always, 3, DRAWS, ("u", "orders", "joins")),

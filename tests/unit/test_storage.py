@@ -90,6 +90,7 @@ def assert_same(stored: StoredDraws, expected: Draws, step=4):
     assert (stored.n_chains, stored.n_draws, stored.n_markings) == shape
     assert stored.parameter_names == expected.parameter_names
     np.testing.assert_array_equal(stored.alpha(), expected.alpha())
+    np.testing.assert_array_equal(stored.law(), expected.law())
     own = np.arange(expected.n_markings)
     n_clusters = [
         (expected.labels(chain, 0, expected.n_draws) == own).sum(axis=1)

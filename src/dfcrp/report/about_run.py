@@ -86,6 +86,7 @@ def _model_words(contents: Contents) -> list[str]:
         words.append("How far a marking may be from a cluster it joins was chosen from the data.")
     else:
         words.append("There was no limit on how far a marking may be from a cluster it joins.")
+    words += _tolerance_words(contents)
     if config.run.preset:
         words.append(f"Hyperparameters: those of the paper's data set “{config.run.preset}”.")
     words.append(
@@ -104,6 +105,21 @@ def _model_words(contents: Contents) -> list[str]:
             f"{how}."
         )
     return words
+
+
+def _tolerance_words(contents: Contents) -> list[str]:
+    found = contents.posterior.tolerances
+    if found is None:
+        return ["How far apart markings of one object may lie followed the paper's law."]
+    position, percent = found["position"], found["diameter_percent"]
+    return [
+        "How far apart markings of one object lie was learned from the data. Around an object of "
+        f"the median diameter ({significant(found['median_diameter'])}) they scatter by "
+        f"{significant(position['mean'])} ({significant(position['lo'])} to "
+        f"{significant(position['hi'])}) in x and y, and by {significant(percent['mean'])} % "
+        f"({significant(percent['lo'])} to {significant(percent['hi'])}) in diameter (one standard "
+        "deviation)."
+    ]
 
 
 def _run_words(contents: Contents) -> list[str]:

@@ -2,8 +2,8 @@
 
 ``draws.zarr/chain-K`` holds seven arrays. Five have one item per draw (labels, alpha, law,
 n_clusters, cluster_stop), two have one row per cluster of every draw (cluster_labels,
-cluster_parameters); the rows of draw ``d`` are ``cluster_stop[d - 1]:cluster_stop[d]``. Items are grouped in blocks
-of fixed length, one file per block, with checksums.
+cluster_parameters); the rows of draw ``d`` are ``cluster_stop[d - 1]:cluster_stop[d]``. Items are
+grouped in blocks of fixed length, one file per block, with checksums.
 
 A block file is only ever replaced as a whole, by rename, with one that begins with the same
 items. So at any moment the files hold at least the items that the commit record counts. The
