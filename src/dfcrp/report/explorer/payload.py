@@ -93,33 +93,27 @@ def _pack_groups(packer: Packer, groups: Groups, origin: list[float]) -> None:
     packer.counts("runOffsets", groups.run_offsets)
     packer.counts("runStart", groups.start)
     packer.counts("runStop", groups.stop)
-    n_groups = len(groups.offsets) - 1
-    packer.counts("sampledDraws", groups.sampled)
-    _pack_values(packer, "sampled", ("LogDiameter",), groups.values[:, 2:], groups, n_groups)
-    every = -(-len(groups.sampled) // MAX_GHOSTS)
-    ghosts = groups.sampled[::every]
-    packer.counts("ghostDraws", ghosts)
-    shown = np.isin(groups.value_draw, ghosts)
-    values = groups.values[shown] - [*origin, 0.0]
-    _pack_values(packer, "ghost", ("X", "Y", "LogDiameter"), values, groups, n_groups, shown)
+    x, y, log_diameter = groups.values.T
+    _pack_values(packer, "sampled", groups, groups.sampled, {"LogDiameter": log_diameter})
+    ghosts = groups.sampled[:: -(-len(groups.sampled) // MAX_GHOSTS)]
+    columns = {"X": x - origin[0], "Y": y - origin[1], "LogDiameter": log_diameter}
+    _pack_values(packer, "ghost", groups, ghosts, columns)
 
 
 def _pack_values(
-    packer: Packer,
-    prefix: str,
-    names: tuple[str, ...],
-    values: NDArray[np.float64],
-    groups: Groups,
-    n_groups: int,
-    shown: Any = slice(None),
+    packer: Packer, prefix: str, groups: Groups, draws: NDArray[np.int64], columns: dict[str, Any]
 ) -> None:
-    """One byte a value, between the least and the greatest of its group.
+    """Values of some draws: one byte each, between the least and the greatest of its group.
 
     The step is a 255th of the range, so that the error is a hundredth of a standard deviation.
     """
+    n_groups = len(groups.offsets) - 1
+    shown = np.isin(groups.value_draw, draws)
     owner = groups.value_group[shown]
+    packer.counts(f"{prefix}Draws", draws)
     packer.counts(f"{prefix}Offsets", np.searchsorted(owner, np.arange(n_groups + 1)))
-    for name, column in zip(names, values.T, strict=True):
+    for name, values in columns.items():
+        column = values[shown]
         low = np.full(n_groups, np.inf)
         high = np.full(n_groups, -np.inf)
         np.minimum.at(low, owner, column)

@@ -1,6 +1,6 @@
 // Small drawings beside the map, as SVG: they stay sharp and follow the page's colours.
 
-const CHART = { width: 300, height: 170, left: 38, right: 8, top: 8, bottom: 26 };
+const CHART = { width: 300, height: 170, left: 38, right: 16, top: 8, bottom: 26 };
 
 function chart(label) {
   return drawing("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": label });

@@ -2,17 +2,17 @@
 
 /** Okabe and Ito's; black is left to the selection, and yellow, too pale on white, for the dark. */
 const DISTINCT = {
-  light: ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07900", "#2F8FC9", "#6A51A3"],
+  light: ["#0072B2", "#D55E00", "#009E73", "#BF6A99", "#A36F00", "#2F8FC9", "#6A51A3"],
   dark: ["#56B4E9", "#F0803C", "#2CC29A", "#E29AC4", "#E69F00", "#F0E442", "#B5A6E8"],
 };
 /** From few to many: cividis, without its palest end on white and its darkest on black. */
 const RAMP = {
-  light: ["#B49B2E", "#8E8A6A", "#6F7480", "#4A5A86", "#1F3F80", "#00224E"],
+  light: ["#9A8420", "#827E5C", "#6F7480", "#4A5A86", "#1F3F80", "#00224E"],
   dark: ["#4F6FA8", "#7D8FA6", "#A39F8C", "#C4B56C", "#E2CB4B", "#FDE737"],
 };
 /** From doubtful to certain. */
 const DOUBT = {
-  light: ["#B03A00", "#D97400", "#4B9CD3", "#1F6FA8", "#7A868F"],
+  light: ["#B03A00", "#D97400", "#3A8CC4", "#1F6FA8", "#7A868F"],
   dark: ["#FF8A4C", "#FFC04D", "#7CC4F5", "#4A98D3", "#6F7B85"],
 };
 const DOUBT_ENDS = [0.5, 0.75, 0.9, 0.99];

@@ -27,7 +27,7 @@ function makeCountsPanel(state, map) {
       const doubtful = data.undecided.filter((k) => inRegion(state.region, data.clusterX[k], data.clusterY[k]));
       byId("undecided-count").textContent = number(doubtful.length);
       byId("histogram").replaceChildren(histogram(found, "How often each number of objects was drawn"));
-      byId("histogram-note").textContent = `at least ${counted(state.minExperts, "expert")}`;
+      byId("histogram-note").textContent = `≥ ${counted(state.minExperts, "expert")}`;
       byId("sizes").replaceChildren(sizeCurve(sizeFrequency(state, passing), state));
       byId("sizes-note").textContent = `N(≥ D), ${number(data.sampledDraws.length)} draws`;
     },

@@ -18,9 +18,10 @@ function makeView(data, canvas) {
     },
     resize() {
       const { clientWidth, clientHeight } = canvas;
-      const unseen = view.width <= 1;
+      // Who saw everything before still does.
+      const whole = view.width <= 1 || Math.abs(view.scale / view.fitScale() - 1) < 1e-6;
       [view.width, view.height] = [Math.max(clientWidth, 1), Math.max(clientHeight, 1)];
-      if (unseen) view.fit();
+      if (whole) view.fit();
       view.onMove();
     },
     fitScale: () => Math.min(view.width / (frame[2] - frame[0]), view.height / (frame[3] - frame[1])),

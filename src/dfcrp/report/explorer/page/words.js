@@ -29,7 +29,17 @@ function fill(made, attributes, children) {
 /** "1,234.5"; a dash for what does not exist. */
 function number(value, digits = 0) {
   if (value === null || !Number.isFinite(value)) return "–";
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const [whole, part] = fixed(value, digits).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return part ? `${grouped}.${part}` : grouped;
+}
+
+/** Rounded as Python rounds, so that the page says what the report says: what lies exactly between
+ *  two numbers, which only a multiple of 2^-(digits + 1) can, goes to the even one. */
+function fixed(value, digits) {
+  const scaled = value * 10 ** digits;
+  const between = Number.isInteger(value * 2 ** (digits + 1)) && Math.abs(scaled % 1) === 0.5;
+  return (between ? (2 * Math.round(scaled / 2)) / 10 ** digits : value).toFixed(digits);
 }
 
 function counted(count, noun) {
