@@ -119,7 +119,8 @@ def write_scc(records: Records, path: Path) -> dict[Path, bytes]:
 def _told(records: Records, title: str) -> list[Any]:
     """A column that came from such a file, or else 1 for each crater."""
     told = records.typed_extra().get(title, [1] * len(records))
-    return [value if isinstance(value, (int, float)) else 1 for value in told]
+    numbers = [value if isinstance(value, (int, float)) else 1 for value in told]
+    return [int(value) if value == int(value) else value for value in numbers]
 
 
 def _plain(value: float) -> str:
