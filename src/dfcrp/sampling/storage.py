@@ -320,8 +320,8 @@ def write_errors(folder: Path, committed: int) -> Iterator[None]:
         message = f"{folder}: cannot be written: {reason}."
         if committed:
             message += (
-                f" Of this chain {committed:,} draws were saved before and are safe; once the cause "
-                "is removed, `dfcrp resume` goes on."
+                f" Of this chain {committed:,} draws were saved before and are safe; once the "
+                "cause is removed, `dfcrp resume` goes on."
             )
         raise DfcrpError(message) from error
 

@@ -72,10 +72,12 @@ class Trial:
         while self.outcome.kills < kills and not self.outcome.troubles:
             name = f"run-{number}"
             command = self._fit(name)
-            while self.outcome.kills < kills and self._killed(command):
+            while self._killed(command):
                 self._note_kill(self.folder / name)
                 command = self._go_on(name)
-            self._until_done(self._go_on(name))
+                if self.outcome.kills == kills:
+                    self._until_done(command)
+                    break
             self._compare(self.folder / name)
             number += 1
         return self.outcome
