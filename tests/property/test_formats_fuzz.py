@@ -19,7 +19,7 @@ SECONDS = 5.0
 ALL = ReadOptions(boxes=True, point_diameter=1.0, body_radius_km=1737.4)
 
 fuzzing = settings(
-    max_examples=150,
+    max_examples=60,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -19,7 +19,7 @@ from dfcrp.io.sphere import circle_on_sphere, ring_on_sphere
 from dfcrp.markings import Ring, Site
 
 quick = settings(
-    max_examples=60,
+    max_examples=25,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
