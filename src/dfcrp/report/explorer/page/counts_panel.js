@@ -17,7 +17,8 @@ function makeCountsPanel(state, map) {
       byId("count-draws").textContent = drawsInWords(data, found.draws);
       byId("listed").textContent = `${counted(listed, "object")} of the catalogue ${listed === 1 ? "passes" : "pass"} the filters${state.region ? " in the region" : ""}.`;
       for (const { from, to, cells } of classes) {
-        const inClass = posteriorCount(state, passing, state.minExperts, from, to);
+        const known = isWhole(state) ? reportedCount(data, state.minExperts, from, to) : null;
+        const inClass = known ?? posteriorCount(state, passing, state.minExperts, from, to);
         cells[0].textContent = number(inClass.mean, 1);
         cells[1].textContent = interval(inClass.lo, inClass.hi);
       }

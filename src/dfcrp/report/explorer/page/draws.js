@@ -16,16 +16,17 @@ function countByDraw(data, wanted) {
   return counts;
 }
 
-/** Call visit(sampled draw, diameter) for every draw with parameters in which the group was. */
-function visitDiameters(data, group, visit) {
+/** Call visit(sampled draw, log diameter) for every draw with parameters in which the group was. */
+function visitLogDiameters(data, group, visit) {
   if (data.diameterFrom === "members") {
-    visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, data.groupDiameter[group]));
+    const constant = Math.log(data.groupDiameter[group]);
+    visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, constant));
     return;
   }
   const low = data.sampledLogDiameterLow[group];
   const step = (data.sampledLogDiameterHigh[group] - low) / 255;
   let at = data.sampledOffsets[group];
-  visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, Math.exp(low + step * data.sampledLogDiameter[at++])));
+  visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, low + step * data.sampledLogDiameter[at++]));
 }
 
 /** Call visit(index) for every draw of a subset in which the group was a cluster, ascending. */
@@ -51,10 +52,11 @@ function prepareDraws(data) {
 /** For each draw with parameters, the groups whose diameter lies in [from, to). */
 function countByDiameter(data, wanted, from, to) {
   const counts = new Float64Array(data.sampledDraws.length);
+  const [low, high] = [Math.log(from), Math.log(to)];
   for (let g = 0; g < data.groups; g++) {
     if (!wanted(g)) continue;
-    visitDiameters(data, g, (draw, diameter) => {
-      if (diameter >= from && diameter < to) counts[draw]++;
+    visitLogDiameters(data, g, (draw, logDiameter) => {
+      if (logDiameter >= low && logDiameter < high) counts[draw]++;
     });
   }
   return counts;
@@ -62,21 +64,25 @@ function countByDiameter(data, wanted, from, to) {
 
 /** The posterior number of objects with at least `least` experts and a diameter in [from, to). */
 function posteriorCount(state, passing, least, from = null, to = null) {
-  const { data } = state;
-  const wanted = (g) => passing[g] && data.groupActive[g] >= least;
-  const known = isWhole(state) ? reportedCount(data, least, from, to) : null;
-  if (from === null && to === null) {
-    return { ...summarise(countByDraw(data, wanted)), draws: data.drawsUsed, ...known };
-  }
-  if (data.diameterFrom === "members") {
-    const fits = (g) => data.groupDiameter[g] >= (from ?? -Infinity) && data.groupDiameter[g] < (to ?? Infinity);
-    return { ...summarise(countByDraw(data, (g) => wanted(g) && fits(g))), draws: data.drawsUsed, ...known };
-  }
-  const counts = countByDiameter(data, wanted, from ?? -Infinity, to ?? Infinity);
-  return { ...summarise(counts), draws: data.sampledDraws.length, ...known };
+  const known = isWhole(state) ? reportedCount(state.data, least, from, to) : null;
+  const { counts, draws } = countsOfDraws(state, passing, least, from, to);
+  return { ...summarise(counts), draws, ...known };
 }
 
-/** The report's own number, from all draws, if it is one of those; the filters' one otherwise. */
+/** The number in each draw, of as many draws as can answer. */
+function countsOfDraws(state, passing, least, from, to) {
+  const { data } = state;
+  const wanted = (g) => passing[g] && data.groupActive[g] >= least;
+  if (from === null && to === null) return { counts: countByDraw(data, wanted), draws: data.drawsUsed };
+  const [low, high] = [from ?? 0, to ?? Infinity];
+  if (data.diameterFrom === "members") {
+    const fits = (g) => data.groupDiameter[g] >= low && data.groupDiameter[g] < high;
+    return { counts: countByDraw(data, (g) => wanted(g) && fits(g)), draws: data.drawsUsed };
+  }
+  return { counts: countByDiameter(data, wanted, low, high), draws: data.sampledDraws.length };
+}
+
+/** The report's own number, from all draws, if the question is one of its own; null otherwise. */
 function reportedCount(data, least, from, to) {
   const ends = [null, ...data.classEdges, null];
   let column = from === null && to === null ? 0 : -1;
@@ -96,12 +102,13 @@ function sizeFrequency(state, passing, points = 48) {
     most = Math.max(most, d);
   }
   const step = Math.log(Math.max(most / least, 1.01)) / (points - 1);
+  const start = Math.log(least);
   const draws = data.sampledDraws.length;
   const found = new Float64Array(points * draws);
   for (let g = 0; g < data.groups; g++) {
     if (!wanted(g)) continue;
-    visitDiameters(data, g, (draw, diameter) => {
-      const bin = Math.min(Math.floor(Math.log(diameter / least) / step + 1e-9), points - 1);
+    visitLogDiameters(data, g, (draw, logDiameter) => {
+      const bin = Math.min(Math.floor((logDiameter - start) / step + 1e-9), points - 1);
       if (bin >= 0) found[bin * draws + draw]++;
     });
   }

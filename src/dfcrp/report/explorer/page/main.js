@@ -1,7 +1,6 @@
 // Puts the pieces together: a change of the state redraws what depends on it, once a frame.
 
 function startExplorer() {
-  const began = performance.now();
   const data = readData();
   prepareDraws(data);
   const root = byId("root");
@@ -39,7 +38,7 @@ function startExplorer() {
   later.now("circles", "overlay", "legend", "counts", "object", "experts");
   new ResizeObserver(() => view.resize()).observe(byId("map"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.set({ theme: state.theme }));
-  explorer.readyAfter = performance.now() - began;
+  explorer.readyAt = performance.now();
   root.dataset.ready = "yes";
 }
 

@@ -3,8 +3,6 @@
 
 /** Circles in view beyond which detail gives way to speed. */
 const MAX_CIRCLES = 16000;
-/** Circles below this radius on the screen are drawn as squares. */
-const SPECK = 1.1;
 /** Arcs in one path: the browser is slow at long paths and at many strokes. */
 const ARCS_PER_PATH = 120;
 /** Dashes cost time and only read when circles are large. */
@@ -21,6 +19,7 @@ function makeMap(state, view, canvas) {
     x: data.clusterX, y: data.clusterY, diameter: data.clusterDiameter,
     grid: makeGrid(data.clusterX, data.clusterY, data.clusterDiameter),
   };
+  const sheet = makeSheet();
   const image = data.image ? loadImage(data.image.uri, () => map.draw()) : null;
   const map = {
     markings, objects, passing: passingClusters(state), colours: colouring(state), detail: "circles",
@@ -38,11 +37,11 @@ function makeMap(state, view, canvas) {
       map.detail = far ? (asObjects ? "objects" : "dots") : "circles";
       if (!asObjects) {
         const level = (i) => (state.off.has(data.markingExpert[i]) ? 0 : map.passing[data.markingCluster[i]]);
-        drawCircles(context, view, markings, level, map.colours.ofMarking, map.colours, map.detail === "dots");
+        drawCircles(context, view, sheet, markings, level, map.colours.ofMarking, map.colours, map.detail === "dots");
       }
       if (asObjects || state.show === "both") {
         const own = map.colours.ofCluster ? map.colours : objectInk(state);
-        drawCircles(context, view, objects, (k) => map.passing[k], own.ofCluster, own, false, 2);
+        drawCircles(context, view, sheet, objects, (k) => map.passing[k], own.ofCluster, own, false, 2);
       }
     },
   };
@@ -96,7 +95,7 @@ function countInView(view, circles) {
 }
 
 /** Draw circles colour by colour; level 1 is pale, 0 is left out. */
-function drawCircles(context, view, circles, level, colourOf, { colours, dashes }, asDots, weight = 1) {
+function drawCircles(context, view, sheet, circles, level, colourOf, { colours, dashes }, asDots, weight = 1) {
   const [left, low, right, high] = view.bounds();
   const buckets = colours.map(() => [[], []]);
   let total = 0;
@@ -109,46 +108,57 @@ function drawCircles(context, view, circles, level, colourOf, { colours, dashes 
     buckets[colourOf(i)][kind - 1].push(i);
   });
   const thin = Math.min(Math.max(50 / Math.sqrt(total + 1), 0.7), 1.4) * weight;
-  const draw = asDots ? drawDots : drawRings;
+  const dashed = total < MAX_DASHED;
+  const ratio = context.getTransform().a;
+  sheet.clear(context.canvas.width, context.canvas.height);
+  const strokes = [];
   for (const kind of [0, 1]) {
-    context.globalAlpha = kind ? 0.9 : 0.22;
     buckets.forEach((bucket, colour) => {
-      if (!bucket[kind].length) return;
-      context.strokeStyle = context.fillStyle = colours[colour];
-      context.lineWidth = thin;
-      context.setLineDash(total < MAX_DASHED ? dashes[colour] : []);
-      draw(context, view, circles, bucket[kind]);
+      const dash = dashed ? dashes[colour] : [];
+      const look = { colour: colours[colour], opacity: kind ? 0.9 : 0.22, width: thin, dash };
+      const large = dash.length ? bucket[kind] : stampSmall(view, sheet, ratio, circles, bucket[kind], look, asDots);
+      if (large.length) strokes.push([large, look]);
     });
   }
-  context.globalAlpha = 1;
-  context.setLineDash([]);
+  sheet.layOver(context);
+  for (const [rows, look] of strokes) strokeRings(context, view, circles, rows, look);
 }
 
-function drawDots(context, view, circles, rows) {
+/** Stamp circles that are small on the screen, or all of them as dots; the rows of the others. */
+function stampSmall(view, sheet, ratio, { x, y, diameter }, rows, { colour, opacity, width }, asDots) {
+  const shade = channels(colour);
+  const large = [];
   for (const i of rows) {
-    const [x, y] = view.toScreen(circles.x[i], circles.y[i]);
-    context.fillRect(x - 0.75, y - 0.75, 1.5, 1.5);
-  }
-}
-
-function drawRings(context, view, circles, rows) {
-  context.beginPath();
-  let arcs = 0;
-  for (const i of rows) {
-    const [x, y] = view.toScreen(circles.x[i], circles.y[i]);
-    const r = (circles.diameter[i] / 2) * view.scale;
-    if (r < SPECK) {
-      context.fillRect(x - r, y - r, 2 * r, 2 * r);
+    const radius = asDots ? 0.5 : (diameter[i] / 2) * view.scale * ratio;
+    if (radius > MAX_STAMP) {
+      large.push(i);
       continue;
     }
+    const [sx, sy] = view.toScreen(x[i], y[i]);
+    sheet.ring(sx * ratio, sy * ratio, radius, width * ratio, shade, opacity);
+  }
+  return large;
+}
+
+function strokeRings(context, view, circles, rows, { colour, opacity, width, dash }) {
+  context.strokeStyle = colour;
+  context.globalAlpha = opacity;
+  context.lineWidth = width;
+  context.setLineDash(dash);
+  context.beginPath();
+  rows.forEach((i, count) => {
+    const [x, y] = view.toScreen(circles.x[i], circles.y[i]);
+    const r = (circles.diameter[i] / 2) * view.scale;
     context.moveTo(x + r, y);
     context.arc(x, y, r, 0, 2 * Math.PI);
-    if (++arcs % ARCS_PER_PATH === 0) {
+    if (count % ARCS_PER_PATH === ARCS_PER_PATH - 1) {
       context.stroke();
       context.beginPath();
     }
-  }
+  });
   context.stroke();
+  context.globalAlpha = 1;
+  context.setLineDash([]);
 }
 
 /** The object whose marking's rim or centre is nearest to a point; -1 if none is near. */
