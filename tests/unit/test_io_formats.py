@@ -213,6 +213,35 @@ def test_circles_in_degrees_need_a_body(tmp_path: Path) -> None:
     assert records.columns["diameter"][0] == pytest.approx(2 * np.radians(0.02) * 1737.4, rel=1e-6)
 
 
+def test_points_without_a_size(tmp_path: Path) -> None:
+    path = tmp_path / "a.geojson"
+    content = json.loads(samples.GEOJSON)
+    content["features"] = content["features"][:1]
+    content["features"][0]["properties"] = {}
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"1 point without a size .*--point-diameter"):
+        read(path)
+    assert circles(read(path, point_diameter=2.0)[0]) == [(10.1, 5.1, 2.0)]
+
+
+def test_an_outline_beside_diameters_in_metres(tmp_path: Path) -> None:
+    path = tmp_path / "a.geojson"
+    content = json.loads(samples.GEOJSON.replace(b"Diam_km", b"diam_m"))
+    content["features"] = content["features"][:2]
+    del content["features"][1]["properties"]["diam_m"]
+    path.write_text(json.dumps(content))
+    records, _ = read(path, body_radius_km=1737.4)
+    expected = [1.1 / 1000, 2 * np.radians(0.02) * 1737.4]
+    np.testing.assert_allclose(records.columns["diameter"], expected, rtol=1e-6)
+
+
+def test_a_volunteer_may_fill_a_long_cell(tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    marks = samples.drawing(*({"x": k % 90, "y": 2, "r": 1 + k} for k in range(3000)))
+    path.write_bytes(samples.zooniverse([{"annotations": [marks]}]))
+    assert len(read(path)[0]) == 3000
+
+
 def test_metres_become_km_beside_degrees(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("lon,lat,diameter (m)\n10,5,1500\n")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.columns import GEOGRAPHIC, SPELLINGS, plain
+from dfcrp.io.columns import GEOGRAPHIC, SPELLINGS, plain, unit_of
 from dfcrp.io.json_text import as_list, as_object, load_json
-from dfcrp.io.marks import Marks, Origin
+from dfcrp.io.marks import Marks, Origin, hints
 from dfcrp.io.options import ReadOptions
 from dfcrp.io.records import LeftOut, Records, describe_left_out
 from dfcrp.io.shapes import Points, circle_of_polygon, ring
@@ -44,7 +44,7 @@ def read_geojson(name: str, data: bytes, options: ReadOptions) -> Table:
         else:
             gathered.append((number, shape, len(shape) > 1, properties))
     site = _site(name, content, [points for _, points, _, _ in gathered], options)
-    return _table(name, gathered, left_out, site)
+    return _table(name, gathered, left_out, site, options)
 
 
 def _outline(marks: Marks, number: int, geometry: Any) -> Points | str:
@@ -68,6 +68,7 @@ def _table(
     gathered: list[tuple[int, Points, bool, dict[str, Any]]],
     left_out: list[LeftOut],
     site: Site,
+    options: ReadOptions,
 ) -> Table:
     # The geometry says where a feature is; properties that say it too would compete with it.
     places = SPELLINGS["x"] | SPELLINGS["y"] | GEOGRAPHIC["x"] | GEOGRAPHIC["y"]
@@ -81,31 +82,35 @@ def _table(
     ]
     size = sizes[0] if sizes else "diameter"
     halved = 2 if plain(size) in SPELLINGS["diameter"] else 1
+    degrees = site.units == "deg"
+    # Beside degrees, a column in metres is turned into km when the table is checked.
+    per_km = 1000 if degrees and unit_of(size) == "m" else 1
     header = ["x", "y", *dict.fromkeys([*titles, size])]
     rows: list[int] = []
     records: list[list[Any]] = []
     for number, points, drawn, properties in gathered:
         x, y, radius = points[0][0], points[0][1], None
         if drawn:
-            fitted = circle_on_sphere(points) if site.units == "deg" else circle_of_polygon(points)
+            fitted = circle_on_sphere(points) if degrees else circle_of_polygon(points)
             if fitted is None:
                 left_out.append(LeftOut("polygon that is no circle", number))
                 continue
             x, y, radius = fitted
         told = properties.get(size)
+        if told is None and radius is None and options.point_diameter is not None:
+            told = halved / 2 * options.point_diameter * per_km
         if told is None and radius is None:
             left_out.append(LeftOut("point without a size", number))
             continue
         if told is None and radius is not None:
-            told = halved * (
-                _kilometres(name, number, radius, site) if site.units == "deg" else radius
-            )
+            measured = _kilometres(name, number, radius, site) if degrees else radius
+            told = halved * measured * per_km
         cells = {**properties, size: told}
         rows.append(number)
         records.append([x, y, *(_cell(cells.get(title)) for title in header[2:])])
     if not rows:
         found = describe_left_out(left_out, "feature") or "no feature"
-        raise InputError(f"{name}: there is no circle in it, but {found}")
+        raise InputError(f"{name}: there is no circle in it, but {found}{hints(left_out)}")
     left_out.sort(key=lambda entry: entry.row)
     columns = [list(column) for column in zip(*records, strict=True)]
     return Table(name, header, columns, rows, "feature", site, left_out)

@@ -54,7 +54,7 @@ def read_shapefile(name: str, path: Path, data: bytes, options: ReadOptions) -> 
         raise InputError(f"{name}: there is no shape in it; give a file with craters")
     ground = _ground(path)
     radius = options.body_radius_km or ground.body_radius_km
-    measured = _Measured(titles, ground, radius)
+    measured = _Measured(titles, ground, radius, options.point_diameter)
     for number, (shape, record) in enumerate(zip(shapes, cells, strict=True), 1):
         measured.take(number, shape, record)
     area, boundary = _area(path)
@@ -64,10 +64,17 @@ def read_shapefile(name: str, path: Path, data: bytes, options: ReadOptions) -> 
 class _Measured:
     """Gathers the circles, each from its attributes or else from its outline."""
 
-    def __init__(self, titles: list[str], ground: _Ground, radius: float | None) -> None:
+    def __init__(
+        self,
+        titles: list[str],
+        ground: _Ground,
+        radius: float | None,
+        point_diameter: float | None,
+    ) -> None:
         self.titles = titles
         self.ground = ground
         self.radius = radius
+        self.point_diameter = point_diameter
         self.has_place = all(
             any(plain(title) in SPELLINGS[role] | GEOGRAPHIC[role] for title in titles)
             for role in ("x", "y")
@@ -102,7 +109,7 @@ class _Measured:
     def _circle(self, shape: Any) -> tuple[float, float, float | None] | str:
         points: Points = [(float(p[0]), float(p[1])) for p in shape.points]
         if len(points) == 1:
-            return points[0][0] * self._scale, points[0][1] * self._scale, None
+            return points[0][0] * self._scale, points[0][1] * self._scale, self.point_diameter
         if len(getattr(shape, "parts", ())) > 1:
             return "shape of several parts"
         if self.ground.plane:

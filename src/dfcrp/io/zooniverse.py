@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ from dfcrp.io.marks import Marks, Origin
 from dfcrp.io.options import ReadOptions
 from dfcrp.io.table import Table
 
+LONGEST_CELL = 2**28
 NEEDED = ("user_name", "annotations", "subject_ids")
 
 
@@ -41,7 +44,9 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> Table:
     classifications of a subject by one user the last counts.
     """
     marks = Marks(name, "row", options)
-    for one in _last_of_each(_classifications(read_delimited(name, data)), marks):
+    with _long_cells():
+        table = read_delimited(name, data)
+    for one in _last_of_each(_classifications(table), marks):
         sizes = _frame_sizes(one.metadata)
         where = f"{name}, row {one.row}, column 'annotations'"
         for mark in _drawings(parse_json(one.annotations, where)):
@@ -51,6 +56,16 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> Table:
             label = text_or_none(mark.get("tool_label"))
             _take(marks, Origin(one.row, one.user, image, label), mark, sizes.get(frame))
     return marks.table()
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let cells be as long as they are: a volunteer's many freehand lines fill one cell."""
+    usual = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _classifications(table: Table) -> list[_Classification]:
