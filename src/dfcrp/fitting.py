@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from dfcrp.config import (
     load_config,
     make_config,
 )
-from dfcrp.errors import DfcrpError, InputError, SettingsError
+from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, SettingsError
 from dfcrp.markings import Markings
 from dfcrp.posterior.folder import (
     discard_folder,
@@ -141,10 +142,18 @@ def _as_tables(config: Config) -> dict[str, Any]:
 
 
 def check_fittable(markings: Markings) -> None:
-    """Refuse what would be fitted wrongly in silence."""
+    """Refuse, or tell of, what would be fitted wrongly in silence."""
     if len(markings.images) > 1:
         names = ", ".join(markings.images[:5])
         raise InputError(
             f"the markings are on {len(markings.images)} images ({names}...), whose coordinates "
             "overlap; choose one with image= (--image)"
+        )
+    if markings.site.units == "deg":
+        warnings.warn(
+            "the coordinates are degrees of longitude and latitude, and the model takes them for "
+            "lengths in a plane as they are: distances are wrong far from the equator, and "
+            "nothing meets across 180° or 360°",
+            DfcrpWarning,
+            stacklevel=3,
         )

@@ -25,6 +25,31 @@ class Source:
     """Data rows in the file."""
     kept: int
     """Rows left after the filters of ``read_markings``."""
+    left_out: int = 0
+    """Entries of the file that are no circles, of which a warning told."""
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A closed line around ground that was searched, or around a hole in it."""
+
+    points: tuple[tuple[float, float], ...]
+    hole: bool = False
+
+
+UNITS = ("px", "m", "km", "deg")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where markings lie: what they are measured in, on which body, and the ground searched."""
+
+    units: str = "px"
+    """"px", "m" or "km" in a plane, for diameters too; also "px" where nothing is known. With
+    "deg" x is the longitude, y the latitude, and diameters are in km."""
+    body_radius_km: float | None = None
+    area_km2: float | None = None
+    boundary: tuple[Ring, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +73,7 @@ class Markings:
     sources: tuple[Source, ...] = ()
     #: The filters that these are the rest of, as in ``read_markings``.
     filters: Mapping[str, Any] = field(default_factory=dict)
+    site: Site = Site()
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -150,7 +176,7 @@ class Markings:
             if (values := getattr(self, role)) is not None
         }
         columns["expert"] = self.expert[chosen].tolist()
-        return replace(build(columns), sources=self.sources, filters=self.filters)
+        return replace(build(columns), sources=self.sources, filters=self.filters, site=self.site)
 
 
 def encode(names: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

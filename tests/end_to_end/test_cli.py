@@ -271,7 +271,10 @@ def test_an_interrupt_leaves_a_usable_run(csv_file: Path, tmp_path: Path) -> Non
     import signal
 
     out = tmp_path / "run"
+    often = tmp_path / "often.toml"
+    often.write_text("[run]\ncheckpoint_seconds = 0.5\n")
     options = ["--scans", "1000000000", "--chains", "3", "--workers", "2", "--no-report"]
+    options += ["--config", str(often)]
     command = [sys.executable, "-c", AS_ON_A_TERMINAL, "fit", str(csv_file), "--out", str(out)]
     with subprocess.Popen(
         [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -288,6 +291,9 @@ def test_an_interrupt_leaves_a_usable_run(csv_file: Path, tmp_path: Path) -> Non
     assert posterior.record.stopped_early
     assert posterior.draws.n_chains == 3
     assert json.loads((out / "summary.json").read_text())["draws"] == posterior.alpha.size
+    scans = posterior.record.scans
+    assert main(["resume", str(out), "--scans", str(scans + 20), "--no-report", "--quiet"]) == 0
+    assert dfcrp.load(out).record.scans == scans + 20
 
 
 # report, demo, simulate

@@ -58,7 +58,7 @@ def test_every_command_and_option_is_documented(name: str, command: click.Comman
     assert name in sections(), f"docs/commands.md has no section for `dfcrp {name}`"
     text = sections()[name]
     known = long_options(command)
-    named = set(re.findall(r"`(--[a-z-]+)", text))
+    named = set(re.findall(r"`(--[a-z0-9-]+)", text))
     assert known - named - COMMON == set(), "in the command, not in its section"
     assert named - known - COMMON == set(), "in the section, not in the command"
 

@@ -176,6 +176,25 @@ def test_keywords_win_over_a_config_of_any_kind(tmp_path: Path) -> None:
     assert settle(config, {}) == config
 
 
+@pytest.mark.parametrize(
+    ("experts", "fewest", "counted"),
+    [
+        (1, 1, (1,)),
+        (2, 2, (2,)),
+        (3, 2, (2, 3)),
+        (4, 3, (2, 3, 4)),
+        (5, 5, (4, 5, 6)),
+        (11, 5, (4, 5, 6)),
+    ],
+)
+def test_what_makes_a_consensus_of_few(experts: int, fewest: int, counted: tuple[int, ...]) -> None:
+    found = settle(None, {}, experts).summary
+    assert (found.min_experts, found.thresholds) == (fewest, counted)
+    told = settle({"summary": {"min_experts": 7, "thresholds": [9]}}, {}, experts).summary
+    assert (told.min_experts, told.thresholds) == (7, (9,))
+    assert settle(None, {"min_experts": 6}, experts).summary.min_experts == 6
+
+
 def test_an_unknown_keyword_is_an_error() -> None:
     with pytest.raises(SettingsError, match=r"'run\.chian'; did you mean 'chains'\?"):
         settle(None, {"chian": 1})

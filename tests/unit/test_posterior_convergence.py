@@ -172,3 +172,15 @@ def test_burn_in_is_the_first_fraction_that_is_good():
     assert choose_burn_in({"still": series, "late": late}, rhat=1.02) == 500
     never = series + np.array([[0.0], [0.0], [0.0], [9.0]])
     assert choose_burn_in({"never": never}, rhat=1.02) == 1000
+
+
+def test_an_infinite_rhat_is_put_in_words():
+    """Two chains that never move, in different places."""
+    stuck = np.repeat([[True], [False]], 40, axis=1)
+    verdict = check_convergence(two_by_two(stuck))
+    assert verdict.max_rhat == np.inf
+    said = " ".join(verdict.advice)
+    assert "The chains contradict each other on number of clusters: each stays at one value" in said
+    assert "never change within a chain (R-hat infinite)" in said
+    assert "inf;" not in said
+    assert "R-hat inf)" not in said

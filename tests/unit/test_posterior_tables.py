@@ -10,7 +10,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.posterior import experts as experts_module
 from dfcrp.posterior.catalogue import catalogue, join_names
 from dfcrp.posterior.coclustering import coclustering
-from dfcrp.posterior.consensus import SizeClasses, consensus_counts
+from dfcrp.posterior.consensus import SizeClasses, consensus_counts, family_arrays
 from dfcrp.posterior.experts import expert_summary
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.membership import membership
@@ -176,3 +176,14 @@ def test_summarise_leaves_out_nan():
     interval = summarise(np.array([[1.0, np.nan, np.nan], [3.0, 2.0, np.nan]]))
     np.testing.assert_allclose(interval.mean, [2.0, 2.0, np.nan])
     np.testing.assert_allclose(interval.lo, [1.05, 2.0, np.nan])
+
+
+def test_many_experts_cost_no_more_memory_than_few():
+    n = 3000
+    few, many = (family_arrays(np.arange(n) % families, n)[1] for families in (2, n))
+    assert few.nbytes == many.nbytes
+    # Two to a cluster, each by an expert of their own: all of the clusters have two experts.
+    labels = np.repeat(np.arange(0, n, 2), 2)[np.newaxis, np.newaxis].astype(np.int32)
+    draws = MemoryDraws(labels, np.ones((1, 1)))
+    counts = consensus_counts(draws, (1, 2, 3), SizeClasses.none(), families=np.arange(n))
+    assert counts.counts.ravel().tolist() == [n // 2, n // 2, 0]

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,14 @@ import numpy as np
 import pytest
 
 import dfcrp
+from dfcrp.cli.progress import Tracker
+from dfcrp.config import make_config
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, RunFolderError, SettingsError
+from dfcrp.markings import Ring, Site
 from dfcrp.running import next_look
+from dfcrp.sampling.chain import DrawBlock
 from dfcrp.sampling.lock import LOCK, locked
+from dfcrp.sampling.runner import Progress
 
 SETTINGS: dict[str, Any] = {"chains": 2, "seed": 4, "thin": 2}
 
@@ -136,6 +142,38 @@ def test_filters_and_markings_need_no_input_file(run: Path) -> None:
     (run / "provenance.json").write_text(json.dumps(provenance))
     assert dfcrp.resume(run).markings.filters == {"min_diameter": 18}
     assert json.loads((run / "provenance.json").read_text())["filters"] == {"min_diameter": 18}
+
+
+def test_the_site_comes_back(markings: dfcrp.Markings, tmp_path: Path) -> None:
+    square = Ring(((0.0, 0.0), (9.0, 0.0), (9.0, 9.0)), hole=True)
+    there = Site("km", body_radius_km=1737.4, area_km2=81.0, boundary=(square,))
+    dfcrp.fit(replace(markings, site=there), out=tmp_path / "run", scans=10, **SETTINGS)
+    assert dfcrp.load(tmp_path / "run").markings.site == there
+    assert dfcrp.resume(tmp_path / "run", scans=12).markings.site == there
+
+
+def test_progress_counts_what_was_done_before(markings: dfcrp.Markings) -> None:
+    config = make_config({"run": {"chains": 2, "scans": 400}})
+    tracker = Tracker(markings.families, config, [100, 150])
+    labels = np.zeros((1, len(markings)), np.int32)
+    block = DrawBlock(labels, np.ones(1), *[np.zeros(0)] * 3)
+    seen = tracker.note(Progress(chain=0, scans=200, target=400, last=block))
+    assert seen.scans == (200 + 150) / 2
+
+
+def test_workers_take_turns(markings: dfcrp.Markings) -> None:
+    """No chain is far ahead of another, also when there are more chains than workers."""
+    scans = [0] * 5
+
+    leads: list[int] = []
+
+    def watch(seen: Progress) -> None:
+        scans[seen.chain] = seen.scans
+        leads.append(max(scans) - min(scans))
+
+    dfcrp.fit(markings, chains=5, scans=6000, workers=2, progress=watch)
+    # Blocks have at most 512 scans here, and a chain may be four of them ahead.
+    assert max(leads) <= 5 * 512
 
 
 # A full disk

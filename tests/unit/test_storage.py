@@ -450,7 +450,7 @@ def test_a_full_disk_is_reported_and_costs_nothing(tmp_path, monkeypatch, code):
         patch.setattr(os, "fsync", full)
         with pytest.raises(DfcrpError, match=r"disk is full|denied") as caught:
             writer.flush()
-    assert "20 draws of this chain" in str(caught.value)
+    assert "Of this chain 20 draws" in str(caught.value)
     assert not list(tmp_path.rglob("*.tmp"))
     writer = DrawWriter.open(tmp_path, 0)
     chain.append_to(writer, 20, 30)

@@ -96,12 +96,18 @@ def _what_is_left(out: Path) -> str:
 def make_report(
     posterior: Posterior, folder: Path, *, image: Path | None = None, quiet: bool
 ) -> None:
-    """Figures and page."""
+    """Figures and page, with DBSCAN on the same markings for comparison."""
+    from dfcrp.baselines import dbscan_r14
     from dfcrp.report import write_report
 
     if not quiet:
         click.echo("Drawing the figures and the report ...", err=True)
-    write_report(posterior, folder, image=image)
+    asked = posterior.config.summary
+    dbscan = {
+        experts: dbscan_r14(posterior.markings, min_points=experts)
+        for experts in {*asked.thresholds, asked.min_experts}
+    }
+    write_report(posterior, folder, image=image, dbscan=dbscan)
 
 
 def _introduce(markings: Markings, config: Config) -> None:

@@ -28,7 +28,8 @@ def _axis(axis: str) -> frozenset[str]:
 SPELLINGS: dict[str, frozenset[str]] = {
     "x": _axis("x"),
     "y": _axis("y"),
-    "diameter": _with_units("diameter", "diam", "dia", "d", "craterdiameter"),
+    "diameter": _with_units("diameter", "diam", "dia", "d", "craterdiameter")
+    | {"diamcircimg", "diamcircleimage"},  # of Robbins's catalogues
     "radius": _with_units("radius", "rad", "r", "craterradius"),
     "expert": frozenset(
         base + ending
@@ -47,6 +48,12 @@ SPELLINGS: dict[str, frozenset[str]] = {
 }
 """Names that are recognised, as `plain` leaves them."""
 
+GEOGRAPHIC: dict[str, frozenset[str]] = {
+    "x": frozenset({"lon", "long", "longitude", "loncircimg", "longitudecircleimage"}),
+    "y": frozenset({"lat", "latitude", "latcircimg", "latitudecircleimage"}),
+}
+"""Names of coordinates in degrees, for tables in which no column is called x or y."""
+
 _BRACKETED_UNIT = re.compile(r"\s*[(\[][^)\]]*[)\]]\s*$")
 _FILLING = re.compile(r"[\s_.\-]+")
 
@@ -54,6 +61,23 @@ _FILLING = re.compile(r"[\s_.\-]+")
 def plain(name: str) -> str:
     """Reduce a column name to what matters: "X_Centre (px)" and "xcentre" are the same."""
     return _FILLING.sub("", _BRACKETED_UNIT.sub("", name)).casefold()
+
+
+def unit_of(name: str) -> str:
+    """Give the unit that a column's name ends in, "m", "km" or "px", or nothing."""
+    bracketed = _BRACKETED_UNIT.search(name)
+    ending = bracketed[0].strip(" ()[]").casefold() if bracketed else _FILLING.split(name)[-1]
+    ending = {"pix": "px", "pixel": "px", "pixels": "px"}.get(ending.casefold(), ending.casefold())
+    return ending if ending in ("m", "km", "px") else ""
+
+
+def units_by_name(header: Sequence[str], found: Mapping[str, int]) -> str:
+    """Tell the units of a table from the names of its columns; pixels where they do not tell."""
+    if all(plain(header[found[role]]) in GEOGRAPHIC[role] for role in GEOGRAPHIC):
+        return "deg"
+    size = "diameter" if "diameter" in found else "radius"
+    named = {unit_of(header[found[role]]) for role in ("x", "y", size)}
+    return named.pop() if len(named) == 1 and "" not in named else "px"
 
 
 def parse_choice(choice: ColumnChoice) -> dict[str, str]:
@@ -92,11 +116,8 @@ def recognise(header: Sequence[str], choice: ColumnChoice, where: str) -> dict[s
     found = {role: _position(header, role, name, where) for role, name in chosen.items() if name}
     _refuse_shared(found, header, where)
     size_chosen = "diameter" in found or "radius" in found
-    for role, spellings in SPELLINGS.items():
-        if role in chosen or (role in ("diameter", "radius") and size_chosen):
-            continue
-        if role == "radius" and "diameter" in found:
-            continue
+
+    def fill(role: str, spellings: frozenset[str]) -> None:
         matches = [
             position
             for position, name in enumerate(header)
@@ -109,6 +130,16 @@ def recognise(header: Sequence[str], choice: ColumnChoice, where: str) -> dict[s
             )
         if matches:
             found[role] = matches[0]
+
+    for role, spellings in SPELLINGS.items():
+        if role in chosen or (role in ("diameter", "radius") and size_chosen):
+            continue
+        if role == "radius" and "diameter" in found:
+            continue
+        fill(role, spellings)
+    if all(role in chosen for role in GEOGRAPHIC if role in found):
+        for role in GEOGRAPHIC.keys() - found.keys() - chosen.keys():
+            fill(role, GEOGRAPHIC[role])
     _refuse_missing(found, header, where)
     return found
 

@@ -11,11 +11,14 @@ import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.checks import shown
+from dfcrp.io.records import Records
 from dfcrp.io.table import Table
+from dfcrp.io.titles import titled_columns
 
 _SPOKEN = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
 """The delimiters, in order of preference; a blank stands for any run of blanks and tabs."""
@@ -208,3 +211,22 @@ def _delimiter_that_fits(line: str, used: Dialect, width: int) -> str | None:
         if delimiter != used.delimiter and width > 1 and len(fields) == width:
             return delimiter
     return None
+
+
+def write_delimited(records: Records, path: Path) -> dict[Path, bytes]:
+    """Write commas, or tabs into a .tsv or .txt file, with a header that tells the units."""
+    columns = titled_columns(records)
+    text = io.StringIO()
+    delimiter = "," if path.suffix.lower() == ".csv" else "\t"
+    # Quotes around text keep a leading '#' from being read as a comment.
+    writer = csv.writer(
+        text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+    )
+    text.write(delimiter.join(_quoted(title) for title in columns) + "\n")
+    writer.writerows(zip(*columns.values(), strict=True))
+    return {path: text.getvalue().encode()}
+
+
+def _quoted(title: str) -> str:
+    plain = title.replace("_", "").isalnum()
+    return title if plain else '"' + title.replace('"', '""') + '"'

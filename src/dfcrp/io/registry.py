@@ -1,4 +1,4 @@
-"""The formats that markings are read from, and which of them a file has."""
+"""The formats that circles are read from and written to, and which of them a file has."""
 
 from __future__ import annotations
 
@@ -6,8 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfcrp.io.delimited import read_delimited
+from dfcrp.errors import InputError
+from dfcrp.io.coco import looks_like_coco, read_coco
+from dfcrp.io.craterstats import looks_like_craterstats, read_craterstats, write_diam, write_scc
+from dfcrp.io.cvat import looks_like_cvat, read_cvat
+from dfcrp.io.delimited import read_delimited, write_delimited
+from dfcrp.io.geojson import looks_like_geojson, read_geojson, write_geojson
+from dfcrp.io.json_text import refuse_unknown_json
+from dfcrp.io.label_studio import looks_like_label_studio, read_label_studio
+from dfcrp.io.labelme import looks_like_labelme, read_labelme
+from dfcrp.io.options import ReadOptions
+from dfcrp.io.parquet import looks_like_parquet, read_parquet, write_parquet
+from dfcrp.io.records import Records
+from dfcrp.io.shapefile_writing import write_shapefile
+from dfcrp.io.shapefiles import looks_like_shapefile, read_shapefile
 from dfcrp.io.table import Table
+from dfcrp.io.via import looks_like_via, read_via
+from dfcrp.io.zooniverse import looks_like_zooniverse, read_zooniverse
+
+Writer = Callable[[Records, Path], dict[Path, bytes]]
+"""Gives the contents of each file to be written, so that nothing is written by halves."""
 
 
 @dataclass(frozen=True)
@@ -17,22 +35,96 @@ class Format:
     name: str
     recognises: Callable[[Path, bytes], bool]
     """Whether a file with this path and these contents has the format."""
-    read: Callable[[str, Path, bytes], Table]
+    read: Callable[[str, Path, bytes, ReadOptions], Table]
     """Given the file's name for messages, its path (for side files) and its contents."""
+    writers: tuple[tuple[str, Writer], ...] = ()
+    """Endings of file names, and what writes such a file."""
 
 
 FORMATS: tuple[Format, ...] = (
-    # The first format that recognises a file reads it. Delimited text has no mark of its own, so
-    # it takes what no other format claims, says what is wrong with it, and stays last.
+    # The first format that recognises a file reads it: those with a mark in their first bytes,
+    # then those known by keys or a header. Delimited text has no mark of its own, so it takes
+    # what no other format claims, says what is wrong with it, and stays last.
     Format(
-        name="delimited text",
-        recognises=lambda path, data: True,
-        read=lambda name, path, data: read_delimited(name, data),
+        "Parquet",
+        looks_like_parquet,
+        lambda name, path, data, options: read_parquet(name, data),
+        ((".parquet", write_parquet),),
+    ),
+    Format("shapefile", looks_like_shapefile, read_shapefile, ((".shp", write_shapefile),)),
+    Format(
+        "CVAT XML",
+        lambda path, data: looks_like_cvat(data),
+        lambda name, path, data, options: read_cvat(name, data, options),
+    ),
+    Format(
+        "Zooniverse",
+        lambda path, data: looks_like_zooniverse(data),
+        lambda name, path, data, options: read_zooniverse(name, data, options),
+    ),
+    Format(
+        "VIA CSV",
+        lambda path, data: looks_like_via(data),
+        lambda name, path, data, options: read_via(name, data, options),
+    ),
+    Format(
+        "GeoJSON",
+        looks_like_geojson,
+        lambda name, path, data, options: read_geojson(name, data, options),
+        ((".geojson", write_geojson), (".json", write_geojson)),
+    ),
+    Format(
+        "LabelMe",
+        lambda path, data: looks_like_labelme(data),
+        lambda name, path, data, options: read_labelme(name, data, options),
+    ),
+    Format(
+        "Label Studio",
+        lambda path, data: looks_like_label_studio(data),
+        lambda name, path, data, options: read_label_studio(name, data, options),
+    ),
+    Format(
+        "COCO",
+        lambda path, data: looks_like_coco(data),
+        lambda name, path, data, options: read_coco(name, data, options),
+    ),
+    Format(
+        "other JSON",
+        lambda path, data: path.suffix.lower() == ".json",
+        lambda name, path, data, options: refuse_unknown_json(name, data),
+    ),
+    Format(
+        "CraterStats",
+        looks_like_craterstats,
+        lambda name, path, data, options: read_craterstats(name, data),
+        ((".diam", write_diam), (".scc", write_scc)),
+    ),
+    Format(
+        "delimited text",
+        lambda path, data: True,
+        lambda name, path, data, options: read_delimited(name, data),
+        ((".csv", write_delimited), (".tsv", write_delimited), (".txt", write_delimited)),
     ),
 )
 
+WRITERS: dict[str, Writer] = {ending: writer for form in FORMATS for ending, writer in form.writers}
 
-def read_table(name: str, path: Path, data: bytes) -> Table:
+FOLDER_ENDINGS = (".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp")
+"""Files that are read where a folder is given; images and notes may lie beside them."""
+
+
+def read_table(name: str, path: Path, data: bytes, options: ReadOptions) -> Table:
     """Read a file's contents with the reader of its format."""
     form = next(form for form in FORMATS if form.recognises(path, data))
-    return form.read(name, path, data)
+    return form.read(name, path, data, options)
+
+
+def writer_for(path: Path) -> Writer:
+    """Find what writes a file of this name."""
+    try:
+        return WRITERS[path.suffix.lower()]
+    except KeyError:
+        raise InputError(
+            f"{path}: cannot tell the format from {path.suffix or 'a name without ending'!r}; "
+            f"end the name in {', '.join(WRITERS)}"
+        ) from None

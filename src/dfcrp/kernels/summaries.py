@@ -15,20 +15,22 @@ from dfcrp.kernels.jit import kernel
 def count_experts(labels, families, holder, out):
     """``out[k]``: number of different families in the cluster named k, for one draw.
 
-    ``holder`` has room for (markings x families) and is all zero before and after. Without
-    families every marking counts.
+    ``holder[0]`` lists the markings family by family, ``holder[1]`` has room for a number per
+    cluster: the last family that was seen there. So memory does not grow with the number of
+    families. Without families every marking counts.
     """
     out[:] = 0
     if families.size == 0:
         for i in range(labels.size):
             out[labels[i]] += 1
         return
-    for i in range(labels.size):
-        if holder[labels[i], families[i]] == 0:
-            holder[labels[i], families[i]] = 1
-            out[labels[i]] += 1
-    for i in range(labels.size):
-        holder[labels[i], families[i]] = 0
+    last = holder[1]
+    last[:] = -1
+    for i in holder[0]:
+        k = labels[i]
+        if last[k] != families[i]:
+            last[k] = families[i]
+            out[k] += 1
 
 
 @kernel
@@ -105,23 +107,31 @@ def expert_counts(labels, families, holder, both, alone, lacking):
     n_draws, n = labels.shape
     n_families = both.shape[1]
     size = np.zeros(n, np.int64)
+    stop = np.zeros(n, np.int64)
+    member_family = np.empty(n, np.int64)
     present = np.empty(n_families, np.int64)
     for d in range(n_draws):
         size[:] = 0
         for i in range(n):
             size[labels[d, i]] += 1
-            holder[labels[d, i], families[i]] = 1
+        total = 0
+        for k in range(n):
+            stop[k] = total
+            total += size[k]
+        # Family by family, so that a cluster's members end up in the order of their families.
+        for i in holder[0]:
+            member_family[stop[labels[d, i]]] = families[i]
+            stop[labels[d, i]] += 1
         for k in range(n):
             if size[k] == 0:
                 continue
             found = 0
             missing = n_families * (n_families - 1) // 2
-            for f in range(n_families):
-                if holder[k, f]:
-                    holder[k, f] = 0
-                    present[found] = f
+            for p in range(stop[k] - size[k], stop[k]):
+                if found == 0 or present[found - 1] != member_family[p]:
+                    present[found] = member_family[p]
                     found += 1
-                    missing -= f
+                    missing -= member_family[p]
             if size[k] == 1:
                 alone[d, present[0]] += 1
             if found == n_families - 1:

@@ -122,7 +122,7 @@ def set_map(ax: Any, region: Region, underlay: Underlay | None = None) -> None:
     if underlay is not None:
         downwards = underlay.extent[2] > underlay.extent[3]
         ax.imshow(
-            _grey_levels(underlay.pixels),
+            grey_levels(underlay.pixels),
             extent=underlay.extent,
             cmap="gray",
             interpolation="antialiased",
@@ -138,7 +138,7 @@ def set_map(ax: Any, region: Region, underlay: Underlay | None = None) -> None:
         ax.spines[side].set_visible(True)
 
 
-def _grey_levels(pixels: NDArray[Any]) -> NDArray[Any]:
+def grey_levels(pixels: NDArray[Any]) -> NDArray[Any]:
     """Eight-bit images as they are; others between their 1st and 99th percentile."""
     if pixels.dtype == np.uint8:
         return pixels

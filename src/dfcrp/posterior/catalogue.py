@@ -60,6 +60,28 @@ def catalogue(
     return table
 
 
+def consensus_draws(
+    draws: Draws,
+    labels: NDArray[np.int32],
+    families: NDArray[np.int64],
+    thresholds: Sequence[int],
+) -> NDArray[np.int64]:
+    """In how many draws a cluster is shared by at least so many experts: (thresholds, clusters).
+
+    Divided by the number of draws it is the catalogue's ``p_consensus`` for each threshold.
+    """
+    codes, holder = family_arrays(families, draws.n_markings)
+    _, order, offsets = members_by_cluster(labels)
+    found = np.zeros((len(thresholds), len(offsets) - 1), np.int64)
+    for _, start, stop, block in label_blocks(draws):
+        shape = (stop - start, len(offsets) - 1)
+        experts = np.empty(shape, np.int64)
+        represent_clusters(block, order, offsets, codes, holder, np.empty(shape, np.int32), experts)
+        for m, least in enumerate(thresholds):
+            found[m] += (experts >= least).sum(axis=0)
+    return found
+
+
 def join_names(names: Sequence[str]) -> str:
     """Names joined by ";"; one that holds a ";" or a quote is quoted, as in CSV."""
     out = io.StringIO()

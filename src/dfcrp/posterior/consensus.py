@@ -133,14 +133,14 @@ def consensus_counts(
 
 def family_arrays(
     families: NDArray[np.int64] | None, n: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Family codes and the kernels' scratch table; both empty without families."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Family codes, and what ``count_experts`` calls holder; both empty without families."""
     if families is None:
-        return np.zeros(0, np.int64), np.zeros((0, 0), np.uint8)
+        return np.zeros(0, np.int64), np.zeros((2, 0), np.int64)
     codes = np.require(families, np.int64, ["C", "W"])
     if codes.shape != (n,) or codes.min() < 0:
         raise InputError(f"families must be {n} codes from 0 on, one for each marking")
-    return codes, np.zeros((n, int(codes.max()) + 1), np.uint8)
+    return codes, np.stack((np.argsort(codes, kind="stable"), np.zeros(n, np.int64)))
 
 
 def parameter_columns(draws: Draws, names: Sequence[str]) -> NDArray[np.int64]:

@@ -59,7 +59,7 @@ def expert_summary(draws: Draws, families: NDArray[np.int64]) -> ExpertSummary:
     undefined there, and the draw does not count for it.
     """
     codes, holder = family_arrays(families, draws.n_markings)
-    n_families = holder.shape[1]
+    n_families = int(codes.max()) + 1
     alone_counts = np.zeros(draws.n_markings, np.int64)
     samples: dict[str, list[NDArray[Any]]] = {"matrix": [], "size_1": [], "all_but_one": []}
     step = stride_for(draws, MAX_VALUES // n_families**2)

@@ -21,7 +21,7 @@ import numpy as np
 from dfcrp import __version__
 from dfcrp.config import Config, load_config, make_config, settings_of_draws, to_toml
 from dfcrp.errors import DfcrpError, RunFolderError
-from dfcrp.markings import Markings, Source
+from dfcrp.markings import Markings, Ring, Site, Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.sampling.checkpoints import FOLDER as CHECKPOINTS
 from dfcrp.sampling.draws import DrawBlock
@@ -121,26 +121,43 @@ def write_markings(path: Path, markings: Markings) -> None:
 
 def read_markings_back(folder: Path) -> Markings:
     """The markings of a run folder, with the sources they first came from."""
+    markings = _read_markings(folder / MARKINGS)
+    provenance = read_provenance(folder)
+    try:
+        return dataclasses.replace(
+            markings,
+            sources=tuple(Source(**item) for item in provenance.get("sources", ())),
+            filters=dict(provenance.get("filters", {})),
+            site=_site_of(provenance.get("site", {})),
+        )
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
+
+
+def _read_markings(path: Path) -> Markings:
     import warnings
 
-    path = folder / MARKINGS
     try:
         with open(path, encoding="utf-8", newline="") as stream:
             header, *rows = csv.reader(stream)
-    except (OSError, ValueError) as error:
+        columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
+        for name, kind in (("x", float), ("y", float), ("diameter", float), ("truth", np.int64)):
+            if name in columns:
+                columns[name] = np.array(columns[name], dtype=kind)
+        with warnings.catch_warnings():
+            # Repeated rows were reported when the data came in.
+            warnings.simplefilter("ignore")
+            return Markings.from_arrays(**columns)
+    except (OSError, ValueError, TypeError, csv.Error) as error:
         raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
-    columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
-    if "truth" in columns:
-        columns["truth"] = np.array(columns["truth"], dtype=np.int64)
-    for name in ("x", "y", "diameter"):
-        columns[name] = np.array(columns[name], dtype=np.float64)
-    with warnings.catch_warnings():
-        # Repeated rows were reported when the data came in.
-        warnings.simplefilter("ignore")
-        markings = Markings.from_arrays(**columns)
-    provenance = read_provenance(folder)
-    sources = tuple(Source(**item) for item in provenance.get("sources", ()))
-    return dataclasses.replace(markings, sources=sources, filters=provenance.get("filters", {}))
+
+
+def _site_of(fields: dict[str, Any]) -> Site:
+    rings = [
+        Ring(tuple((x, y) for x, y in ring["points"]), ring["hole"])
+        for ring in fields.get("boundary", ())
+    ]
+    return Site(**{**fields, "boundary": tuple(rings)})
 
 
 def write_provenance(
@@ -153,6 +170,7 @@ def write_provenance(
         "markings_sha256": markings.digest,
         "sources": [dataclasses.asdict(source) for source in markings.sources],
         "filters": dict(markings.filters),
+        "site": dataclasses.asdict(markings.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
     }

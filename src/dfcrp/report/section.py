@@ -14,7 +14,10 @@ class Section:
     id: str
     title: str
     body: Markup
+    #: Takes the width of the window rather than that of a column of text.
+    wide: bool = False
 
     def html(self) -> Markup:
         """The section as it stands in the page."""
-        return tag("section", tag("h2", self.title), self.body, id=self.id)
+        kind = {"class_": "wide"} if self.wide else {}
+        return tag("section", tag("h2", self.title), self.body, id=self.id, **kind)

@@ -1,8 +1,4 @@
-"""Writes the report: figures, then the page, from the sections listed here.
-
-A further page, such as an explorer, is a file of its own beside the report: name it in
-``FURTHER_PAGES``, and the report links to it whenever it is there.
-"""
+"""Writes the report: figures, then the page, from the sections listed here."""
 
 from __future__ import annotations
 
@@ -18,15 +14,14 @@ from dfcrp.report.about_experts import experts
 from dfcrp.report.about_objects import how_many, how_sure, sizes, where
 from dfcrp.report.about_run import headline, long_enough, provenance, what_was_asked
 from dfcrp.report.contents import Contents
-from dfcrp.report.markup import Markup, bullets, join, paragraph, tag
+from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
+from dfcrp.report.markup import Markup, bullets, join, tag
 from dfcrp.report.pictures import make_pictures
 from dfcrp.report.section import Section
 
 PAGE = "report.html"
 #: In the order in which they are read; provenance follows them.
 SECTIONS = (what_was_asked, long_enough, how_many, where, how_sure, experts, sizes)
-#: Pages beside the report, with what they are for.
-FURTHER_PAGES = {"explorer.html": "Explore the catalogue marking by marking"}
 TABLES = {
     "catalogue.csv": "the catalogue: one row for each object, with uncertainty",
     "members.csv": "where each marking went, and how sure that is",
@@ -49,7 +44,7 @@ def write_report(
     directory.mkdir(parents=True, exist_ok=True)
     contents = Contents(posterior, image, dbscan)
     pictures = make_pictures(contents, directory)
-    sections = [make(contents, pictures) for make in SECTIONS]
+    sections = [explorer(contents), *(make(contents, pictures) for make in SECTIONS)]
     sections.append(provenance(contents, directory))
     page = directory / PAGE
     write_text(page, _page(contents, sections, directory))
@@ -63,7 +58,8 @@ def _page(contents: Contents, sections: list[Section], folder: Path) -> str:
     return Template(_resource("page.html")).substitute(
         title=join([title]),
         version=join([__version__]),
-        style=_resource("page.css"),
+        style=_resource("page.css") + style(),
+        script_hash=SCRIPT_HASH,
         headline=headline(contents),
         contents=tag("nav", bullets(tag("a", s.title, href=f"#{s.id}") for s in sections)),
         files=_files(folder),
@@ -73,17 +69,12 @@ def _page(contents: Contents, sections: list[Section], folder: Path) -> str:
 
 def _files(folder: Path) -> Markup:
     """Links to what lies beside the page."""
-    pages = [
-        paragraph(tag("a", words, href=name), class_="further")
-        for name, words in FURTHER_PAGES.items()
-        if (folder / name).exists()
-    ]
     tables = [
         join([tag("a", name, href=name), f": {words}"])
         for name, words in TABLES.items()
         if (folder / name).exists()
     ]
-    return join([*pages, bullets(tables)]) if tables else join(pages)
+    return bullets(tables) if tables else Markup("")
 
 
 def _resource(name: str) -> str:

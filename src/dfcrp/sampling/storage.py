@@ -321,7 +321,7 @@ def write_errors(folder: Path, committed: int) -> Iterator[None]:
         message = f"{folder}: cannot be written: {reason}."
         if committed:
             message += (
-                f" The {committed:,} draws of this chain that were saved before are safe; once the "
+                f" Of this chain {committed:,} draws were saved before and are safe; once the "
                 "cause is removed, `dfcrp resume` goes on."
             )
         raise DfcrpError(message) from error

@@ -2,13 +2,15 @@
 
     python -m dfcrp.studies.kills --times 100 --out kills
 
-The real command is started as a process of its own and killed by a signal that it cannot catch.
-Checkpoints follow one another closely, so that many kills hit the writing of one.
+The real command is started as a process of its own and killed by a signal that it cannot catch:
+one time in ten at any moment, otherwise after it has begun to work on its folder. Checkpoints
+follow one another closely, so that many kills hit the writing of one.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import time
@@ -21,12 +23,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import RunFolderError
-from dfcrp.posterior.folder import PROVENANCE, read_provenance, write_markings, write_text
-from dfcrp.sampling.storage import StoredDraws, committed_draws
+from dfcrp.posterior.folder import (
+    PROVENANCE,
+    load,
+    read_provenance,
+    write_markings,
+    write_text,
+)
+from dfcrp.sampling.lock import LOCK
+from dfcrp.sampling.storage import DrawWriter, StoredDraws, committed_draws
 from dfcrp.simulate import paper_design
 from dfcrp.studies.output import prepare_out, provenance, write_json
 
-SETTINGS = "[run]\nchains = 3\nscans = {scans}\nseed = 3\ncheckpoint_seconds = 0.05\n"
+SETTINGS = "[run]\nchains = {chains}\nscans = {scans}\nseed = 3\ncheckpoint_seconds = 0.05\n"
+CHAINS = 3
+#: Share of the kills that may also come while the program is being loaded.
+AT_ANY_MOMENT = 0.1
 
 
 @dataclass
@@ -59,11 +71,12 @@ class Trial:
         self.outcome = Outcome()
         self._rng = np.random.default_rng(seed)
         write_markings(folder / "markings.csv", paper_design(5, n_objects=8))
-        write_text(folder / "settings.toml", SETTINGS.format(scans=scans))
-        self._until_done(self._fit("alone"))  # compiles
+        write_text(folder / "settings.toml", SETTINGS.format(chains=CHAINS, scans=scans))
+        self._until_done(self._fit("whole"))  # compiles
         begun = time.monotonic()
-        self._until_done(self._fit("whole"))
+        self._until_done(self._fit("timed"))
         self._seconds = time.monotonic() - begun
+        self._seconds_drawing = load(folder / "timed").record.seconds
         self._whole = _arrays(folder / "whole")
 
     def run(self, kills: int) -> Outcome:
@@ -72,10 +85,12 @@ class Trial:
         while self.outcome.kills < kills and not self.outcome.troubles:
             name = f"run-{number}"
             command = self._fit(name)
-            while self.outcome.kills < kills and self._killed(command):
-                self._note_kill(self.folder / name)
+            while self._killed(command, self.folder / name):
+                drawing = self._note_kill(self.folder / name)
                 command = self._go_on(name)
-            self._until_done(self._go_on(name))
+                if not drawing or self.outcome.kills == kills:
+                    self._until_done(command)
+                    break
             self._compare(self.folder / name)
             number += 1
         return self.outcome
@@ -91,11 +106,16 @@ class Trial:
             return self._fit(name)
         return [*_DFCRP, "resume", str(self.folder / name), "--no-report", "--quiet"]
 
-    def _killed(self, command: list[str]) -> bool:
+    def _killed(self, command: list[str], run: Path) -> bool:
         """Start a command and kill it after a while; False if it was done before."""
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            longest = self._seconds
+            if self._rng.random() > AT_ANY_MOMENT:
+                while process.poll() is None and not _works_on(run, process.pid):
+                    time.sleep(0.002)
+                longest = self._seconds_drawing
             try:
-                _, said = process.communicate(timeout=self._rng.uniform(0.0, self._seconds))
+                _, said = process.communicate(timeout=self._rng.uniform(0.0, longest))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
@@ -111,23 +131,24 @@ class Trial:
         if code:
             self.outcome.troubles.append(f"{' '.join(command[3:])}: exit code {code}: {said}")
 
-    def _note_kill(self, run: Path) -> None:
+    def _note_kill(self, run: Path) -> bool:
+        """Look at what the kill has left; whether there was more to draw."""
         self.outcome.kills += 1
         if not (run / PROVENANCE).exists():
             self.outcome.moments["before the run began"] += 1
-            return
+            return True
         try:
-            finished = "run" in read_provenance(run)
-            draws = sum(committed_draws(run).values()) if (run / "draws.zarr").exists() else 0
-            self.outcome.moments[
-                "tables" if finished else "between two checkpoints" if draws else "before a draw"
-            ] += 1
-            if draws and not _begins_like(run, self._whole):
+            if "run" in read_provenance(run):
+                self.outcome.moments["while making tables"] += 1
+                return False
+            draws = _draws_of_each(run)
+            self.outcome.moments["while drawing" if any(draws) else "before the first draw"] += 1
+            if min(draws, default=0) > 0 and not _begins_like(run, self._whole):
                 raise RunFolderError(f"{run}: the draws are not those of a run left alone")
         except RunFolderError as error:
-            if "there are no draws to read" not in str(error):
-                self.outcome.unreadable += 1
-                self.outcome.troubles.append(str(error))
+            self.outcome.unreadable += 1
+            self.outcome.troubles.append(str(error))
+        return True
 
     def _compare(self, run: Path) -> None:
         self.outcome.finished += 1
@@ -151,13 +172,26 @@ def _arrays(run: Path) -> dict[str, NDArray[Any]]:
     return found
 
 
+def _draws_of_each(run: Path) -> list[int]:
+    """Committed draws of the chains that have begun."""
+    if not any(DrawWriter.exists(run, chain) for chain in range(CHAINS)):
+        return []
+    return list(committed_draws(run).values())
+
+
 def _begins_like(run: Path, whole: dict[str, NDArray[Any]]) -> bool:
     """Whether the committed draws are the first of the whole run's."""
-    if min(committed_draws(run).values()) == 0:
-        return True
     return all(
         np.array_equal(part, whole[name][: len(part)]) for name, part in _arrays(run).items()
     )
+
+
+def _works_on(run: Path, pid: int) -> bool:
+    """Whether a process has got hold of a run folder."""
+    try:
+        return bool(json.loads((run / LOCK).read_text())["pid"] == pid)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def main() -> int:

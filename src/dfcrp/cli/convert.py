@@ -1,0 +1,117 @@
+"""``dfcrp convert``: circles from one file format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class Place(click.ParamType):
+    """A longitude and a latitude with a comma between them."""
+
+    name = "LON,LAT"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
+        """The range is checked where the place is used."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            longitude, latitude = (float(part) for part in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not LON,LAT in degrees", param, ctx)
+        return longitude, latitude
+
+
+@click.command(
+    name="convert",
+    options_metavar="[OPTIONS]",
+    short_help="Turn markings or a catalogue into another file format.",
+)
+@click.argument(
+    "sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="IN..."
+)
+@click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
+@click.option(
+    "--columns",
+    metavar="ROLE=NAME,...",
+    help="Which column plays which role, where the names do not tell.",
+)
+@click.option(
+    "--expert", "experts", multiple=True, metavar="NAME", help="Only this expert; repeatable."
+)
+@click.option(
+    "--image", "images", multiple=True, metavar="NAME", help="Only this image; repeatable."
+)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME",
+    help="Only marks with this label (of the drawing tool or category); repeatable.",
+)
+@click.option("--boxes", is_flag=True, help="Read boxes as the ellipses inside them.")
+@click.option(
+    "--point-diameter", type=float, metavar="D", help="Read points as circles of this diameter."
+)
+@click.option(
+    "--units",
+    type=click.Choice(["px", "m", "km", "deg"]),
+    help="What the input's coordinates are, where it does not tell.",
+)
+@click.option("--metres-per-pixel", type=float, metavar="M", help="Turn pixels into km.")
+@click.option(
+    "--body", metavar="NAME|KM", help="moon, mars, mercury, ceres, or a body's radius in km."
+)
+@click.option(
+    "--origin",
+    type=Place(),
+    metavar="LON,LAT",
+    help="Turn a plane into longitude and latitude: where its origin is on the body.",
+)
+@click.option("--y-down", is_flag=True, help="With --origin: y points down, as in images.")
+@click.option("--area-km2", type=float, metavar="A", help="The area that was searched.")
+@click.option("--outlines", is_flag=True, help="GeoJSON: circles as polygons, not points.")
+@click.option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
+def command(
+    sources: tuple[Path, ...],
+    out: Path,
+    columns: str | None,
+    experts: tuple[str, ...],
+    images: tuple[str, ...],
+    labels: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Write the circles in IN... to OUT, in the format that OUT's name ends in.
+
+    IN is a file or folder of any format that dfcrp reads, or a run folder, of which the catalogue
+    is taken. OUT ends in .csv, .tsv, .parquet, .diam, .scc, .shp or .geojson.
+    """
+    from dfcrp.io import converting
+    from dfcrp.io.options import ReadOptions
+    from dfcrp.io.registry import writer_for
+    from dfcrp.io.sphere import body_radius
+
+    writer_for(out)  # before any work
+    reading = ReadOptions(
+        boxes=options["boxes"],
+        point_diameter=options["point_diameter"],
+        body_radius_km=None if options["body"] is None else body_radius(options["body"]),
+        units=options["units"],
+    )
+    records = converting.read_records(sources, columns=columns, options=reading)
+    for title, names in (("expert", experts), ("image", images), ("label", labels)):
+        records = converting.only(records, title, names)
+    if options["metres_per_pixel"] is not None:
+        records = converting.scaled(records, options["metres_per_pixel"])
+    if options["origin"] is not None:
+        records = converting.placed(records, *options["origin"], y_down=options["y_down"])
+    if options["area_km2"] is not None:
+        records = converting.with_area(records, options["area_km2"])
+    files = converting.write_records(
+        records, out, outlines=options["outlines"], overwrite=options["overwrite"]
+    )
+    for note in converting.notes(records, out):
+        click.echo(f"dfcrp: note: {note}", err=True)
+    click.echo(f"{len(records):,} circles: {', '.join(str(file) for file in files)}")

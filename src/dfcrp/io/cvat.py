@@ -1,0 +1,92 @@
+"""CVAT's XML for images: shapes by image; it does not say who drew them."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.parsers import expat
+
+from dfcrp.errors import InputError
+from dfcrp.io.marks import Marks, Origin
+from dfcrp.io.options import ReadOptions
+from dfcrp.io.table import Table
+
+
+def looks_like_cvat(data: bytes) -> bool:
+    """Whether it is XML with CVAT's outermost element."""
+    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    return start.startswith(b"<") and b"<annotations" in start
+
+
+def read_cvat(name: str, data: bytes, options: ReadOptions) -> Table:
+    """Read ellipses, and polygons that are circles."""
+    reader = _Reader(name, options)
+    parser = expat.ParserCreate()
+    # A document type is the door for entities that unfold without end or fetch other files;
+    # CVAT writes none.
+    parser.StartDoctypeDeclHandler = reader.refuse_doctype
+    parser.StartElementHandler = lambda tag, found: reader.start(
+        tag, found, parser.CurrentLineNumber
+    )
+    parser.EndElementHandler = reader.end
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise InputError(
+            f"{name}, row {error.lineno}: not XML ({expat.errors.messages[error.code]}); "
+            "is the file whole? Export it again"
+        ) from None
+    except (ValueError, LookupError):  # an encoding that nobody knows
+        raise InputError(f"{name}: not XML in UTF-8; export the file again") from None
+    return reader.marks.table()
+
+
+class _Reader:
+    def __init__(self, name: str, options: ReadOptions) -> None:
+        self.name = name
+        self.marks = Marks(name, "row", options)
+        self._image: str | None = None
+        self._in_track = False
+
+    def refuse_doctype(self, *_: Any) -> None:
+        raise InputError(
+            f"{self.name}: the XML has a document type, which CVAT's files have not; remove it"
+        )
+
+    def start(self, tag: str, found: dict[str, str], row: int) -> None:
+        if tag == "image":
+            self._image = found.get("name") or found.get("id")
+        elif tag == "track":
+            self._in_track = True
+        elif self._image is not None or self._in_track:
+            self._take(tag, found, Origin(row, image=self._image, label=found.get("label")))
+
+    def end(self, tag: str) -> None:
+        if tag == "image":
+            self._image = None
+        elif tag == "track":
+            self._in_track = False
+
+    def _take(self, tag: str, found: dict[str, str], origin: Origin) -> None:
+        marks = self.marks
+        if tag not in ("ellipse", "polygon", "polyline", "box", "points", "cuboid", "mask"):
+            return  # attributes and tags of an image
+        if self._in_track:
+            marks.leave(origin, f"{tag} of a video track")
+        elif tag == "ellipse":
+            marks.ellipse(origin, *(found.get(key) for key in ("cx", "cy", "rx", "ry")))
+        elif tag == "polygon":
+            marks.polygon(origin, self._points(found, origin))
+        elif tag == "box":
+            left, top, right, bottom = (
+                marks.number(origin, found.get(key), key) for key in ("xtl", "ytl", "xbr", "ybr")
+            )
+            marks.box(origin, left, top, right - left, bottom - top)
+        elif tag == "points":
+            for x, y in self._points(found, origin):
+                marks.point(origin, x, y)
+        else:
+            marks.leave(origin, tag)
+
+    def _points(self, found: dict[str, str], origin: Origin) -> list[tuple[float, float]]:
+        pairs = [pair.split(",") for pair in found.get("points", "").split(";")]
+        return self.marks.pairs(origin, pairs)

@@ -1,0 +1,90 @@
+"""Label Studio's JSON export: tasks with the annotations of each annotator, in per cent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dfcrp.io.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.marks import Marks, Origin
+from dfcrp.io.options import ReadOptions
+from dfcrp.io.table import Table
+
+
+def looks_like_label_studio(data: bytes) -> bool:
+    """Whether the keys of an export are there."""
+    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and (
+        b'"annotations"' in data and b'"result"' in data
+    )
+
+
+def read_label_studio(name: str, data: bytes, options: ReadOptions) -> Table:
+    """Read ellipses and polygons; an annotator's last annotation of a task counts.
+
+    Rows in messages are tasks, counted from 1.
+    """
+    marks = Marks(name, "task", options)
+    for number, raw in enumerate(as_list(load_json(name, data), name), 1):
+        task = as_object(raw, f"{name}, task {number}")
+        image = _image(task) or str(number)
+        last: dict[str, dict[str, Any]] = {}
+        where = f"{name}, task {number}, annotations"
+        for entry in as_list(task.get("annotations") or [], where):
+            annotation = as_object(entry, where)
+            if annotation.get("was_cancelled"):
+                continue  # the annotator skipped the task
+            expert = _annotator(annotation)
+            earlier = last.get(expert)
+            if earlier is not None:
+                marks.leave(Origin(number), "annotation repeated by the same annotator")
+                if str(earlier.get("updated_at") or "") > str(annotation.get("updated_at") or ""):
+                    continue
+            last[expert] = annotation
+        for expert, annotation in last.items():
+            for result in as_list(annotation.get("result"), where):
+                _take(marks, Origin(number, expert, image), as_object(result, where), where)
+    return marks.table()
+
+
+def _take(marks: Marks, origin: Origin, result: dict[str, Any], where: str) -> None:
+    kind = str(result.get("type") or "")[:40]
+    shape = kind.removesuffix("labels")
+    if shape not in ("ellipse", "polygon", "rectangle", "keypoint", "brush"):
+        return  # answers and comments, not drawings
+    value = as_object(result.get("value"), f"{where}, value")
+    labels = value.get(kind)
+    label = text_or_none(labels[0]) if isinstance(labels, list) and labels else None
+    origin = Origin(origin.row, origin.expert, origin.image, label)
+    across, down = (
+        marks.number(origin, result.get(key), key) / 100
+        for key in ("original_width", "original_height")
+    )
+
+    def scaled(key: str, factor: float) -> float:
+        return factor * marks.number(origin, value.get(key), key)
+
+    if shape == "ellipse":
+        x, y = scaled("x", across), scaled("y", down)
+        marks.ellipse(origin, x, y, scaled("radiusX", across), scaled("radiusY", down))
+    elif shape == "polygon":
+        points = marks.pairs(origin, value.get("points"))
+        marks.polygon(origin, [(across * x, down * y) for x, y in points])
+    elif shape == "rectangle":
+        corner = scaled("x", across), scaled("y", down)
+        marks.box(origin, *corner, scaled("width", across), scaled("height", down))
+    elif shape == "keypoint":
+        marks.point(origin, scaled("x", across), scaled("y", down))
+    else:
+        marks.leave(origin, "mask")
+
+
+def _image(task: dict[str, Any]) -> str | None:
+    data = task.get("data")
+    names = data.values() if isinstance(data, dict) else ()
+    return next((text for value in names if (text := text_or_none(value))), None)
+
+
+def _annotator(annotation: dict[str, Any]) -> str:
+    who = annotation.get("completed_by")
+    if isinstance(who, dict):
+        who = who.get("email") or who.get("username") or who.get("id")
+    return text_or_none(who) or "unknown annotator"

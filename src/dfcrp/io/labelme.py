@@ -1,0 +1,43 @@
+"""LabelMe: one JSON file per image with its shapes; it does not say who drew them."""
+
+from __future__ import annotations
+
+from dfcrp.io.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.marks import Marks, Origin
+from dfcrp.io.options import ReadOptions
+from dfcrp.io.table import Table
+
+
+def looks_like_labelme(data: bytes) -> bool:
+    """Whether the keys of a LabelMe file are there."""
+    return b'"shapes"' in data and b'"imagePath"' in data
+
+
+def read_labelme(name: str, data: bytes, options: ReadOptions) -> Table:
+    """Read circles (centre and a point on the rim) and polygons that are circles."""
+    content = as_object(load_json(name, data), name)
+    image = text_or_none(content.get("imagePath")) or name
+    # Windows writes paths with backslashes.
+    image = image.replace("\\", "/").rsplit("/", 1)[-1]
+    marks = Marks(name, "shape", options)
+    for number, raw in enumerate(as_list(content.get("shapes"), f"{name}, shapes"), 1):
+        shape = as_object(raw, f"{name}, shape {number}")
+        origin = Origin(number, image=image, label=text_or_none(shape.get("label")))
+        kind = shape.get("shape_type") or "polygon"
+        if kind not in ("circle", "polygon", "rectangle", "point"):
+            marks.leave(origin, str(kind)[:40])
+            continue
+        points = marks.pairs(origin, shape.get("points"))
+        if kind == "polygon":
+            marks.polygon(origin, points)
+        elif len(points) < (1 if kind == "point" else 2):
+            marks.leave(origin, f"{kind} with too few points")
+        elif kind == "point":
+            marks.point(origin, *points[0])
+        else:
+            (x, y), (across, down) = points[0], points[1]
+            if kind == "circle":
+                marks.circle(origin, x, y, ((across - x) ** 2 + (down - y) ** 2) ** 0.5)
+            else:
+                marks.box(origin, min(x, across), min(y, down), abs(across - x), abs(down - y))
+    return marks.table()

@@ -1,0 +1,1 @@
+"""The explorer: an interactive map inside the report; ``page/`` is what runs in the browser."""

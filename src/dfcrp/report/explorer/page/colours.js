@@ -1,0 +1,125 @@
+// Colours that all kinds of colour vision tell apart, on light and on dark ground.
+
+/** Okabe and Ito's; black is left to the selection, and yellow, too pale on white, for the dark. */
+const DISTINCT = {
+  light: ["#0072B2", "#D55E00", "#009E73", "#BF6A99", "#A36F00", "#2F8FC9", "#6A51A3"],
+  dark: ["#56B4E9", "#F0803C", "#2CC29A", "#E29AC4", "#E69F00", "#F0E442", "#B5A6E8"],
+};
+/** From few to many: cividis, without its palest end on white and its darkest on black. */
+const RAMP = {
+  light: ["#9A8420", "#827E5C", "#6F7480", "#4A5A86", "#1F3F80", "#00224E"],
+  dark: ["#4F6FA8", "#7D8FA6", "#A39F8C", "#C4B56C", "#E2CB4B", "#FDE737"],
+};
+/** From doubtful to certain. */
+const DOUBT = {
+  light: ["#B03A00", "#D97400", "#3A8CC4", "#1F6FA8", "#7A868F"],
+  dark: ["#FF8A4C", "#FFC04D", "#7CC4F5", "#4A98D3", "#6F7B85"],
+};
+const DOUBT_ENDS = [0.5, 0.75, 0.9, 0.99];
+const DOUBT_NAMES = ["below 0.5", "0.5 to 0.75", "0.75 to 0.9", "0.9 to 0.99", "0.99 and above"];
+/** Dashes tell apart the experts who share a colour. */
+const DASHES = [[], [5, 3], [1.5, 3]];
+
+function isDark(state) {
+  if (state.showImage && state.data.image) return true;
+  return state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function mix(ramp, share) {
+  const at = share * (ramp.length - 1);
+  const below = Math.min(Math.floor(at), ramp.length - 2);
+  const channel = (colour, k) => parseInt(colour.slice(1 + 2 * k, 3 + 2 * k), 16);
+  const parts = [0, 1, 2].map((k) =>
+    Math.round(channel(ramp[below], k) + (at - below) * (channel(ramp[below + 1], k) - channel(ramp[below], k))),
+  );
+  return `rgb(${parts.join(",")})`;
+}
+
+/** How to colour: {colours, dashes, names, ofMarking, ofCluster}; the last two give an index, and
+ *  ofCluster is null where an object has no colour of its own. */
+function colouring(state) {
+  const shade = isDark(state) ? "dark" : "light";
+  const made = (state.compare ? comparisonColours : COLOURINGS[state.colour])(state, shade);
+  made.dashes ??= made.colours.map(() => DASHES[0]);
+  if (made.ofCluster && !made.ofMarking) {
+    made.ofMarking = (i) => made.ofCluster(state.data.markingCluster[i]);
+  }
+  return made;
+}
+
+const COLOURINGS = {
+  count(state, shade) {
+    const most = state.data.experts.length;
+    const shown = Math.min(most, 12);
+    const of = (n) => Math.round(((n - 1) / Math.max(most - 1, 1)) * (shown - 1));
+    const colours = Array.from({ length: shown }, (_, k) => mix(RAMP[shade], shown > 1 ? k / (shown - 1) : 1));
+    const names = colours.map((_, k) => number(1 + (k / Math.max(shown - 1, 1)) * (most - 1)));
+    return { colours, names, title: "Experts who share it", ofCluster: (k) => of(state.data.clusterExperts[k]) };
+  },
+  cluster(state, shade) {
+    const assigned = neighbourColours(state.data, DISTINCT[shade].length);
+    return { colours: DISTINCT[shade], names: [], title: "Neighbouring objects differ in colour",
+      ofCluster: (k) => assigned[k] };
+  },
+  expert(state, shade) {
+    const base = DISTINCT[shade];
+    const experts = state.data.experts;
+    return {
+      colours: experts.map((_, f) => base[f % base.length]),
+      dashes: experts.map((_, f) => DASHES[Math.floor(f / base.length) % DASHES.length]),
+      names: experts, title: "Expert", ofMarking: (i) => state.data.markingExpert[i], ofCluster: null,
+    };
+  },
+  probability(state, shade) {
+    const bin = (p) => DOUBT_ENDS.filter((end) => p >= end).length;
+    return { colours: DOUBT[shade], names: DOUBT_NAMES, title: "Membership probability",
+      ofMarking: (i) => bin(state.data.markingProbability[i]), ofCluster: (k) => bin(state.data.clusterLeast[k]) };
+  },
+  size(state, shade) {
+    const { classEdges, classNames } = state.data;
+    const of = (d) => classEdges.filter((edge) => d >= edge).length;
+    const names = classNames.length ? classNames : ["all"];
+    return { colours: names.map((_, k) => DISTINCT[shade][k % 7]), names, title: "Size class",
+      ofCluster: (k) => of(state.data.clusterDiameter[k]) };
+  },
+};
+
+/** What one expert found and the other did not. */
+function comparisonColours(state, shade) {
+  const [a, b] = state.compare;
+  const { data } = state;
+  const has = (k, f) => data.clusterMembers.of(k).some((i) => data.markingExpert[i] === f);
+  const kinds = Array.from({ length: data.clusters }, (_, k) => {
+    const [first, second] = [has(k, a), has(k, b)];
+    return first && second ? 2 : first ? 0 : second ? 1 : 3;
+  });
+  const grey = shade === "dark" ? ["#9AA6B0", "#3A444D"] : ["#7A868F", "#D3D9DE"];
+  const [one, other] = [data.experts[a], data.experts[b]];
+  return {
+    colours: [DISTINCT[shade][0], DISTINCT[shade][1], ...grey],
+    dashes: [[], [5, 3], [], []],
+    names: [`${one}, not ${other}`, `${other}, not ${one}`, "both", "neither"],
+    title: "Comparison", ofCluster: (k) => kinds[k],
+  };
+}
+
+/** One of so many colours for each object, not one that a near neighbour has. */
+function neighbourColours(data, count) {
+  data.neighbourColours ??= new Map();
+  if (data.neighbourColours.has(count)) return data.neighbourColours.get(count);
+  const assigned = new Uint8Array(data.clusters).fill(255);
+  const grid = makeGrid(data.clusterX, data.clusterY, data.clusterDiameter);
+  const used = new Float64Array(count);
+  for (let k = 0; k < data.clusters; k++) {
+    used.fill(0);
+    const [x, y, reach] = [data.clusterX[k], data.clusterY[k], 1.5 * data.clusterDiameter[k]];
+    grid.visit(x - reach, y - reach, x + reach, y + reach, (j) => {
+      if (assigned[j] < count) used[assigned[j]] += 1;
+    });
+    let best = k % count;
+    for (let c = 0; c < count; c++) if (used[c] < used[best]) best = c;
+    assigned[k] = best;
+  }
+  data.neighbourColours.set(count, assigned);
+  return assigned;
+}

@@ -1,0 +1,52 @@
+// The answer to the filters: how many objects, in numbers, by size class, and as two charts.
+
+function drawsInWords(data, used) {
+  return used === data.draws ? `from all ${number(used)} draws` : `from ${number(used)} of ${number(data.draws)} draws, evenly spaced`;
+}
+
+function makeCountsPanel(state, map) {
+  const { data } = state;
+  const classes = classButtons(state);
+  return {
+    update() {
+      const passing = passingGroups(state);
+      const found = posteriorCount(state, passing, state.minExperts, state.dMin, state.dMax);
+      const listed = map.passing.reduce((sum, level) => sum + (level === 2 ? 1 : 0), 0);
+      byId("count").textContent = number(found.mean, 1);
+      byId("count-interval").textContent = `95 % interval: ${interval(found.lo, found.hi)}`;
+      byId("count-draws").textContent = drawsInWords(data, found.draws);
+      byId("listed").textContent = `${counted(listed, "object")} of the catalogue ${listed === 1 ? "passes" : "pass"} the filters${state.region ? " in the region" : ""}.`;
+      for (const { from, to, cells } of classes) {
+        const known = isWhole(state) ? reportedCount(data, state.minExperts, from, to) : null;
+        const inClass = known ?? posteriorCount(state, passing, state.minExperts, from, to);
+        cells[0].textContent = number(inClass.mean, 1);
+        cells[1].textContent = interval(inClass.lo, inClass.hi);
+      }
+      const single = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]) && data.groupActiveMarkings[g] === 1;
+      const singles = summarise(countByDraw(data, single));
+      byId("singletons-count").textContent = `${number(singles.mean, 1)} (${interval(singles.lo, singles.hi)})`;
+      const doubtful = data.undecided.filter((k) => inRegion(state.region, data.clusterX[k], data.clusterY[k]));
+      byId("undecided-count").textContent = number(doubtful.length);
+      byId("histogram").replaceChildren(histogram(found, "How often each number of objects was drawn"));
+      byId("histogram-note").textContent = `≥ ${counted(state.minExperts, "expert")}`;
+      byId("sizes").replaceChildren(sizeCurve(sizeFrequency(state, passing), state));
+      byId("sizes-note").textContent = `N(≥ D), ${number(data.sampledDraws.length)} draws`;
+    },
+  };
+}
+
+/** A row for each size class: its button, and its count for the threshold that is set. */
+function classButtons(state) {
+  const { classEdges, classNames } = state.data;
+  const ends = [null, ...classEdges, null];
+  const rows = [["all", null, null], ...classNames.map((name, k) => [name, ends[k], ends[k + 1]])];
+  return rows.map(([name, from, to]) => {
+    const button = element("button", { type: "button", "data-class": name, onclick: () => state.set({ dMin: from, dMax: to }) }, name);
+    const cells = [element("td", { class: "number" }), element("td", { class: "number quiet" })];
+    byId("classes").append(element("tr", {}, element("th", { scope: "row" }, button), ...cells));
+    const mark = () => button.setAttribute("aria-pressed", String(state.dMin === from && state.dMax === to));
+    state.onChange(mark);
+    mark();
+    return { from, to, cells };
+  });
+}

@@ -1,0 +1,112 @@
+// The data of the page, as typed arrays, and what follows from them once and for all.
+
+function readData() {
+  const about = JSON.parse(byId("about").textContent);
+  const bytes = fromBase64(byId("arrays").textContent);
+  const data = { ...about };
+  for (const [name, [kind, start, length]] of Object.entries(about.arrays)) {
+    const Kind = globalThis[kind + "Array"];
+    data[name] = new Kind(bytes.buffer, start, length);
+  }
+  data.markings = data.markingX.length;
+  data.clusters = data.clusterName.length;
+  data.groups = data.groupOffsets.length - 1;
+  data.yDown = Boolean(data.image) && data.image.extent[2] > data.image.extent[3];
+  addMembers(data);
+  addGroupFacts(data);
+  data.undecided = undecidedClusters(data);
+  return data;
+}
+
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let k = 0; k < binary.length; k++) bytes[k] = binary.charCodeAt(k);
+  return bytes;
+}
+
+/** Rows of `owner` by owner: those of k are order[offsets[k]] to order[offsets[k + 1] - 1]. */
+function listsOf(owner, count) {
+  const offsets = new Uint32Array(count + 1);
+  for (const k of owner) offsets[k + 1]++;
+  for (let k = 0; k < count; k++) offsets[k + 1] += offsets[k];
+  const next = offsets.slice();
+  const order = new Uint32Array(owner.length);
+  for (let row = 0; row < owner.length; row++) order[next[owner[row]]++] = row;
+  return { offsets, order, of: (k) => order.subarray(offsets[k], offsets[k + 1]) };
+}
+
+function addMembers(data) {
+  data.clusterMembers = listsOf(data.markingCluster, data.clusters);
+  data.clusterExperts = new Uint16Array(data.clusters);
+  data.clusterLeast = new Float32Array(data.clusters).fill(1);
+  for (let k = 0; k < data.clusters; k++) {
+    const members = data.clusterMembers.of(k);
+    data.clusterExperts[k] = new Set(Array.from(members, (i) => data.markingExpert[i])).size;
+    for (const i of members) {
+      data.clusterLeast[k] = Math.min(data.clusterLeast[k], data.markingProbability[i]);
+    }
+  }
+}
+
+/** Where a group lies, its mean diameter, in how many draws it was a cluster, and its home. */
+function addGroupFacts(data) {
+  const { groupOffsets, groupMembers } = data;
+  data.groupX = new Float32Array(data.groups);
+  data.groupY = new Float32Array(data.groups);
+  data.groupDiameter = new Float64Array(data.groups);
+  data.groupDraws = new Uint32Array(data.groups);
+  data.groupHome = new Uint32Array(data.groups);
+  const owner = new Uint32Array(groupMembers.length);
+  for (let g = 0; g < data.groups; g++) {
+    const size = groupOffsets[g + 1] - groupOffsets[g];
+    for (let p = groupOffsets[g]; p < groupOffsets[g + 1]; p++) {
+      const i = groupMembers[p];
+      owner[p] = g;
+      data.groupX[g] += data.markingX[i] / size;
+      data.groupY[g] += data.markingY[i] / size;
+      data.groupDiameter[g] += data.markingDiameter[i] / size;
+    }
+    data.groupHome[g] = homeOf(data, g, -1);
+    for (let r = data.runOffsets[g]; r < data.runOffsets[g + 1]; r++) {
+      data.groupDraws[g] += data.runStop[r] - data.runStart[r];
+    }
+  }
+  const lists = listsOf(groupMembers, data.markings);
+  data.groupsOfMarking = (i) => lists.of(i).map((p) => owner[p]);
+}
+
+/** The object of the catalogue that most members of a group belong to, one marking left out; the
+ *  first among equals; -1 if nobody is left. */
+function homeOf(data, group, without) {
+  const times = new Map();
+  for (let p = data.groupOffsets[group]; p < data.groupOffsets[group + 1]; p++) {
+    const i = data.groupMembers[p];
+    if (i !== without) times.set(data.markingCluster[i], (times.get(data.markingCluster[i]) ?? 0) + 1);
+  }
+  let best = -1;
+  for (const [cluster, count] of times) {
+    const most = times.get(best) ?? 0;
+    if (count > most || (count === most && cluster < best)) best = cluster;
+  }
+  return best;
+}
+
+/** Objects with a marking that is not sure of its place, least sure first. */
+function undecidedClusters(data) {
+  const found = [];
+  for (let k = 0; k < data.clusters; k++) {
+    if (data.clusterLeast[k] < data.undecidedBelow) found.push(k);
+  }
+  return found.sort((a, b) => data.clusterLeast[a] - data.clusterLeast[b] || a - b);
+}
+
+/** In which share of all draws at least so many experts share an object: as in catalogue.csv. */
+function consensusProbability(data, cluster, least) {
+  return data.clusterConsensus[(least - 1) * data.clusters + cluster] / data.draws;
+}
+
+function markingName(data, i) {
+  return data.ids ? data.ids[i] : String(i + 1);
+}

@@ -1,0 +1,120 @@
+// Posterior counts: how many objects pass in each draw, with mean and interval over the draws.
+
+/** For each draw, the number of these groups that were a cluster in it. */
+function countByDraw(data, wanted) {
+  const counts = new Float64Array(data.drawsUsed);
+  const change = new Int32Array(data.drawsUsed + 1);
+  for (let g = 0; g < data.groups; g++) {
+    if (!wanted(g)) continue;
+    for (let r = data.runOffsets[g]; r < data.runOffsets[g + 1]; r++) {
+      change[data.runStart[r]]++;
+      change[data.runStop[r]]--;
+    }
+  }
+  let sum = 0;
+  for (let d = 0; d < counts.length; d++) counts[d] = sum += change[d];
+  return counts;
+}
+
+/** Call visit(sampled draw, log diameter) for every draw with parameters in which the group was. */
+function visitLogDiameters(data, group, visit) {
+  if (data.diameterFrom === "members") {
+    const constant = Math.log(data.groupDiameter[group]);
+    visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, constant));
+    return;
+  }
+  const low = data.sampledLogDiameterLow[group];
+  const step = (data.sampledLogDiameterHigh[group] - low) / 255;
+  let at = data.sampledOffsets[group];
+  visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, low + step * data.sampledLogDiameter[at++]));
+}
+
+/** Call visit(index) for every draw of a subset in which the group was a cluster, ascending. */
+function visitDraws(data, group, before, visit) {
+  for (let r = data.runOffsets[group]; r < data.runOffsets[group + 1]; r++) {
+    for (let k = before[data.runStart[r]]; k < before[data.runStop[r]]; k++) visit(k);
+  }
+}
+
+/** before[d]: how many draws of a subset come before draw d. */
+function numberBefore(subset, draws) {
+  const before = new Uint32Array(draws + 1);
+  for (const draw of subset) before[draw + 1]++;
+  for (let d = 0; d < draws; d++) before[d + 1] += before[d];
+  return before;
+}
+
+function prepareDraws(data) {
+  data.sampledBefore = numberBefore(data.sampledDraws, data.drawsUsed);
+  data.ghostBefore = numberBefore(data.ghostDraws, data.drawsUsed);
+}
+
+/** For each draw with parameters, the groups whose diameter lies in [from, to). */
+function countByDiameter(data, wanted, from, to) {
+  const counts = new Float64Array(data.sampledDraws.length);
+  const [low, high] = [Math.log(from), Math.log(to)];
+  for (let g = 0; g < data.groups; g++) {
+    if (!wanted(g)) continue;
+    visitLogDiameters(data, g, (draw, logDiameter) => {
+      if (logDiameter >= low && logDiameter < high) counts[draw]++;
+    });
+  }
+  return counts;
+}
+
+/** The posterior number of objects with at least `least` experts and a diameter in [from, to). */
+function posteriorCount(state, passing, least, from = null, to = null) {
+  const known = isWhole(state) ? reportedCount(state.data, least, from, to) : null;
+  const { counts, draws } = countsOfDraws(state, passing, least, from, to);
+  return { ...summarise(counts), draws, ...known };
+}
+
+/** The number in each draw, of as many draws as can answer. */
+function countsOfDraws(state, passing, least, from, to) {
+  const { data } = state;
+  const wanted = (g) => passing[g] && data.groupActive[g] >= least;
+  if (from === null && to === null) return { counts: countByDraw(data, wanted), draws: data.drawsUsed };
+  const [low, high] = [from ?? 0, to ?? Infinity];
+  if (data.diameterFrom === "members") {
+    const fits = (g) => data.groupDiameter[g] >= low && data.groupDiameter[g] < high;
+    return { counts: countByDraw(data, (g) => wanted(g) && fits(g)), draws: data.drawsUsed };
+  }
+  return { counts: countByDiameter(data, wanted, low, high), draws: data.sampledDraws.length };
+}
+
+/** The report's own number, from all draws, if the question is one of its own; null otherwise. */
+function reportedCount(data, least, from, to) {
+  const ends = [null, ...data.classEdges, null];
+  let column = from === null && to === null ? 0 : -1;
+  for (let k = 0; k < data.classNames.length; k++) if (ends[k] === from && ends[k + 1] === to) column = k + 1;
+  const row = least - 1;
+  if (column < 0 || row >= data.counts.mean.length || column >= data.counts.mean[row].length) return null;
+  return { mean: data.counts.mean[row][column], lo: data.counts.lo[row][column], hi: data.counts.hi[row][column], draws: data.draws };
+}
+
+/** N(≥ D) with its band, on a logarithmic grid of diameters. */
+function sizeFrequency(state, passing, points = 48) {
+  const { data } = state;
+  const wanted = (g) => passing[g] && data.groupActive[g] >= state.minExperts;
+  let [least, most] = [Infinity, 0];
+  for (const d of data.markingDiameter) {
+    least = Math.min(least, d);
+    most = Math.max(most, d);
+  }
+  const step = Math.log(Math.max(most / least, 1.01)) / (points - 1);
+  const start = Math.log(least);
+  const draws = data.sampledDraws.length;
+  const found = new Float64Array(points * draws);
+  for (let g = 0; g < data.groups; g++) {
+    if (!wanted(g)) continue;
+    visitLogDiameters(data, g, (draw, logDiameter) => {
+      const bin = Math.min(Math.floor((logDiameter - start) / step + 1e-9), points - 1);
+      if (bin >= 0) found[bin * draws + draw]++;
+    });
+  }
+  for (let at = (points - 1) * draws - 1; at >= 0; at--) found[at] += found[at + draws];
+  return Array.from({ length: points }, (_, k) => {
+    const { mean, lo, hi } = summarise(found.subarray(k * draws, (k + 1) * draws));
+    return { diameter: least * Math.exp(k * step), mean, lo, hi };
+  });
+}

@@ -1,0 +1,138 @@
+// How the experts compare in each draw: the report's table, for any region and any set of experts.
+
+/** Experts up to whom every pair is followed through the draws. */
+const MAX_PAIRED = 24;
+
+/** For every expert {count, jaccard, alone, missed} and matrix[f][g], as {mean, lo, hi}. */
+function compareExperts(state) {
+  const { data } = state;
+  const on = data.experts.map((_, f) => f).filter((f) => !state.off.has(f));
+  const count = markingsInRegion(state);
+  const whole = !state.off.size && !state.region;
+  if (whole) return { on, count, draws: data.draws, ...reportedExperts(data) };
+  return { on, count, draws: data.drawsUsed, ...expertsByDraw(state, on) };
+}
+
+function markingsInRegion(state) {
+  const { data } = state;
+  const count = new Uint32Array(data.experts.length);
+  for (let i = 0; i < data.markings; i++) {
+    if (inRegion(state.region, data.markingX[i], data.markingY[i])) count[data.markingExpert[i]]++;
+  }
+  return count;
+}
+
+function reportedExperts(data) {
+  const numbers = data.expertNumbers;
+  const at = (table, ...path) => {
+    const [mean, lo, hi] = ["mean", "lo", "hi"].map((end) => path.reduce((rows, k) => rows[k], table[end]) ?? NaN);
+    return { mean, lo, hi };
+  };
+  const rows = data.experts.map((_, f) => f);
+  return {
+    jaccard: rows.map((f) => at(numbers.jaccard, f)),
+    alone: rows.map((f) => at(numbers.alone, f)),
+    missed: rows.map((f) => at(numbers.missed, f)),
+    pair: (f, g) => at(numbers.matrix, f, g),
+  };
+}
+
+/** A count for each of several questions and each draw, built from runs of draws. */
+function makeTally(questions, draws) {
+  const width = draws + 1;
+  const cells = new Int32Array(questions * width);
+  return {
+    add(question, start, stop) {
+      cells[question * width + start]++;
+      cells[question * width + stop]--;
+    },
+    finish() {
+      for (let q = 0; q < questions; q++) {
+        for (let d = 1; d < draws; d++) cells[q * width + d] += cells[q * width + d - 1];
+      }
+    },
+    row: (question) => cells.subarray(question * width, question * width + draws),
+  };
+}
+
+function expertsByDraw(state, on) {
+  const data = groupSizes(state);
+  const n = data.experts.length, draws = data.drawsUsed;
+  const pairs = on.length <= MAX_PAIRED ? on : [];
+  const place = new Map(pairs.map((f, k) => [f, k]));
+  const both = makeTally(pairs.length ** 2, draws);
+  const alone = makeTally(n, draws);
+  const lacking = makeTally(n, draws);
+  for (let g = 0; g < data.groups; g++) {
+    if (!data.groupActive[g] || !inRegion(state.region, data.groupX[g], data.groupY[g])) continue;
+    const present = activeOf(state, g);
+    const missing = present.length === on.length - 1 ? on.find((f) => !present.includes(f)) : -1;
+    for (let r = data.runOffsets[g]; r < data.runOffsets[g + 1]; r++) {
+      const [start, stop] = [data.runStart[r], data.runStop[r]];
+      if (data.groupActiveMarkings[g] === 1) alone.add(present[0], start, stop);
+      if (missing >= 0) lacking.add(missing, start, stop);
+      if (!pairs.length) continue;
+      for (const f of present) {
+        for (const h of present) both.add(place.get(f) * pairs.length + place.get(h), start, stop);
+      }
+    }
+  }
+  for (const tally of [both, alone, lacking]) tally.finish();
+  const pairSamples = (f, h) => jaccardByDraw(both, place.get(f), place.get(h), pairs.length);
+  return {
+    jaccard: data.experts.map((_, f) => meanWithOthers(f, pairs, pairSamples, draws)),
+    alone: shares(alone, on, n, draws),
+    missed: shares(lacking, on, n, draws),
+    pair: (f, h) => (place.has(f) && place.has(h) ? summarise(pairSamples(f, h)) : summarise([])),
+  };
+}
+
+function activeOf(state, group) {
+  const { data } = state;
+  const found = new Set();
+  for (let p = data.groupOffsets[group]; p < data.groupOffsets[group + 1]; p++) {
+    const f = data.markingExpert[data.groupMembers[p]];
+    if (!state.off.has(f)) found.add(f);
+  }
+  return [...found];
+}
+
+/** Objects with both over objects with either, in each draw; NaN where there are none. */
+function jaccardByDraw(both, f, h, n) {
+  const [shared, first, second] = [both.row(f * n + h), both.row(f * n + f), both.row(h * n + h)];
+  return Float64Array.from(shared, (count, d) => count / (first[d] + second[d] - count));
+}
+
+function meanWithOthers(f, pairs, pairSamples, draws) {
+  const others = pairs.filter((h) => h !== f);
+  if (!pairs.includes(f) || !others.length) return summarise([]);
+  const mean = new Float64Array(draws);
+  for (const h of others) pairSamples(f, h).forEach((value, d) => (mean[d] += value / others.length));
+  return summarise(mean);
+}
+
+/** Percentages of each draw's total; NaN where the total is zero. */
+function shares(tally, on, n, draws) {
+  const total = new Float64Array(draws);
+  for (const f of on) tally.row(f).forEach((count, d) => (total[d] += count));
+  return Array.from({ length: n }, (_, f) =>
+    on.includes(f) ? summarise(Float64Array.from(tally.row(f), (count, d) => (100 * count) / total[d])) : summarise([]),
+  );
+}
+
+/** Objects that one expert found and the other did not, the other way round, and both. */
+function compareTwo(state, a, b) {
+  const data = groupSizes(state);
+  const has = (g, f) => {
+    for (let p = data.groupOffsets[g]; p < data.groupOffsets[g + 1]; p++) {
+      if (data.markingExpert[data.groupMembers[p]] === f) return true;
+    }
+    return false;
+  };
+  const here = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]);
+  return {
+    first: summarise(countByDraw(data, (g) => here(g) && has(g, a) && !has(g, b))),
+    second: summarise(countByDraw(data, (g) => here(g) && has(g, b) && !has(g, a))),
+    both: summarise(countByDraw(data, (g) => here(g) && has(g, a) && has(g, b))),
+  };
+}

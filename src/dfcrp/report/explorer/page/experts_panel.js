@@ -1,0 +1,99 @@
+// The experts: a table, a heatmap of how much each pair agrees, and two of them side by side.
+
+const MAX_HEATMAP = 24;
+
+function makeExpertsPanel(state) {
+  let picked = -1;
+  /** The first click remembers an expert, the second compares. */
+  const pick = (f) => {
+    if (state.compare) {
+      picked = state.compare.includes(f) ? -1 : f;
+      state.set({ compare: null });
+    } else if (picked < 0 || picked === f) {
+      picked = picked === f ? -1 : f;
+      panel.update();
+    } else {
+      const pair = [picked, f];
+      picked = -1;
+      state.set({ compare: pair });
+    }
+  };
+  const panel = {
+    update() {
+      const found = compareExperts(state);
+      const order = [...found.on].sort((a, b) => found.count[a] - found.count[b] || a - b);
+      byId("experts-note").textContent = `${state.region ? "in the region, " : ""}${drawsInWords(state.data, found.draws)}; click two to compare`;
+      byId("expert-table").replaceChildren(expertTable(state, found, order, picked, pick));
+      const shown = order.slice(-MAX_HEATMAP);
+      byId("heatmap").replaceChildren(...(shown.length > 1 ? [heatmap(state, found, shown)] : []));
+      showComparison(state, found);
+    },
+  };
+  return panel;
+}
+
+function expertTable(state, found, order, picked, pick) {
+  const heads = [["expert", ""], ["markings", ""], ["Jaccard", "Mean agreement with the other experts"],
+    ["alone, %", "Of the objects that one expert alone marked, the share that is this expert’s"],
+    ["missed, %", "Of the objects that all experts but one marked, the share that only this expert did not"]];
+  const head = element("tr", {}, ...heads.map(([name, note], k) => element("th", { scope: "col", title: note, class: k ? "number" : "" }, name)));
+  const cell = ({ mean, lo, hi }, digits) =>
+    element("td", { class: "number", title: `95 %: ${interval(lo, hi, digits)}` }, number(mean, digits));
+  const rows = order.map((f) => {
+    const chosen = f === picked || (state.compare ?? []).includes(f);
+    const name = element("button", { type: "button", "aria-pressed": String(chosen), "data-compare": f, title: "Compare with another", onclick: () => pick(f) }, state.data.experts[f]);
+    return element("tr", { "data-row": f }, element("td", {}, name), element("td", { class: "number" }, number(found.count[f])),
+      cell(found.jaccard[f], 3), cell(found.alone[f], 2), cell(found.missed[f], 2));
+  });
+  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows));
+}
+
+function heatmap(state, found, order) {
+  const { experts } = state.data;
+  const pairs = new Map();
+  let [low, high] = [1, 0];
+  for (const f of order) {
+    for (const g of order) {
+      if (g <= f) continue;
+      const value = found.pair(f, g);
+      pairs.set(`${f},${g}`, value);
+      low = Math.min(low, value.mean);
+      high = Math.max(high, value.mean);
+    }
+  }
+  const shade = isDark({ ...state, showImage: false }) ? "dark" : "light";
+  const row = (f) => element("tr", {}, element("th", { scope: "row", title: experts[f] }, experts[f]), ...order.map((g) => {
+    if (f === g) return element("td", {});
+    const value = pairs.get(f < g ? `${f},${g}` : `${g},${f}`);
+    return element("td", {}, heatCell(state, f, g, value, (value.mean - low) / (high - low || 1), shade));
+  }));
+  return element("table", { "aria-label": "Jaccard coefficients of pairs of experts" }, element("tbody", {}, ...order.map(row)));
+}
+
+function heatCell(state, f, g, value, share, shade) {
+  const { experts } = state.data;
+  const chosen = state.compare && state.compare[0] === f && state.compare[1] === g;
+  const words = `${experts[f]} and ${experts[g]}: ${number(value.mean, 3)} (95 %: ${interval(value.lo, value.hi, 3)})`;
+  const known = Number.isFinite(share);
+  const button = element("button", { type: "button", title: words, "aria-label": words, "aria-pressed": String(Boolean(chosen)), "data-pair": `${f},${g}`,
+    onclick: () => state.set({ compare: chosen ? null : [f, g] }) }, known ? number(value.mean, 2).replace("0.", ".") : "–");
+  if (known) {
+    // Strong agreement is strong colour: dark on white, bright on black.
+    button.style.background = mix(RAMP[shade], share);
+    button.style.color = (shade === "dark" ? share > 0.3 : share < 0.25) ? "#10141A" : "#FFFFFF";
+  }
+  return button;
+}
+
+function showComparison(state, found) {
+  const box = byId("compare");
+  box.hidden = !state.compare;
+  if (!state.compare) return;
+  const [a, b] = state.compare;
+  const [one, other] = [state.data.experts[a], state.data.experts[b]];
+  const counts = compareTwo(state, a, b);
+  const part = (words, { mean, lo, hi }) => element("li", {}, `${words}: `, element("b", {}, number(mean, 1)), ` (95 %: ${interval(lo, hi)})`);
+  box.replaceChildren(
+    element("ul", {}, part(`${one}, not ${other}`, counts.first), part(`${other}, not ${one}`, counts.second), part("both", counts.both)),
+    element("button", { type: "button", id: "explorer-compare-end", onclick: () => state.set({ compare: null }) }, "End comparison"));
+}

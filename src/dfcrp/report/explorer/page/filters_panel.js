@@ -1,0 +1,60 @@
+// The controls of the filters: each shows the state and changes it.
+
+function bindFilters(state) {
+  const { data } = state;
+  byId("least").max = data.experts.length;
+  bindRange(state, "least", "minExperts", (value) => `${counted(value, "expert")} of ${data.experts.length}`);
+  bindRange(state, "p-min", "pMin", (value) => number(value, 2), (value) => ({ pMax: Math.max(value, state.pMax) }));
+  bindRange(state, "p-max", "pMax", (value) => number(value, 2), (value) => ({ pMin: Math.min(value, state.pMin) }));
+  for (const [id, key] of [["d-min", "dMin"], ["d-max", "dMax"]]) {
+    bind(state, byId(id), "input", (input) => ({ [key]: input.value === "" ? null : Number(input.value) }), (input) => {
+      const shown = state[key] === null ? "" : String(state[key]);
+      if (document.activeElement !== input) input.value = shown;
+    });
+  }
+  for (const key of ["singletons", "undecided"]) bindChecked(state, key, key);
+  bindChecked(state, "image", "showImage");
+  byId("image-label").hidden = !data.image;
+  for (const key of ["colour", "show"]) {
+    bind(state, byId(key), "change", (select) => (key === "colour" ? { colour: select.value, compare: null } : { show: select.value }), (select) => (select.value = state[key]));
+  }
+  bindExperts(state);
+  byId("clear").addEventListener("click", () => clearFilters(state));
+}
+
+/** A control whose event changes the state, and that shows it whenever it changes. */
+function bind(state, control, event, read, show) {
+  control.addEventListener(event, () => state.set(read(control)));
+  state.onChange(() => show(control));
+  show(control);
+}
+
+function bindRange(state, id, key, words, others = () => ({})) {
+  bind(state, byId(id), "input", (input) => ({ [key]: Number(input.value), ...others(Number(input.value)) }), (input) => {
+    input.value = state[key];
+    byId(`${id}-value`).textContent = words(state[key]);
+    input.setAttribute("aria-valuetext", words(state[key]));
+  });
+}
+
+function bindChecked(state, id, key) {
+  bind(state, byId(id), "change", (box) => ({ [key]: box.checked }), (box) => (box.checked = state[key]));
+}
+
+function bindExperts(state) {
+  const { experts } = state.data;
+  const everybody = new Set(experts.keys());
+  experts.forEach((name, f) => {
+    const box = element("input", { type: "checkbox", "data-expert": f });
+    byId("experts").append(element("label", { title: name }, box, element("span", {}, name)));
+    const read = () => {
+      const off = new Set(state.off);
+      if (box.checked) off.delete(f);
+      else off.add(f);
+      return { off };
+    };
+    bind(state, box, "change", read, () => (box.checked = !state.off.has(f)));
+  });
+  byId("all").addEventListener("click", () => state.set({ off: new Set() }));
+  byId("none").addEventListener("click", () => state.set({ off: everybody }));
+}

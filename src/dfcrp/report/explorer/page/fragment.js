@@ -1,0 +1,42 @@
+// The view in the address: what is seen can be sent as a link.
+
+const PREFIX = "#explore;";
+const NUMBERS = ["minExperts", "pMin", "pMax", "dMin", "dMax"];
+const FLAGS = ["singletons", "undecided"];
+const NAMES = ["colour", "show"];
+
+function writeFragment(state, view, full) {
+  const { data } = state;
+  const parts = { x: (view.x + data.origin[0]).toPrecision(8), y: (view.y + data.origin[1]).toPrecision(8), zoom: (view.scale / view.fitScale()).toPrecision(4) };
+  for (const key of [...NUMBERS, ...NAMES]) if (state[key] !== CHOICES[key]) parts[key] = state[key];
+  for (const key of FLAGS) if (state[key]) parts[key] = 1;
+  if (state.off.size) parts.off = [...state.off].join(",");
+  if (state.compare) parts.compare = state.compare.join(",");
+  if (state.region) parts.region = state.region.map((end, k) => (end + data.origin[k % 2]).toPrecision(8)).join(",");
+  if (state.selected >= 0) parts.object = data.clusterName[state.selected];
+  if (full) parts.full = 1;
+  const text = Object.entries(parts).map(([key, value]) => `${key}=${value}`).join(";");
+  history.replaceState(null, "", PREFIX + text);
+}
+
+/** Choices and view of a link; whatever in it makes no sense is left out. */
+function readFragment(data, fragment) {
+  if (!fragment.startsWith(PREFIX)) return null;
+  const parts = Object.fromEntries(fragment.slice(PREFIX.length).split(";").map((part) => part.split("=")));
+  const numbers = (text) => (text ? text.split(",").map(Number) : []);
+  const isExpert = (f) => Number.isInteger(f) && f >= 0 && f < data.experts.length;
+  const choices = {};
+  for (const key of NUMBERS) if (parts[key] && Number.isFinite(Number(parts[key]))) choices[key] = Number(parts[key]);
+  if (choices.minExperts) choices.minExperts = Math.min(Math.max(Math.round(choices.minExperts), 1), data.experts.length);
+  for (const key of FLAGS) if (parts[key]) choices[key] = true;
+  if (Object.hasOwn(COLOURINGS, parts.colour)) choices.colour = parts.colour;
+  if (["markings", "objects", "both"].includes(parts.show)) choices.show = parts.show;
+  choices.off = new Set(numbers(parts.off).filter(isExpert));
+  const compare = numbers(parts.compare);
+  if (compare.length === 2 && compare.every(isExpert)) choices.compare = compare;
+  const region = numbers(parts.region);
+  if (region.length === 4 && region.every(Number.isFinite)) choices.region = region.map((end, k) => end - data.origin[k % 2]);
+  choices.selected = parts.object ? data.clusterName.indexOf(Number(parts.object)) : -1;
+  const place = [Number(parts.x) - data.origin[0], Number(parts.y) - data.origin[1], Number(parts.zoom)];
+  return { choices, place: place.every(Number.isFinite) ? place : null, full: Boolean(parts.full) };
+}

@@ -1,0 +1,115 @@
+// Mouse, touch pad, touch and keys.
+
+/** Movement in pixels below which a press is a click. */
+const CLICK = 5;
+
+function bindGestures(state, view, map, overlay, actions) {
+  const canvas = byId("overlay");
+  const pointers = new Map();
+  let pressed = null;
+  const place = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.focus({ preventScroll: true });
+    canvas.setPointerCapture(event.pointerId);
+    const at = place(event);
+    pointers.set(event.pointerId, at);
+    pressed = { at, moved: false, region: event.shiftKey || actions.drawingRegion() };
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const at = place(event);
+    showPlace(state, view, at);
+    const before = pointers.get(event.pointerId);
+    if (!before || !pressed) return;
+    if (Math.hypot(at[0] - pressed.at[0], at[1] - pressed.at[1]) > CLICK) pressed.moved = true;
+    if (pointers.size > 1) pinch(view, pointers, event.pointerId, at);
+    else if (pressed.region) {
+      overlay.dragged = box(view, pressed.at, at);
+      overlay.draw();
+    } else if (pressed.moved) {
+      canvas.classList.add("moving");
+      view.pan(at[0] - before[0], at[1] - before[1]);
+    }
+    pointers.set(event.pointerId, at);
+  });
+  const release = (event) => {
+    const at = place(event);
+    pointers.delete(event.pointerId);
+    canvas.classList.remove("moving");
+    if (!pressed || pointers.size) return;
+    const { at: from, moved, region } = pressed;
+    pressed = null;
+    overlay.dragged = null;
+    if (event.type === "pointercancel") return overlay.draw();
+    if (region && moved) actions.setRegion(box(view, from, at));
+    else if (!moved) state.set({ selected: clusterAt(state, view, map, at[0], at[1]) });
+  };
+  canvas.addEventListener("pointerup", release);
+  canvas.addEventListener("pointercancel", release);
+  canvas.addEventListener("pointerleave", () => (byId("place").textContent = ""));
+  canvas.addEventListener("dblclick", (event) => view.zoom(2, ...place(event)));
+  bindWheel(canvas, view, place, actions);
+  byId("root").addEventListener("keydown", (event) => onKey(event, state, view, actions));
+}
+
+function box(view, from, to) {
+  const [x0, y0] = view.toData(...from);
+  const [x1, y1] = view.toData(...to);
+  return [Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1)];
+}
+
+function showPlace(state, view, at) {
+  const [x, y] = view.toData(...at);
+  const { origin, placeDigits } = state.data;
+  const digits = Math.max(placeDigits - 1, 0);
+  byId("place").textContent = `x ${(x + origin[0]).toFixed(digits)}, y ${(y + origin[1]).toFixed(digits)}`;
+}
+
+/** Two fingers move and zoom at once. */
+function pinch(view, pointers, moving, at) {
+  const [other] = [...pointers].filter(([id]) => id !== moving).map(([, place]) => place);
+  const before = pointers.get(moving);
+  const apart = (a) => Math.max(Math.hypot(a[0] - other[0], a[1] - other[1]), 1);
+  const middle = (a) => [(a[0] + other[0]) / 2, (a[1] + other[1]) / 2];
+  const [from, to] = [middle(before), middle(at)];
+  view.pan(to[0] - from[0], to[1] - from[1]);
+  view.zoom(apart(at) / apart(before), ...to);
+}
+
+/** The wheel zooms once the map has the focus: until then the page scrolls, as readers expect. */
+function bindWheel(canvas, view, place, actions) {
+  let hiding = 0;
+  canvas.addEventListener("wheel", (event) => {
+    if (document.activeElement !== canvas && !actions.isFull() && !event.ctrlKey) {
+      byId("hint").hidden = false;
+      clearTimeout(hiding);
+      hiding = setTimeout(() => (byId("hint").hidden = true), 1200);
+      return;
+    }
+    event.preventDefault();
+    // A touch pad's pinch comes as a wheel with Ctrl and small steps.
+    const lines = event.deltaMode === 1 ? 16 : 1;
+    view.zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.002)), ...place(event));
+  }, { passive: false });
+}
+
+function onKey(event, state, view, actions) {
+  if (event.key === "Escape") return actions.letGo();
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  const step = 0.15 * Math.min(view.width, view.height);
+  const keys = {
+    "+": () => view.zoom(1.4), "=": () => view.zoom(1.4), "-": () => view.zoom(1 / 1.4),
+    0: () => view.fit(), Home: () => view.fit(),
+    n: () => stepUndecided(state, 1), p: () => stepUndecided(state, -1),
+    r: actions.startRegion, f: actions.toggleFull, "/": () => byId("query").focus(),
+  };
+  const arrows = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+  const onMap = event.target === byId("overlay");
+  if (arrows[event.key] && onMap) view.pan(...arrows[event.key]);
+  else if (keys[event.key]) keys[event.key]();
+  else return;
+  event.preventDefault();
+}

@@ -1,0 +1,172 @@
+// Puts the pieces together: a change of the state redraws what depends on it, once a frame.
+
+function startExplorer() {
+  const data = readData();
+  prepareDraws(data);
+  const root = byId("root");
+  root.hidden = false;
+  const state = makeState(data);
+  const linked = readFragment(data, location.hash);
+  if (linked) Object.assign(state, linked.choices);
+  const view = makeView(data, byId("overlay"));
+  const map = makeMap(state, view, byId("circles"));
+  const overlay = makeOverlay(state, view, byId("overlay"));
+  const panels = { counts: makeCountsPanel(state, map), object: makeObjectPanel(state, overlay), experts: makeExpertsPanel(state) };
+  const later = makeScheduler({
+    circles: () => drawTimed(state, map, explorer),
+    overlay: () => overlay.draw(),
+    legend: () => showLegend(map.colours),
+    counts: () => panels.counts.update(),
+    object: () => panels.object.update(),
+    experts: () => panels.experts.update(),
+    fragment: () => writeFragment(state, view, root.classList.contains("full")),
+  });
+  const explorer = (window.explorer = { state, view, map, data, drawn: [], later });
+  const actions = makeActions(state, view, later);
+  view.onMove = () => later("circles", "overlay", "fragment");
+  state.onChange((changed) => react(changed, state, view, map, later));
+  bindFilters(state);
+  bindButtons(state, view, actions);
+  bindSearch(state, view, actions.say);
+  bindExports(state, view, map);
+  bindGestures(state, view, map, overlay, actions);
+  bindTabs();
+  if (linked?.full) actions.toggleFull();
+  view.resize();
+  if (linked?.place) view.go(linked.place[0], linked.place[1], linked.place[2] * view.fitScale());
+  if (state.selected >= 0) openTab("object");
+  later.now("circles", "overlay", "legend", "counts", "object", "experts");
+  new ResizeObserver(() => view.resize()).observe(byId("map"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.set({ theme: state.theme }));
+  explorer.readyAt = performance.now();
+  root.dataset.ready = "yes";
+}
+
+/** What a change of some choices makes necessary. */
+function react(changed, state, view, map, later) {
+  const any = (...names) => names.some((name) => changed.has(name));
+  if (any(...FILTERS)) {
+    map.refilter();
+    later("circles", "overlay", "counts");
+  }
+  if (any("off", "region", "compare")) later("experts");
+  if (any("colour", "compare", "theme", "showImage")) {
+    map.recolour();
+    later("circles", "overlay", "legend");
+  }
+  if (any("theme")) {
+    document.documentElement.dataset.theme = state.theme ?? "";
+    byId("theme").textContent = isDark({ ...state, showImage: false }) ? "Light" : "Dark";
+    later("experts");
+  }
+  if (any("show")) later("circles");
+  if (any("selected", "ghosts")) later("overlay");
+  if (any("selected", "minExperts")) later("object");
+  if (any("selected")) openTab(state.selected >= 0 ? "object" : "filters");
+  if (any("goTo")) view.goTo(state.data.clusterX[state.goTo], state.data.clusterY[state.goTo], state.data.clusterDiameter[state.goTo]);
+  later("fragment");
+}
+
+/** Collects jobs and does each once in the next frame; `now` does them at once. */
+function makeScheduler(jobs) {
+  const waiting = new Set();
+  let asked = false;
+  const work = () => {
+    asked = false;
+    const names = Object.keys(jobs).filter((name) => waiting.has(name));
+    waiting.clear();
+    for (const name of names) jobs[name]();
+  };
+  const later = (...names) => {
+    names.forEach((name) => waiting.add(name));
+    if (!asked) requestAnimationFrame(work);
+    asked = true;
+  };
+  later.now = (...names) => {
+    names.forEach((name) => waiting.add(name));
+    work();
+  };
+  return later;
+}
+
+/** Draw the map, note how long it took, and say what the eye does not see. */
+function drawTimed(state, map, explorer) {
+  const began = performance.now();
+  map.draw();
+  explorer.drawn.push(performance.now() - began);
+  if (explorer.drawn.length > 200) explorer.drawn.shift();
+  const words = { circles: "", objects: "one circle for each object; zoom in for markings ·", dots: "a dot for each marking; zoom in for circles ·" };
+  byId("detail").textContent = words[map.detail];
+}
+
+function showLegend({ title, names, colours, dashes }) {
+  const sample = (k) => drawing("svg", { viewBox: "0 0 26 14", "aria-hidden": "true" },
+    drawing("line", { x1: 1, x2: 25, y1: 9, y2: 9, stroke: colours[k], "stroke-width": 3, "stroke-dasharray": dashes[k].join(" ") || null }));
+  byId("legend").replaceChildren(element("b", {}, title), element("ul", {}, ...names.map((name, k) => element("li", {}, sample(k), " ", name))));
+}
+
+/** What buttons and keys share. */
+function makeActions(state, view, later) {
+  const root = byId("root");
+  let drawing = false;
+  const setDrawing = (on) => {
+    drawing = on;
+    byId("region").setAttribute("aria-pressed", String(on || Boolean(state.region)));
+  };
+  const actions = {
+    drawingRegion: () => drawing,
+    startRegion() {
+      if (state.region) state.set({ region: null });
+      else setDrawing(!drawing);
+      setDrawing(drawing && !state.region);
+    },
+    setRegion(region) {
+      state.set({ region });
+      setDrawing(false);
+    },
+    isFull: () => root.classList.contains("full"),
+    toggleFull() {
+      const full = root.classList.toggle("full");
+      byId("full").setAttribute("aria-pressed", String(full));
+      document.body.style.overflow = full ? "hidden" : "";
+      later("fragment");
+    },
+    /** Esc lets go of one thing after the other. */
+    letGo() {
+      if (drawing) setDrawing(false);
+      else if (state.selected >= 0) state.set({ selected: -1 });
+      else if (state.compare) state.set({ compare: null });
+      else if (state.region) actions.setRegion(null);
+      else if (actions.isFull()) actions.toggleFull();
+    },
+    say(words, isWrong = false) {
+      byId("said").textContent = words;
+      byId("query").setAttribute("aria-invalid", String(isWrong));
+      byId("query").setCustomValidity(isWrong ? words : "");
+      if (isWrong) byId("query").reportValidity();
+    },
+  };
+  state.onChange((changed) => changed.has("region") && setDrawing(false));
+  return actions;
+}
+
+function bindButtons(state, view, actions) {
+  const does = { in: () => view.zoom(1.6), out: () => view.zoom(1 / 1.6), fit: () => view.fit(), region: actions.startRegion, full: actions.toggleFull,
+    theme: () => state.set({ theme: isDark({ ...state, showImage: false }) ? "light" : "dark" }) };
+  for (const [id, action] of Object.entries(does)) byId(id).addEventListener("click", action);
+  byId("query").addEventListener("input", () => actions.say(""));
+  byId("theme").textContent = isDark({ ...state, showImage: false }) ? "Light" : "Dark";
+}
+
+function openTab(chosen) {
+  for (const name of ["filters", "object"]) {
+    byId(`tab-${name}`).setAttribute("aria-selected", String(name === chosen));
+    byId(name).hidden = name !== chosen;
+  }
+}
+
+function bindTabs() {
+  for (const name of ["filters", "object"]) byId(`tab-${name}`).addEventListener("click", () => openTab(name));
+}
+
+startExplorer();

@@ -1,0 +1,46 @@
+// What the reader has chosen. Everything shown follows from the data and from this.
+
+const CHOICES = {
+  colour: "count",
+  show: "markings",
+  minExperts: 1,
+  pMin: 0,
+  pMax: 1,
+  dMin: null,
+  dMax: null,
+  singletons: false,
+  undecided: false,
+  region: null,
+  selected: -1,
+  compare: null,
+  ghosts: true,
+  showImage: true,
+  theme: null,
+};
+
+function makeState(data) {
+  const listeners = [];
+  const state = {
+    data,
+    ...CHOICES,
+    off: new Set(),
+    /** Change some choices, then tell everybody which. */
+    set(changes) {
+      Object.assign(state, changes);
+      const names = new Set(Object.keys(changes));
+      for (const listener of listeners) listener(names);
+    },
+    onChange(listener) {
+      listeners.push(listener);
+    },
+  };
+  return state;
+}
+
+/** Back to where everything is shown; the view, the colours and the theme stay. */
+function clearFilters(state) {
+  const { minExperts, pMin, pMax, dMin, dMax, singletons, undecided } = CHOICES;
+  state.set({ minExperts, pMin, pMax, dMin, dMax, singletons, undecided, off: new Set(), region: null });
+}
+
+const FILTERS = ["minExperts", "pMin", "pMax", "dMin", "dMax", "singletons", "undecided", "off", "region"];

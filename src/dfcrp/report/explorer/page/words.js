@@ -1,0 +1,84 @@
+// Numbers in words, and small pieces of the page. Text from data only ever becomes text nodes.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The element of the explorer with this id (without its prefix). */
+function byId(id) {
+  return document.getElementById("explorer-" + id);
+}
+
+/** An element with attributes; strings among the children become text, whatever they hold. */
+function element(name, attributes = {}, ...children) {
+  return fill(document.createElement(name), attributes, children);
+}
+
+function drawing(name, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, name), attributes, children);
+}
+
+function fill(made, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value !== null) made.setAttribute(key, value);
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+/** "1,234.5"; a dash for what does not exist. */
+function number(value, digits = 0) {
+  if (value === null || !Number.isFinite(value)) return "–";
+  const [whole, part] = fixed(value, digits).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return part ? `${grouped}.${part}` : grouped;
+}
+
+/** Rounded as Python rounds, so that the page says what the report says: what lies exactly between
+ *  two numbers, which only a multiple of 2^-(digits + 1) can, goes to the even one. */
+function fixed(value, digits) {
+  const scaled = value * 10 ** digits;
+  const between = Number.isInteger(value * 2 ** (digits + 1)) && Math.abs(scaled % 1) === 0.5;
+  return (between ? (2 * Math.round(scaled / 2)) / 10 ** digits : value).toFixed(digits);
+}
+
+function counted(count, noun) {
+  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** "3 to 5"; whole numbers stay whole unless digits are given. */
+function interval(lo, hi, digits = null) {
+  if (lo === null || hi === null || !Number.isFinite(lo) || !Number.isFinite(hi)) return "–";
+  const places = digits ?? (Number.isInteger(lo) && Number.isInteger(hi) ? 0 : 1);
+  return `${number(lo, places)} to ${number(hi, places)}`;
+}
+
+/** Two digits, and never 0 or 1 for what is not quite that. */
+function probability(value) {
+  if (value > 0 && value < 0.005) return "< 0.01";
+  if (value > 0.995 && value < 1) return "> 0.99";
+  return number(value, 2);
+}
+
+function percent(share) {
+  if (share > 0 && share < 0.01) return "less than 1 %";
+  if (share < 1 && share > 0.99) return "more than 99 %";
+  return `${number(100 * share)} %`;
+}
+
+/** Mean and equal-tailed 95 % interval; values that are NaN are left out. */
+function summarise(samples) {
+  const values = Float64Array.from(samples.filter((value) => value === value)).sort();
+  if (!values.length) return { mean: NaN, lo: NaN, hi: NaN, samples: values };
+  let sum = 0;
+  for (const value of values) sum += value;
+  return { mean: sum / values.length, lo: quantile(values, 0.025), hi: quantile(values, 0.975), samples: values };
+}
+
+/** Of ascending values, linear between neighbours. */
+function quantile(sorted, share) {
+  const at = share * (sorted.length - 1);
+  const below = Math.floor(at);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+}

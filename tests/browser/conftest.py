@@ -1,0 +1,121 @@
+"""A report in a real browser: Debian's Chromium, headless, driven through playwright."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from dfcrp.markings import Markings
+from dfcrp.posterior.folder import write_results
+from dfcrp.report import pictures, write_report
+from reference.small_posteriors import posterior_of
+
+EVIL = '<img src=x onerror="document.title=1">'
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SIZE = {"width": 1366, "height": 860}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One browser for all tests of a process."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: `apt-get install chromium` brings one")
+    # Root may not use the sandbox; the page is our own.
+    root = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=path, args=["--disable-gpu", "--disable-dev-shm-usage", *root]
+        )
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Run:
+    """A run folder with its report, and what its tables say."""
+
+    folder: object
+    posterior: object
+    summary: dict = field(default_factory=dict)
+
+    @property
+    def address(self):
+        return (self.folder / "report.html").as_uri()
+
+
+def made_up_posterior(n_objects=60, n_experts=6, n_draws=60, seed=3):
+    """Objects on a plane of 1,000 by 600; some markings move between neighbours, or stay alone."""
+    rng = np.random.default_rng(seed)
+    names = [EVIL, *(f"expert {chr(65 + f)}" for f in range(1, n_experts))]
+    centre = rng.uniform((0, -600), (1000, 0), (n_objects, 2))
+    size = rng.lognormal(3.8, 0.6, n_objects)
+    sees = rng.random((n_objects, n_experts)) < rng.beta(1.5, 1, n_objects)[:, None]
+    sees[np.arange(n_objects), rng.integers(0, n_experts, n_objects)] = True
+    truth, family = np.nonzero(sees)
+    spread = 0.05 * size[truth]
+    markings = Markings.from_arrays(
+        x=centre[truth, 0] + rng.normal(0, spread),
+        y=centre[truth, 1] + rng.normal(0, spread),
+        diameter=size[truth] * rng.uniform(0.9, 1.1, len(truth)),
+        expert=[names[f] for f in family],
+        id=[f"m{i}" for i in range(len(truth))],
+    )
+    restless = rng.random(len(truth)) < 0.06
+    alone = np.arange(len(truth)) + n_objects
+    labels = [
+        [np.where(restless & (rng.random(len(truth)) < 0.35), alone, truth) for _ in range(n_draws)]
+        for _ in range(2)
+    ]
+    return posterior_of(labels, markings, min_experts=4, rng=rng)
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    """A small run with everything in it: several experts, undecided objects, a hostile name."""
+    folder = tmp_path_factory.mktemp("explorer")
+    posterior = made_up_posterior()
+    write_results(posterior, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        # The figures are tested elsewhere, and take most of the time.
+        patch.setattr(
+            pictures, "_save", lambda axes, at, name, photo: pictures.Picture(name, "data:,", 100)
+        )
+        write_report(posterior, folder)
+    return Run(folder, posterior, json.loads((folder / "summary.json").read_text()))
+
+
+@pytest.fixture
+def open_page(browser, run):
+    """Open the report; at the end nothing went wrong in it, and nothing left it."""
+    with contextlib.ExitStack() as stack:
+        wrong, requests = [], []
+
+        def start(fragment="", **options):
+            context = browser.new_context(**{"viewport": SIZE, "accept_downloads": True} | options)
+            stack.callback(context.close)
+            page = context.new_page()
+            page.on("console", lambda m: m.type in ("error", "warning") and wrong.append(m.text))
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("request", lambda request: requests.append(request.url))
+            page.goto(run.address + fragment)
+            page.wait_for_selector("#explorer-root[data-ready=yes]")
+            page.evaluate("document.getElementById('explore').scrollIntoView()")
+            return page
+
+        yield start
+        assert wrong == []
+        assert [r for r in requests if not r.startswith(("data:", "blob:", run.address))] == []
+
+
+@pytest.fixture
+def page(open_page):
+    """The report as it opens."""
+    return open_page()

@@ -1,0 +1,447 @@
+"""The explorer: each control changes what it names, and its numbers are those of the tables."""
+
+import csv
+import io
+import re
+
+import numpy as np
+import pytest
+
+from browser.conftest import EVIL
+from dfcrp.posterior.explain import explain
+from dfcrp.report.markup import interval, number, probability
+
+
+def text(page, name):
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    return page.locator(f"#explorer-{name}").inner_text()
+
+
+def slide(page, name, value):
+    """Move a slider as a reader does: focus and keys end in an input event."""
+    page.locator(f"#explorer-{name}").fill(str(value))
+
+
+def state(page, expression):
+    return page.evaluate(f"explorer.{expression}")
+
+
+def middle(page):
+    box = page.locator("#explorer-overlay").bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def on_screen(page, cluster_row):
+    """Where an object's first marking's rim is on the screen."""
+    x, y = page.evaluate(
+        """(k) => { const { data, view } = explorer; const i = data.clusterMembers.of(k)[0];
+        const radius = data.markingDiameter[i] / 2;
+        return view.toScreen(data.markingX[i] + radius, data.markingY[i]); }""",
+        cluster_row,
+    )
+    box = page.locator("#explorer-overlay").bounding_box()
+    return box["x"] + x, box["y"] + y
+
+
+def pixels(page):
+    return page.evaluate("document.getElementById('explorer-circles').toDataURL().length")
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def test_counts_are_those_of_the_summary(page, run):
+    for row in run.summary["consensus"]:
+        slide(page, "least", row["min_experts"])
+        page.locator(f"#explorer-classes [data-class='{row['size_class']}']").click()
+        assert text(page, "count") == number(row["mean"], 1), row
+        assert text(page, "count-interval") == f"95 % interval: {interval(row['lo'], row['hi'])}"
+    assert "all 120 draws" in text(page, "count-draws")
+
+
+def test_counts_from_the_draws_in_the_page_are_those_of_the_summary(page, run):
+    """What the page computes itself, as it must in a region, not what it was given."""
+    for least in (1, 4, 5):
+        page.evaluate(
+            "(m) => explorer.state.set({ region: [-1e9, -1e9, 1e9, 1e9], minExperts: m })", least
+        )
+        expected = run.posterior.consensus(least).iloc[0]
+        assert text(page, "count") == number(expected["mean"], 1)
+        assert text(page, "count-interval") == (
+            f"95 % interval: {interval(expected['lo'], expected['hi'])}"
+        )
+    for row in run.summary["experts"]:
+        cells = expert_cells(page, row["expert"])
+        assert cells[1:3] == [number(row["count"]), number(row["jaccard"], 3)]
+        assert cells[3:] == [
+            number(row["size_1"]["mean"], 2),
+            number(row["all_but_one"]["mean"], 2),
+        ]
+
+
+def expert_cells(page, name):
+    rows = page.locator("#explorer-expert-table tbody tr").all()
+    found = [row.locator("td").all_inner_texts() for row in rows]
+    return next(cells for cells in found if cells[0] == name)
+
+
+def test_expert_table_is_that_of_the_summary(page, run):
+    for row in run.summary["experts"]:
+        cells = expert_cells(page, row["expert"])
+        assert cells[1:3] == [number(row["count"]), number(row["jaccard"], 3)]
+    matrix = run.posterior.expert_summary.jaccard_matrix
+    cell = page.locator("#explorer-heatmap [data-pair='1,2']")
+    assert f"{number(matrix.mean[1, 2], 3)} (95 %" in cell.get_attribute("aria-label")
+
+
+def test_a_region_counts_what_lies_in_it(page, run):
+    box = page.locator("#explorer-overlay").bounding_box()
+    x0, y0 = box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"]
+    x1, y1 = box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"]
+    before = text(page, "count"), text(page, "expert-table"), text(page, "sizes-note")
+    page.locator("#explorer-region").click()
+    page.mouse.move(x0, y0)
+    page.mouse.down()
+    page.mouse.move(x1, y1, steps=4)
+    page.mouse.up()
+    assert text(page, "count") != before[0]
+    assert text(page, "expert-table") != before[1]
+    region = np.array(state(page, "state.region")).reshape(2, 2) + state(page, "data.origin")
+    markings = run.posterior.markings
+    counts = []
+    for draw in run.posterior.labels.reshape(-1, len(markings)):
+        code = np.unique(draw, return_inverse=True)[1]
+        centre = [np.bincount(code, v) / np.bincount(code) for v in (markings.x, markings.y)]
+        inside = [(c >= low) & (c <= high) for c, low, high in zip(centre, *region, strict=True)]
+        counts.append(np.sum(inside[0] & inside[1]))
+    assert text(page, "count") == number(np.mean(counts), 1)
+    page.locator("#explorer-overlay").focus()
+    page.keyboard.press("Escape")
+    assert text(page, "count") == before[0]
+
+
+def test_probability_of_consensus_is_that_of_the_catalogue(page, run):
+    catalogue = run.posterior.catalogue()
+    slide(page, "least", 4)
+    slide(page, "p-min", 0.5)
+    agreed = (catalogue.p_consensus >= 0.5) & (catalogue.n_experts >= 4)
+    assert text(page, "listed").startswith(number(agreed.sum()) + " object")
+    slide(page, "p-max", 0.9)
+    agreed &= catalogue.p_consensus <= 0.9
+    assert text(page, "listed").startswith(number(agreed.sum()) + " object")
+
+
+# --- filters ------------------------------------------------------------------------------------
+
+
+def test_diameters(page, run):
+    page.locator("#explorer-d-min").fill("40")
+    page.locator("#explorer-d-max").fill("70")
+    diameter = run.posterior.catalogue().diameter
+    listed = ((diameter >= 40) & (diameter < 70)).sum()
+    assert text(page, "listed").startswith(number(listed) + " object")
+    page.locator("#explorer-clear").click()
+    assert page.locator("#explorer-d-min").input_value() == ""
+
+
+def test_only_singletons_and_only_undecided(page, run):
+    members = run.posterior.members()
+    sizes = members.groupby("cluster").size()
+    page.locator("#explorer-singletons").check()
+    assert text(page, "listed").startswith(f"{(sizes == 1).sum()} object")
+    page.locator("#explorer-singletons").uncheck()
+    page.locator("#explorer-undecided").check()
+    least = members.groupby("cluster").p_member.min()
+    assert text(page, "listed").startswith(f"{(least < 0.9).sum()} object")
+    assert text(page, "undecided-count") == str((least < 0.9).sum())
+
+
+def test_experts_off_and_on(page, run):
+    before, drawn = text(page, "count"), pixels(page)
+    page.locator("#explorer-experts [data-expert='1']").uncheck()
+    labels = run.posterior.labels.reshape(-1, len(run.posterior.markings))
+    kept = run.posterior.markings.families != 1
+    expected = np.mean([len(np.unique(draw[kept])) for draw in labels])
+    assert text(page, "count") == number(expected, 1)
+    assert pixels(page) != drawn
+    page.locator("#explorer-none").click()
+    assert text(page, "count") == "0.0"
+    page.locator("#explorer-all").click()
+    assert text(page, "count") == before
+
+
+# --- map ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("colour", ["cluster", "expert", "probability", "size"])
+def test_colours_and_their_legend(page, colour):
+    before, legend = pixels(page), text(page, "legend")
+    page.locator("#explorer-colour").select_option(colour)
+    assert text(page, "legend") != legend
+    assert pixels(page) != before
+
+
+def test_show_objects(page):
+    before = pixels(page)
+    page.locator("#explorer-show").select_option("objects")
+    text(page, "count")
+    assert pixels(page) != before
+
+
+def test_moving_by_mouse_wheel_keys_and_buttons(page):
+    def now():
+        return [state(page, f"view.{name}") for name in ("x", "y", "scale")]
+
+    x, y = middle(page)
+    start = now()
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -300)
+    assert now() == start  # the page scrolls until the map is clicked
+    page.evaluate("document.getElementById('explore').scrollIntoView()")
+    x, y = middle(page)
+    page.locator("#explorer-overlay").focus()
+    page.mouse.move(x + 50, y)
+    page.mouse.wheel(0, -300)
+    page.wait_for_function(f"explorer.view.scale > {1.5 * start[2]}")
+    under = state(page, "view.x")
+    page.mouse.down()
+    page.mouse.move(x - 60, y + 30, steps=5)
+    page.mouse.up()
+    assert state(page, "view.x") > under
+    scale = state(page, "view.scale")
+    page.keyboard.press("-")
+    assert state(page, "view.scale") < scale
+    at = state(page, "view.x")
+    page.keyboard.press("ArrowRight")
+    assert state(page, "view.x") > at
+    page.keyboard.press("0")
+    assert now() == start
+    page.locator("#explorer-in").click()
+    assert state(page, "view.scale") > start[2]
+    page.locator("#explorer-out").click()
+    page.locator("#explorer-fit").click()
+    assert now() == start
+
+
+def test_place_under_the_pointer(page):
+    x, y = middle(page)
+    page.mouse.move(x, y)
+    shown = [float(v) for v in re.findall(r"-?[\d.]+", text(page, "place"))]
+    origin = state(page, "data.origin")
+    assert shown == pytest.approx(
+        [state(page, "view.x") + origin[0], state(page, "view.y") + origin[1]], abs=2
+    )
+
+
+def test_click_shows_the_object_and_its_markings(page, run):
+    slide(page, "least", 5)
+    catalogue = run.posterior.catalogue()
+    row = int(np.flatnonzero(catalogue.n_experts >= 5)[0])
+    page.mouse.click(*on_screen(page, row))
+    shown = text(page, "object")
+    chosen = catalogue.iloc[state(page, "state.selected")]
+    assert f"Object {chosen.cluster}" in shown
+    assert f"{chosen.diameter:.{state(page, 'data.sizeDigits')}f} (95 %" in shown
+    assert f"P(≥ 4 experts)\n{probability(chosen.p_consensus)}" in shown
+    members = run.posterior.members()
+    own = members[members.cluster == chosen.cluster]
+    rows = page.locator("#explorer-object tbody tr").all()
+    cells = {tuple(r.locator("td").all_inner_texts()) for r in rows}
+    assert {(c[0], c[1], c[3]) for c in cells} == {
+        (m.expert, m.marking, probability(m.p_member)) for m in own.itertuples()
+    }
+    assert f"Not marked by {6 - chosen.n_experts}" in shown
+
+
+def test_alternatives_are_those_of_explain(page, run):
+    page.locator("#explorer-overlay").focus()
+    page.keyboard.press("n")
+    assert text(page, "object")
+    found = page.locator("#explorer-alternatives li").first
+    marking, share = (
+        int(found.get_attribute("data-marking")),
+        float(found.get_attribute("data-share")),
+    )
+    candidates = explain(run.posterior, marking).candidates
+    assert share in [pytest.approx(c.probability) for c in candidates]
+    assert re.match(r"In \d+ % of draws .*’s marking m\d+", found.inner_text())
+
+
+def test_next_and_previous_undecided(page, run):
+    least = run.posterior.members().groupby("cluster").p_member.min()
+    expected = least[least < 0.9].sort_values(kind="stable").index.tolist()
+    page.locator("#explorer-overlay").focus()
+    seen = []
+    for _ in expected:
+        page.keyboard.press("n")
+        seen.append(page.evaluate("explorer.data.clusterName[explorer.state.selected]"))
+    assert set(seen) == set(expected)
+    assert least[seen].is_monotonic_increasing
+    page.keyboard.press("p")
+    assert page.evaluate("explorer.data.clusterName[explorer.state.selected]") == seen[-2]
+    page.locator("[data-step='1']").click()
+    assert page.evaluate("explorer.data.clusterName[explorer.state.selected]") == seen[-1]
+
+
+def test_ghosts_can_be_switched_off(page):
+    page.locator("#explorer-overlay").focus()
+    page.keyboard.press("n")
+    text(page, "object")
+    size = "document.getElementById('explorer-overlay').toDataURL().length"
+    before = page.evaluate(size)
+    page.locator("#explorer-ghosts").uncheck()
+    text(page, "object")
+    assert page.evaluate(size) < before
+
+
+# --- experts ------------------------------------------------------------------------------------
+
+
+def test_two_experts_side_by_side(page, run):
+    before = pixels(page)
+    page.locator("#explorer-expert-table [data-compare='1']").click()
+    page.locator("#explorer-expert-table [data-compare='2']").click()
+    labels = run.posterior.labels.reshape(-1, len(run.posterior.markings))
+    of = [run.posterior.markings.families == f for f in (1, 2)]
+    found = [[set(draw[own]) for own in of] for draw in labels]
+    shown = text(page, "compare")
+    assert f"expert B, not expert C: {number(np.mean([len(a - b) for a, b in found]), 1)}" in shown
+    assert f"both: {number(np.mean([len(a & b) for a, b in found]), 1)}" in shown
+    assert pixels(page) != before
+    assert "expert B, not expert C" in text(page, "legend")
+    page.locator("#explorer-compare-end").click()
+    page.locator("#explorer-heatmap [data-pair='3,4']").click()
+    assert "expert D, not expert E" in text(page, "compare")
+
+
+def test_a_hostile_name_is_text(page):
+    assert page.locator("img[src='x']").count() == 0
+    assert EVIL in text(page, "expert-table")
+    assert EVIL in text(page, "experts")
+    page.locator("#explorer-colour").select_option("expert")
+    assert EVIL in text(page, "legend")
+    page.locator("#explorer-heatmap [data-pair='0,1']").click()
+    assert EVIL in text(page, "compare")
+    page.locator("#explorer-query").fill("m0")
+    page.keyboard.press("Enter")
+    assert EVIL in text(page, "object")
+    assert page.title() != "1"
+
+
+# --- search, link, export -----------------------------------------------------------------------
+
+
+def test_search(page, run):
+    page.locator("#explorer-query").fill("m7")
+    page.keyboard.press("Enter")
+    label = run.posterior.point_partition().labels[7]
+    assert f"Object {label}" in text(page, "object")
+    page.locator("#explorer-query").fill("c0")
+    page.keyboard.press("Enter")
+    assert "Object 0" in text(page, "object")
+    page.locator("#explorer-query").fill("400, -250.5")
+    page.keyboard.press("Enter")
+    origin = state(page, "data.origin")
+    assert state(page, "view.x") + origin[0] == pytest.approx(400)
+    assert state(page, "view.y") + origin[1] == pytest.approx(-250.5)
+    page.locator("#explorer-query").fill("nobody")
+    page.keyboard.press("Enter")
+    assert text(page, "said") == "Nothing is called “nobody”"
+
+
+def test_a_link_brings_the_view_back(page, open_page):
+    slide(page, "least", 3)
+    page.locator("#explorer-colour").select_option("size")
+    page.locator("#explorer-experts [data-expert='2']").uncheck()
+    page.locator("#explorer-undecided").check()
+    page.locator("#explorer-in").click()
+    page.locator("#explorer-overlay").focus()
+    page.keyboard.press("n")
+    text(page, "object")
+    fragment = page.evaluate("location.hash")
+    assert fragment.startswith("#explore;")
+    again = open_page(fragment)
+    for name in ("minExperts", "colour", "undecided", "selected"):
+        assert state(again, f"state.{name}") == state(page, f"state.{name}")
+    assert again.evaluate("[...explorer.state.off]") == [2]
+    count = "document.getElementById('explorer-count').textContent"
+    assert again.evaluate(count) == page.evaluate(count)
+    for name in ("x", "y", "scale"):
+        assert state(again, f"view.{name}") == pytest.approx(
+            state(page, f"view.{name}"), rel=1e-3, abs=0.1
+        )
+
+
+def test_a_broken_link_does_no_harm(open_page):
+    page = open_page(
+        "#explore;x=a;zoom=;colour=__proto__;off=99,x;minExperts=1e9;compare=1;object=-5"
+    )
+    assert state(page, "state.colour") == "count"
+    assert state(page, "state.minExperts") == 6
+
+
+def test_export_of_the_filtered_catalogue(page, run):
+    slide(page, "least", 4)
+    with page.expect_download() as download:
+        page.locator("#explorer-csv").click()
+    text_ = download.value.path().read_text()
+    rows = list(csv.DictReader(io.StringIO(text_)))
+    with open(run.folder / "catalogue.csv", newline="") as stream:
+        expected = [row for row in csv.DictReader(stream) if int(row["n_experts"]) >= 4]
+    assert list(rows[0]) == list(expected[0])
+    for mine, theirs in zip(rows, expected, strict=True):
+        assert mine["experts"] == theirs["experts"]
+        for name in set(mine) - {"experts"}:
+            assert float(mine[name]) == pytest.approx(float(theirs[name]), rel=2e-6, abs=1e-4)
+
+
+def test_export_of_the_view(page):
+    with page.expect_download() as download:
+        page.locator("#explorer-png").click()
+    assert download.value.path().read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+# --- screens ------------------------------------------------------------------------------------
+
+
+def test_light_and_dark(page, open_page):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.locator("#explorer-theme").click()
+    assert page.evaluate(ground) == "rgb(20, 24, 28)"
+    assert open_page(color_scheme="dark").evaluate(ground) == "rgb(20, 24, 28)"
+
+
+def test_full_window(page):
+    page.locator("#explorer-overlay").focus()
+    page.keyboard.press("f")
+    box = page.locator("#explorer-root").bounding_box()
+    assert (box["x"], box["y"], box["width"]) == (0, 0, 1366)
+    page.keyboard.press("Escape")
+    assert page.locator("#explorer-root").bounding_box()["width"] < 1366
+
+
+def test_phone(open_page):
+    page = open_page(viewport={"width": 390, "height": 800}, has_touch=True)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.touchscreen.tap(*on_screen(page, 0))
+    assert "Object" in text(page, "object")
+
+
+def test_every_control_has_a_name(page):
+    unnamed = page.evaluate(
+        """() => {
+        const isNamed = (e) => e.ariaLabel || e.textContent.trim() || e.labels?.length;
+        const controls = document.querySelectorAll("#explorer-root :is(button, input, select)");
+        return [...controls].filter((e) => !isNamed(e)).map((e) => e.outerHTML); }"""
+    )
+    assert unnamed == []
+
+
+def test_without_scripts_the_report_is_still_there(browser, run):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(run.address)
+    assert page.locator("#explorer-root").is_hidden()
+    assert page.locator("#how-many").is_visible()
+    context.close()

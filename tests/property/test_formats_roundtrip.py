@@ -1,0 +1,181 @@
+"""What is written in any format is read back, to the precision of the format."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dfcrp.io import read_records, write_records
+from dfcrp.io.records import Records
+from dfcrp.io.shapes import circle_of_polygon, ring
+from dfcrp.io.sphere import circle_on_sphere, ring_on_sphere
+from dfcrp.markings import Ring, Site
+
+quick = settings(
+    max_examples=25,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+names = (
+    st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=12)
+    .map(str.strip)
+    .filter(bool)
+)
+longitudes = st.floats(-180, 360)
+latitudes = st.floats(-90, 90)
+sizes_km = st.floats(1e-3, 2000)
+rings = st.lists(st.tuples(longitudes, latitudes), min_size=3, max_size=6).map(
+    lambda points: Ring((*points, points[0]))
+)
+areas = st.floats(1e-3, 1e8)
+
+
+@st.composite
+def catalogues(draw: Any, units: str, *, labelled: bool) -> Records:
+    """A catalogue as it comes from a run, or one expert's list."""
+    count = draw(st.integers(1, 6))
+
+    def column(values: Any) -> list[Any]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    plane = st.floats(-1e5, 1e5)
+    x = column(longitudes if units == "deg" else plane)
+    y = column(latitudes if units == "deg" else plane)
+    columns: dict[str, Any] = {
+        "x": np.array(x),
+        "y": np.array(y),
+        "diameter": np.array(column(sizes_km)),
+    }
+    extra: dict[str, Any] = {}
+    if labelled:
+        columns["expert"] = column(names)
+        extra["n_experts"] = column(st.integers(0, 99))
+        extra["p_consensus"] = column(st.floats(0, 1))
+    degrees = units == "deg"
+    site = Site(
+        units,
+        1737.4 if degrees else None,
+        draw(areas),
+        tuple(draw(st.lists(rings, max_size=2))) if degrees else (),
+    )
+    return Records(columns, site, extra)
+
+
+def round_trip(records: Records, folder: Path, ending: str, **options: Any) -> Records:
+    files = write_records(records, folder / f"a{ending}", overwrite=True, **options)
+    return read_records(files[0])
+
+
+def assert_same(one: Records, other: Records, tolerance: float) -> None:
+    assert one.site.units == other.site.units
+    for role in ("x", "y", "diameter"):
+        np.testing.assert_allclose(other.columns[role], one.columns[role], rtol=0, atol=tolerance)
+    assert list(other.columns.get("expert", ())) == list(one.columns.get("expert", ()))
+    for title, values in one.extra.items():
+        short = next(found for found in other.extra if title.startswith(found))
+        read = other.typed_extra()[short]
+        np.testing.assert_allclose(read, values, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".geojson"])
+@pytest.mark.parametrize("units", ["px", "m", "km", "deg"])
+@quick
+@given(data=st.data())
+def test_tables_keep_every_digit(tmp_path: Path, data: Any, ending: str, units: str) -> None:
+    records = data.draw(catalogues(units, labelled=True))
+    read = round_trip(records, tmp_path, ending)
+    assert_same(records, read, 0.0)
+    if ending == ".geojson":
+        assert read.site == records.site
+
+
+@pytest.mark.parametrize("ending", [".diam", ".scc"])
+@quick
+@given(records=catalogues("deg", labelled=False))
+def test_craterstats_keeps_every_digit(tmp_path: Path, records: Records, ending: str) -> None:
+    read = round_trip(records, tmp_path, ending)
+    assert_same(records, read, 0.0)
+    assert read.site.area_km2 == pytest.approx(records.site.area_km2, rel=1e-12)
+    if ending == ".scc":
+        assert read.site.body_radius_km == records.site.body_radius_km
+        assert read.site.boundary == records.site.boundary
+
+
+@pytest.mark.parametrize("units", ["km", "deg"])
+@quick
+@given(data=st.data())
+def test_shapefile_keeps_twelve_decimals(tmp_path: Path, data: Any, units: str) -> None:
+    for file in tmp_path.iterdir():
+        file.unlink()  # an area of the example before would be read with this one's craters
+    records = data.draw(catalogues(units, labelled=True))
+    read = round_trip(records, tmp_path, ".shp")
+    assert_same(records, read, 1e-11)
+    assert read.site.boundary == records.site.boundary
+
+
+@quick
+@given(records=catalogues("km", labelled=True))
+def test_outlines_in_a_plane(tmp_path: Path, records: Records) -> None:
+    read = round_trip(records, tmp_path, ".geojson", outlines=True)
+    assert_same(records, read, 1e-6)
+
+
+@quick
+@given(
+    x=st.floats(-1e6, 1e6),
+    y=st.floats(-1e6, 1e6),
+    radius=st.floats(0.1, 1e5),
+    vertices=st.integers(5, 200),
+    turn=st.integers(0, 199),
+)
+def test_a_ring_is_a_circle(x: float, y: float, radius: float, vertices: int, turn: int) -> None:
+    points = ring(x, y, radius, vertices)[:-1]
+    turn %= vertices
+    found = circle_of_polygon([*points[turn:], *points[:turn]])
+    assert found is not None
+    np.testing.assert_allclose(found, (x, y, radius), rtol=1e-6, atol=1e-6 * radius)
+
+
+@quick
+@given(
+    longitude=st.floats(-180, 180),
+    latitude=st.floats(-90, 90),
+    radius=st.floats(1e-3, 60),
+    vertices=st.integers(6, 100),
+)
+def test_a_ring_on_a_sphere_is_a_circle(
+    longitude: float, latitude: float, radius: float, vertices: int
+) -> None:
+    """Also across ±180° and around a pole."""
+    found = circle_on_sphere(ring_on_sphere(longitude, latitude, radius, vertices))
+    assert found is not None
+    assert found[2] == pytest.approx(radius, rel=1e-6)
+    assert found[1] == pytest.approx(latitude, abs=1e-5)
+    apart = (found[0] - longitude + 180) % 360 - 180
+    assert apart * math.cos(math.radians(latitude)) == pytest.approx(0, abs=1e-5)
+
+
+@quick
+@given(
+    width=st.floats(1, 100),
+    height=st.floats(1, 100),
+    steps=st.integers(1, 20),
+)
+def test_a_box_is_no_circle(width: float, height: float, steps: int) -> None:
+    corners = [(0.0, 0.0), (width, 0.0), (width, height), (0.0, height), (0.0, 0.0)]
+    points = [
+        (a[0] + (b[0] - a[0]) * k / steps, a[1] + (b[1] - a[1]) * k / steps)
+        for a, b in pairwise(corners)
+        for k in range(steps)
+    ]
+    if steps != 2:  # corners and middles of the sides are an octagon of a kind
+        assert circle_of_polygon(points) is None

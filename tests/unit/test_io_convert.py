@@ -1,0 +1,187 @@
+"""``dfcrp convert``: what the options do, and what is asked for where something is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import format_samples as samples
+from dfcrp.cli.main import main
+from dfcrp.io import read_records
+from dfcrp.io.converting import placed, scaled
+from dfcrp.io.records import Records, typed
+from dfcrp.markings import Site
+
+CATALOGUE = (
+    "cluster,x,x_sd,y,y_sd,diameter,diameter_sd,n_experts,p_consensus,experts\n"
+    "0,100,0.5,200,0.5,40,1,3,0.99,ann;bob;cleo\n"
+    "7,900,0.5,50,0.5,18,1,1,0.01,ann\n"
+)
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "config.toml").write_text("")
+    (folder / "markings.csv").write_text("x,y,d,expert\n1,2,3,ann\n")
+    (folder / "catalogue.csv").write_text(CATALOGUE)
+    return folder
+
+
+def test_a_run_folder_gives_its_catalogue(run_folder: Path, tmp_path: Path) -> None:
+    assert main(["convert", str(run_folder), str(tmp_path / "c.geojson")]) == 0
+    records = read_records(tmp_path / "c.geojson")
+    assert records.columns["x"].tolist() == [100.0, 900.0]
+    assert records.site.units == "px"
+    assert records.typed_extra()["p_consensus"] == [0.99, 0.01]
+    assert records.typed_extra()["experts"] == ["ann;bob;cleo", "ann"]
+
+
+@pytest.mark.parametrize(
+    "ending", [".csv", ".tsv", ".parquet", ".geojson", ".diam", ".scc", ".shp"]
+)
+def test_the_catalogue_goes_to_every_format(
+    run_folder: Path, tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / f"c{ending}"
+    options = "--metres-per-pixel 500 --body moon --origin 30,-89.9 --y-down --area-km2 250000"
+    assert main(["convert", str(run_folder), str(out), *options.split()]) == 0
+    said = capsys.readouterr()
+    assert "old units and are left out" in said.err
+    written = tmp_path / "c_CRATER.shp" if ending == ".shp" else out
+    records = read_records(written)
+    assert records.site.units == "deg"
+    np.testing.assert_allclose(records.columns["diameter"], [20, 9])
+    direct = read_records(run_folder)
+    # Distances from the origin, here almost at the pole, are those in the plane.
+    at = [np.radians(records.columns[role]) for role in ("x", "y")]
+    origin = np.radians([30, -89.9])
+    cosine = np.sin(at[1]) * np.sin(origin[1]) + np.cos(at[1]) * np.cos(origin[1]) * np.cos(
+        at[0] - origin[0]
+    )
+    plane = 0.5 * np.hypot(direct.columns["x"], direct.columns["y"])
+    np.testing.assert_allclose(1737.4 * np.arccos(cosine), plane, rtol=1e-5)
+
+
+def test_pixels_to_diam_have_no_places(
+    run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "c.diam"
+    arguments = ["convert", str(run_folder), str(out), "--metres-per-pixel", "2.5"]
+    assert main(arguments) == 2
+    assert "--area-km2" in capsys.readouterr().err
+    assert main([*arguments, "--area-km2", "12"]) == 0
+    assert "the places are not written" in capsys.readouterr().err
+    assert "area = 12.0\ncrater = {diameter, fraction\n0.1\t1\n" in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("ending", "options", "asked"),
+    [
+        (".diam", "--area-km2 5", "--metres-per-pixel"),
+        (".scc", "", "--origin LON,LAT and --body"),
+        (".scc", "--units deg", "900 is no longitude"),
+        (".shp", "", "--metres-per-pixel"),
+        (".csv", "--origin 1,2", "give --metres-per-pixel too"),
+        (".csv", "--origin 1,2 --metres-per-pixel 1", "--body moon"),
+        (".csv", "--body mooon", "did you mean 'moon'?"),
+        (".csv", "--body -3", "positive"),
+        (".csv", "--expert ann", "no column expert"),
+        (".csv", "--metres-per-pixel 0", "must be positive"),
+        (".csv", "--area-km2 -1", "must be positive"),
+        (".csv", "--outlines", "for GeoJSON"),
+        (".docx", "", "cannot tell the format"),
+        ("", "", "a name without ending"),
+    ],
+)
+def test_asks_for_what_is_missing(
+    run_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    ending: str,
+    options: str,
+    asked: str,
+) -> None:
+    out = tmp_path / f"c{ending}"
+    assert main(["convert", str(run_folder), str(out), *options.split()]) == 2
+    assert asked in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_does_not_overwrite_unasked(run_folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "c.csv"
+    out.write_text("mine")
+    assert main(["convert", str(run_folder), str(out)]) == 2
+    assert out.read_text() == "mine"
+    assert main(["convert", str(run_folder), str(out), "--overwrite"]) == 0
+    assert out.read_text().startswith("x,y,diameter,")
+
+
+def test_several_lists_become_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("ann", "bob"):
+        (tmp_path / f"{name}.diam").write_bytes(samples.DIAM)
+    both = [str(tmp_path / "ann.diam"), str(tmp_path / "bob.diam")]
+    assert main(["convert", *both, str(tmp_path / "both.csv")]) == 0
+    records = read_records(tmp_path / "both.csv")
+    assert records.columns["expert"] == ["ann", "ann", "bob", "bob"]
+    assert records.typed_extra()["fraction"] == [1, 0.5, 1, 0.5]
+    again = ["convert", str(tmp_path / "both.csv"), str(tmp_path / "one.diam"), "--area-km2", "100"]
+    assert main(again) == 2
+    assert "there are 2 experts; choose one with --expert" in capsys.readouterr().err
+    assert main([*again, "--expert", "bob"]) == 0
+    kept = [line for line in samples.DIAM.decode().splitlines() if "\t" in line]
+    assert [s for s in (tmp_path / "one.diam").read_text().splitlines() if "\t" in s] == kept
+
+
+def test_labels_choose_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "export.csv").write_bytes(samples.ZOONIVERSE)
+    arguments = ["convert", str(tmp_path / "export.csv"), str(tmp_path / "c.csv")]
+    assert main([*arguments, "--label", "Craters"]) == 2
+    assert "did you mean 'Crater'?" in capsys.readouterr().err
+    assert main([*arguments, "--label", "Crater", "--image", "7"]) == 0
+    assert read_records(tmp_path / "c.csv").columns["diameter"].tolist() == [8.0]
+
+
+def test_a_run_without_a_catalogue(run_folder: Path, tmp_path: Path) -> None:
+    (run_folder / "catalogue.csv").unlink()
+    assert main(["convert", str(run_folder), str(tmp_path / "c.csv")]) == 2
+
+
+def test_a_target_that_cannot_be_written(run_folder: Path, tmp_path: Path) -> None:
+    assert main(["convert", str(run_folder), str(tmp_path / "none" / "c.csv")]) == 2
+
+
+def test_the_plane_is_kept_near_the_origin() -> None:
+    columns = {role: np.array([0.0, 3.0]) for role in ("x", "y")} | {"diameter": np.ones(2)}
+    records = placed(
+        scaled(Records(columns, Site("px", 1737.4)), 1000.0), 179.95, 0.0, y_down=False
+    )
+    degree = np.radians(1737.4)
+    np.testing.assert_allclose(records.columns["x"], [179.95, 179.95 + 3 / degree], atol=1e-6)
+    np.testing.assert_allclose(records.columns["y"], [0.0, 3 / degree], atol=1e-6)
+
+
+def test_a_long_text_is_cut_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"x_km,y_km,d_km,note\n1,2,3,{'n' * 300}\n")
+    out = str(tmp_path / "a.shp")
+    assert main(["convert", str(tmp_path / "a.csv"), out]) == 0
+    read = read_records(tmp_path / "a_CRATER.shp")
+    assert read.extra["note"] == ["n" * 254]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1", "2", ""], [1, 2, None]),
+        (["1", "2.5"], [1.0, 2.5]),
+        (["1", "b"], ["1", "b"]),
+        ([None, None], [None, None]),
+        ([[1], [2]], ["[1]", "[2]"]),
+        (["nan", "1"], ["nan", "1"]),
+    ],
+)
+def test_columns_find_their_type(cells: list[object], expected: list[object]) -> None:
+    assert typed(cells) == expected
