@@ -1,4 +1,4 @@
-"""What the explorer is given: the draws without loss, numbers in small types, text that stays text."""
+"""What the explorer is given: draws without loss, numbers in small types, text that stays text."""
 
 import base64
 import json
