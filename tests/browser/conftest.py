@@ -83,13 +83,17 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explorer")
     posterior = made_up_posterior()
     write_results(posterior, folder)
+    write_page(posterior, folder)
+    return Run(folder, posterior, json.loads((folder / "summary.json").read_text()))
+
+
+def write_page(posterior, folder, image=None):
+    """The report without its figures, which are tested elsewhere and take most of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        # The figures are tested elsewhere, and take most of the time.
         patch.setattr(
             pictures, "_save", lambda axes, at, name, photo: pictures.Picture(name, "data:,", 100)
         )
-        write_report(posterior, folder)
-    return Run(folder, posterior, json.loads((folder / "summary.json").read_text()))
+        return write_report(posterior, folder, image=image)
 
 
 @pytest.fixture

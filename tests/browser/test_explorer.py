@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from browser.conftest import EVIL
+from browser.conftest import EVIL, write_page
 from dfcrp.posterior.explain import explain
 from dfcrp.report.markup import interval, number, probability
 
@@ -402,6 +402,41 @@ def test_export_of_the_view(page):
 
 
 # --- screens ------------------------------------------------------------------------------------
+
+
+def test_two_fingers_zoom(open_page):
+    page = open_page(viewport={"width": 390, "height": 800}, has_touch=True)
+    before = state(page, "view.scale")
+    x, y = middle(page)
+    session = page.context.new_cdp_session(page)
+    for kind, apart in (
+        ("touchStart", 30),
+        ("touchMove", 60),
+        ("touchMove", 90),
+        ("touchEnd", None),
+    ):
+        points = [] if apart is None else [{"x": x - apart, "y": y}, {"x": x + apart, "y": y}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert state(page, "view.scale") == pytest.approx(3 * before, rel=0.05)
+
+
+def test_the_image_lies_beneath(browser, run, tmp_path):
+    pixels = np.full((600, 1000), 20, np.uint8)
+    pixels[:, 500:] = 230
+    address = write_page(run.posterior, tmp_path, image=pixels).as_uri()
+    page = browser.new_page()
+    page.goto(address)
+    page.wait_for_selector("#explorer-root[data-ready=yes]")
+    look = """([x, y]) => { const { view, data } = explorer;
+        const [sx, sy] = view.toScreen(x - data.origin[0], y - data.origin[1]);
+        const canvas = document.getElementById("explorer-circles");
+        const found = canvas.getContext("2d").getImageData(sx - 3, sy - 3, 7, 7).data;
+        return [...found].filter((_, k) => k % 4 === 0).sort((a, b) => a - b)[24]; }"""
+    page.wait_for_function(f"({look})([990, -10]) > 200")
+    assert page.evaluate(look, [10, -10]) < 60
+    page.locator("#explorer-image").uncheck()
+    page.wait_for_function(f"({look})([10, -10]) > 200")
+    page.close()
 
 
 def test_light_and_dark(page, open_page):

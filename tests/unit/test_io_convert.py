@@ -164,6 +164,13 @@ def test_the_plane_is_kept_near_the_origin() -> None:
     np.testing.assert_allclose(records.columns["y"], [0.0, 3 / degree], atol=1e-6)
 
 
+def test_craters_do_not_inherit_an_area(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").write_text("x_km,y_km,d_km\n1,2,3\n")
+    (tmp_path / "a_AREA.shp").write_bytes(b"")
+    assert main(["convert", str(tmp_path / "a.csv"), str(tmp_path / "a.shp")]) == 2
+    assert "area of another count" in capsys.readouterr().err
+
+
 def test_a_long_text_is_cut_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"x_km,y_km,d_km,note\n1,2,3,{'n' * 300}\n")
     out = str(tmp_path / "a.shp")

@@ -398,8 +398,8 @@ def test_real_zooniverse_export() -> None:
         known = {(float(r["x"]), float(r["y"]), 2 * float(r["r"])) for r in csv.DictReader(stream)}
     columns = [records.columns[role].tolist() for role in ("x", "y", "diameter")]
     ours = set(zip(*columns, strict=True))
-    # The flattened list leaves out the ellipses and what an early version of the project drew.
-    assert len(ours & known) > 40
+    # The flattened list begins a day later than the export and has no ellipses.
+    assert (len(ours), len(ours & known)) == (62, 51)
     assert len(set(records.columns["expert"])) == 3
 
 

@@ -56,6 +56,11 @@ def write_shapefile(records: Records, path: Path) -> dict[Path, bytes]:
     files = _parts(crater, outlines, columns, ground)
     if records.site.boundary:
         files |= _area_files(area, records, ground)
+    elif area.exists():
+        raise InputError(
+            f"{area}: the area of another count would belong to these craters; remove it, or "
+            "choose another name"
+        )
     return files
 
 

@@ -93,6 +93,7 @@ class Trial:
                     break
             self._compare(self.folder / name)
             number += 1
+            print(f"{number} runs, {self.outcome.kills} of {kills} kills", file=sys.stderr)
         return self.outcome
 
     def _fit(self, name: str) -> list[str]:
@@ -155,6 +156,8 @@ class Trial:
         found = _arrays(run)
         same = all(np.array_equal(found[name], self._whole[name]) for name in self._whole)
         self.outcome.identical += same
+        # How fast the machine is may change while the trial goes on.
+        self._seconds_drawing = load(run).record.seconds
 
 
 _DFCRP = [sys.executable, "-m", "dfcrp.cli"]

@@ -15,8 +15,8 @@ from dfcrp.report.section import Section
 #: In the order in which they build on each other; together they are one script.
 SCRIPTS = (
     "words", "data", "grid", "colours", "state", "selection", "draws", "experts_in_draws", "view",
-    "rings", "map", "overlay", "charts", "filters_panel", "counts_panel", "object_panel", "experts_panel",
-    "search", "exports", "gestures", "fragment", "main",
+    "rings", "map", "overlay", "charts", "filters_panel", "counts_panel", "object_panel",
+    "experts_panel", "search", "exports", "gestures", "fragment", "main",
 )  # fmt: skip
 
 

@@ -74,14 +74,14 @@ class _Collector:
         # of 40 bits, which doubles add up exactly for up to 8,192 members.
         codes = np.random.default_rng(0).integers(1, 2**40, n).astype(np.float64)
         known: dict[tuple[int, float], int] = {}
-        before = np.zeros(n)
+        before: NDArray[np.float64] = np.zeros(n)
         group = np.full(n, -1, np.int64)
         since = np.zeros(n, np.int64)
         sampled: list[int] = []
         rows: list[tuple[int, NDArray[np.int64], NDArray[np.float64]]] = []
         draw, every = 0, 1
         for draw, (labels, block) in enumerate(self._partitions()):
-            now = np.bincount(labels, codes, minlength=n)
+            now: NDArray[np.float64] = np.bincount(labels, codes, minlength=n).astype(np.float64)
             changed = np.flatnonzero(now != before)
             if draw:
                 self.runs += _ended(group, since, changed[before[changed] > 0], draw)

@@ -134,7 +134,9 @@ def _intervals(found: Interval) -> dict[str, Any]:
 
 def _finite(values: NDArray[np.float64]) -> list[Any]:
     """Nested lists with null for what is undefined, as JSON has no NaN."""
-    return np.where(np.isfinite(values), values.astype(object), None).tolist()
+    found = values.astype(object)
+    found[~np.isfinite(values)] = None
+    return found.tolist()
 
 
 def _expert_numbers(contents: Contents) -> dict[str, Any]:

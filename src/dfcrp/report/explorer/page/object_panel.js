@@ -42,12 +42,12 @@ function objectParts(state, overlay, k) {
   return [
     element("h3", {}, `Object ${data.clusterName[k]}`),
     facts(state, k, present.size),
+    element("h4", {}, "What else could be"),
+    sentences.length ? element("ul", { id: "explorer-alternatives" }, ...sentences) : element("p", {}, "Nothing: the draws agree."),
     element("h4", {}, `Marked by ${present.size}`),
     memberTable(state, overlay, members),
     element("h4", {}, `Not marked by ${absent.length}`),
     element("p", {}, absent.length ? absent.join(", ") : "Everybody marked it."),
-    element("h4", {}, "What else could be"),
-    sentences.length ? element("ul", { id: "explorer-alternatives" }, ...sentences) : element("p", {}, "Nothing: the draws agree."),
     ghostBox(state),
   ];
 }
