@@ -99,7 +99,11 @@ class Step:
         scan.update_parameters(self.rng, self.data, self.hyper, self.state, self.scratch)
 
     def law(self):
-        tolerance.update_law(self.rng, self.hyper, self.state)
+        tolerance.update_law_given_variances(self.rng, self.hyper, self.state)
+
+    def law_along(self):
+        for which in range(4):
+            tolerance.update_law_along(self.rng, self.hyper, self.data, self.state, which)
 
     def order(self):
         order.update_order(self.rng, self.data, self.state, self.scratch)
@@ -190,6 +194,7 @@ UPDATES = [
     ("arrivals", Step.unmodified_scan, 3, ("cells",)),
     ("constrained", Step.exact_scan, 3, ("partition", "parameters")),
     ("learned", Step.law, 2, ("law", "parameters")),
+    ("learned", Step.law_along, 2, ("law", "parameters")),
     ("learned", Step.markings, 2, ("partition", "parameters")),
     ("learned", Step.regroup, 1, ("partition", "parameters", "law")),
     ("learned", Step.parameters, 2, ("parameters", "law")),
@@ -378,7 +383,22 @@ def empty_slots_counted(step: Step):
 
     callees = {"scaled_sum": everything}
     callees["slice_growth"] = small.with_callees(tolerance.slice_growth, **callees)
-    small.with_callees(tolerance.update_law, **callees)(step.rng, step.hyper, step.state)
+    update = small.with_callees(tolerance.update_law_given_variances, **callees)
+    update(step.rng, step.hyper, step.state)
+
+
+def jacobian_of_variances_forgotten(step: Step):
+    """Law and variances move together as if the variances were not rescaled: Gamma terms stay."""
+
+    def moved(hyper, data, state, which, step):
+        taken = np.flatnonzero(state.size[:-1] > 0)
+        away = 1.0 if which % 2 == 0 else state.theta[taken, 2] - hyper.level
+        extra = float(np.sum(step * away * np.ones(len(taken))))
+        return tolerance.log_moved(hyper, data, state, which, step) + extra
+
+    update = small.with_callees(tolerance.update_law_along, log_moved=moved)
+    for which in range(4):
+        update(step.rng, step.hyper, step.data, step.state, which)
 
 
 BUGS = [
@@ -395,6 +415,7 @@ BUGS = [
     ("arrivals", swaps_always, 2, 2000, ("cells",)),
     ("radius", neighbours_of_one, 1, 1500, ("partition", "parameters", "u")),
     ("learned", empty_slots_counted, 2, 3000, ("law", "parameters")),
+    ("learned", jacobian_of_variances_forgotten, 2, 3000, ("law", "parameters")),
 ]
 
 

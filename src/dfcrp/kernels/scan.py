@@ -21,8 +21,9 @@ from dfcrp.kernels.unsettled import contact_share, settle
 
 #: Every spare is renewed once in so many scans.
 SPARE_PERIOD = 32
-#: The law of the variances is updated in each of the first scans, then every so often.
-LAW_EVERY_SCAN, LAW_PERIOD = 40, 8
+#: The law of the variances is updated in each of the first scans, then every so often; always in
+#: each scan of up to so many markings, which say less about it.
+LAW_EVERY_SCAN, LAW_PERIOD, SMALL = 40, 8, 1000
 #: In every such scan a share of the customers is rearranged; the others exchange slots.
 ORDER_PERIOD = 4
 #: Extra exchanges proposed in every scan for a marking in doubt.
@@ -92,8 +93,9 @@ def update_parameters(rng, data, hyper, state, scratch):
                 rng, hyper, state.theta, k, data.features, state, scratch.deal.theta
             )
     age = state.scans[0]
-    if hyper.learned and (age < LAW_EVERY_SCAN or age % LAW_PERIOD == 0):
-        update_law(rng, hyper, state)
+    period = LAW_PERIOD if state.label.shape[0] > SMALL else 1
+    if hyper.learned and (age < LAW_EVERY_SCAN or age % period == 0):
+        update_law(rng, hyper, data, state)
         refresh_spares(rng, data, hyper, state, 0, 1)
     else:
         refresh_spares(rng, data, hyper, state, age % SPARE_PERIOD, SPARE_PERIOD)

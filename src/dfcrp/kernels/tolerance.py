@@ -6,13 +6,30 @@ log m(l) = s + g (l − l₀) has the log likelihood
     −ν Σ_k [ s + g (l_k − l₀) + v_k exp(−s − g (l_k − l₀)) ]
 
 so s needs one sum, whatever its value, and g one per evaluation. Both have normal priors.
+
+Clusters of few markings follow the law they inform, and with few clusters the two would creep along
+together. So each time one of the four parameters is also updated with every v_k moving along in
+proportion (v_k / mean fixed): the Gamma terms then cancel with the Jacobian, and the markings alone
+decide.
 """
 
 from __future__ import annotations
 
 import math
 
-from dfcrp.kernels.circle import MU_L, VAR_POSITION, VAR_SIZE
+from dfcrp.kernels.circle import (
+    LAMBDA,
+    LOG_A,
+    LOG_D,
+    MU_L,
+    VAR_POSITION,
+    VAR_SIZE,
+    Conditional,
+    complete_row,
+    log_target_position,
+    log_target_size,
+    members_spread,
+)
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
 
@@ -86,11 +103,80 @@ def slice_growth(rng, hyper, state, column, start, mean, sd, nu, clusters, away,
 
 
 @lean_kernel
-def update_law(rng, hyper, state):
-    """Scale and growth of both laws, one after the other; leaves p(law | clusters) unchanged.
+def log_moved(hyper, data, state, which, step):
+    """log p(y | θ) over all markings, one parameter of the law and the variances moved by ``step``.
+
+    Only what depends on the variances that move: those of position (which < 2) or log diameter.
+    """
+    total = 0.0
+    theta = state.theta
+    for k in range(theta.shape[0]):
+        if state.size[k] <= 0:
+            continue
+        shift = step if which % 2 == 0 else step * (theta[k, MU_L] - hyper.level)
+        spread = members_spread(theta, k, data.features, state)
+        given = Conditional(0.0, 0.0, 0.0, 0.0, spread)
+        if which < 2:
+            total += log_target_position(
+                given, theta[k, LOG_A] + shift, theta[k, VAR_SIZE], theta[k, LAMBDA]
+            )
+        else:
+            total += log_target_size(
+                given, theta[k, LOG_D] + shift, theta[k, VAR_POSITION], theta[k, LAMBDA]
+            )
+    return total
+
+
+@lean_kernel
+def move_variances(hyper, state, which, step):
+    """Move the clusters' variances along with the law."""
+    theta = state.theta
+    column = VAR_POSITION if which < 2 else VAR_SIZE
+    for k in range(theta.shape[0]):
+        if state.size[k] > 0:
+            shift = step if which % 2 == 0 else step * (theta[k, MU_L] - hyper.level)
+            theta[k, column] *= math.exp(shift)
+            complete_row(theta, k)
+
+
+@lean_kernel
+def update_law_along(rng, hyper, data, state, which):
+    """One parameter of the law together with the variances; leaves the joint unchanged.
+
+    A slice update without stepping out: each evaluation walks over all markings.
+    """
+    start, mean, sd = hyper.law[which], hyper.law_mean[which], hyper.law_sd[which]
+    z = (start - mean) / sd
+    level = log_moved(hyper, data, state, which, 0.0) - 0.5 * z * z - rng.standard_exponential()
+    width = 2.0 * sd
+    low = -width * rng.random()
+    high = low + width
+    while high - low > 1e-12 * sd:
+        step = low + (high - low) * rng.random()
+        z = (start + step - mean) / sd
+        if log_moved(hyper, data, state, which, step) - 0.5 * z * z > level:
+            hyper.law[which] = start + step
+            move_variances(hyper, state, which, step)
+            return
+        if step < 0.0:
+            low = step
+        else:
+            high = step
+
+
+@lean_kernel
+def update_law(rng, hyper, data, state):
+    """All that is to be known of the law; leaves p(law, variances | the rest) unchanged.
 
     The spare parameters of markings are drawn from the law; the caller must draw all anew.
     """
+    update_law_given_variances(rng, hyper, state)
+    update_law_along(rng, hyper, data, state, int(4.0 * rng.random()))
+
+
+@lean_kernel
+def update_law_given_variances(rng, hyper, state):
+    """Scale and growth of both laws, one after the other; leaves p(law | clusters) unchanged."""
     clusters, away = 0.0, 0.0
     for k in range(state.theta.shape[0]):
         if state.size[k] > 0:
