@@ -16,14 +16,14 @@ from dfcrp.kernels.pair import sweep_pairs
 from dfcrp.kernels.regroup import sweep_contacts
 from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, count_clusters
 from dfcrp.kernels.tail import draw_auxiliary, rebuild_tail
-from dfcrp.kernels.tolerance import update_law
+from dfcrp.kernels.tolerance import SMALL, update_law
 from dfcrp.kernels.unsettled import contact_share, settle
 
 #: Every spare is renewed once in so many scans.
 SPARE_PERIOD = 32
-#: The law of the variances is updated in each of the first scans, then every so often; always in
-#: each scan of up to so many markings, which say less about it.
-LAW_EVERY_SCAN, LAW_PERIOD, SMALL = 40, 8, 1000
+#: The law of the variances is updated in each of the first scans, then every so often; in every
+#: scan if there are few markings.
+LAW_EVERY_SCAN, LAW_PERIOD = 40, 8
 #: In every such scan a share of the customers is rearranged; the others exchange slots.
 ORDER_PERIOD = 4
 #: Extra exchanges proposed in every scan for a marking in doubt.

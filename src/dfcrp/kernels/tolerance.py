@@ -8,9 +8,9 @@ log m(l) = s + g (l − l₀) has the log likelihood
 so s needs one sum, whatever its value, and g one per evaluation. Both have normal priors.
 
 Clusters of few markings follow the law they inform, and with few clusters the two would creep along
-together. So each time one of the four parameters is also updated with every v_k moving along in
-proportion (v_k / mean fixed): the Gamma terms then cancel with the Jacobian, and the markings alone
-decide.
+together. So the four parameters (on large data one of them at a time) are also updated with every
+v_k moving along in proportion (v_k / mean fixed): the Gamma terms then cancel with the Jacobian,
+and the markings alone decide.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ from dfcrp.kernels.circle import (
     members_spread,
 )
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
+
+#: Up to so many markings say little about the law: it is then updated more often.
+SMALL = 1000
 
 
 @lean_kernel
@@ -171,7 +174,12 @@ def update_law(rng, hyper, data, state):
     The spare parameters of markings are drawn from the law; the caller must draw all anew.
     """
     update_law_given_variances(rng, hyper, state)
-    update_law_along(rng, hyper, data, state, int(4.0 * rng.random()))
+    first, last = 0, 4
+    if state.label.shape[0] > SMALL:
+        first = int(4.0 * rng.random())
+        last = first + 1
+    for which in range(first, last):
+        update_law_along(rng, hyper, data, state, which)
 
 
 @lean_kernel
