@@ -127,12 +127,25 @@ def size_law(hyper, log_diameter):
 @inline_kernel
 def log_variance_prior(hyper, log_diameter, log_a, log_d):
     """log p(a, d | l) up to terms free of l: for the paper's law those of the rates, too."""
-    shape_a, rate_a = position_law(hyper, log_diameter)
-    shape_d, rate_d = size_law(hyper, log_diameter)
-    value = shape_a * (math.log(rate_a) + log_a) + shape_d * (math.log(rate_d) + log_d)
     if hyper.learned:
-        return value - hyper.log_gamma - rate_a * math.exp(log_a) - rate_d * math.exp(log_d)
-    return value - math.lgamma(shape_a) - math.lgamma(shape_d)
+        away = log_diameter - hyper.level
+        over_a = math.log(hyper.nu_x) + log_a - hyper.law[0] - hyper.law[1] * away
+        over_d = math.log(hyper.nu_d) + log_d - hyper.law[2] - hyper.law[3] * away
+        return (
+            hyper.nu_x * over_a
+            - math.exp(over_a)
+            + hyper.nu_d * over_d
+            - math.exp(over_d)
+            - hyper.log_gamma
+        )
+    shape_a, _ = position_law(hyper, log_diameter)
+    shape_d, _ = size_law(hyper, log_diameter)
+    return (
+        shape_a * (math.log(hyper.tau_x) + log_a)
+        - math.lgamma(shape_a)
+        + shape_d * (math.log(hyper.tau_d) + log_d)
+        - math.lgamma(shape_d)
+    )
 
 
 @inline_kernel

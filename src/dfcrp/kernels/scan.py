@@ -27,7 +27,7 @@ LAW_EVERY_SCAN, LAW_PERIOD = 40, 8
 #: In every such scan a share of the customers is rearranged; the others exchange slots.
 ORDER_PERIOD = 4
 #: Extra exchanges proposed in every scan for a marking in doubt.
-EXCHANGE_VISITS = 4
+EXCHANGE_VISITS = 3
 
 
 class Settings(NamedTuple):

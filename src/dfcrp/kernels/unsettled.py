@@ -29,7 +29,7 @@ POSSIBLE = 7.0
 #: Extra visits per scan.
 VISITS = 2
 #: Share of the unsettled contacts tried in each scan: two clusters have many in common.
-VISIT_SHARE = 0.4
+VISIT_SHARE = 0.35
 #: Share of the contacts tried in each scan, and while doubt is noted.
 CONTACT_SHARE, NOTE_SHARE = 0.005, 0.27
 
