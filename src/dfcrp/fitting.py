@@ -28,7 +28,6 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.running import FolderStore, MemoryStore, NothingDrawnError, Sitting, Watch
 from dfcrp.sampling.checkpoints import ChainFolder, make_checkpoint_folder
 from dfcrp.sampling.lock import locked
-from dfcrp.sampling.problem import PARAMETER_NAMES
 from dfcrp.sampling.runner import Progress
 from dfcrp.sampling.setup import make_problem
 
@@ -61,7 +60,8 @@ def fit(
     if out is not None:
         return _fit_in_folder(Path(out), markings, settled, watch)
     problem = make_problem(markings.features, markings.families, settled)
-    return Sitting(problem, MemoryStore(settled.run.chains), markings, settled, watch).run()
+    store = MemoryStore(settled.run.chains, problem.columns)
+    return Sitting(problem, store, markings, settled, watch).run()
 
 
 def _fit_in_folder(folder: Path, markings: Markings, config: Config, watch: Watch) -> Posterior:
@@ -72,7 +72,7 @@ def _fit_in_folder(folder: Path, markings: Markings, config: Config, watch: Watc
             make_checkpoint_folder(folder)
             prepare_folder(folder, markings, config)
             chains = [
-                ChainFolder.create(folder, number, len(markings), PARAMETER_NAMES)
+                ChainFolder.create(folder, number, len(markings), problem.columns)
                 for number in range(config.run.chains)
             ]
             sitting = Sitting(problem, FolderStore(folder, chains), markings, config, watch)

@@ -29,7 +29,6 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.running import FolderStore, Sitting, Watch
 from dfcrp.sampling.checkpoints import FOLDER, ChainFolder, scans_at
 from dfcrp.sampling.lock import locked
-from dfcrp.sampling.problem import PARAMETER_NAMES
 from dfcrp.sampling.runner import Progress
 from dfcrp.sampling.setup import make_problem
 
@@ -94,7 +93,7 @@ def go_on(found: FoundRun, watch: Watch) -> Posterior:
     with locked(folder):
         _warn_of_other_versions(folder)
         chains = [
-            ChainFolder.open(folder, number, len(markings), PARAMETER_NAMES)
+            ChainFolder.open(folder, number, len(markings), problem.columns)
             for number in range(config.run.chains)
         ]
         sitting = Sitting(problem, FolderStore(folder, chains), markings, config, watch)

@@ -17,7 +17,7 @@ from dfcrp.markings import Markings
 from dfcrp.posterior.convergence import choose_burn_in, scalar_series
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.sampling.checkpoints import ChainFolder
-from dfcrp.sampling.draws import Draws
+from dfcrp.sampling.draws import Columns, Draws
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.runner import MemoryWriter, Progress, Runner, Writer, memory_draws
 from dfcrp.sampling.storage import StoredDraws
@@ -46,13 +46,14 @@ class NothingDrawnError(DfcrpError):
 class MemoryStore:
     """Draws of a run that leaves no files."""
 
-    def __init__(self, chains: int) -> None:
+    def __init__(self, chains: int, columns: Columns) -> None:
+        self._columns = columns
         self._memory = [MemoryWriter() for _ in range(chains)]
         self.writers: list[Writer] = list(self._memory)
 
     def draws(self, burn_in: int, stop: int) -> Draws:
         """The draws so far; every chain has at least ``stop``."""
-        return memory_draws(self._memory, burn_in)
+        return memory_draws(self._memory, burn_in, self._columns)
 
 
 class FolderStore:

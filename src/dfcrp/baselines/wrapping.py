@@ -13,10 +13,10 @@ from dfcrp.kernels.jit import kernel
 from dfcrp.markings import Markings
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.posterior.streaming import canonical
-from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
+from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
 
 #: Columns of the cluster parameters: the members' plain means, as Robbins et al. took them.
-MEANS = ("x", "y", "log_diameter")
+MEANS = Columns(("x", "y", "log_diameter"))
 
 
 def noise_alone(labels: ArrayLike) -> NDArray[np.int64]:

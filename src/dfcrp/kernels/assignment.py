@@ -19,8 +19,9 @@ import math
 
 import numpy as np
 
-from dfcrp.kernels import circle as likelihood
+from dfcrp.kernels import likelihood
 from dfcrp.kernels.jit import entry_kernel, inline_kernel, lean_kernel
+from dfcrp.kernels.partition_prior import log_join, log_open, log_open_all, uses_order
 from dfcrp.kernels.state import NONE, link, release_slot, take_slot, unlink
 from dfcrp.kernels.tail import tail_sum
 
@@ -100,7 +101,7 @@ def find_candidates(data, state, scratch, i, candidate):
 
 
 @inline_kernel
-def weigh_features(data, state, scratch, i, log_new, candidate, weight):
+def weigh_features(data, hyper, prior, state, scratch, i, log_new, candidate, weight):
     """Log weights of marking i (unlinked) without the order's share; a new cluster last.
 
     Returns the number of options; ``candidate`` holds NONE for the new cluster, whose log
@@ -109,9 +110,10 @@ def weigh_features(data, state, scratch, i, log_new, candidate, weight):
     found = find_candidates(data, state, scratch, i, candidate)
     for position in range(found):
         k = candidate[position]
-        weight[position] = scratch.log_size[state.size[k]]
+        size = likelihood.size_of(hyper, state.theta, k)
+        weight[position] = log_join(prior, data, state, scratch, i, k, size)
         if data.weigh_features:
-            weight[position] += likelihood.log_density(state.theta, k, data.features, i)
+            weight[position] += likelihood.log_density(hyper, state.theta, k, data.features, i)
     candidate[found] = NONE
     weight[found] = log_new
     return found + 1
@@ -147,20 +149,20 @@ def add_order(data, state, i, count, candidate, weight, yardstick):
 
 
 @lean_kernel
-def weigh(data, state, scratch, i, use_order, log_new, candidate, weight):
+def weigh(data, hyper, prior, state, scratch, i, log_new, candidate, weight):
     """Log weights of marking i (unlinked) over its candidates, a new cluster last.
 
     Only what is negligible beside a new cluster is left out: any other option may matter once
     the best ones are taken by a relative.
     """
-    count = weigh_features(data, state, scratch, i, log_new, candidate, weight)
-    if use_order:
+    count = weigh_features(data, hyper, prior, state, scratch, i, log_new, candidate, weight)
+    if uses_order(prior):
         count = add_order(data, state, i, count, candidate, weight, log_new)
     return count
 
 
 @inline_kernel
-def favourite(data, state, i, count, candidate, weight, use_order, threshold):
+def favourite(data, prior, state, i, count, candidate, weight, threshold):
     """Position of the best option if a uniform ``threshold`` surely picks it, else NONE.
 
     Let the best option (before the order's share) come first in the draw. It is picked if
@@ -175,19 +177,19 @@ def favourite(data, state, i, count, candidate, weight, use_order, threshold):
     for position in range(count):
         if position != best:
             share = weight[position] - weight[best]
-            if use_order and candidate[position] != NONE:
+            if uses_order(prior) and candidate[position] != NONE:
                 share += order_bound(data, state, i, state.size[candidate[position]])
             rest += math.exp(share)
     return best if threshold * (1.0 + rest) < 1.0 else NONE
 
 
 @inline_kernel
-def choose(rng, data, state, i, use_order, count, candidate, weight):
+def choose(rng, data, prior, state, i, count, candidate, weight):
     """Draw an option with probability proportional to its full weight; returns its cluster."""
     if count == 1:
         return candidate[0]
     threshold = rng.random()
-    best = favourite(data, state, i, count, candidate, weight, use_order, threshold)
+    best = favourite(data, prior, state, i, count, candidate, weight, threshold)
     if best != NONE:
         return candidate[best]
     # The same threshold decides among the exact weights, the same option coming first.
@@ -197,7 +199,7 @@ def choose(rng, data, state, i, use_order, count, candidate, weight):
             best = position
     candidate[0], candidate[best] = candidate[best], candidate[0]
     weight[0], weight[best] = weight[best], weight[0]
-    if use_order:
+    if uses_order(prior):
         # The best option now stands first.
         count = add_order(data, state, i, count, candidate, weight, weight[0])
     total = exponentiate(weight, count)
@@ -230,16 +232,30 @@ def pick(threshold, weight, count, total):
 
 @inline_kernel
 def detach(data, hyper, state, i):
-    """Unlink i; return the log weight (without α) of the new cluster it could open.
+    """Unlink i; return the log weight (without the prior) of the new cluster it could open.
 
     A marking that sat alone offers its own cluster's parameters, else its spare. ``label[i]``
     still names the slot; the caller must call ``attach`` next.
     """
     k = state.label[i]
     unlink(state, i)
-    if state.size[k] == 0 and data.weigh_features:
+    if not data.weigh_features:
+        return state.spare_weight[i]
+    if state.size[k] == 0:
         return likelihood.opening_weight(hyper, state.theta, k, data.features, i)
+    likelihood.remove_member(hyper, state.theta, k, data.features, i)
     return state.spare_weight[i]
+
+
+@inline_kernel
+def log_open_detached(data, hyper, prior, common, state, i):
+    """The prior's log weight of the new cluster that a detached marking could open."""
+    k = state.label[i]
+    if state.size[k] == 0:
+        size = likelihood.size_of(hyper, state.theta, k)
+    else:
+        size = likelihood.size_of(hyper, state.spare, i)
+    return log_open(prior, common, data, state, i, size)
 
 
 @inline_kernel
@@ -252,17 +268,19 @@ def attach(rng, data, hyper, state, i, k, log_opening):
             link(state, i, old)
             return
         slot = take_slot(data, state, i)
-        for column in range(likelihood.WIDTH):
+        for column in range(state.theta.shape[1]):
             state.theta[slot, column] = state.spare[i, column]
         link(state, i, slot)
         refresh_spare(rng, data, hyper, state, i)
         return
     if was_alone:
-        for column in range(likelihood.WIDTH):
+        for column in range(state.theta.shape[1]):
             state.spare[i, column] = state.theta[old, column]
         state.spare_weight[i] = log_opening
         release_slot(data, state, old)
     link(state, i, k)
+    if data.weigh_features:
+        likelihood.add_member(hyper, state.theta, k, data.features, i)
 
 
 @lean_kernel
@@ -270,27 +288,27 @@ def refresh_spare(rng, data, hyper, state, i):
     """Draw marking i's spare parameters anew from q(· | y_i)."""
     if data.weigh_features:
         state.spare_weight[i] = likelihood.open_cluster(
-            rng, hyper, data.features, i, state.spare, i
+            hyper, rng, data.features, i, state.spare, i
         )
 
 
 @inline_kernel
-def update_marking(rng, data, hyper, state, scratch, i, use_order, log_alpha):
-    """Gibbs update of marking i's cluster."""
+def update_marking(rng, data, hyper, prior, state, scratch, i, common):
+    """Gibbs update of marking i's cluster; ``common`` is the prior's ``log_open_all``."""
     log_opening = detach(data, hyper, state, i)
-    log_new = log_opening + log_alpha
+    log_new = log_opening + log_open_detached(data, hyper, prior, common, state, i)
     candidate, weight = scratch.candidate, scratch.weight
-    count = weigh_features(data, state, scratch, i, log_new, candidate, weight)
-    k = choose(rng, data, state, i, use_order, count, candidate, weight)
+    count = weigh_features(data, hyper, prior, state, scratch, i, log_new, candidate, weight)
+    k = choose(rng, data, prior, state, i, count, candidate, weight)
     attach(rng, data, hyper, state, i, k, log_opening)
 
 
 @lean_kernel
-def sweep_markings(rng, data, hyper, state, scratch, use_order, first, last):
+def sweep_markings(rng, data, hyper, prior, state, scratch, first, last):
     """Update the cluster of every marking in first..last-1 once."""
-    log_alpha = math.log(state.alpha[0])
+    common = log_open_all(prior, state)
     for i in range(first, last):
-        update_marking(rng, data, hyper, state, scratch, i, use_order, log_alpha)
+        update_marking(rng, data, hyper, prior, state, scratch, i, common)
 
 
 @entry_kernel

@@ -15,8 +15,8 @@ The one whose parameters are learned, free of units, with l₀ the median log di
 
     a ~ Gamma(νx, mean exp(sx + gx (l − l₀))),  d ~ Gamma(νd, mean exp(sd + gd (l − l₀))).
 
-This module is one likelihood of what may be several. The moves ask of it only the functions
-``log_density``, ``open_cluster``, ``opening_weight`` and ``update_cluster``, and ``WIDTH``.
+Of the contract in ``kernels.likelihood`` this module has what a scan needs of a cluster;
+``circle_proposal`` has what dealing two clusters out anew takes, ``tolerance`` the law's updates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfcrp.kernels.jit import inline_kernel, lean_kernel
+from dfcrp.kernels import likelihood
+from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
+from dfcrp.kernels.partition_prior import log_tilt
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
 MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM, LOG_A, LOG_D = (
@@ -75,7 +77,7 @@ def without_law() -> dict[str, Any]:
         "nu_d": 1.0,
         "log_gamma": 0.0,
         "level": 0.0,
-        "law": np.zeros(4),
+        "law": np.zeros(0),
         "law_mean": nothing,
         "law_sd": nothing,
     }
@@ -93,8 +95,9 @@ def complete_row(theta, k):
     theta[k, LOG_NORM] = -theta[k, LOG_A] - 0.5 * math.log(s) - 1.5 * LOG_2PI
 
 
+@implements(likelihood.log_density, Hyper)
 @inline_kernel
-def log_density(theta, k, y, i):
+def log_density(hyper, theta, k, y, i):
     """log N(y_i; μ_k, Σ_k)."""
     v1 = y[i, 0] - theta[k, MU_X]
     v2 = y[i, 1] - theta[k, MU_Y]
@@ -163,6 +166,7 @@ def log_marginal_given_covariance(hyper, theta, k, y, i):
     )
 
 
+@implements(likelihood.opening_weight, Hyper)
 @inline_kernel
 def opening_weight(hyper, theta, k, y, i):
     """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k.
@@ -207,8 +211,9 @@ def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
     return m1, m2, m3
 
 
+@implements(likelihood.open_cluster, Hyper)
 @lean_kernel
-def open_cluster(rng, hyper, y, i, theta, k):
+def open_cluster(hyper, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
     shape_a, rate_a = position_law(hyper, y[i, 2])
     shape_d, rate_d = size_law(hyper, y[i, 2])
@@ -336,11 +341,12 @@ def members_spread(theta, k, y, state):
 
 
 @lean_kernel
-def update_mean(rng, hyper, theta, k, y, state):
+def update_mean(hyper, rng, prior, data, state, k):
     """Independence proposal from μ's normal conditional, accepted with p(Σ|μ*)/p(Σ|μ).
 
     Leaves p(μ_k | members, Σ_k) unchanged; returns whether it was accepted.
     """
+    theta, y = state.theta, data.features
     count, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0
     i = state.head[k]
     while i >= 0:
@@ -354,6 +360,8 @@ def update_mean(rng, hyper, theta, k, y, state):
     log_ratio = log_variance_prior(hyper, m3, log_a, log_d) - log_variance_prior(
         hyper, theta[k, MU_L], log_a, log_d
     )
+    log_ratio += log_tilt(prior, data, state, k, m3)
+    log_ratio -= log_tilt(prior, data, state, k, theta[k, MU_L])
     if -rng.standard_exponential() < log_ratio:
         theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
         return True
@@ -361,8 +369,9 @@ def update_mean(rng, hyper, theta, k, y, state):
 
 
 @lean_kernel
-def update_covariance(rng, hyper, theta, k, y, state):
+def update_covariance(hyper, rng, data, state, k):
     """Slice updates of log a, log d and λ; leaves p(Σ_k | members, μ_k) unchanged."""
+    theta, y = state.theta, data.features
     shape_a, rate_a = position_law(hyper, theta[k, MU_L])
     shape_d, rate_d = size_law(hyper, theta[k, MU_L])
     given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(theta, k, y, state))
@@ -375,14 +384,17 @@ def update_covariance(rng, hyper, theta, k, y, state):
 
 
 @lean_kernel
-def renew_single(rng, hyper, theta, k, y, i, proposal):
-    """Propose all parameters of the cluster of marking i alone from q(· | y_i) at once.
+def renew_single(hyper, rng, prior, data, state, k, proposal):
+    """Propose all parameters of a cluster of one marking i from q(· | y_i) at once.
 
     An independence step whose acceptance is the ratio of the opening weights, near one: the
     parameters of a singleton do not linger, as they would if mean and variances took turns.
     """
+    theta, y, i = state.theta, data.features, state.head[k]
     current = opening_weight(hyper, theta, k, y, i)
-    new = open_cluster(rng, hyper, y, i, proposal, 0)
+    new = open_cluster(hyper, rng, y, i, proposal, 0)
+    new += log_tilt(prior, data, state, k, proposal[0, MU_L])
+    current += log_tilt(prior, data, state, k, theta[k, MU_L])
     if -rng.standard_exponential() < new - current:
         for column in range(WIDTH):
             theta[k, column] = proposal[0, column]
@@ -390,22 +402,43 @@ def renew_single(rng, hyper, theta, k, y, i, proposal):
     return False
 
 
+@implements(likelihood.update_cluster, Hyper)
 @lean_kernel
-def update_cluster(rng, hyper, theta, k, y, state, proposal):
+def update_cluster(hyper, rng, prior, data, state, k, proposal):
     """Update the parameters of cluster k given its members; returns 1 if the mean moved.
 
     ``proposal`` is a row to work in. A singleton is renewed as a whole most of the time; the
     other updates, too, as nothing bounds how long a renewal may be refused.
     """
     if state.size[k] == 1 and rng.random() < RENEWAL:
-        return renew_single(rng, hyper, theta, k, y, state.head[k], proposal)
-    accepted = update_mean(rng, hyper, theta, k, y, state)
-    update_covariance(rng, hyper, theta, k, y, state)
+        return renew_single(hyper, rng, prior, data, state, k, proposal)
+    accepted = update_mean(hyper, rng, prior, data, state, k)
+    update_covariance(hyper, rng, data, state, k)
     return accepted
 
 
+@implements(likelihood.add_member, Hyper)
 @inline_kernel
-def record_row(theta, k, out, row):
+def add_member(hyper, theta, k, y, i):
+    """Nothing to keep: the parameters are drawn."""
+
+
+@implements(likelihood.remove_member, Hyper)
+@inline_kernel
+def remove_member(hyper, theta, k, y, i):
+    """Nothing to keep: the parameters are drawn."""
+
+
+@implements(likelihood.size_of, Hyper)
+@inline_kernel
+def size_of(hyper, theta, k):
+    """The mean's log diameter."""
+    return theta[k, MU_L]
+
+
+@implements(likelihood.record_row, Hyper)
+@inline_kernel
+def record_row(hyper, theta, k, out, row):
     """Write a cluster's parameters as stored with the draws."""
     out[row, 0], out[row, 1], out[row, 2] = theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L]
     out[row, 3], out[row, 4] = theta[k, VAR_POSITION], theta[k, VAR_SIZE]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dfcrp.kernels import likelihood
 from dfcrp.kernels.circle import (
     BETA,
     INV_A,
@@ -26,6 +27,7 @@ from dfcrp.kernels.circle import (
     MU_Y,
     VAR_POSITION,
     VAR_SIZE,
+    Hyper,
     complete_row,
     draw_mean,
     log_density,
@@ -33,7 +35,7 @@ from dfcrp.kernels.circle import (
     position_law,
     size_law,
 )
-from dfcrp.kernels.jit import inline_kernel, lean_kernel
+from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 from dfcrp.kernels.state import NONE
 
 #: Standard deviations of the proposal relative to the curvature at the mode.
@@ -51,12 +53,42 @@ class Moments(NamedTuple):
     size: float
 
 
+@implements(likelihood.start_deal, Hyper)
+@lean_kernel
+def start_deal(hyper, data, deal, i, j):
+    """Begin with i on one side and j on the other; variances are the prior's means."""
+    level = 0.5 * (data.features[i, 2] + data.features[j, 2])
+    shape_a, rate_a = position_law(hyper, level)
+    shape_d, rate_d = size_law(hyper, level)
+    deal.variance[0], deal.variance[1] = shape_a / rate_a, shape_d / rate_d
+    for side in range(2):
+        deal.dealt[side] = 0.0
+        for column in range(3):
+            deal.sums[side, column] = 0.0
+    put_on_side(hyper, data, deal, 0, i)
+    put_on_side(hyper, data, deal, 1, j)
+
+
+@implements(likelihood.log_attraction, Hyper)
 @inline_kernel
-def typical_variances(hyper, log_diameter):
-    """Prior means of the position and log diameter variances."""
-    shape_a, rate_a = position_law(hyper, log_diameter)
-    shape_d, rate_d = size_law(hyper, log_diameter)
-    return shape_a / rate_a, shape_d / rate_d
+def log_attraction(hyper, data, deal, side, m):
+    """Log weight of dealing m to a side: its size times a density around its running mean."""
+    count = deal.dealt[side]
+    wider = 1.0 + 1.0 / count
+    v1 = data.features[m, 0] - deal.sums[side, 0] / count
+    v2 = data.features[m, 1] - deal.sums[side, 1] / count
+    v3 = data.features[m, 2] - deal.sums[side, 2] / count
+    a, d = deal.variance[0] * wider, deal.variance[1] * wider
+    return math.log(count) - 1.5 * math.log(wider) - 0.5 * ((v1 * v1 + v2 * v2) / a + v3 * v3 / d)
+
+
+@implements(likelihood.put_on_side, Hyper)
+@inline_kernel
+def put_on_side(hyper, data, deal, side, m):
+    """Count m in the side's running mean."""
+    deal.dealt[side] += 1.0
+    for column in range(3):
+        deal.sums[side, column] += data.features[m, column]
 
 
 @lean_kernel
@@ -101,8 +133,9 @@ def peaks(hyper, moments):
     return mode_a, width_a, mode_d, width_d
 
 
+@implements(likelihood.propose_row, Hyper)
 @lean_kernel
-def propose_row(rng, hyper, y, state, k, theta, row):
+def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
     moments = moments_of(y, state, k)
     mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
@@ -146,7 +179,7 @@ def log_marginal(hyper, y, state, k, theta, row, moments):
     log_likelihood = 0.0
     i = state.head[k]
     while i != NONE:
-        log_likelihood += log_density(theta, row, y, i)
+        log_likelihood += log_density(hyper, theta, row, y, i)
         i = state.after[i]
     log_prior = -0.5 * (
         e1 * e1 / hyper.var0_x
@@ -158,6 +191,7 @@ def log_marginal(hyper, y, state, k, theta, row, moments):
     return log_likelihood + log_prior - log_conditional
 
 
+@implements(likelihood.row_weight, Hyper)
 @lean_kernel
 def row_weight(hyper, y, state, k, theta, row):
     """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""

@@ -7,13 +7,16 @@ kernel source and of Numba's version: any edit starts a new one.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import inspect
 import os
 import sys
 from pathlib import Path
 
 import numba
 from numba.core.options import DefaultOptions
+from numba.extending import overload
 
 #: Whether every kernel can be called from Python, as the tests of single kernels need.
 _ALL_OPEN = os.environ.get("DFCRP_OPEN_KERNELS") == "1"
@@ -35,15 +38,17 @@ CACHE = str(_cache_directory())
 _LEAN = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 
 
+#: What holds for every compiled function.
+_COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
 def _compile(function, **options):
     if _ALL_OPEN:
         options["no_cpython_wrapper"] = False
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE
     try:
-        return numba.njit(
-            cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options
-        )(function)
+        return numba.njit(cache=True, **_COMMON, **options)(function)
     finally:
         numba.config.CACHE_DIR = before
 
@@ -88,3 +93,45 @@ def inline_kernel(function):
 def compile_for(function, *args):
     """Compile a kernel for arguments like these without calling it."""
     function.compile(tuple(numba.typeof(arg) for arg in args))
+
+
+def by_type(stub):
+    """Make ``stub`` a function whose code depends on the type of its first argument.
+
+    ``implements`` adds the code for one type, a class of named tuples. A kernel that calls the
+    stub is compiled for the type at hand and with that code inside: a choice costs nothing.
+    """
+    implementations = {}
+
+    @functools.wraps(stub)
+    def call(first, *rest):
+        return implementations[type(first)](first, *rest)
+
+    def choose(first, *rest):
+        return _call_of(implementations[first.instance_class])
+
+    options = {**_COMMON, **_LEAN, "no_cpython_wrapper": True, "forceinline": True}
+    overload(call, jit_options=options, strict=False)(choose)
+    call.implementations = implementations
+    return call
+
+
+def _call_of(kernel):
+    """A plain function that does nothing but call the kernel, which is compiled by its own rules.
+
+    Numba wants functions with named arguments here, so it has to be written out.
+    """
+    names = ", ".join(inspect.signature(kernel.py_func).parameters)
+    scope = {"kernel": kernel}
+    exec(f"def call({names}):\n    return kernel({names})", scope)
+    return scope["call"]
+
+
+def implements(stub, kind):
+    """Let the decorated kernel do the work of ``stub`` when its first argument is a ``kind``."""
+
+    def note(function):
+        stub.implementations[kind] = function
+        return function
+
+    return note

@@ -9,10 +9,16 @@ k, not by subtraction: the cluster that both want may hold all but the last digi
 
 from __future__ import annotations
 
-import math
-
-from dfcrp.kernels.assignment import attach, detach, exponentiate, pick, weigh
+from dfcrp.kernels.assignment import (
+    attach,
+    detach,
+    exponentiate,
+    log_open_detached,
+    pick,
+    weigh,
+)
 from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.partition_prior import log_open_all
 from dfcrp.kernels.state import NONE, PAIR_MOVED, PAIR_PROPOSED
 
 
@@ -48,41 +54,33 @@ def choose_pair(rng, scratch, count_i, count_j):
 
 
 @lean_kernel
-def update_pair(rng, data, hyper, state, scratch, i, j, use_order):
+def update_pair(rng, data, hyper, prior, state, scratch, i, j):
     """Joint Gibbs update of the clusters of i and j, of one family."""
     old_i, old_j = state.label[i], state.label[j]
     opening_i = detach(data, hyper, state, i)
     opening_j = detach(data, hyper, state, j)
+    common = log_open_all(prior, state)
+    new_i = opening_i + log_open_detached(data, hyper, prior, common, state, i)
+    new_j = opening_j + log_open_detached(data, hyper, prior, common, state, j)
     # Detached markings must not count as members of the clusters they came from.
     nowhere = state.label.shape[0]
     state.label[i], state.label[j] = nowhere, nowhere
-    log_alpha = math.log(state.alpha[0])
-    count_i = weigh(
-        data, state, scratch, i, use_order, opening_i + log_alpha, scratch.candidate, scratch.weight
-    )
+    count_i = weigh(data, hyper, prior, state, scratch, i, new_i, scratch.candidate, scratch.weight)
     count_j = weigh(
-        data,
-        state,
-        scratch,
-        j,
-        use_order,
-        opening_j + log_alpha,
-        scratch.candidate2,
-        scratch.weight2,
+        data, hyper, prior, state, scratch, j, new_j, scratch.candidate2, scratch.weight2
     )
     state.label[i], state.label[j] = old_i, old_j
     first, second = choose_pair(rng, scratch, count_i, count_j)
-    new_i, new_j = scratch.candidate[first], scratch.candidate2[second]
-    attach(rng, data, hyper, state, i, new_i, opening_i)
-    attach(rng, data, hyper, state, j, new_j, opening_j)
+    attach(rng, data, hyper, state, i, scratch.candidate[first], opening_i)
+    attach(rng, data, hyper, state, j, scratch.candidate2[second], opening_j)
     state.tally[PAIR_PROPOSED] += 1
     if state.label[i] != old_i or state.label[j] != old_j:
         state.tally[PAIR_MOVED] += 1
 
 
 @lean_kernel
-def sweep_pairs(rng, data, hyper, state, scratch, use_order, first, last):
+def sweep_pairs(rng, data, hyper, prior, state, scratch, first, last):
     """Update every listed pair whose first marking lies in first..last-1."""
     for i in range(first, last):
         for edge in range(data.pair_start[i], data.pair_start[i + 1]):
-            update_pair(rng, data, hyper, state, scratch, i, data.pair_other[edge], use_order)
+            update_pair(rng, data, hyper, prior, state, scratch, i, data.pair_other[edge])

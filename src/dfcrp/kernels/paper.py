@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 
-from dfcrp.kernels import circle as likelihood
+from dfcrp.kernels import likelihood
+from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.assignment import (
     attach,
     detach,
@@ -45,17 +46,17 @@ ALPHA_PRECISION = 100.0
 
 
 @lean_kernel
-def propose_alpha(rng, settings, state):
+def propose_alpha(rng, prior, state):
     """Metropolis–Hastings step for α with the lognormal proposal of mean α."""
     alpha = state.alpha[0]
     proposed = alpha * math.exp(
         rng.standard_normal() / math.sqrt(ALPHA_PRECISION) - 0.5 / ALPHA_PRECISION
     )
     log_step = math.log(proposed / alpha)
-    power = count_clusters(state) + settings.alpha_shape - 1.0
+    power = count_clusters(state) + prior.alpha_shape - 1.0
     log_ratio = (
         power * log_step
-        - settings.alpha_rate * (proposed - alpha)
+        - prior.alpha_rate * (proposed - alpha)
         - log_product(state.seated, proposed)
         + log_product(state.seated, alpha)
     )
@@ -89,29 +90,31 @@ def swap_arrivals(rng, data, state, scratch, p, q, log_current):
 
 
 @lean_kernel
-def start_scan(rng, data, settings, state, scratch):
+def start_scan(rng, data, prior, state, scratch):
     """Refresh D, update α; returns Σ log(D + α)."""
-    if settings.use_order:
+    if prior.use_order:
         walk_arrivals(data, state, scratch, state.order, state.seated)
-    if settings.update_alpha:
-        propose_alpha(rng, settings, state)
+    if prior.update_alpha:
+        propose_alpha(rng, prior, state)
     return log_product(state.seated, state.alpha[0])
 
 
 @lean_kernel
-def modified_scan(rng, data, hyper, settings, state, scratch):
+def modified_scan(rng, data, hyper, prior, state, scratch):
     """n steps of Algorithm 1, then the parameters."""
     n = state.order.shape[0]
-    log_current = start_scan(rng, data, settings, state, scratch)
+    log_current = start_scan(rng, data, prior, state, scratch)
+    # For the last arrival the plain weights are exact.
+    plain = Arrivals(False, prior.update_alpha, prior.alpha_shape, prior.alpha_rate, prior.own)
     for _ in range(n):
-        if settings.use_order:
+        if prior.use_order:
             slot = int(rng.random() * n)
             log_current = swap_arrivals(rng, data, state, scratch, slot, n - 1, log_current)
             last = state.order[n - 1]
         else:
             last = int(rng.random() * n)
-        update_marking(rng, data, hyper, state, scratch, last, False, math.log(state.alpha[0]))
-    update_parameters(rng, data, hyper, state, scratch)
+        update_marking(rng, data, hyper, plain, state, scratch, last, math.log(state.alpha[0]))
+    update_parameters(rng, data, hyper, prior, state, scratch)
     state.scans[0] += 1
 
 
@@ -130,7 +133,7 @@ def update_in_place(rng, data, hyper, state, scratch, i):
         else:
             value = scratch.log_size[state.size[k]]
             if data.weigh_features:
-                value += likelihood.log_density(state.theta, k, data.features, i)
+                value += likelihood.log_density(hyper, state.theta, k, data.features, i)
         # Seat i for the evaluation; alone it may sit in any empty slot.
         slot = k if k != NONE else _empty_slot(data, state, i, old)
         link(state, i, slot)
@@ -152,33 +155,33 @@ def _empty_slot(data, state, i, old):
 
 
 @lean_kernel
-def unmodified_scan(rng, data, hyper, settings, state, scratch):
+def unmodified_scan(rng, data, hyper, prior, state, scratch):
     """For every marking an exchange of any two arrivals, then its update; then the parameters."""
     n = state.order.shape[0]
-    log_current = start_scan(rng, data, settings, state, scratch)
+    log_current = start_scan(rng, data, prior, state, scratch)
     for i in range(n):
         p, q = int(rng.random() * n), int(rng.random() * n)
         log_current = swap_arrivals(rng, data, state, scratch, p, q, log_current)
         update_in_place(rng, data, hyper, state, scratch, i)
         walk_arrivals(data, state, scratch, state.order, state.seated)
         log_current = log_product(state.seated, state.alpha[0])
-    update_parameters(rng, data, hyper, state, scratch)
+    update_parameters(rng, data, hyper, prior, state, scratch)
     state.scans[0] += 1
 
 
 @entry_kernel
-def run_modified(rng, data, hyper, settings, state, scratch, thin, record):
+def run_modified(rng, data, hyper, prior, state, scratch, thin, record):
     """Run thin scans of the permutation-modified sampler for each draw of the block."""
     for draw in range(record.alpha.shape[0]):
         for _ in range(thin):
-            modified_scan(rng, data, hyper, settings, state, scratch)
-        record_draw(data, state, scratch, record, draw)
+            modified_scan(rng, data, hyper, prior, state, scratch)
+        record_draw(data, hyper, state, scratch, record, draw)
 
 
 @entry_kernel
-def run_unmodified(rng, data, hyper, settings, state, scratch, thin, record):
+def run_unmodified(rng, data, hyper, prior, state, scratch, thin, record):
     """Run thin scans of the unmodified sampler for each draw of the block."""
     for draw in range(record.alpha.shape[0]):
         for _ in range(thin):
-            unmodified_scan(rng, data, hyper, settings, state, scratch)
-        record_draw(data, state, scratch, record, draw)
+            unmodified_scan(rng, data, hyper, prior, state, scratch)
+        record_draw(data, hyper, state, scratch, record, draw)

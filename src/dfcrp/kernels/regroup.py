@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import math
 
-from dfcrp.kernels import circle_proposal as likelihood
-from dfcrp.kernels.circle import WIDTH
+from dfcrp.kernels import likelihood
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
+from dfcrp.kernels.partition_prior import log_cluster
 from dfcrp.kernels.state import (
     DIVIDE_PROPOSED,
     MERGE_PROPOSED,
@@ -32,27 +32,8 @@ from dfcrp.kernels.state import (
     take_slot,
     unlink,
 )
-from dfcrp.kernels.tail import tail_sum
 
 SPLIT, MERGE, DIVIDE = 0, 1, 2
-
-
-@lean_kernel
-def log_cluster_prior(data, state, k, use_order):
-    """log of α (n_k − 1)! exp(Σ_{i<j ∈ k} U_{x_i}(m_ij) + U_{x_j}(m_ij))."""
-    total = math.log(state.alpha[0]) + math.lgamma(float(state.size[k]))
-    if not use_order:
-        return total
-    i = state.head[k]
-    while i != NONE:
-        j = state.after[i]
-        while j != NONE:
-            late = max(state.rank[i], state.rank[j])
-            total += tail_sum(state.tail, data.family[i], late)
-            total += tail_sum(state.tail, data.family[j], late)
-            j = state.after[j]
-        i = state.after[i]
-    return total
 
 
 @inline_kernel
@@ -103,25 +84,11 @@ def find_partners(data, scratch, count, i, j):
 
 
 @inline_kernel
-def log_attraction(data, scratch, side, m):
-    """Log weight of dealing m to a side: its size times a density around its running mean."""
-    deal = scratch.deal
-    count = deal.dealt[side]
-    wider = 1.0 + 1.0 / count
-    v1 = data.features[m, 0] - deal.sums[side, 0] / count
-    v2 = data.features[m, 1] - deal.sums[side, 1] / count
-    v3 = data.features[m, 2] - deal.sums[side, 2] / count
-    a, d = deal.variance[0] * wider, deal.variance[1] * wider
-    return math.log(count) - 1.5 * math.log(wider) - 0.5 * ((v1 * v1 + v2 * v2) / a + v3 * v3 / d)
-
-
-@inline_kernel
-def put_on_side(data, scratch, side, m):
-    """Count m in the side's running mean."""
-    deal = scratch.deal
-    deal.dealt[side] += 1.0
-    for column in range(3):
-        deal.sums[side, column] += data.features[m, column]
+def pull(hyper, data, deal, m):
+    """Log odds of the first side over the second for marking m."""
+    return likelihood.log_attraction(hyper, data, deal, 0, m) - likelihood.log_attraction(
+        hyper, data, deal, 1, m
+    )
 
 
 @lean_kernel
@@ -131,27 +98,19 @@ def deal_members(rng, data, hyper, scratch, count, i, j, replay):
     ``replay``: take the sides as they are and only compute the probability.
     """
     deal = scratch.deal
-    level = 0.5 * (data.features[i, 2] + data.features[j, 2])
-    deal.variance[0], deal.variance[1] = likelihood.typical_variances(hyper, level)
-    for side in range(2):
-        deal.dealt[side] = 0.0
-        for column in range(3):
-            deal.sums[side, column] = 0.0
-    put_on_side(data, scratch, 0, i)
-    put_on_side(data, scratch, 1, j)
+    likelihood.start_deal(hyper, data, deal, i, j)
     log_probability = 0.0
     for position in range(count):
         m, other = deal.member[position], deal.partner[position]
         if other == position:
             # A relative of an anchor sits opposite it whatever happens.
-            put_on_side(data, scratch, deal.side[position], m)
+            likelihood.put_on_side(hyper, data, deal, deal.side[position], m)
             continue
         if other != NONE and other < position:
             continue
-        log_odds = log_attraction(data, scratch, 0, m) - log_attraction(data, scratch, 1, m)
+        log_odds = pull(hyper, data, deal, m)
         if other != NONE:
-            p = deal.member[other]
-            log_odds += log_attraction(data, scratch, 1, p) - log_attraction(data, scratch, 0, p)
+            log_odds -= pull(hyper, data, deal, deal.member[other])
         first = 1.0 / (1.0 + math.exp(-log_odds))
         if not replay:
             deal.side[position] = 0 if rng.random() < first else 1
@@ -159,10 +118,10 @@ def deal_members(rng, data, hyper, scratch, count, i, j, replay):
         # log of the logistic function, without overflow on either end.
         x = -log_odds if side == 0 else log_odds
         log_probability -= max(x, 0.0) + math.log1p(math.exp(-abs(x)))
-        put_on_side(data, scratch, side, m)
+        likelihood.put_on_side(hyper, data, deal, side, m)
         if other != NONE:
             deal.side[other] = 1 - side
-            put_on_side(data, scratch, 1 - side, deal.member[other])
+            likelihood.put_on_side(hyper, data, deal, 1 - side, deal.member[other])
     return log_probability
 
 
@@ -193,9 +152,9 @@ def all_neighbours(data, state, k):
 
 
 @lean_kernel
-def value_of(data, hyper, state, use_order, k, theta, row):
+def value_of(data, hyper, prior, state, k, theta, row):
     """log of prior times likelihood times parameter prior over parameter proposal."""
-    value = log_cluster_prior(data, state, k, use_order)
+    value = log_cluster(prior, data, state, k, likelihood.size_of(hyper, theta, row))
     if data.weigh_features:
         value += likelihood.row_weight(hyper, data.features, state, k, theta, row)
     return value
@@ -212,17 +171,17 @@ def arrange(state, scratch, count, i, j, first, second):
 
 
 @lean_kernel
-def propose_clusters(rng, data, hyper, state, scratch, use_order, first, second):
+def propose_clusters(rng, data, hyper, prior, state, scratch, first, second):
     """Propose parameters for one or two clusters; returns their value."""
     total = 0.0
     theta = scratch.deal.theta
     if data.weigh_features:
-        likelihood.propose_row(rng, hyper, data.features, state, first, theta, 0)
-    total += value_of(data, hyper, state, use_order, first, theta, 0)
+        likelihood.propose_row(hyper, rng, data.features, state, first, theta, 0)
+    total += value_of(data, hyper, prior, state, first, theta, 0)
     if second != first:
         if data.weigh_features:
-            likelihood.propose_row(rng, hyper, data.features, state, second, theta, 1)
-        total += value_of(data, hyper, state, use_order, second, theta, 1)
+            likelihood.propose_row(hyper, rng, data.features, state, second, theta, 1)
+        total += value_of(data, hyper, prior, state, second, theta, 1)
     return total
 
 
@@ -237,7 +196,7 @@ def same_sides(scratch, count):
 
 
 @lean_kernel
-def regroup(rng, data, hyper, state, scratch, use_order, i, j):
+def regroup(rng, data, hyper, prior, state, scratch, i, j):
     """One Metropolis–Hastings step on the clusters of i and j; leaves the posterior unchanged.
 
     Returns the probability with which a change was accepted.
@@ -261,9 +220,9 @@ def regroup(rng, data, hyper, state, scratch, use_order, i, j):
     state.tally[_proposed(kind)] += 1
     if kind == DIVIDE and same_sides(scratch, count):
         return 0.0
-    old_value = value_of(data, hyper, state, use_order, first, state.theta, first)
+    old_value = value_of(data, hyper, prior, state, first, state.theta, first)
     if first != second:
-        old_value += value_of(data, hyper, state, use_order, second, state.theta, second)
+        old_value += value_of(data, hyper, prior, state, second, state.theta, second)
     new_second = second
     if kind == SPLIT:
         new_second = take_slot(data, state, i)
@@ -275,7 +234,7 @@ def regroup(rng, data, hyper, state, scratch, use_order, i, j):
         allowed = all_neighbours(data, state, second)
     log_ratio = -math.inf
     if allowed:
-        new_value = propose_clusters(rng, data, hyper, state, scratch, use_order, first, new_second)
+        new_value = propose_clusters(rng, data, hyper, prior, state, scratch, first, new_second)
         log_ratio = new_value - old_value + log_back - log_forth
     accepted = -rng.standard_exponential() < log_ratio
     settle_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted)
@@ -288,7 +247,7 @@ def settle_regroup(data, state, scratch, count, i, j, first, second, new_second,
     deal = scratch.deal
     if accepted:
         state.tally[_proposed(kind) + 1] += 1
-        for column in range(WIDTH):
+        for column in range(state.theta.shape[1]):
             state.theta[first, column] = deal.theta[0, column]
             if new_second != first:
                 state.theta[new_second, column] = deal.theta[1, column]
@@ -316,22 +275,20 @@ def _proposed(kind):
 
 
 @lean_kernel
-def sweep_contacts(rng, data, hyper, state, scratch, use_order, share):
+def sweep_contacts(rng, data, hyper, prior, state, scratch, share):
     """Try a random share of the contacts, adding up how likely each is to change something."""
     n_contacts = data.contact.shape[0]
     tries = int(share * n_contacts + rng.random())
     for _ in range(tries):
         c = int(rng.random() * n_contacts)
         state.contact_doubt[c] += regroup(
-            rng, data, hyper, state, scratch, use_order, data.contact[c, 0], data.contact[c, 1]
+            rng, data, hyper, prior, state, scratch, data.contact[c, 0], data.contact[c, 1]
         )
 
 
 @lean_kernel
-def visit_contacts(rng, data, hyper, state, scratch, use_order, share):
+def visit_contacts(rng, data, hyper, prior, state, scratch, share):
     """Try a random share of the contacts that are marked for a visit."""
     for c in range(data.contact.shape[0]):
         if state.contact_visit[c] == 1 and rng.random() < share:
-            regroup(
-                rng, data, hyper, state, scratch, use_order, data.contact[c, 0], data.contact[c, 1]
-            )
+            regroup(rng, data, hyper, prior, state, scratch, data.contact[c, 0], data.contact[c, 1])

@@ -6,37 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfcrp.kernels import circle as likelihood
+from dfcrp.kernels import likelihood, registry  # noqa: F401 - registered by its import
 from dfcrp.kernels.assignment import canonical_labels, refresh_spares, sweep_markings
-from dfcrp.kernels.concentration import update_alpha
-from dfcrp.kernels.exchange import exchange_slots
 from dfcrp.kernels.jit import entry_kernel, lean_kernel
-from dfcrp.kernels.order import update_order, walk_arrivals
 from dfcrp.kernels.pair import sweep_pairs
+from dfcrp.kernels.partition_prior import update_prior
 from dfcrp.kernels.regroup import sweep_contacts
-from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, count_clusters
-from dfcrp.kernels.tail import draw_auxiliary, rebuild_tail
-from dfcrp.kernels.tolerance import SMALL, update_law
+from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE
 from dfcrp.kernels.unsettled import contact_share, settle
 
 #: Every spare is renewed once in so many scans.
 SPARE_PERIOD = 32
-#: The law of the variances is updated in each of the first scans, then every so often; in every
-#: scan if there are few markings.
-LAW_EVERY_SCAN, LAW_PERIOD = 40, 8
-#: In every such scan a share of the customers is rearranged; the others exchange slots.
-ORDER_PERIOD = 4
-#: Extra exchanges proposed in every scan for a marking in doubt.
-EXCHANGE_VISITS = 3
-
-
-class Settings(NamedTuple):
-    """Switches of a scan."""
-
-    use_order: bool  # the DFCRP's order correction; off for the CRP and the constrained CRP
-    update_alpha: bool
-    alpha_shape: float
-    alpha_rate: float
 
 
 class Record(NamedTuple):
@@ -44,45 +24,17 @@ class Record(NamedTuple):
 
     labels: np.ndarray  # (draws, n) int32
     alpha: np.ndarray  # (draws,)
-    law: np.ndarray  # (draws, 4)
+    shared: np.ndarray  # (draws, s): the likelihood's law, then the prior's own parameters
     offsets: np.ndarray  # (draws + 1,) int64
     cluster_labels: np.ndarray  # (draws * n,) int32
-    parameters: np.ndarray  # (draws * n, 6) float32
+    parameters: np.ndarray  # (draws * n, q) float32
 
 
 @lean_kernel
-def update_arrivals(rng, data, settings, state, scratch):
-    """Order, α (u integrated out), then u and its sums.
+def update_parameters(rng, data, hyper, prior, state, scratch):
+    """Every cluster's parameters given its members, what they share, and spares.
 
-    Without the order correction every D_i is the number of earlier arrivals, once and for all.
-    """
-    rearrange = state.scans[0] % ORDER_PERIOD == 0
-    if settings.use_order:
-        walk_arrivals(data, state, scratch, state.order, state.seated)
-        if rearrange:
-            update_order(rng, data, state, scratch)
-    if settings.update_alpha:
-        state.alpha[0] = update_alpha(
-            rng,
-            state.seated,
-            count_clusters(state),
-            settings.alpha_shape,
-            settings.alpha_rate,
-            state.alpha[0],
-        )
-    if settings.use_order:
-        draw_auxiliary(rng, state)
-        rebuild_tail(data, state)
-        tries = 0 if rearrange else state.rank.shape[0]
-        exchange_slots(rng, data, state, scratch, tries, EXCHANGE_VISITS)
-
-
-@lean_kernel
-def update_parameters(rng, data, hyper, state, scratch):
-    """Every cluster's parameters given its members, the law they follow, and spares.
-
-    All spares are drawn anew with a new law, else a share of them. That is most of the law's
-    cost, and once it has settled it hardly moves: then it is updated less often.
+    All spares are drawn anew when what is shared has changed, else a share of them.
     """
     if not data.weigh_features:
         return
@@ -90,59 +42,56 @@ def update_parameters(rng, data, hyper, state, scratch):
         if state.size[k] > 0:
             state.tally[MEAN_PROPOSED] += 1
             state.tally[MEAN_ACCEPTED] += likelihood.update_cluster(
-                rng, hyper, state.theta, k, data.features, state, scratch.deal.theta
+                hyper, rng, prior, data, state, k, scratch.deal.theta
             )
-    age = state.scans[0]
-    period = LAW_PERIOD if state.label.shape[0] > SMALL else 1
-    if hyper.learned and (age < LAW_EVERY_SCAN or age % period == 0):
-        update_law(rng, hyper, data, state)
+    if likelihood.update_shared(hyper, rng, data, state):
         refresh_spares(rng, data, hyper, state, 0, 1)
     else:
-        refresh_spares(rng, data, hyper, state, age % SPARE_PERIOD, SPARE_PERIOD)
+        refresh_spares(rng, data, hyper, state, state.scans[0] % SPARE_PERIOD, SPARE_PERIOD)
 
 
 @lean_kernel
-def record_draw(data, state, scratch, record, draw):
+def record_draw(data, hyper, state, scratch, record, draw):
     """Write the current state as draw number ``draw`` of the block."""
     n = state.label.shape[0]
     canonical_labels(data, state, scratch.candidate2, record.labels[draw])
     record.alpha[draw] = state.alpha[0]
-    for column in range(4):
-        record.law[draw, column] = state.law[column]
+    laws = state.law.shape[0]
+    for column in range(laws):
+        record.shared[draw, column] = state.law[column]
+    for column in range(state.own.shape[0]):
+        record.shared[draw, laws + column] = state.own[column]
     row = record.offsets[draw]
     for position in range(n):
         if record.labels[draw, position] == position:
             k = state.label[data.internal[position]]
             record.cluster_labels[row] = position
-            likelihood.record_row(state.theta, k, record.parameters, row)
+            likelihood.record_row(hyper, state.theta, k, record.parameters, row)
             row += 1
     record.offsets[draw + 1] = row
 
 
 @entry_kernel
-def run_exact(rng, data, hyper, settings, state, scratch, thin, record):
+def run_exact(rng, data, hyper, prior, state, scratch, thin, record):
     """Run thin scans for each draw of the block; each leaves the joint posterior unchanged.
 
     A scan is written out here because a function of its own, with everything it calls, would
     be compiled once more.
     """
     n = state.label.shape[0]
-    use_order = settings.use_order
     for draw in range(record.alpha.shape[0]):
         for _ in range(thin):
-            sweep_markings(rng, data, hyper, state, scratch, use_order, 0, n)
+            sweep_markings(rng, data, hyper, prior, state, scratch, 0, n)
             # Few pairs ever change, and those are visited again below: half of them will do.
             half = state.scans[0] % 2
-            sweep_pairs(
-                rng, data, hyper, state, scratch, use_order, half * n // 2, (half + 1) * n // 2
-            )
-            sweep_contacts(rng, data, hyper, state, scratch, use_order, contact_share(state))
-            update_parameters(rng, data, hyper, state, scratch)
+            sweep_pairs(rng, data, hyper, prior, state, scratch, half * n // 2, (half + 1) * n // 2)
+            sweep_contacts(rng, data, hyper, prior, state, scratch, contact_share(state))
+            update_parameters(rng, data, hyper, prior, state, scratch)
             if data.weigh_features:
-                settle(rng, data, hyper, state, scratch, use_order)
-            update_arrivals(rng, data, settings, state, scratch)
+                settle(rng, data, hyper, prior, state, scratch)
+            update_prior(prior, rng, data, state, scratch)
             state.scans[0] += 1
-        record_draw(data, state, scratch, record, draw)
+        record_draw(data, hyper, state, scratch, record, draw)
 
 
 @entry_kernel
@@ -156,7 +105,7 @@ def start_alone(rng, data, hyper, state):
         state.after[i] = NONE
         state.before[i] = NONE
         if data.weigh_features:
-            likelihood.open_cluster(rng, hyper, data.features, i, state.theta, i)
+            likelihood.open_cluster(hyper, rng, data.features, i, state.theta, i)
     state.size[n] = -1
     state.free_head[:] = NONE
     refresh_spares(rng, data, hyper, state, 0, 1)

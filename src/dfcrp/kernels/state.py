@@ -70,7 +70,8 @@ class State(NamedTuple):
     u: np.ndarray  # (n,)
     tail: Tail
     alpha: np.ndarray  # (1,)
-    law: np.ndarray  # (4,): the learned law of the variances; the chain's hyper.law is this array
+    law: np.ndarray  # what the likelihood's clusters share; the chain's hyper.law is this array
+    own: np.ndarray  # the prior's own parameters; the chain's prior.own is this array
     doubt: np.ndarray  # (n,): summed probability of other places, while it is noted
     visit: np.ndarray  # (n,) int8: 2 unsettled, 1 companion of one, 0 neither
     contact_doubt: np.ndarray  # (contacts,): summed acceptance probability, while it is noted
@@ -130,8 +131,8 @@ class Deal(NamedTuple):
     old_side: np.ndarray  # (n,) int32
     partner: np.ndarray  # (n,) int32: position of the relative on the other side, or NONE
     dealt: np.ndarray  # (2,): members dealt to each side
-    sums: np.ndarray  # (2, 3): sums of their features
-    variance: np.ndarray  # (2,): of position and log diameter
+    sums: np.ndarray  # (2, width of a row): sums over them
+    variance: np.ndarray  # (width of a row,)
     theta: np.ndarray  # (2, q): proposed parameters
 
 

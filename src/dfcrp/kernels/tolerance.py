@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from dfcrp.kernels import likelihood
 from dfcrp.kernels.circle import (
     LAMBDA,
     LOG_A,
@@ -25,14 +26,17 @@ from dfcrp.kernels.circle import (
     VAR_POSITION,
     VAR_SIZE,
     Conditional,
+    Hyper,
     complete_row,
     log_target_position,
     log_target_size,
     members_spread,
 )
-from dfcrp.kernels.jit import inline_kernel, lean_kernel
+from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 
-#: Up to so many markings say little about the law: it is then updated more often.
+#: The law is updated in each of the first scans, then every so often; up to so many markings say
+#: little about it, and it is updated in every scan.
+EVERY_SCAN, PERIOD = 40, 8
 SMALL = 1000
 
 
@@ -219,3 +223,18 @@ def update_law_given_variances(rng, hyper, state):
             hyper.law[g],
             total,
         )
+
+
+@implements(likelihood.update_shared, Hyper)
+@lean_kernel
+def update_shared(hyper, rng, data, state):
+    """Update the law if it is learned and due; returns whether it was.
+
+    Drawing all spares anew is most of the cost, and once the law has settled it hardly moves.
+    """
+    age = state.scans[0]
+    period = PERIOD if state.label.shape[0] > SMALL else 1
+    if not hyper.learned or (age >= EVERY_SCAN and age % period != 0):
+        return False
+    update_law(rng, hyper, data, state)
+    return True

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 
-from dfcrp.kernels import circle as likelihood
-from dfcrp.kernels.assignment import detach, update_marking, weigh_features
+from dfcrp.kernels import likelihood
+from dfcrp.kernels.assignment import detach, log_open_detached, update_marking, weigh_features
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.pair import update_pair
+from dfcrp.kernels.partition_prior import log_open_all
 from dfcrp.kernels.regroup import visit_contacts
 from dfcrp.kernels.state import NONE
 
@@ -35,27 +36,24 @@ CONTACT_SHARE, NOTE_SHARE = 0.005, 0.27
 
 
 @lean_kernel
-def weigh_in_place(data, hyper, state, scratch, i):
+def weigh_in_place(data, hyper, prior, state, scratch, i):
     """Log weights of marking i's options, leaving it where it is; returns their number."""
     k = state.label[i]
     alone = state.size[k] == 1
-    log_opening = detach(data, hyper, state, i)
+    log_new = detach(data, hyper, state, i)
+    log_new += log_open_detached(data, hyper, prior, log_open_all(prior, state), state, i)
     count = weigh_features(
-        data,
-        state,
-        scratch,
-        i,
-        log_opening + math.log(state.alpha[0]),
-        scratch.candidate,
-        scratch.weight,
+        data, hyper, prior, state, scratch, i, log_new, scratch.candidate, scratch.weight
     )
-    _put_back(state, i, k, alone)
+    _put_back(data, hyper, state, i, k, alone)
     return count
 
 
 @lean_kernel
-def _put_back(state, i, k, alone):
+def _put_back(data, hyper, state, i, k, alone):
     """Undo ``detach``."""
+    if not alone:
+        likelihood.add_member(hyper, state.theta, k, data.features, i)
     first = NONE if alone else state.head[k]
     state.before[i], state.after[i] = NONE, first
     if first != NONE:
@@ -65,10 +63,10 @@ def _put_back(state, i, k, alone):
 
 
 @lean_kernel
-def note_doubt(data, hyper, state, scratch):
+def note_doubt(data, hyper, prior, state, scratch):
     """Add to each marking's doubt the probability of all its options but the best."""
     for i in range(state.label.shape[0]):
-        count = weigh_in_place(data, hyper, state, scratch, i)
+        count = weigh_in_place(data, hyper, prior, state, scratch, i)
         best = scratch.weight[0]
         for position in range(1, count):
             best = max(best, scratch.weight[position])
@@ -79,7 +77,7 @@ def note_doubt(data, hyper, state, scratch):
 
 
 @lean_kernel
-def list_unsettled(data, hyper, state, scratch):
+def list_unsettled(data, hyper, prior, state, scratch):
     """Fix the list of unsettled markings and of their companions.
 
     ``state.visit[i]`` becomes 2 for an unsettled marking and 1 for a companion.
@@ -89,7 +87,7 @@ def list_unsettled(data, hyper, state, scratch):
         if state.doubt[i] < limit:
             continue
         state.visit[i] = 2
-        count = weigh_in_place(data, hyper, state, scratch, i)
+        count = weigh_in_place(data, hyper, prior, state, scratch, i)
         best = scratch.weight[0]
         for position in range(1, count):
             best = max(best, scratch.weight[position])
@@ -111,24 +109,22 @@ def list_contacts(data, state):
 
 
 @lean_kernel
-def visit_unsettled(rng, data, hyper, state, scratch, use_order):
+def visit_unsettled(rng, data, hyper, prior, state, scratch):
     """One extra visit: unsettled markings, pairs with one of them, and their clusters."""
     n = state.label.shape[0]
-    log_alpha = math.log(state.alpha[0])
+    common = log_open_all(prior, state)
     for i in range(n):
         if state.visit[i] == 2:
-            update_marking(rng, data, hyper, state, scratch, i, use_order, log_alpha)
+            update_marking(rng, data, hyper, prior, state, scratch, i, common)
             for edge in range(data.pair_start[i], data.pair_start[i + 1]):
-                update_pair(rng, data, hyper, state, scratch, i, data.pair_other[edge], use_order)
+                update_pair(rng, data, hyper, prior, state, scratch, i, data.pair_other[edge])
     for k in range(n):
         scratch.slots[k] = 0
     for i in range(n):
         k = state.label[i]
         if state.visit[i] > 0 and scratch.slots[k] == 0:
             scratch.slots[k] = 1
-            likelihood.update_cluster(
-                rng, hyper, state.theta, k, data.features, state, scratch.deal.theta
-            )
+            likelihood.update_cluster(hyper, rng, prior, data, state, k, scratch.deal.theta)
 
 
 @inline_kernel
@@ -138,17 +134,17 @@ def contact_share(state):
 
 
 @lean_kernel
-def settle(rng, data, hyper, state, scratch, use_order):
+def settle(rng, data, hyper, prior, state, scratch):
     """What a scan does about unsettled markings at its age."""
     age = state.scans[0]
     if age == NOTE_FROM - 1:
         state.contact_doubt[:] = 0.0
     if NOTE_FROM <= age < NOTE_UNTIL:
-        note_doubt(data, hyper, state, scratch)
+        note_doubt(data, hyper, prior, state, scratch)
         if age == NOTE_UNTIL - 1:
-            list_unsettled(data, hyper, state, scratch)
+            list_unsettled(data, hyper, prior, state, scratch)
             list_contacts(data, state)
     elif age >= NOTE_UNTIL:
         for _ in range(VISITS):
-            visit_unsettled(rng, data, hyper, state, scratch, use_order)
-        visit_contacts(rng, data, hyper, state, scratch, use_order, VISIT_SHARE)
+            visit_unsettled(rng, data, hyper, prior, state, scratch)
+        visit_contacts(rng, data, hyper, prior, state, scratch, VISIT_SHARE)

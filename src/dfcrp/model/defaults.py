@@ -64,7 +64,7 @@ def circle_hyper(model: Model, features: NDArray[np.float64]) -> Hyper:
         nu_d=model.nu_d,
         log_gamma=math.lgamma(model.nu_x) + math.lgamma(model.nu_d),
         level=level,
-        law=np.array(law_mean) if learned else np.zeros(4),
+        law=np.array(law_mean) if learned else np.zeros(0),
         law_mean=law_mean,
         law_sd=law_sd,
     )

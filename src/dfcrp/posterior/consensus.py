@@ -145,10 +145,10 @@ def family_arrays(
 
 def parameter_columns(draws: Draws, names: Sequence[str]) -> NDArray[np.int64]:
     """Where these cluster parameters are; an error if the draws do not have them."""
-    missing = [name for name in names if name not in draws.parameter_names]
+    missing = [name for name in names if name not in draws.columns.parameters]
     if missing:
         raise InputError(
             f"these draws have no cluster parameter {', '.join(missing)}: "
             "they hold labels only, or were fitted to other features"
         )
-    return np.array([draws.parameter_names.index(name) for name in names], np.int64)
+    return np.array([draws.columns.parameters.index(name) for name in names], np.int64)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dfcrp.posterior.coclustering import Coclustering, coclustering, pair_histories
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.streaming import n_clusters, stride_for
-from dfcrp.sampling.draws import LAW_NAMES, Draws
+from dfcrp.sampling.draws import Draws
 
 #: Pairs whose probability lies strictly between are uncertain enough to be judged by R-hat.
 UNCERTAIN = (0.02, 0.98)
@@ -202,9 +202,7 @@ def scalar_series(
     alpha = draws.alpha()
     if np.isfinite(alpha).all():
         series["α"] = alpha
-    law = draws.law()
-    if law.any():
-        series.update(zip(LAW_NAMES, np.moveaxis(law, 2, 0), strict=True))
+    series.update(zip(draws.columns.shared, np.moveaxis(draws.shared(), 2, 0), strict=True))
     series["number of clusters"] = n_clusters(draws)
     if consensus is not None:
         series.update(consensus.series())

@@ -208,8 +208,8 @@ class _Watch:
         self.belongs = (point[companions][:, np.newaxis] == names).astype(np.int64)
         #: (chains, places and alone)
         self.sat = np.zeros((draws.n_chains, len(names) + 1), np.int64)
-        known = all(name in draws.parameter_names for name in PARAMETERS)
-        self.columns = [draws.parameter_names.index(n) for n in PARAMETERS] if known else None
+        known = all(name in draws.columns.parameters for name in PARAMETERS)
+        self.columns = [draws.columns.parameters.index(n) for n in PARAMETERS] if known else None
 
     def _places(self) -> Iterator[_Place]:
         """Clusters of those it sat with, its own, and those of the nearest markings."""

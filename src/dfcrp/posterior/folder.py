@@ -289,7 +289,7 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     prepare_folder(folder, posterior.markings, posterior.config)
     draws = posterior.draws
     for chain in range(draws.n_chains):
-        writer = DrawWriter.create(folder, chain, draws.n_markings, draws.parameter_names)
+        writer = DrawWriter.create(folder, chain, draws.n_markings, draws.columns)
         block = draws.clusters(chain, 0, draws.n_draws)
         writer.append(
             DrawBlock(
@@ -298,7 +298,7 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
                 block.offsets,
                 block.labels,
                 block.parameters,
-                draws.law()[chain],
+                draws.shared()[chain],
             )
         )
         writer.flush()

@@ -22,7 +22,7 @@ from dfcrp.posterior.membership import Membership, membership
 from dfcrp.posterior.point_partition import PointPartition, point_partition
 from dfcrp.posterior.streaming import n_clusters
 from dfcrp.posterior.tolerances import tolerances
-from dfcrp.sampling.draws import LAW_NAMES, Draws
+from dfcrp.sampling.draws import Draws
 
 if TYPE_CHECKING:
     import pandas
@@ -227,8 +227,8 @@ class Posterior:
 
         counts = self._table_counts
         variables = {"alpha": self.alpha, "n_clusters": self.n_clusters}
-        if self.tolerances is not None:
-            variables.update(zip(LAW_NAMES, np.moveaxis(self.draws.law(), 2, 0), strict=True))
+        shared = np.moveaxis(self.draws.shared(), 2, 0)
+        variables.update(zip(self.draws.columns.shared, shared, strict=True))
         for m, threshold in enumerate(counts.min_experts):
             variables[f"n_at_least_{threshold}"] = counts.counts[:, :, m, :]
         dims = {name: ["size_class"] for name in variables if name.startswith("n_at_least_")}

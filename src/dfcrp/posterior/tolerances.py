@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dfcrp.posterior.intervals import summarise
 from dfcrp.sampling.draws import Draws
+from dfcrp.sampling.problem import CIRCLE_COLUMNS
 
 
 def tolerances(draws: Draws, diameters: NDArray[np.float64]) -> dict[str, Any] | None:
@@ -17,9 +18,10 @@ def tolerances(draws: Draws, diameters: NDArray[np.float64]) -> dict[str, Any] |
     ``position`` is in the units of the data, ``diameter_percent`` relative to the diameter; a
     growth of g means that the variance is proportional to diameter^g. None if fixed.
     """
-    law = draws.law().reshape(-1, 4)
-    if not law.any():
+    if "scale_x" not in draws.columns.shared:
         return None
+    columns = [draws.columns.shared.index(name) for name in CIRCLE_COLUMNS.shared]
+    law = draws.shared()[:, :, columns].reshape(-1, len(columns))
     return {
         "median_diameter": float(np.median(diameters)),
         "position": summarise(np.exp(0.5 * law[:, 0])).as_dict(),

@@ -14,8 +14,8 @@ from dfcrp.config import make_config
 from dfcrp.markings import Markings
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.posterior.streaming import canonical
-from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
-from dfcrp.sampling.problem import PARAMETER_NAMES
+from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
+from dfcrp.sampling.problem import CIRCLE_COLUMNS
 from dfcrp.sampling.warm import warm_up_arrivals
 
 
@@ -46,9 +46,10 @@ def warm_up() -> None:
     for chain in labels:
         names = [np.unique(draw) for draw in chain]
         offsets = np.concatenate([[0], np.cumsum([len(name) for name in names])])
-        parameters = rng.random((offsets[-1], len(PARAMETER_NAMES))).astype(np.float32)
+        parameters = rng.random((offsets[-1], len(CIRCLE_COLUMNS.parameters))).astype(np.float32)
         blocks.append(ClusterBlock(offsets, np.concatenate(names), parameters))
-    stored = MemoryDraws(labels, rng.random((chains, draws)), blocks, PARAMETER_NAMES)
+    columns = Columns(CIRCLE_COLUMNS.parameters)
+    stored = MemoryDraws(labels, rng.random((chains, draws)), blocks, columns)
     n = experts * each
     markings = Markings.from_arrays(
         rng.random(n), rng.random(n), 1.0 + rng.random(n), [f"expert {i // each}" for i in range(n)]

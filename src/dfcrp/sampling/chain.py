@@ -36,8 +36,9 @@ class Chain:
         self.problem = problem
         self.rng = np.random.default_rng(seed)
         self.state = new_state(problem)
-        #: The law of the variances is learned by each chain for itself.
+        #: What is learned is learned by each chain for itself.
         self.hyper = problem.hyper._replace(law=self.state.law)
+        self.prior = problem.prior._replace(own=self.state.own)
         self._scratch = new_scratch(problem)
         self._run = SAMPLERS[sampler]
         start_alone(self.rng, problem.data, self.hyper, self.state)
@@ -64,7 +65,7 @@ class Chain:
             self.rng,
             problem.data,
             self.hyper,
-            problem.settings,
+            self.prior,
             self.state,
             self._scratch,
             thin,
@@ -77,7 +78,7 @@ class Chain:
             record.offsets,
             record.cluster_labels[:rows],
             record.parameters[:rows],
-            record.law,
+            record.shared,
         )
 
     def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -95,5 +96,5 @@ class Chain:
             if name not in _DERIVED:
                 value[...] = arrays[name]
         self.rng.bit_generator.state = generator
-        if self.problem.settings.use_order:
+        if self.state.tail.total.size > 0:
             rebuild_tail(self.problem.data, self.state)

@@ -169,7 +169,8 @@ def open_chains(run_folder: Path | str, losses: list[str] | None) -> list[ChainF
     ]
     if not chains:
         raise RunFolderError("\n".join([f"{store}: there are no draws to read", *(losses or [])]))
-    kinds = {(files.record.n_markings, files.record.parameter_names) for files in chains}
+    records = [files.record for files in chains]
+    kinds = {(one.n_markings, one.parameter_names, one.shared_names) for one in records}
     if len(kinds) > 1:
         raise RunFolderError(f"{store}: the chains are of different markings or parameters")
     return sorted(chains, key=lambda files: files.chain)

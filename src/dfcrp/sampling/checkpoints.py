@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import RunFolderError
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.draw_files import replacing, sync_folder
-from dfcrp.sampling.draws import DrawBlock
+from dfcrp.sampling.draws import Columns, DrawBlock
 from dfcrp.sampling.storage import DrawWriter, write_errors
 
 FOLDER = "checkpoints"
@@ -38,19 +38,17 @@ class ChainFolder:
 
     @classmethod
     def create(
-        cls, run_folder: Path, number: int, n_markings: int, parameter_names: tuple[str, ...]
+        cls, run_folder: Path, number: int, n_markings: int, columns: Columns
     ) -> ChainFolder:
         """Start an empty chain."""
-        draws = DrawWriter.create(run_folder, number, n_markings, parameter_names)
+        draws = DrawWriter.create(run_folder, number, n_markings, columns)
         return cls(run_folder, number, draws)
 
     @classmethod
-    def open(
-        cls, run_folder: Path, number: int, n_markings: int, parameter_names: tuple[str, ...]
-    ) -> ChainFolder:
+    def open(cls, run_folder: Path, number: int, n_markings: int, columns: Columns) -> ChainFolder:
         """Go on with a chain, or start it if the run was stopped before it had begun."""
         if not DrawWriter.exists(run_folder, number):
-            return cls.create(run_folder, number, n_markings, parameter_names)
+            return cls.create(run_folder, number, n_markings, columns)
         return cls(run_folder, number, DrawWriter.open(run_folder, number))
 
     def append(self, block: DrawBlock) -> None:

@@ -1,6 +1,6 @@
 """How draws lie on disk: arrays of block files in zarr 3 form, and one commit record per chain.
 
-``draws.zarr/chain-K`` holds seven arrays. Five have one item per draw (labels, alpha, law,
+``draws.zarr/chain-K`` holds up to seven arrays. Five have one item per draw (labels, alpha, shared,
 n_clusters, cluster_stop), two have one row per cluster of every draw (cluster_labels,
 cluster_parameters); the rows of draw ``d`` are ``cluster_stop[d - 1]:cluster_stop[d]``. Items are
 grouped in blocks of fixed length, one file per block, with checksums.
@@ -27,12 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import RunFolderError
-from dfcrp.sampling.draws import LAW_NAMES
+from dfcrp.sampling.draws import Columns
 
 #: To be raised when older code could not read what newer code writes.
-FORMAT = 1
+FORMAT = 2
 STORE_NAME = "draws.zarr"
 CHAIN_PREFIX = "chain-"
+#: Fields of the record that are tuples, which JSON does not know.
+_NAMES = ("parameter_names", "shared_names")
 #: The file of every group and array that zarr looks for.
 META_NAME = "zarr.json"
 
@@ -153,6 +155,7 @@ class Record:
 
     n_markings: int
     parameter_names: tuple[str, ...]
+    shared_names: tuple[str, ...]
     draw_block: int
     marking_chunk: int
     scalar_block: int
@@ -161,7 +164,7 @@ class Record:
     rows: int = 0
 
     @classmethod
-    def plan(cls, n_markings: int, parameter_names: tuple[str, ...]) -> Record:
+    def plan(cls, n_markings: int, columns: Columns) -> Record:
         """Choose block lengths for a new chain.
 
         One draw costs unpacking one block of labels, one marking's history one chunk of every
@@ -169,11 +172,12 @@ class Record:
         """
         draw_block = int(np.clip(_LABEL_BLOCK_BYTES // (4 * n_markings), 1, _DRAW_BLOCK))
         n_chunks = -(-4 * n_markings * draw_block // _LABEL_CHUNK_BYTES)
-        longest = _ROW_BLOCK_BYTES // (4 * max(1, len(parameter_names)))
+        longest = _ROW_BLOCK_BYTES // (4 * max(1, len(columns.parameters)))
         row_chunk = max(1, min(max(4096, 32 * n_markings), longest) // _CHUNKS_PER_ROW_BLOCK)
         return cls(
             n_markings=n_markings,
-            parameter_names=parameter_names,
+            parameter_names=columns.parameters,
+            shared_names=columns.shared,
             draw_block=draw_block,
             marking_chunk=-(-n_markings // n_chunks),
             scalar_block=_SCALAR_BLOCK,
@@ -181,19 +185,20 @@ class Record:
         )
 
     def specs(self) -> dict[str, ArraySpec]:
-        """The chain's arrays by name; without parameters there is no array of them."""
+        """The chain's arrays by name; there is none for what has no columns."""
         label_chunk = (self.draw_block, self.marking_chunk)
         scalars, rows = self.scalar_block, self.row_block
         row_chunk = rows // _CHUNKS_PER_ROW_BLOCK
         specs = [
             ArraySpec("labels", "int32", (self.n_markings,), self.draw_block, label_chunk),
             ArraySpec("alpha", "float64", (), scalars, (scalars,)),
-            ArraySpec("law", "float64", (len(LAW_NAMES),), scalars, (scalars, len(LAW_NAMES))),
             ArraySpec("n_clusters", "int32", (), scalars, (scalars,)),
             ArraySpec("cluster_stop", "int64", (), scalars, (scalars,)),
             # A single chunk: many draws together, as they have nearly the same clusters.
             ArraySpec("cluster_labels", "int32", (), rows, (rows,), per_draw=False),
         ]
+        if s := len(self.shared_names):
+            specs.append(ArraySpec("shared", "float64", (s,), scalars, (scalars, s)))
         if q := len(self.parameter_names):
             chunk = (row_chunk, q)
             specs.append(
@@ -207,7 +212,9 @@ class Record:
 
     def attributes(self) -> dict[str, Any]:
         """The record as zarr attributes, with a checksum."""
-        fields = {"format": FORMAT, **asdict(self), "parameter_names": list(self.parameter_names)}
+        fields = {"format": FORMAT, **asdict(self)}
+        for name in _NAMES:
+            fields[name] = list(fields[name])
         return {"dfcrp_draws": fields, "checksum": _checksum(fields)}
 
 
@@ -222,7 +229,7 @@ def read_record(path: Path) -> Record:
     if not isinstance(fields, dict) or attributes.get("checksum") != _checksum(fields):
         raise RunFolderError(f"{path}: damaged, the record of what was committed is not whole")
     _check_format(path, fields.pop("format"))
-    return Record(**{**fields, "parameter_names": tuple(fields["parameter_names"])})
+    return Record(**{**fields, **{name: tuple(fields[name]) for name in _NAMES}})
 
 
 def check_store(store: Path) -> None:

@@ -37,12 +37,17 @@ class DrawBlock(NamedTuple):
     offsets: NDArray[np.int64]  # (b + 1,): the clusters of a draw, as in ``ClusterBlock``
     cluster_labels: NDArray[np.int32]  # (r,)
     parameters: NDArray[np.float32]  # (r, q)
-    law: NDArray[np.float64] | None = None  # (b, 4), where it was learned
+    shared: NDArray[np.float64]  # (b, s): what a draw's clusters share
 
 
-#: The law of the variances, if it is learned: log variance of position at the median diameter and
-#: its growth with log diameter, then the same of log diameter.
-LAW_NAMES = ("scale_x", "growth_x", "scale_d", "growth_d")
+class Columns(NamedTuple):
+    """Names of what is stored with every draw besides labels and α."""
+
+    parameters: tuple[str, ...] = ()  # of a cluster
+    shared: tuple[str, ...] = ()  # by all clusters of a draw
+
+
+NO_COLUMNS = Columns()
 
 
 class Draws(Protocol):
@@ -51,8 +56,7 @@ class Draws(Protocol):
     n_chains: int
     n_draws: int
     n_markings: int
-    #: Columns of ``ClusterBlock.parameters``.
-    parameter_names: tuple[str, ...]
+    columns: Columns
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain, shape (stop - start, n_markings)."""
@@ -62,8 +66,8 @@ class Draws(Protocol):
         """Concentration, shape (n_chains, n_draws)."""
         ...
 
-    def law(self) -> NDArray[np.float64]:
-        """LAW_NAMES of every draw, shape (n_chains, n_draws, 4); zeros if nothing was learned."""
+    def shared(self) -> NDArray[np.float64]:
+        """What a draw's clusters share, shape (n_chains, n_draws, len(columns.shared))."""
         ...
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
@@ -90,16 +94,16 @@ class MemoryDraws:
         labels: NDArray[np.int32],
         alpha: NDArray[np.float64],
         clusters: list[ClusterBlock] | None = None,
-        parameter_names: tuple[str, ...] = (),
-        law: NDArray[np.float64] | None = None,
+        columns: Columns = NO_COLUMNS,
+        shared: NDArray[np.float64] | None = None,
     ) -> None:
         self._labels = np.asarray(labels, dtype=np.int32)
         self.n_chains, self.n_draws, self.n_markings = self._labels.shape
         self._alpha = np.asarray(alpha, dtype=np.float64).reshape(self.n_chains, self.n_draws)
-        shape = (self.n_chains, self.n_draws, len(LAW_NAMES))
-        self._law = np.zeros(shape) if law is None else law.reshape(shape)
+        shape = (self.n_chains, self.n_draws, len(columns.shared))
+        self._shared = np.zeros(shape) if shared is None else shared.reshape(shape)
         self._clusters = clusters
-        self.parameter_names = parameter_names
+        self.columns = columns
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain."""
@@ -109,9 +113,9 @@ class MemoryDraws:
         """Concentration, shape (n_chains, n_draws)."""
         return self._alpha
 
-    def law(self) -> NDArray[np.float64]:
-        """LAW_NAMES of every draw, shape (n_chains, n_draws, 4)."""
-        return self._law
+    def shared(self) -> NDArray[np.float64]:
+        """What a draw's clusters share, shape (n_chains, n_draws, len(columns.shared))."""
+        return self._shared
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         """Cluster parameters of draws ``start:stop`` of a chain."""

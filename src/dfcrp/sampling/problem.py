@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.kernels import circle
-from dfcrp.kernels.scan import Record, Settings
+from dfcrp.kernels.arrivals import Arrivals
+from dfcrp.kernels.scan import Record
 from dfcrp.kernels.state import TALLY, Data, Deal, Scratch, State, Tail
+from dfcrp.sampling.draws import Columns
 from dfcrp.sampling.neighbours import Neighbourhood
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
-PARAMETER_NAMES = (
-    "x",
-    "y",
-    "log_diameter",
-    "var_position",
-    "var_log_diameter",
-    "covariance",
+#: Of circles: the parameters of a cluster; and, where it is learned, the law of the variances: log
+#: variance of position at the median diameter and its growth with log diameter, then the same of
+#: log diameter.
+CIRCLE_COLUMNS = Columns(
+    parameters=("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance"),
+    shared=("scale_x", "growth_x", "scale_d", "growth_d"),
 )
 
 
@@ -31,8 +32,15 @@ class Problem:
 
     data: Data
     hyper: circle.Hyper
-    settings: Settings
+    prior: Arrivals
     alpha_start: float
+    #: Numbers that a cluster's row of parameters takes in the kernels.
+    row_width: int = circle.WIDTH
+
+    @property
+    def columns(self) -> Columns:
+        """What is stored with every draw."""
+        return CIRCLE_COLUMNS if self.hyper.learned else CIRCLE_COLUMNS._replace(shared=())
 
     @property
     def n(self) -> int:
@@ -110,8 +118,8 @@ def new_state(problem: Problem) -> State:
         before=np.full(n, -1, np.int32),
         free_head=np.full(n_components, -1, np.int32),
         free_after=np.full(n, -1, np.int32),
-        theta=np.zeros((n, circle.WIDTH)),
-        spare=np.zeros((n, circle.WIDTH)),
+        theta=np.zeros((n, problem.row_width)),
+        spare=np.zeros((n, problem.row_width)),
         spare_weight=np.zeros(n),
         order=np.arange(n, dtype=np.int32),
         rank=np.arange(n, dtype=np.int32),
@@ -120,6 +128,7 @@ def new_state(problem: Problem) -> State:
         tail=_new_tail(problem),
         alpha=np.array([problem.alpha_start]),
         law=problem.hyper.law.copy(),
+        own=problem.prior.own.copy(),
         doubt=np.zeros(n),
         visit=np.zeros(n, np.int8),
         contact_doubt=np.zeros(len(data.contact)),
@@ -131,7 +140,7 @@ def new_state(problem: Problem) -> State:
 
 def _new_tail(problem: Problem) -> Tail:
     n, n_families = problem.n, problem.data.n_families
-    if not problem.settings.use_order:
+    if not problem.prior.use_order:
         n, n_families = 0, 0
     dense = n * n_families <= DENSE_TAIL_ENTRIES
     sparse_n = 0 if dense else n
@@ -173,9 +182,9 @@ def new_scratch(problem: Problem) -> Scratch:
             old_side=np.zeros(n, np.int32),
             partner=np.zeros(n, np.int32),
             dealt=np.zeros(2),
-            sums=np.zeros((2, 3)),
-            variance=np.zeros(2),
-            theta=np.zeros((2, circle.WIDTH)),
+            sums=np.zeros((2, problem.row_width)),
+            variance=np.zeros(problem.row_width),
+            theta=np.zeros((2, problem.row_width)),
         ),
     )
 
@@ -186,8 +195,8 @@ def new_record(problem: Problem, draws: int) -> Record:
     return Record(
         labels=np.zeros((draws, n), np.int32),
         alpha=np.zeros(draws),
-        law=np.zeros((draws, 4)),
+        shared=np.zeros((draws, len(problem.columns.shared))),
         offsets=np.zeros(draws + 1, np.int64),
         cluster_labels=np.zeros(draws * n, np.int32),
-        parameters=np.zeros((draws * n, len(PARAMETER_NAMES)), np.float32),
+        parameters=np.zeros((draws * n, len(problem.columns.parameters)), np.float32),
     )

@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.draws import ClusterBlock, DrawBlock, MemoryDraws
-from dfcrp.sampling.problem import PARAMETER_NAMES, Problem
+from dfcrp.sampling.draws import ClusterBlock, Columns, DrawBlock, MemoryDraws
+from dfcrp.sampling.problem import Problem
 
 #: Blocks are cut so that a chain answers to a stop and reports about this often.
 SECONDS_PER_BLOCK = 0.5
@@ -197,10 +197,10 @@ class Runner:
         return max(1, min(wanted, self.chains[index].largest_block()))
 
 
-def memory_draws(writers: list[MemoryWriter], burn_in: int) -> MemoryDraws:
+def memory_draws(writers: list[MemoryWriter], burn_in: int, columns: Columns) -> MemoryDraws:
     """The draws that memory writers hold, without the first ``burn_in`` of each chain."""
     length = min(sum(len(block.alpha) for block in writer.blocks) for writer in writers)
-    labels, alpha, law, clusters = [], [], [], []
+    labels, alpha, shared, clusters = [], [], [], []
     for writer in writers:
         joined = [np.concatenate(parts) for parts in _columns(writer.blocks)]
         counts = np.concatenate([np.diff(block.offsets) for block in writer.blocks])
@@ -208,19 +208,19 @@ def memory_draws(writers: list[MemoryWriter], burn_in: int) -> MemoryDraws:
         first, last = offsets[burn_in], offsets[length]
         labels.append(joined[0][burn_in:length])
         alpha.append(joined[1][burn_in:length])
-        law.append(joined[4][burn_in:length])
+        shared.append(joined[4][burn_in:length])
         clusters.append(
             ClusterBlock(
                 offsets[burn_in : length + 1] - first, joined[2][first:last], joined[3][first:last]
             )
         )
-    return MemoryDraws(np.stack(labels), np.stack(alpha), clusters, PARAMETER_NAMES, np.stack(law))
+    return MemoryDraws(np.stack(labels), np.stack(alpha), clusters, columns, np.stack(shared))
 
 
 def _columns(blocks: list[DrawBlock]) -> list[list[np.ndarray]]:
     return [
         [getattr(block, name) for block in blocks]
-        for name in ("labels", "alpha", "cluster_labels", "parameters", "law")
+        for name in ("labels", "alpha", "cluster_labels", "parameters", "shared")
     ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.config import Config
-from dfcrp.kernels.scan import Settings
+from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.model.defaults import circle_hyper
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data
@@ -28,11 +28,12 @@ def make_problem(
     return Problem(
         data=build_data(features, families, neighbourhood),
         hyper=hyper,
-        settings=Settings(
+        prior=Arrivals(
             use_order=config.run.prior == "dfcrp",
             update_alpha=True,
             alpha_shape=config.model.alpha_shape,
             alpha_rate=config.model.alpha_rate,
+            own=np.empty(0),
         ),
         alpha_start=config.model.alpha_shape / config.model.alpha_rate,
     )

@@ -31,7 +31,7 @@ from dfcrp.sampling.draw_files import (
     write_format,
     write_record,
 )
-from dfcrp.sampling.draws import LAW_NAMES, ClusterBlock, DrawBlock
+from dfcrp.sampling.draws import ClusterBlock, Columns, DrawBlock
 
 
 class _Column:
@@ -92,7 +92,7 @@ class DrawWriter:
 
     @classmethod
     def create(
-        cls, run_folder: Path | str, chain: int, n_markings: int, parameter_names: tuple[str, ...]
+        cls, run_folder: Path | str, chain: int, n_markings: int, columns: Columns
     ) -> DrawWriter:
         """Start an empty chain; a chain that is there already is an error."""
         folder = _chain_folder(run_folder, chain)
@@ -100,7 +100,7 @@ class DrawWriter:
             raise RunFolderError(
                 f"{folder}: there are draws already; resume that run or choose another folder"
             )
-        record = Record.plan(n_markings, tuple(parameter_names))
+        record = Record.plan(n_markings, columns)
         with write_errors(folder, 0):
             for name in record.specs():
                 (folder / name).mkdir(parents=True, exist_ok=True)
@@ -136,24 +136,23 @@ class DrawWriter:
 
     def append(self, block: DrawBlock) -> None:
         """Add draws."""
-        labels, alpha, offsets, cluster_labels, parameters, law = block
+        labels, alpha, offsets, cluster_labels, parameters, shared = block
         record = self._record
         b, rows = len(alpha), len(cluster_labels)
-        law = np.zeros((b, len(LAW_NAMES))) if law is None else law
         if (
             labels.shape != (b, record.n_markings)
             or parameters.shape != (rows, len(record.parameter_names))
             or offsets.shape != (b + 1,)
             or (offsets[0], offsets[-1]) != (0, rows)
             or np.any(np.diff(offsets) < 0)
-            or law.shape != (b, len(LAW_NAMES))
+            or shared.shape != (b, len(record.shared_names))
         ):
             raise ValueError("the arrays of this block do not fit together")
         own = np.arange(record.n_markings, dtype=np.int32)
         items = {
             "labels": labels,
             "alpha": alpha,
-            "law": law,
+            "shared": shared,
             "n_clusters": np.count_nonzero(labels == own, axis=1),
             "cluster_stop": self._columns["cluster_labels"].length + offsets[1:],
             "cluster_labels": cluster_labels,
@@ -259,7 +258,8 @@ class StoredDraws:
         self.chain_numbers = tuple(files.chain for files in kept)
         self.n_chains = len(kept)
         self.n_markings = self._chains[0].record.n_markings
-        self.parameter_names = self._chains[0].record.parameter_names
+        record = self._chains[0].record
+        self.columns = Columns(record.parameter_names, record.shared_names)
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain, shape (stop - start, n_markings)."""
@@ -273,9 +273,11 @@ class StoredDraws:
         """Concentration, shape (n_chains, n_draws)."""
         return self._of_all_chains("alpha")
 
-    def law(self) -> NDArray[np.float64]:
-        """Learned law of the variances, shape (n_chains, n_draws, 4); zeros if it was fixed."""
-        return self._of_all_chains("law")
+    def shared(self) -> NDArray[np.float64]:
+        """What a draw's clusters share, shape (n_chains, n_draws, len(columns.shared))."""
+        if not self.columns.shared:
+            return np.empty((self.n_chains, self.n_draws, 0))
+        return self._of_all_chains("shared")
 
     def n_clusters(self) -> NDArray[np.int32]:
         """Number of clusters, shape (n_chains, n_draws)."""
@@ -294,7 +296,7 @@ class StoredDraws:
         first = np.where(draws > 0, files.take("cluster_stop", np.maximum(draws - 1, 0)), 0)
         offsets = np.concatenate([[0], np.cumsum(last - first)])
         rows = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], last - first)
-        if self.parameter_names:
+        if self.columns.parameters:
             parameters = files.take("cluster_parameters", rows)
         else:
             parameters = np.empty((len(rows), 0), dtype=np.float32)

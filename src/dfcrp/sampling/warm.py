@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dfcrp.config import make_config
+from dfcrp.kernels.arrivals import update_arrivals
 from dfcrp.kernels.jit import compile_for
-from dfcrp.kernels.scan import update_arrivals
 from dfcrp.sampling.chain import SAMPLERS, Chain
 from dfcrp.sampling.problem import Problem, new_scratch, new_state
 from dfcrp.sampling.setup import make_problem
@@ -26,7 +26,7 @@ def warm_up() -> None:
 def warm_up_arrivals() -> None:
     """Compile the part of a scan that a sampler compiled at the same time comes to last."""
     problem = _problem()
-    args = np.random.default_rng(0), problem.data, problem.settings
+    args = problem.prior, np.random.default_rng(0), problem.data
     compile_for(update_arrivals, *args, new_state(problem), new_scratch(problem))
 
 

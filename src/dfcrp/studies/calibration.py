@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dfcrp import prior
+from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.assignment import refresh_spares
 from dfcrp.kernels.circle import BETA, VAR_POSITION, Hyper, without_law
-from dfcrp.kernels.scan import Settings
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.neighbours import Neighbourhood, find_neighbours
 from dfcrp.sampling.problem import Problem, build_data
@@ -104,9 +104,9 @@ class Design:
     alpha_rate: float = 1.5
 
     @property
-    def settings(self) -> Settings:
-        """Settings of the exact model."""
-        return Settings(True, True, self.alpha_shape, self.alpha_rate)
+    def prior(self) -> Arrivals:
+        """The DFCRP with this design's prior of α."""
+        return Arrivals(True, True, self.alpha_shape, self.alpha_rate, np.empty(0))
 
 
 class Draw(NamedTuple):
@@ -206,7 +206,7 @@ def _everyone_in_touch(families: tuple[int, ...]) -> Neighbourhood:
 
 def _problem(design: Design, features: Floats, neighbourhood: Neighbourhood) -> Problem:
     data = build_data(features, np.array(design.families, dtype=np.int64), neighbourhood)
-    return Problem(data, design.hyper, design.settings, design.alpha_shape / design.alpha_rate)
+    return Problem(data, design.hyper, design.prior, design.alpha_shape / design.alpha_rate)
 
 
 def _current(chain: Chain) -> Draw:
@@ -326,13 +326,13 @@ def _with_fit(draw: Draw, features: Floats, hyper: Hyper) -> dict[str, float]:
 def _posterior_draws(chain: Chain, draws: int, thin: int) -> list[Draw]:
     """Draws as they would be stored, back in rows by marking."""
     block = chain.run(draws, thin)
-    assert block.law is not None
     found = []
     for row in range(draws):
         part = slice(block.offsets[row], block.offsets[row + 1])
         place = np.searchsorted(block.cluster_labels[part], block.labels[row])
         parameters = block.parameters[part].astype(np.float64)[place]
-        found.append(Draw(float(block.alpha[row]), block.labels[row], parameters, block.law[row]))
+        alpha = float(block.alpha[row])
+        found.append(Draw(alpha, block.labels[row], parameters, block.shared[row]))
     return found
 
 

@@ -18,7 +18,7 @@ from scipy import stats
 
 from dfcrp import prior
 from dfcrp.config import Model
-from dfcrp.kernels.scan import Settings
+from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.model.defaults import circle_hyper
 from dfcrp.posterior.convergence import diagnose
 from dfcrp.posterior.streaming import canonical
@@ -86,7 +86,9 @@ def prior_problem(alpha: float = 1.0) -> Problem:
     return Problem(
         data=build_data(features, FAMILIES, neighbourhood, weigh_features=False),
         hyper=hyper,
-        settings=Settings(use_order=True, update_alpha=False, alpha_shape=1.0, alpha_rate=1.0),
+        prior=Arrivals(
+            use_order=True, update_alpha=False, alpha_shape=1.0, alpha_rate=1.0, own=np.empty(0)
+        ),
         alpha_start=alpha,
     )
 

@@ -1,0 +1,8 @@
+"""Every likelihood and every prior of this package: importing a module registers what it has."""
+
+from __future__ import annotations
+
+from dfcrp.kernels import arrivals, circle, circle_proposal, tolerance
+
+LIKELIHOODS = (circle, circle_proposal, tolerance)
+PRIORS = (arrivals,)
