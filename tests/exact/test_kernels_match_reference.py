@@ -86,7 +86,15 @@ def test_weights_of_a_marking(layout):
             log_new = assignment.detach(case.data, case.hyper, state, i) + math.log(case.alpha)
             candidate, weight = case.scratch.candidate, case.scratch.weight
             count = assignment.weigh(
-                case.data, state, case.scratch, i, True, log_new, candidate, weight
+                case.data,
+                case.hyper,
+                case.prior,
+                state,
+                case.scratch,
+                i,
+                log_new,
+                candidate,
+                weight,
             )
             assert candidate[count - 1] == NONE
             found = dict(
@@ -111,16 +119,24 @@ def test_shortcut_of_a_choice(layout):
             log_new = assignment.detach(case.data, case.hyper, state, i) + math.log(case.alpha)
             candidate, weight = case.scratch.candidate, case.scratch.weight
             count = assignment.weigh_features(
-                case.data, state, case.scratch, i, log_new, candidate, weight
+                case.data,
+                case.hyper,
+                case.prior,
+                state,
+                case.scratch,
+                i,
+                log_new,
+                candidate,
+                weight,
             )
             for threshold in [0.0, *case.rng.random(5), 1.0 - 2.0**-53]:
-                given = case.data, state, i
+                given = case.data, case.prior, state, i
                 options = count, candidate.copy(), weight.copy()
-                best = assignment.favourite(*given, *options, True, threshold)
+                best = assignment.favourite(*given, *options, threshold)
                 taken += count > 1 and best != NONE
                 results = [
                     choose(
-                        ScriptedGenerator([threshold], True), *given, True, count,
+                        ScriptedGenerator([threshold], True), *given, count,
                         candidate.copy(), weight.copy(),
                     )
                     for choose in (assignment.choose.py_func, exact)
@@ -134,7 +150,7 @@ def test_noting_doubt_changes_nothing(layout):
     for case in cases(layout):
         state, flat = case.state, np.zeros(case.n)
         before = small.partition_of(state)
-        unsettled.note_doubt(case.data, case.hyper, state, case.scratch)
+        unsettled.note_doubt(case.data, case.hyper, case.prior, state, case.scratch)
         assert small.partition_of(state) == before
         small.assert_consistent(case.data, state)
         case.u = flat
@@ -154,7 +170,7 @@ def test_densities(layout):
             assert again[k] == pytest.approx(rows[k], rel=1e-12)
             for i in range(case.n):
                 y = case.features[i]
-                assert circle.log_density(rows, k, case.features, i) == pytest.approx(
+                assert circle.log_density(case.hyper, rows, k, case.features, i) == pytest.approx(
                     reference.log_density(case.theta[k], y), rel=1e-10, abs=1e-9
                 )
                 assert circle.opening_weight(
@@ -309,7 +325,7 @@ def test_opening_draws_follow_their_density():
     one = np.zeros((2, circle.WIDTH))
     for i in range(2):
         for draw in range(rows.shape[1]):
-            circle.open_cluster(rng, problem.hyper, features, i, one, i)
+            circle.open_cluster(problem.hyper, rng, features, i, one, i)
             rows[i, draw] = one[i, :6]
 
     def p_values(shift: float) -> list[float]:

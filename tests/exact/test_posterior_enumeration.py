@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.paper import run_modified, run_unmodified
-from dfcrp.kernels.scan import Settings, run_exact, start_alone
+from dfcrp.kernels.scan import run_exact, start_alone
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
@@ -53,17 +54,17 @@ def within(radius: float | None):
 
 
 def run(sampler: str, prior: str, radius=None, *, seed=1, **changes) -> np.ndarray:
-    """Partitions drawn by a sampler, labels in input order; ``changes`` go to the settings."""
+    """Partitions drawn by a sampler, labels in input order; ``changes`` go to the prior."""
     families = families_of(prior)
     neighbourhood = find_neighbours(FEATURES, families, radius, HYPER)
-    settings = Settings(prior == "dfcrp", True, SHAPE, RATE)._replace(**changes)
-    problem = Problem(build_data(FEATURES, families, neighbourhood), HYPER, settings, 2.0)
+    arrivals = Arrivals(prior == "dfcrp", True, SHAPE, RATE, np.empty(0))._replace(**changes)
+    problem = Problem(build_data(FEATURES, families, neighbourhood), HYPER, arrivals, 2.0)
     rng = np.random.default_rng([seed, 76])
     state, scratch = new_state(problem), new_scratch(problem)
     start_alone(rng, problem.data, HYPER, state)
     for draws, thin in ((1, BURN_IN), (DRAWS, THIN[sampler])):
         record = new_record(problem, draws)
-        SAMPLERS[sampler](rng, problem.data, HYPER, settings, state, scratch, thin, record)
+        SAMPLERS[sampler](rng, problem.data, HYPER, arrivals, state, scratch, thin, record)
     small_problems.assert_consistent(problem.data, state)
     return record.labels
 

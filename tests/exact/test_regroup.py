@@ -74,8 +74,8 @@ class Setting:
                     propose_clusters=regroup.propose_clusters.py_func,
                 )
                 update(
-                    BranchingGenerator(pick), self.problem.data, self.problem.hyper, state,
-                    self.scratch, self.use_order, i, j,
+                    BranchingGenerator(pick), self.problem.data, self.problem.hyper,
+                    self.problem.prior, state, self.scratch, i, j,
                 )  # fmt: skip
                 small.assert_consistent(self.problem.data, state)
                 self.tally = self.tally + state.tally
@@ -157,7 +157,7 @@ def test_weight_of_proposed_parameters(hyper):
         state = small.fill_state(problem, [0] * n)
         drawn = np.zeros((2, circle.WIDTH))
         for _ in range(5):
-            circle_proposal.propose_row(rng, hyper, features, state, 0, drawn, 1)
+            circle_proposal.propose_row(hyper, rng, features, state, 0, drawn, 1)
             row = drawn[1, :6]
             assert drawn[1] == pytest.approx(small.complete(row), rel=1e-12)
             moments = circle_proposal.moments_of(features, state, 0)

@@ -102,7 +102,7 @@ def move_one(setting: Setting, i: int, **callees):
     def run(pick, state):
         update = small.update_marking_by(pick, **callees)
         data, hyper = setting.problem.data, setting.problem.hyper
-        update(setting.rng, data, hyper, state, setting.scratch, i, setting.use_order)
+        update(setting.rng, data, hyper, setting.problem.prior, state, setting.scratch, i)
 
     return run
 
@@ -117,7 +117,7 @@ def move_two(setting: Setting, i: int, j: int, **callees):
         )
         update = small.with_callees(pair.update_pair, choose_pair=choose)
         data, hyper = setting.problem.data, setting.problem.hyper
-        update(setting.rng, data, hyper, state, setting.scratch, i, j, setting.use_order)
+        update(setting.rng, data, hyper, setting.problem.prior, state, setting.scratch, i, j)
 
     return run
 
@@ -156,9 +156,11 @@ def test_a_pair_changes_places_where_single_updates_cannot():
     assert setting.matrix(move_two(setting, 0, 1))[first, second] > 0.05
 
 
-def weigh_without_sizes(data, state, scratch, i, log_new, candidate, weight):
+def weigh_without_sizes(data, hyper, prior, state, scratch, i, log_new, candidate, weight):
     """Planted: the weight of a cluster lacks n_k."""
-    count = assignment.weigh_features(data, state, scratch, i, log_new, candidate, weight)
+    count = assignment.weigh_features(
+        data, hyper, prior, state, scratch, i, log_new, candidate, weight
+    )
     for position in range(count - 1):
         weight[position] -= math.log(state.size[candidate[position]])
     return count
@@ -217,7 +219,8 @@ def test_updates_of_the_paper():
             def last(pick, state, setting=setting, data=data, hyper=hyper):
                 update = small.update_marking_by(pick)
                 i = int(setting.order[-1])
-                update(setting.rng, data, hyper, state, setting.scratch, i, False)
+                plain = setting.problem.prior._replace(use_order=False)
+                update(setting.rng, data, hyper, plain, state, setting.scratch, i)
 
             assert worst_change(target, setting.matrix(last)) < TOLERANCE
             for i in range(len(families)):

@@ -108,7 +108,13 @@ class Places:
             def once(pick, place=place):
                 state = self.state(place)
                 update(pick)(
-                    self.rng, self.problem.data, self.hyper, state, self.scratch, *self.movers, True
+                    self.rng,
+                    self.problem.data,
+                    self.hyper,
+                    self.problem.prior,
+                    state,
+                    self.scratch,
+                    *self.movers,
                 )
                 return self.places.index(self.read(state))
 

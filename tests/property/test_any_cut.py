@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import dfcrp
 from dfcrp.config import make_config
 from dfcrp.sampling.checkpoints import ChainFolder, make_checkpoint_folder
-from dfcrp.sampling.problem import PARAMETER_NAMES
 from dfcrp.sampling.runner import Runner
 from dfcrp.sampling.setup import make_problem
 from dfcrp.sampling.storage import StoredDraws
@@ -28,7 +27,7 @@ def sitting(folder: Path, thin: int, prior: str, upto: int, saved: int | None = 
     problem = make_problem(MARKINGS.features, MARKINGS.families, config)
     make_checkpoint_folder(folder)
     files = [
-        ChainFolder.open(folder, number, len(MARKINGS), PARAMETER_NAMES) for number in range(CHAINS)
+        ChainFolder.open(folder, number, len(MARKINGS), problem.columns) for number in range(CHAINS)
     ]
     runner = Runner(problem, list(files), seed=3, thin=thin)
     for chain_files, chain in zip(files, runner.chains, strict=True):

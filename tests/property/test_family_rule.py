@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dfcrp.kernels import unsettled
+from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.paper import run_modified, run_unmodified
-from dfcrp.kernels.scan import Settings, run_exact, start_alone
+from dfcrp.kernels.scan import run_exact, start_alone
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
@@ -81,7 +82,7 @@ def run(features, families, radius, use_order, sampler, seed, age):
     problem = Problem(
         build_data(features, families, neighbourhood),
         small.HYPER,
-        Settings(use_order, True, 2.0, 1.0),
+        Arrivals(use_order, True, 2.0, 1.0, np.empty(0)),
         1.0,
     )
     rng = np.random.default_rng(seed)
@@ -94,7 +95,7 @@ def run(features, families, radius, use_order, sampler, seed, age):
     state.contact_visit[:] = rng.integers(0, 2, size=len(state.contact_visit))
     record = new_record(problem, 4)
     for _ in range(3):
-        arguments = problem.data, problem.hyper, problem.settings, state, scratch, 1, record
+        arguments = problem.data, problem.hyper, problem.prior, state, scratch, 1, record
         sampler(rng, *arguments)
         small.assert_consistent(problem.data, state)
     allowed = np.eye(len(families), dtype=bool)

@@ -79,7 +79,7 @@ def draw_joint(families, draws: int, seed: int, **settings) -> JointDraws:
     rng = np.random.default_rng([seed, 74])
     n = len(families)
     problem = small.make_problem(families, np.zeros((n, 3)), **settings)
-    scan, allowed = problem.settings, settings.get("allowed")
+    scan, allowed = problem.prior, settings.get("allowed")
     arrays: dict[str, list] = {"alpha": [], "order": [], "labels": []}
     while len(arrays["labels"]) < draws:
         alpha = problem.alpha_start
@@ -105,11 +105,12 @@ def _complete(problem, families, allowed, drawn, rng) -> JointDraws:
     found = companions(arrays["label"], families, arrays["rank"])
     arrays["u"] = rng.standard_exponential((draws, n)) / (found + arrays["alpha"])
     hyper = problem.hyper
-    arrays["law"] = np.array(hyper.law_mean) + hyper.law_sd * rng.standard_normal((draws, 4))
-    rows = small.random_rows(rng, hyper, (draws, n), arrays["law"][:, np.newaxis])
+    law = np.array(hyper.law_mean) + hyper.law_sd * rng.standard_normal((draws, 4))
+    arrays["law"] = law if hyper.learned else law[:, :0]
+    rows = small.random_rows(rng, hyper, (draws, n), law[:, np.newaxis])
     arrays["theta"] = small.complete(rows)
     own = np.take_along_axis(rows, arrays["label"][..., None].astype(int), axis=1)
-    if problem.settings.use_order:
+    if problem.prior.use_order:
         arrays["seated"] = np.take_along_axis(found, arrays["order"].astype(int), axis=1)
         by_slot = np.take_along_axis(arrays["u"], arrays["order"].astype(int), axis=1)
         family = np.asarray(families)[arrays["order"]]
@@ -145,7 +146,7 @@ def companions(label, families, rank) -> np.ndarray:
 def partition_probabilities(draws: JointDraws) -> dict[tuple[int, ...], float]:
     """Every valid partition with its probability under the joint, α integrated out."""
     problem, families = draws.problem, draws.families.tolist()
-    scan = problem.settings
+    scan = problem.prior
     alphas, weights = np.array([problem.alpha_start]), np.ones(1)
     if scan.update_alpha:
         # The trapezoid rule on the log scale: the integrand and all its derivatives vanish there.
@@ -257,7 +258,7 @@ class After:
         return float(2 * stats.norm.sf(abs((joins - chance).sum()) / spread))
 
     def _alpha(self) -> float:
-        scan = self.draws.problem.settings
+        scan = self.draws.problem.prior
         gamma = stats.gamma(scan.alpha_shape, scale=1 / scan.alpha_rate)
         return float(stats.kstest(self.now["alpha"][:, 0], gamma.cdf).pvalue)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dfcrp.kernels import order, tail
-from dfcrp.kernels.scan import Settings
+from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_scratch
 from reference import kernel_reference as reference
@@ -31,7 +31,8 @@ class Case:
         features = rng.normal([0.5, -0.5, 3.0], [1.5, 1.5, 0.8], size=(n, 3))
         neighbourhood = find_neighbours(features, given, radius, hyper)
         data = build_data(features, given, neighbourhood)
-        self.problem = Problem(data, hyper, Settings(True, True, 2.0, 0.5), 1.0)
+        self.prior = Arrivals(True, True, 2.0, 0.5, np.empty(0))
+        self.problem = Problem(data, hyper, self.prior, 1.0)
         self.data, self.scratch = data, new_scratch(self.problem)
         self.families, self.features = data.family.tolist(), data.features
         self.allowed = None if radius is None else self._allowed(neighbourhood)

@@ -8,7 +8,7 @@ from dfcrp.config import Config, Summary
 from dfcrp.markings import Markings, Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
-from reference.summary_reference import PARAMETER_NAMES, canonical, random_valid_labels
+from reference.summary_reference import COLUMNS, canonical, random_valid_labels
 
 
 def posterior_of(labels, markings, *, min_experts=2, config=None, rng=None) -> Posterior:
@@ -29,7 +29,7 @@ def posterior_of(labels, markings, *, min_experts=2, config=None, rng=None) -> P
             ClusterBlock(np.array(offsets), np.array(names, np.int32), np.array(rows, np.float32))
         )
     alpha = rng.gamma(2.0, size=labels.shape[:2])
-    draws = MemoryDraws(labels, alpha, blocks, PARAMETER_NAMES)
+    draws = MemoryDraws(labels, alpha, blocks, COLUMNS)
     if config is None:
         summary = Summary(min_experts=min_experts, thresholds=(min_experts, min_experts + 1))
         config = Config(summary=summary)

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from dfcrp.kernels import assignment, circle
-from dfcrp.kernels.scan import Settings
+from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.sampling.neighbours import Neighbourhood
 from dfcrp.sampling.problem import Problem, build_data, new_state
 from reference import kernel_reference as reference
@@ -72,7 +72,7 @@ def make_problem(
     data = build_data(
         np.asarray(features, float), np.asarray(families), neighbourhood, weigh_features=weigh
     )
-    return Problem(data, hyper, Settings(use_order, update_alpha, shape, rate), alpha)
+    return Problem(data, hyper, Arrivals(use_order, update_alpha, shape, rate, np.empty(0)), alpha)
 
 
 def _as_pairs(listed) -> np.ndarray:
@@ -195,8 +195,8 @@ def update_marking_by(pick, **callees):
     choose = with_callees(assignment.choose, pick=pick, favourite=lambda *_: -1)
     update = with_callees(assignment.update_marking, **{"choose": choose, **callees})
 
-    def run(rng, data, hyper, state, scratch, i, use_order):
-        update(rng, data, hyper, state, scratch, i, use_order, np.log(state.alpha[0]))
+    def run(rng, data, hyper, prior, state, scratch, i):
+        update(rng, data, hyper, prior, state, scratch, i, np.log(state.alpha[0]))
 
     return run
 

@@ -8,9 +8,9 @@ from itertools import combinations
 
 import numpy as np
 
-from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
+from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
 
-PARAMETER_NAMES = ("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance")
+COLUMNS = Columns(("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance"))
 
 
 # --- partitions ---------------------------------------------------------------------------------
@@ -147,12 +147,12 @@ def with_parameters(labels, rng):
     for chain in labels:
         names = [sorted(set(draw.tolist())) for draw in chain]
         offsets = np.cumsum([0] + [len(row) for row in names])
-        values = rng.normal(size=(offsets[-1], len(PARAMETER_NAMES)))
+        values = rng.normal(size=(offsets[-1], len(COLUMNS.parameters)))
         values[:, 2] = np.log(rng.uniform(20, 150, offsets[-1]))
         flat = np.array([name for row in names for name in row], np.int32)
         blocks.append(ClusterBlock(offsets, flat, values.astype(np.float32)))
     alpha = rng.gamma(2.0, size=labels.shape[:2])
-    return MemoryDraws(labels, alpha, blocks, PARAMETER_NAMES)
+    return MemoryDraws(labels, alpha, blocks, COLUMNS)
 
 
 def parameters_of(draws, chain, draw):

@@ -22,7 +22,7 @@ DESIGN = Design()
 
 def order_forgotten(problem):
     """The constrained CRP in place of the DFCRP."""
-    return replace(problem, settings=problem.settings._replace(use_order=False))
+    return replace(problem, prior=problem.prior._replace(use_order=False))
 
 
 def variance_prior_twice(problem):
@@ -32,8 +32,8 @@ def variance_prior_twice(problem):
 
 def another_alpha(problem):
     """α with its prior's shape off by one."""
-    shape = problem.settings.alpha_shape - 1.0
-    return replace(problem, settings=problem.settings._replace(alpha_shape=shape))
+    shape = problem.prior.alpha_shape - 1.0
+    return replace(problem, prior=problem.prior._replace(alpha_shape=shape))
 
 
 @pytest.mark.parametrize("sampler", ["exact", "paper"])

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from dfcrp.kernels import (
+    arrivals,
     assignment,
     circle,
     concentration,
@@ -74,7 +75,7 @@ class Step:
     def __init__(self, draws: JointDraws, seed: int):
         problem = draws.problem
         self.rng = np.random.default_rng([seed, 75])
-        self.data, self.settings = problem.data, problem.settings
+        self.data, self.prior = problem.data, problem.prior
         self.state, self.scratch = new_state(problem), new_scratch(problem)
         self.hyper = problem.hyper._replace(law=self.state.law)
         self.record = new_record(problem, 1)
@@ -85,18 +86,18 @@ class Step:
 
     def markings(self):
         assignment.sweep_markings(
-            self.rng, self.data, self.hyper, self.state, self.scratch,
-            self.settings.use_order, 0, self.n,
-        )  # fmt: skip
+            self.rng, self.data, self.hyper, self.prior, self.state, self.scratch, 0, self.n
+        )
 
     def pairs(self):
         pair.sweep_pairs(
-            self.rng, self.data, self.hyper, self.state, self.scratch,
-            self.settings.use_order, 0, self.n,
-        )  # fmt: skip
+            self.rng, self.data, self.hyper, self.prior, self.state, self.scratch, 0, self.n
+        )
 
     def parameters(self):
-        scan.update_parameters(self.rng, self.data, self.hyper, self.state, self.scratch)
+        scan.update_parameters(
+            self.rng, self.data, self.hyper, self.prior, self.state, self.scratch
+        )
 
     def law(self):
         tolerance.update_law_given_variances(self.rng, self.hyper, self.state)
@@ -114,7 +115,7 @@ class Step:
     def alpha(self):
         self.state.alpha[0] = concentration.update_alpha(
             self.rng, self.state.seated, count_clusters(self.state),
-            self.settings.alpha_shape, self.settings.alpha_rate, self.state.alpha[0],
+            self.prior.alpha_shape, self.prior.alpha_rate, self.state.alpha[0],
         )  # fmt: skip
 
     def auxiliary(self):
@@ -123,29 +124,24 @@ class Step:
     def regroup(self):
         for i, j in self.data.contact:
             regroup.regroup(
-                self.rng, self.data, self.hyper, self.state, self.scratch,
-                self.settings.use_order, i, j,
-            )  # fmt: skip
+                self.rng, self.data, self.hyper, self.prior, self.state, self.scratch, i, j
+            )
 
     def visits(self):
-        given = self.data, self.hyper, self.state, self.scratch, self.settings.use_order
+        given = self.data, self.hyper, self.prior, self.state, self.scratch
         unsettled.visit_unsettled(self.rng, *given)
         regroup.visit_contacts(self.rng, *given, unsettled.VISIT_SHARE)
 
     def exact_scan(self):
         scan.run_exact(
-            self.rng, self.data, self.hyper, self.settings, self.state, self.scratch, 1, self.record
+            self.rng, self.data, self.hyper, self.prior, self.state, self.scratch, 1, self.record
         )
 
     def paper_scan(self):
-        paper.modified_scan(
-            self.rng, self.data, self.hyper, self.settings, self.state, self.scratch
-        )
+        paper.modified_scan(self.rng, self.data, self.hyper, self.prior, self.state, self.scratch)
 
     def unmodified_scan(self):
-        paper.unmodified_scan(
-            self.rng, self.data, self.hyper, self.settings, self.state, self.scratch
-        )
+        paper.unmodified_scan(self.rng, self.data, self.hyper, self.prior, self.state, self.scratch)
 
 
 def apply(draws: JointDraws, step: Step, update, times: int, count: int) -> After:
@@ -239,8 +235,10 @@ def test_companions_equal_their_twin(joint):
 def sizes_forgotten(step: Step):
     """The weight of a cluster lacks n_k."""
 
-    def weigh(data, state, scratch, i, log_new, candidate, weight):
-        count = assignment.weigh_features(data, state, scratch, i, log_new, candidate, weight)
+    def weigh(data, hyper, prior, state, scratch, i, log_new, candidate, weight):
+        count = assignment.weigh_features(
+            data, hyper, prior, state, scratch, i, log_new, candidate, weight
+        )
         for position in range(count - 1):
             weight[position] -= math.log(state.size[candidate[position]])
         return count
@@ -248,7 +246,7 @@ def sizes_forgotten(step: Step):
     update = small.with_callees(assignment.update_marking, weigh_features=weigh)
     log_alpha = math.log(step.state.alpha[0])
     for i in range(step.n):
-        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, True, log_alpha)
+        update(step.rng, step.data, step.hyper, step.prior, step.state, step.scratch, i, log_alpha)
 
 
 def tail_off_by_one(step: Step):
@@ -276,29 +274,29 @@ def exclusion_ignored(step: Step):
 
     update = small.with_callees(pair.update_pair, choose_pair=choose)
     for i, j in ((0, 1), (2, 3)):
-        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, j, True)
+        update(step.rng, step.data, step.hyper, step.prior, step.state, step.scratch, i, j)
 
 
 def proposal_forgotten(step: Step):
     """Split and merge leave out the density of the proposed parameters."""
 
-    def value_of(data, hyper, state, use_order, k, theta, row):
-        value = regroup.log_cluster_prior(data, state, k, use_order)
+    def value_of(data, hyper, prior, state, k, theta, row):
+        value = arrivals.log_cluster(prior, data, state, k, 0.0)
         members = np.flatnonzero(state.label == k)
         value += reference.log_base(hyper, theta[row, :6])
-        return value + sum(circle.log_density(theta, row, data.features, i) for i in members)
+        return value + sum(circle.log_density(hyper, theta, row, data.features, i) for i in members)
 
     propose = small.with_callees(regroup.propose_clusters, value_of=value_of)
     update = small.with_callees(regroup.regroup, propose_clusters=propose, value_of=value_of)
     for i, j in step.data.contact[::3]:
-        update(step.rng, step.data, step.hyper, step.state, step.scratch, True, i, j)
+        update(step.rng, step.data, step.hyper, step.prior, step.state, step.scratch, i, j)
 
 
 def mean_always_accepted(step: Step):
     """The mean's proposal is taken without p(Σ | μ*) / p(Σ | μ)."""
     update = small.with_callees(circle.update_mean, log_variance_prior=lambda *_: 0.0)
     for k in np.flatnonzero(step.state.size > 0):
-        update(step.rng, step.hyper, step.state.theta, k, step.data.features, step.state)
+        update(step.hyper, step.rng, step.prior, step.data, step.state, k)
 
 
 def correction_dropped(step: Step):
@@ -350,7 +348,7 @@ def swaps_always(step: Step):
     update = small.with_callees(
         paper.modified_scan, swap_arrivals=swap, update_parameters=lambda *_: None
     )
-    update(step.rng, step.data, step.hyper, step.settings, step.state, step.scratch)
+    update(step.rng, step.data, step.hyper, step.prior, step.state, step.scratch)
 
 
 def neighbours_of_one(step: Step):
@@ -370,7 +368,7 @@ def neighbours_of_one(step: Step):
     update = small.with_callees(assignment.update_marking, weigh_features=weigh)
     log_alpha = math.log(step.state.alpha[0])
     for i in range(step.n):
-        update(step.rng, step.data, step.hyper, step.state, step.scratch, i, True, log_alpha)
+        update(step.rng, step.data, step.hyper, step.prior, step.state, step.scratch, i, log_alpha)
 
 
 #: Setting, bug, how many times it is applied, draws, tests.

@@ -55,7 +55,7 @@ def test_workers_do_not_change_the_draws(workers):
         runner = Runner(problem_of(), writers, seed=7, workers=workers)
         runner.advance(20)
         runner.advance(45)
-        return memory_draws(writers, 5)
+        return memory_draws(writers, 5, problem_of().columns)
 
     one, many = labels(1), labels(workers)
     for chain in range(3):

@@ -12,7 +12,7 @@ from dfcrp.posterior.credible_ball import credible_ball
 from dfcrp.posterior.experts import expert_summary
 from dfcrp.posterior.membership import ALONE, membership, partial_partition
 from dfcrp.posterior.point_partition import point_partition
-from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
+from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
 
 FAMILIES = np.array([0, 1, 2, 0, 1])
 LABELS = np.array(
@@ -35,7 +35,7 @@ def draws():
         parameters[:, 0] = x
         parameters[:, 2] = math.log(20.0)
         blocks.append(ClusterBlock(offsets, np.array(names, np.int32), parameters))
-    return MemoryDraws(LABELS, np.ones((2, 2)), blocks, ("x", "y", "log_diameter"))
+    return MemoryDraws(LABELS, np.ones((2, 2)), blocks, Columns(("x", "y", "log_diameter")))
 
 
 def test_pairs(draws):

@@ -156,7 +156,7 @@ def test_progress_counts_what_was_done_before(markings: dfcrp.Markings) -> None:
     config = make_config({"run": {"chains": 2, "scans": 400}})
     tracker = Tracker(markings.families, config, [100, 150])
     labels = np.zeros((1, len(markings)), np.int32)
-    block = DrawBlock(labels, np.ones(1), *[np.zeros(0)] * 3)
+    block = DrawBlock(labels, np.ones(1), *[np.zeros(0)] * 4)
     seen = tracker.note(Progress(chain=0, scans=200, target=400, last=block))
     assert seen.scans == (200 + 150) / 2
 

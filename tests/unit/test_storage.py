@@ -21,11 +21,19 @@ from hypothesis import strategies as st
 
 from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError
 from dfcrp.sampling import draw_files
-from dfcrp.sampling.draws import ClusterBlock, DrawBlock, Draws, MemoryDraws, blocks
+from dfcrp.sampling.draws import (
+    NO_COLUMNS,
+    ClusterBlock,
+    Columns,
+    DrawBlock,
+    Draws,
+    MemoryDraws,
+    blocks,
+)
 from dfcrp.sampling.storage import DrawWriter, StoredDraws, committed_draws
 
 N = 11
-NAMES = ("mean_x", "mean_y", "spread")
+NAMES = Columns(("mean_x", "mean_y", "spread"), ("level", "growth"))
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +42,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(draw_files, "_DRAW_BLOCK", 6)
     monkeypatch.setattr(draw_files, "_SCALAR_BLOCK", 10)
     monkeypatch.setattr(draw_files, "_LABEL_CHUNK_BYTES", 100)
-    monkeypatch.setattr(draw_files, "_ROW_BLOCK_BYTES", 8 * 8 * 4 * len(NAMES))
+    monkeypatch.setattr(draw_files, "_ROW_BLOCK_BYTES", 8 * 8 * 4 * len(NAMES.parameters))
 
 
 class Chain:
@@ -49,7 +57,9 @@ class Chain:
         self.alpha = rng.gamma(2.0, size=n_draws)
         self.offsets = np.concatenate([[0], np.cumsum([len(u) for u in per_draw])]).astype(np.int64)
         self.cluster_labels = np.concatenate([*per_draw, []]).astype(np.int32)
-        self.parameters = rng.normal(size=(self.offsets[-1], len(names))).astype(np.float32)
+        self.parameters = rng.normal(size=(self.offsets[-1], len(names.parameters)))
+        self.parameters = self.parameters.astype(np.float32)
+        self.shared = rng.normal(size=(n_draws, len(names.shared)))
 
     def append_to(self, writer, start, stop):
         first, last = self.offsets[start], self.offsets[stop]
@@ -60,6 +70,7 @@ class Chain:
                 self.offsets[start : stop + 1] - first,
                 self.cluster_labels[first:last],
                 self.parameters[first:last],
+                self.shared[start:stop],
             )
         )
 
@@ -82,15 +93,17 @@ def in_memory(chains, indices):
         offsets = np.concatenate([[0], np.cumsum([len(r) for r in ranges])])
         picked.append(ClusterBlock(offsets, chain.cluster_labels[rows], chain.parameters[rows]))
     labels = np.stack([chain.labels[indices] for chain in chains])
-    return MemoryDraws(labels, np.stack([c.alpha[indices] for c in chains]), picked, NAMES)
+    alpha = np.stack([chain.alpha[indices] for chain in chains])
+    shared = np.stack([chain.shared[indices] for chain in chains])
+    return MemoryDraws(labels, alpha, picked, NAMES, shared)
 
 
 def assert_same(stored: StoredDraws, expected: Draws, step=4):
     shape = (expected.n_chains, expected.n_draws, expected.n_markings)
     assert (stored.n_chains, stored.n_draws, stored.n_markings) == shape
-    assert stored.parameter_names == expected.parameter_names
+    assert stored.columns == expected.columns
     np.testing.assert_array_equal(stored.alpha(), expected.alpha())
-    np.testing.assert_array_equal(stored.law(), expected.law())
+    np.testing.assert_array_equal(stored.shared(), expected.shared())
     own = np.arange(expected.n_markings)
     n_clusters = [
         (expected.labels(chain, 0, expected.n_draws) == own).sum(axis=1)
@@ -152,8 +165,8 @@ def test_any_number_of_markings(tmp_path, n):
 
 
 def test_without_parameters(tmp_path):
-    chain = Chain(9, names=())
-    writer = DrawWriter.create(tmp_path, 0, N, ())
+    chain = Chain(9, names=NO_COLUMNS)
+    writer = DrawWriter.create(tmp_path, 0, N, NO_COLUMNS)
     chain.append_to(writer, 0, 9)
     writer.flush()
     block = StoredDraws(tmp_path).clusters(0, 2, 5)
@@ -204,6 +217,7 @@ def test_misfitting_draws_are_refused_and_leave_no_trace(tmp_path):
                 chain.offsets[:-1],
                 chain.cluster_labels,
                 chain.parameters,
+                chain.shared,
             )
         )
     chain.append_to(writer, 0, 4)
@@ -247,12 +261,14 @@ def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
     n, b = 500, 250
     labels = np.zeros((b, n), dtype=np.int32)
     rows = np.arange(b + 1), np.zeros(b, dtype=np.int32), np.zeros((b, 0), dtype=np.float32)
-    writer = DrawWriter.create(tmp_path, 0, n, ())
-    writer.append(DrawBlock(labels, np.ones(b), *rows))
+    writer = DrawWriter.create(tmp_path, 0, n, NO_COLUMNS)
+    nothing = np.zeros((b, 0))
+    writer.append(DrawBlock(labels, np.ones(b), *rows, nothing))
     writer.flush()
     tracemalloc.start()
     for _ in range(60):
-        writer.append(DrawBlock(labels, np.ones(b), *rows))
+        nothing = np.zeros((b, 0))
+    writer.append(DrawBlock(labels, np.ones(b), *rows, nothing))
     writer.flush()
     stored = StoredDraws(tmp_path)
     for _, start, stop in blocks(stored):
