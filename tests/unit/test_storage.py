@@ -267,8 +267,7 @@ def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
     writer.flush()
     tracemalloc.start()
     for _ in range(60):
-        nothing = np.zeros((b, 0))
-    writer.append(DrawBlock(labels, np.ones(b), *rows, nothing))
+        writer.append(DrawBlock(labels, np.ones(b), *rows, nothing))
     writer.flush()
     stored = StoredDraws(tmp_path)
     for _, start, stop in blocks(stored):
@@ -537,7 +536,7 @@ def test_another_format(tmp_path, monkeypatch):
         patch.setattr(draw_files, "FORMAT", 99)
         write(tmp_path, 0, Chain(5))
     for attempt in (StoredDraws, committed_draws, lambda run: DrawWriter.open(run, 0)):
-        with pytest.raises(RunFolderError, match="format 99, this version of dfcrp reads format 1"):
+        with pytest.raises(RunFolderError, match="format 99, this version of dfcrp reads format 2"):
             attempt(tmp_path)
     with pytest.raises(RunFolderError, match="format 99"):
         StoredDraws(tmp_path, salvage=True)

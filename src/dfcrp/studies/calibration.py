@@ -67,6 +67,7 @@ LEARNED = HYPER._replace(
     nu_d=4.0,
     log_gamma=math.lgamma(2.5) + math.lgamma(4.0),
     level=3.0,
+    law=np.zeros(4),
     law_mean=(0.3, 0.8, -2.5, -0.4),
     law_sd=(0.7, 0.6, 0.5, 0.6),
 )
