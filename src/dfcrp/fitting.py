@@ -16,6 +16,7 @@ from dfcrp.config import (
     make_config,
 )
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, SettingsError
+from dfcrp.limits import refuse_beyond_reason
 from dfcrp.markings import Markings
 from dfcrp.posterior.folder import (
     discard_folder,
@@ -149,6 +150,7 @@ def check_fittable(markings: Markings) -> None:
             f"the markings are on {len(markings.images)} images ({names}...), whose coordinates "
             "overlap; choose one with image= (--image)"
         )
+    refuse_beyond_reason(markings)
     if markings.site.units == "deg":
         warnings.warn(
             "the coordinates are degrees of longitude and latitude, and the model takes them for "

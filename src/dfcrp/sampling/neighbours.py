@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.errors import InputError
 from dfcrp.kernels.circle import Hyper
 
 Floats = NDArray[np.float64]
@@ -24,6 +25,8 @@ AUTO_EXCLUSION = 1e-6
 LEARNED_RATIO = 3.0
 #: ... unless the closest markings of different experts lie this much closer together.
 PILOT_FACTOR, PILOT_SHARE = 12.0, 0.2
+#: More pairs of neighbours than this take several GB.
+MOST_PAIRS = 50_000_000
 #: Two markings of one family compete when they lie within so many prior standard deviations.
 RIVAL_DEVIATIONS = 6.0
 #: Two markings of different families are in contact between these: neither surely of one
@@ -154,6 +157,7 @@ def _pairs_within(position: Floats, reach: Floats) -> Pairs:
         here = np.flatnonzero(octave == level)
         below = np.flatnonzero(octave < level)
         widest = float(reach[here].max())
+        _refuse_crowds(position[here], widest)
         tree = cKDTree(position[here])
         found.append(here[tree.query_pairs(widest, output_type="ndarray")].reshape(-1, 2))
         if len(below):
@@ -165,6 +169,22 @@ def _pairs_within(position: Floats, reach: Floats) -> Pairs:
     apart = position[pairs[:, 0]] - position[pairs[:, 1]]
     close = np.hypot(apart[:, 0], apart[:, 1]) <= np.maximum(reach[pairs[:, 0]], reach[pairs[:, 1]])
     return pairs[close].astype(np.int64)
+
+
+def _refuse_crowds(position: Floats, reach: float) -> None:
+    """Refuse what has surely too many pairs, before memory runs out.
+
+    Points in one square with this diagonal are neighbours of each other.
+    """
+    square = np.floor(position * (math.sqrt(2.0) / reach))
+    together = np.unique(square, axis=0, return_counts=True)[1].astype(float)
+    pairs = float((together * (together - 1.0)).sum()) / 2.0
+    if pairs > MOST_PAIRS:
+        raise InputError(
+            f"at least {pairs:.2g} pairs of markings lie within {reach:g} of each other, up to "
+            f"{int(together.max()):,} at one place: more than fit into memory; give a smaller "
+            "radius= (--radius), or remove copies of the same markings"
+        )
 
 
 def _close_pairs(

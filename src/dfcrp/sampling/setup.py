@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dfcrp.config import Config
 from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.model.defaults import circle_hyper
+from dfcrp.model.ties import set_apart
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data
 
@@ -22,6 +23,7 @@ def make_problem(
     ``crp``: every marking is a family of its own, so nothing is excluded.
     """
     hyper = circle_hyper(config.model, features)
+    features = set_apart(features, families)
     if config.run.prior == "crp":
         families = np.arange(len(families), dtype=np.int64)
     neighbourhood = find_neighbours(features, families, config.run.radius, hyper)
