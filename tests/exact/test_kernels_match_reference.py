@@ -150,7 +150,9 @@ def test_noting_doubt_changes_nothing(layout):
     for case in cases(layout):
         state, flat = case.state, np.zeros(case.n)
         before = small.partition_of(state)
-        unsettled.note_doubt(case.data, case.hyper, case.prior, state, case.scratch)
+        unsettled.note_doubt(
+            case.data, case.hyper, case.prior, state, case.scratch, small.whole(case.data)
+        )
         assert small.partition_of(state) == before
         small.assert_consistent(case.data, state)
         case.u = flat
@@ -245,7 +247,7 @@ def test_exchange_gain(layout):
     """−Σ_s u_s ΔD_s with u tied to the arrival slots, by brute force."""
     for case in cases(layout):
         state, by_slot = case.state, case.u[case.order]
-        exchange.lay_out_tables(case.data, state, case.scratch)
+        exchange.lay_out_tables(case.data, state, case.scratch, small.whole(case.data))
 
         def log_joint(arrivals, case=case, by_slot=by_slot):
             seated = reference.companions(case.labels, case.families, arrivals)
@@ -265,9 +267,10 @@ def test_exchange_gain(layout):
 def test_tables_stay_in_order_of_arrival(layout):
     """After many exchanges the tables' lists are what a fresh walk would write."""
     for case in cases(layout):
-        exchange.exchange_slots(case.rng, case.data, case.state, case.scratch, 200, 2)
+        part = small.whole(case.data)
+        exchange.exchange_slots(case.rng, case.data, case.state, case.scratch, part, 200, 2)
         kept = [case.scratch.seat_rank.copy(), case.scratch.seat_family.copy()]
-        exchange.lay_out_tables(case.data, case.state, case.scratch)
+        exchange.lay_out_tables(case.data, case.state, case.scratch, part)
         assert (kept[0] == case.scratch.seat_rank).all()
         assert (kept[1] == case.scratch.seat_family).all()
         small.assert_consistent(case.data, case.state)

@@ -17,8 +17,9 @@ from scipy import stats
 
 from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.paper import run_modified, run_unmodified
-from dfcrp.kernels.scan import run_exact, start_alone
+from dfcrp.kernels.scan import start_alone
 from dfcrp.sampling import problem as problem_module
+from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
 from reference import posterior_reference, small_problems
@@ -38,7 +39,7 @@ FEATURES = np.array(
 )
 FAMILIES = np.array([0, 0, 1, 1, 2])
 RADIUS = 1.5
-SAMPLERS = {"exact": run_exact, "paper": run_modified, "unmodified": run_unmodified}
+SAMPLERS = {"exact": small_problems.run_exact, "paper": run_modified, "unmodified": run_unmodified}
 PRIORS = ("dfcrp", "constrained", "crp")
 
 
@@ -178,6 +179,21 @@ def test_sparse_layout_reaches_the_posterior(marginals, monkeypatch):
     """The layout for very many families, whose order move has a cruder surrogate."""
     monkeypatch.setattr(problem_module, "DENSE_TAIL_ENTRIES", 0)
     _, p_value = compare(run("exact", "dfcrp", RADIUS, seed=40), target(marginals, "dfcrp", RADIUS))
+    assert p_value > FALSE_ALARM_RATE
+
+
+def test_parts_reach_the_posterior(marginals, monkeypatch):
+    """Two components, each swept as a part of its own."""
+    radius = 0.9
+    monkeypatch.setattr(problem_module, "BLOCK_MARKINGS", 1)
+    neighbourhood = find_neighbours(FEATURES, FAMILIES, radius, HYPER)
+    arrivals = Arrivals(True, True, SHAPE, RATE, np.empty(0))
+    problem = Problem(build_data(FEATURES, FAMILIES, neighbourhood), HYPER, arrivals, 2.0)
+    assert problem.data.block_start.tolist() == [0, 2, 5]
+    chain = Chain(problem, np.random.SeedSequence([41, 76]), "exact", threads=2)
+    chain.run(1, BURN_IN)
+    labels = chain.run(DRAWS, 4).labels
+    _, p_value = compare(labels, target(marginals, "dfcrp", radius))
     assert p_value > FALSE_ALARM_RATE
 
 

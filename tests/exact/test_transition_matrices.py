@@ -261,7 +261,7 @@ def exchange_matrix(setting: Setting, labels, exchange_slots) -> np.ndarray:
                     state.visit[:] = 0
                     state.visit[a] = 1
                     rng = ScriptedGenerator([(choice + 0.5) / len(kin)], accept)
-                    exchange_slots(rng, data, state, setting.scratch, 0, 1)
+                    exchange_slots(rng, data, state, setting.scratch, small.whole(data), 0, 1)
                     assert (state.u[state.order] == by_slot).all()
                     assert (state.rank[state.order] == np.arange(n)).all()
                     ends.append(place[tuple(state.order.tolist())])

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from dfcrp.kernels import unsettled
 from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.paper import run_modified, run_unmodified
-from dfcrp.kernels.scan import run_exact, start_alone
+from dfcrp.kernels.scan import start_alone
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
 from reference import kernel_reference as reference
 from reference import small_problems as small
 
-SAMPLERS = {"exact": run_exact, "paper": run_modified, "unmodified": run_unmodified}
+SAMPLERS = {"exact": small.run_exact, "paper": run_modified, "unmodified": run_unmodified}
 # Compiling may fall into the first example.
 PROFILE = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -10,8 +10,10 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from dfcrp.kernels import assignment, circle
+from dfcrp.kernels import assignment, circle, scan
 from dfcrp.kernels.arrivals import Arrivals
+from dfcrp.kernels.scan import Task
+from dfcrp.kernels.state import Part
 from dfcrp.sampling.neighbours import Neighbourhood
 from dfcrp.sampling.problem import Problem, build_data, new_state
 from reference import kernel_reference as reference
@@ -177,6 +179,23 @@ def partition_of(state) -> tuple[int, ...]:
     """The state's partition, labels numbered by first appearance."""
     number: dict[int, int] = {}
     return tuple(number.setdefault(int(slot), len(number)) for slot in state.label)
+
+
+def whole(data) -> Part:
+    """All of the data as one part."""
+    return Part(0, len(data.family), 0, len(data.contact))
+
+
+def scans(record, thin: int = 1) -> Task:
+    """Whole scans, with a draw after every thin-th."""
+    return Task(True, True, True, 0, len(record.alpha), thin)
+
+
+def run_exact(rng, data, hyper, prior, state, scratch, thin, record) -> None:
+    """The exact sampler on the data as a whole, called like the paper's."""
+    scan.run_exact(
+        rng, data, hyper, prior, state, scratch, whole(data), scans(record, thin), record
+    )
 
 
 def with_callees(dispatcher, **callees):

@@ -24,7 +24,6 @@ from dfcrp.kernels import (
     pair,
     paper,
     regroup,
-    scan,
     tail,
     tolerance,
     unsettled,
@@ -95,7 +94,7 @@ class Step:
         )
 
     def parameters(self):
-        scan.update_parameters(
+        paper.update_parameters(
             self.rng, self.data, self.hyper, self.prior, self.state, self.scratch
         )
 
@@ -110,7 +109,8 @@ class Step:
         order.update_order(self.rng, self.data, self.state, self.scratch)
 
     def exchange(self):
-        exchange.exchange_slots(self.rng, self.data, self.state, self.scratch, self.n, 1)
+        part = small.whole(self.data)
+        exchange.exchange_slots(self.rng, self.data, self.state, self.scratch, part, self.n, 1)
 
     def alpha(self):
         self.state.alpha[0] = concentration.update_alpha(
@@ -128,12 +128,12 @@ class Step:
             )
 
     def visits(self):
-        given = self.data, self.hyper, self.prior, self.state, self.scratch
+        given = self.data, self.hyper, self.prior, self.state, self.scratch, small.whole(self.data)
         unsettled.visit_unsettled(self.rng, *given)
         regroup.visit_contacts(self.rng, *given, unsettled.VISIT_SHARE)
 
     def exact_scan(self):
-        scan.run_exact(
+        small.run_exact(
             self.rng, self.data, self.hyper, self.prior, self.state, self.scratch, 1, self.record
         )
 
@@ -150,7 +150,7 @@ def apply(draws: JointDraws, step: Step, update, times: int, count: int) -> Afte
     for draw in range(count):
         draws.load(draw, step.state)
         step.state.scans[0] = unsettled.NOTE_UNTIL + draw
-        assignment.refresh_spares(step.rng, step.data, step.hyper, step.state, 0, 1)
+        assignment.refresh_spares(step.rng, step.data, step.hyper, step.state, 0, step.n, 1)
         for _ in range(times):
             update(step)
         after.add(step.state)
@@ -319,7 +319,7 @@ def surrogate_uncorrected(step: Step):
 def exchanges_always(step: Step):
     """Every exchange of slots is accepted."""
     update = small.with_callees(exchange.exchange_slots, gain_of_move=lambda *_: 0.0)
-    update(step.rng, step.data, step.state, step.scratch, step.n, 0)
+    update(step.rng, step.data, step.state, step.scratch, small.whole(step.data), step.n, 0)
 
 
 def jacobian_forgotten(step: Step):

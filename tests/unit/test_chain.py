@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dfcrp.config import make_config
+from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.chain import SAMPLERS, Chain
 from dfcrp.sampling.runner import MemoryWriter, Runner, memory_draws
 from dfcrp.sampling.setup import make_problem
@@ -46,6 +47,53 @@ def test_a_restored_chain_goes_on_as_if_never_stopped(prior, radius, scans):
     found = other.run(20, 1)
     for name in expected._fields:
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.fixture
+def many_parts(monkeypatch):
+    """A problem that is swept in more than two parts."""
+    monkeypatch.setattr(problem_module, "BLOCK_MARKINGS", 30)
+    problem = problem_of(radius=30.0, n_objects=30)
+    assert len(problem.data.block_start) > 4
+    return problem
+
+
+def test_threads_do_not_change_the_draws(many_parts):
+    def block(threads):
+        return Chain(many_parts, seed(), "exact", threads).run(130, 2)
+
+    one = block(1)
+    for threads in (2, 3):
+        for name, found in block(threads)._asdict().items():
+            np.testing.assert_array_equal(found, getattr(one, name))
+
+
+def test_a_chain_in_parts_goes_on_as_if_never_stopped(many_parts):
+    chain = Chain(many_parts, seed(), "exact", threads=2)
+    chain.run(3, 40)
+    arrays, generators = chain.snapshot()
+    tally = chain.tally
+    expected = chain.run(20, 1)
+    other = Chain(many_parts, np.random.SeedSequence(99), "exact")
+    other.restore(arrays, generators)
+    assert other.tally == tally
+    for name, found in other.run(20, 1)._asdict().items():
+        np.testing.assert_array_equal(found, getattr(expected, name))
+
+
+def test_parts_keep_to_themselves(many_parts):
+    """Neighbours, rivals and contacts never cross the border of a part."""
+    data = many_parts.data
+    part = np.searchsorted(data.block_start, np.arange(many_parts.n), side="right")
+    others = np.where(data.neighbours < 0, ~data.neighbours, data.neighbours)
+    of_neighbours = np.repeat(np.arange(many_parts.n), np.diff(data.neighbour_start))
+    of_rivals = np.repeat(np.arange(many_parts.n), np.diff(data.pair_start))
+    assert (part[of_neighbours] == part[others]).all()
+    assert (part[of_rivals] == part[data.pair_other]).all()
+    assert (part[data.contact[:, 0]] == part[data.contact[:, 1]]).all()
+    first = data.block_contact[:-1]
+    for number, (low, high) in enumerate(zip(first, data.block_contact[1:], strict=True), start=1):
+        assert (part[data.contact[low:high]] == number).all()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

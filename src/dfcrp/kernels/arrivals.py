@@ -93,6 +93,17 @@ def log_tilt(prior, data, state, k, size):
     return 0.0
 
 
+@implements(partition_prior.update_block, Arrivals)
+@lean_kernel
+def update_slots(prior, rng, data, state, scratch, part):
+    """Exchange arrival slots inside the block, unless the order has just been rearranged."""
+    if not prior.use_order:
+        return
+    rearranged = state.scans[0] % ORDER_PERIOD == 1
+    tries = 0 if rearranged else part.last - part.first
+    exchange_slots(rng, data, state, scratch, part, tries, EXCHANGE_VISITS)
+
+
 @implements(partition_prior.update_prior, Arrivals)
 @lean_kernel
 def update_arrivals(prior, rng, data, state, scratch):
@@ -100,10 +111,9 @@ def update_arrivals(prior, rng, data, state, scratch):
 
     Without the order correction every D_i is the number of earlier arrivals, once and for all.
     """
-    rearrange = state.scans[0] % ORDER_PERIOD == 0
     if prior.use_order:
         walk_arrivals(data, state, scratch, state.order, state.seated)
-        if rearrange:
+        if state.scans[0] % ORDER_PERIOD == 0:
             update_order(rng, data, state, scratch)
     if prior.update_alpha:
         state.alpha[0] = update_alpha(
@@ -117,5 +127,3 @@ def update_arrivals(prior, rng, data, state, scratch):
     if prior.use_order:
         draw_auxiliary(rng, state)
         rebuild_tail(data, state)
-        tries = 0 if rearrange else state.rank.shape[0]
-        exchange_slots(rng, data, state, scratch, tries, EXCHANGE_VISITS)

@@ -312,9 +312,9 @@ def sweep_markings(rng, data, hyper, prior, state, scratch, first, last):
 
 
 @entry_kernel
-def refresh_spares(rng, data, hyper, state, phase, period):
-    """Renew every period-th spare, so that none grows old."""
-    for i in range(phase, state.label.shape[0], period):
+def refresh_spares(rng, data, hyper, state, first, last, period):
+    """Renew every period-th spare in first..last-1, so that none grows old."""
+    for i in range(first, last, period):
         refresh_spare(rng, data, hyper, state, i)
 
 

@@ -11,22 +11,52 @@ only the terms of a with its table mates and of b with its own change.
 from __future__ import annotations
 
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
-from dfcrp.kernels.order import clear_tables
-from dfcrp.kernels.state import EXCHANGE_ACCEPTED, EXCHANGE_PROPOSED
+from dfcrp.kernels.state import EXCHANGE_ACCEPTED, EXCHANGE_PROPOSED, NONE
 from dfcrp.kernels.tail import tail_sum
 
 
 @lean_kernel
-def lay_out_tables(data, state, scratch):
+def lay_out_tables(data, state, scratch, part):
     """List each table's ranks and families side by side, in order of arrival."""
-    clear_tables(state, scratch)
-    for slot in range(state.order.shape[0]):
-        t = state.order[slot]
-        k = state.label[t]
-        place = scratch.table_start[k] + scratch.at_table[k]
-        scratch.seat_rank[place] = slot
-        scratch.seat_family[place] = data.family[t]
-        scratch.at_table[k] += 1
+    start = part.first
+    for k in range(part.first, part.last):
+        scratch.table_start[k] = start
+        stop = start
+        i = state.head[k] if state.size[k] > 0 else NONE
+        while i != NONE:
+            place, rank = stop, state.rank[i]
+            while place > start and scratch.seat_rank[place - 1] > rank:
+                scratch.seat_rank[place] = scratch.seat_rank[place - 1]
+                scratch.seat_family[place] = scratch.seat_family[place - 1]
+                place -= 1
+            scratch.seat_rank[place] = rank
+            scratch.seat_family[place] = data.family[i]
+            stop += 1
+            i = state.after[i]
+        start = stop
+
+
+@inline_kernel
+def first_from(values, low, high, bound):
+    """The first place in low..high-1, of increasing values, whose value is at least ``bound``."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inline_kernel
+def random_relative(rng, data, a, part):
+    """A member of a's family inside the block, perhaps a itself."""
+    family = data.family[a]
+    low, high = data.family_start[family], data.family_start[family + 1]
+    if part.last - part.first < data.family.shape[0]:
+        low = first_from(data.family_member, low, high, part.first)
+        high = first_from(data.family_member, low, high, part.last)
+    return data.family_member[low + int(rng.random() * (high - low))]
 
 
 @inline_kernel
@@ -79,10 +109,10 @@ def move_seat(data, state, scratch, i, old, new):
 
 
 @lean_kernel
-def list_visited(state, out):
+def list_visited(state, out, part):
     """Write the markings that are marked for extra visits; returns their number."""
     count = 0
-    for i in range(state.visit.shape[0]):
+    for i in range(part.first, part.last):
         if state.visit[i] > 0:
             out[count] = i
             count += 1
@@ -90,7 +120,7 @@ def list_visited(state, out):
 
 
 @lean_kernel
-def exchange_slots(rng, data, state, scratch, tries, visits):
+def exchange_slots(rng, data, state, scratch, part, tries, visits):
     """Propose exchanges between members of one family; leaves p(order | c, u) unchanged.
 
     One member is random, the other one each marking in turn for ``tries`` proposals, which
@@ -98,14 +128,15 @@ def exchange_slots(rng, data, state, scratch, tries, visits):
     times, as whether two clusters can become one hangs on when their members arrive. As u
     stays with the slots it changes hands between the markings.
     """
-    lay_out_tables(data, state, scratch)
-    n = state.rank.shape[0]
-    visited = list_visited(state, scratch.slots)
+    lay_out_tables(data, state, scratch, part)
+    n = part.last - part.first
+    visited = list_visited(state, scratch.slots, part)
     for proposal in range(tries + visits * visited):
-        a = proposal % n if proposal < tries else scratch.slots[(proposal - tries) % visited]
-        family = data.family[a]
-        first = data.family_start[family]
-        b = data.family_member[first + int(rng.random() * (data.family_start[family + 1] - first))]
+        if proposal < tries:
+            a = part.first + proposal % n
+        else:
+            a = scratch.slots[(proposal - tries) % visited]
+        b = random_relative(rng, data, a, part)
         if a == b:
             continue
         p, q = state.rank[a], state.rank[b]

@@ -29,7 +29,7 @@ from dfcrp.kernels.assignment import (
 )
 from dfcrp.kernels.jit import entry_kernel, lean_kernel
 from dfcrp.kernels.order import log_product, walk_arrivals
-from dfcrp.kernels.scan import record_draw, update_parameters
+from dfcrp.kernels.scan import record_draw, renew_spares, update_clusters, update_shared
 from dfcrp.kernels.state import (
     ALPHA_ACCEPTED,
     ALPHA_PROPOSED,
@@ -87,6 +87,15 @@ def swap_arrivals(rng, data, state, scratch, p, q, log_current):
         return log_proposed
     order[p], order[q] = order[q], order[p]
     return log_current
+
+
+@lean_kernel
+def update_parameters(rng, data, hyper, prior, state, scratch):
+    """Every cluster's parameters, what they share, and spares."""
+    n = state.label.shape[0]
+    update_clusters(rng, data, hyper, prior, state, scratch, 0, n)
+    update_shared(rng, data, hyper, state)
+    renew_spares(rng, data, hyper, state, 0, n)
 
 
 @lean_kernel

@@ -42,5 +42,10 @@ def log_tilt(prior, data, state, k, size):
 
 
 @by_type
+def update_block(prior, rng, data, state, scratch, part):
+    """Update auxiliary variables that belong to a block of the data alone."""
+
+
+@by_type
 def update_prior(prior, rng, data, state, scratch):
     """Update the prior's own parameters and auxiliary variables given the partition."""

@@ -275,20 +275,20 @@ def _proposed(kind):
 
 
 @lean_kernel
-def sweep_contacts(rng, data, hyper, prior, state, scratch, share):
+def sweep_contacts(rng, data, hyper, prior, state, scratch, part, share):
     """Try a random share of the contacts, adding up how likely each is to change something."""
-    n_contacts = data.contact.shape[0]
+    n_contacts = part.last_contact - part.first_contact
     tries = int(share * n_contacts + rng.random())
     for _ in range(tries):
-        c = int(rng.random() * n_contacts)
+        c = part.first_contact + int(rng.random() * n_contacts)
         state.contact_doubt[c] += regroup(
             rng, data, hyper, prior, state, scratch, data.contact[c, 0], data.contact[c, 1]
         )
 
 
 @lean_kernel
-def visit_contacts(rng, data, hyper, prior, state, scratch, share):
+def visit_contacts(rng, data, hyper, prior, state, scratch, part, share):
     """Try a random share of the contacts that are marked for a visit."""
-    for c in range(data.contact.shape[0]):
+    for c in range(part.first_contact, part.last_contact):
         if state.contact_visit[c] == 1 and rng.random() < share:
             regroup(rng, data, hyper, prior, state, scratch, data.contact[c, 0], data.contact[c, 1])

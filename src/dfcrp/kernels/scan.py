@@ -10,7 +10,7 @@ from dfcrp.kernels import likelihood, registry  # noqa: F401 - registered by its
 from dfcrp.kernels.assignment import canonical_labels, refresh_spares, sweep_markings
 from dfcrp.kernels.jit import entry_kernel, lean_kernel
 from dfcrp.kernels.pair import sweep_pairs
-from dfcrp.kernels.partition_prior import update_prior
+from dfcrp.kernels.partition_prior import update_block, update_prior
 from dfcrp.kernels.regroup import sweep_contacts
 from dfcrp.kernels.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE
 from dfcrp.kernels.unsettled import contact_share, settle
@@ -30,24 +30,45 @@ class Record(NamedTuple):
     parameters: np.ndarray  # (draws * n, q) float32
 
 
-@lean_kernel
-def update_parameters(rng, data, hyper, prior, state, scratch):
-    """Every cluster's parameters given its members, what they share, and spares.
+class Task(NamedTuple):
+    """What a call of ``run_exact`` is to do: whole scans, or one half of one."""
 
-    All spares are drawn anew when what is shared has changed, else a share of them.
-    """
+    sweep: bool  # update the part's markings and clusters
+    finish: bool  # then what all parts share
+    keep: bool  # record a draw after every thin-th scan
+    first_draw: int
+    last_draw: int
+    thin: int
+
+
+@lean_kernel
+def update_clusters(rng, data, hyper, prior, state, scratch, first, last):
+    """The parameters of the clusters in slots first..last-1, given their members."""
     if not data.weigh_features:
         return
-    for k in range(state.size.shape[0]):
+    for k in range(first, last):
         if state.size[k] > 0:
             state.tally[MEAN_PROPOSED] += 1
             state.tally[MEAN_ACCEPTED] += likelihood.update_cluster(
                 hyper, rng, prior, data, state, k, scratch.deal.theta
             )
-    if likelihood.update_shared(hyper, rng, data, state):
-        refresh_spares(rng, data, hyper, state, 0, 1)
+
+
+@lean_kernel
+def update_shared(rng, data, hyper, state):
+    """What the clusters share; notes whether the spares, drawn from it, are out of date."""
+    if data.weigh_features:
+        state.stale[0] = likelihood.update_shared(hyper, rng, data, state)
+
+
+@lean_kernel
+def renew_spares(rng, data, hyper, state, first, last):
+    """All spares of first..last-1 when they are out of date, else a share of them."""
+    if state.stale[0]:
+        refresh_spares(rng, data, hyper, state, first, last, 1)
     else:
-        refresh_spares(rng, data, hyper, state, state.scans[0] % SPARE_PERIOD, SPARE_PERIOD)
+        phase = state.scans[0] % SPARE_PERIOD
+        refresh_spares(rng, data, hyper, state, first + phase, last, SPARE_PERIOD)
 
 
 @lean_kernel
@@ -72,26 +93,36 @@ def record_draw(data, hyper, state, scratch, record, draw):
 
 
 @entry_kernel
-def run_exact(rng, data, hyper, prior, state, scratch, thin, record):
-    """Run thin scans for each draw of the block; each leaves the joint posterior unchanged.
+def run_exact(rng, data, hyper, prior, state, scratch, part, task, record):
+    """Scans as the task says, each of which leaves the joint posterior unchanged.
 
     A scan is written out here because a function of its own, with everything it calls, would
-    be compiled once more.
+    be compiled once more. It sweeps every part of the data, at the same time if need be, and then
+    finishes with what all parts share.
     """
-    n = state.label.shape[0]
-    for draw in range(record.alpha.shape[0]):
-        for _ in range(thin):
-            sweep_markings(rng, data, hyper, prior, state, scratch, 0, n)
-            # Few pairs ever change, and those are visited again below: half of them will do.
-            half = state.scans[0] % 2
-            sweep_pairs(rng, data, hyper, prior, state, scratch, half * n // 2, (half + 1) * n // 2)
-            sweep_contacts(rng, data, hyper, prior, state, scratch, contact_share(state))
-            update_parameters(rng, data, hyper, prior, state, scratch)
-            if data.weigh_features:
-                settle(rng, data, hyper, prior, state, scratch)
-            update_prior(prior, rng, data, state, scratch)
-            state.scans[0] += 1
-        record_draw(data, hyper, state, scratch, record, draw)
+    first, last = part.first, part.last
+    middle = (first + last) // 2
+    for draw in range(task.first_draw, task.last_draw):
+        for _ in range(task.thin):
+            if task.sweep:
+                renew_spares(rng, data, hyper, state, first, last)
+                update_block(prior, rng, data, state, scratch, part)
+                if data.weigh_features:
+                    settle(rng, data, hyper, prior, state, scratch, part)
+                sweep_markings(rng, data, hyper, prior, state, scratch, first, last)
+                # Few pairs ever change, and those are visited above: half of them will do.
+                even = state.scans[0] % 2 == 0
+                low, high = (first, middle) if even else (middle, last)
+                sweep_pairs(rng, data, hyper, prior, state, scratch, low, high)
+                share = contact_share(state)
+                sweep_contacts(rng, data, hyper, prior, state, scratch, part, share)
+                update_clusters(rng, data, hyper, prior, state, scratch, first, last)
+            if task.finish:
+                update_shared(rng, data, hyper, state)
+                update_prior(prior, rng, data, state, scratch)
+                state.scans[0] += 1
+        if task.keep:
+            record_draw(data, hyper, state, scratch, record, draw)
 
 
 @entry_kernel
@@ -108,7 +139,7 @@ def start_alone(rng, data, hyper, state):
             likelihood.open_cluster(hyper, rng, data.features, i, state.theta, i)
     state.size[n] = -1
     state.free_head[:] = NONE
-    refresh_spares(rng, data, hyper, state, 0, 1)
+    refresh_spares(rng, data, hyper, state, 0, n, 1)
     for slot in range(n):
         state.order[slot] = slot
     for slot in range(n - 1, 0, -1):

@@ -25,14 +25,15 @@ class Data(NamedTuple):
     n_families: int
     family_start: np.ndarray  # (F + 1,) int64 into family_member
     family_member: np.ndarray  # (n,) int32: markings by family
-    component: np.ndarray  # (n,) int32
-    component_start: np.ndarray  # (components + 1,) int64: markings of a component are contiguous
+    component: np.ndarray  # (n,) int32: markings of a component are contiguous
     has_radius: bool
     neighbour_start: np.ndarray  # (n + 1,) int64
     neighbours: np.ndarray  # int32: neighbour j, or ~j (negative) if of the same family
     pair_start: np.ndarray  # (n + 1,) int64: close markings of the same family, listed once
     pair_other: np.ndarray  # int32
     contact: np.ndarray  # (contacts, 2) int32: markings of two families at middling distance
+    block_start: np.ndarray  # (blocks + 1,) int64: markings of whole components, and their slots
+    block_contact: np.ndarray  # (blocks + 1,) int64: their contacts
     original: np.ndarray  # (n,) int32: internal index -> input index
     internal: np.ndarray  # (n,) int32: input index -> internal index
 
@@ -76,6 +77,7 @@ class State(NamedTuple):
     visit: np.ndarray  # (n,) int8: 2 unsettled, 1 companion of one, 0 neither
     contact_doubt: np.ndarray  # (contacts,): summed acceptance probability, while it is noted
     contact_visit: np.ndarray  # (contacts,) int8: 1 unsettled
+    stale: np.ndarray  # (1,) int8: whether every spare has to be drawn anew
     scans: np.ndarray  # (1,) int64
     tally: np.ndarray  # (len(TALLY),) int64: proposals and acceptances since the start
 
@@ -121,6 +123,19 @@ TALLY = (
     ALPHA_PROPOSED,
     ALPHA_ACCEPTED,
 ) = range(len(TALLY))
+
+
+class Part(NamedTuple):
+    """A block of the data: all that its updates touch is its own.
+
+    Its clusters live in the slots first..last-1, and exchanges of arrival slots stay inside, so
+    that blocks may be updated at the same time.
+    """
+
+    first: int
+    last: int
+    first_contact: int
+    last_contact: int
 
 
 class Deal(NamedTuple):

@@ -63,9 +63,9 @@ def _put_back(data, hyper, state, i, k, alone):
 
 
 @lean_kernel
-def note_doubt(data, hyper, prior, state, scratch):
+def note_doubt(data, hyper, prior, state, scratch, part):
     """Add to each marking's doubt the probability of all its options but the best."""
-    for i in range(state.label.shape[0]):
+    for i in range(part.first, part.last):
         count = weigh_in_place(data, hyper, prior, state, scratch, i)
         best = scratch.weight[0]
         for position in range(1, count):
@@ -77,13 +77,13 @@ def note_doubt(data, hyper, prior, state, scratch):
 
 
 @lean_kernel
-def list_unsettled(data, hyper, prior, state, scratch):
+def list_unsettled(data, hyper, prior, state, scratch, part):
     """Fix the list of unsettled markings and of their companions.
 
     ``state.visit[i]`` becomes 2 for an unsettled marking and 1 for a companion.
     """
     limit = DOUBT * (NOTE_UNTIL - NOTE_FROM)
-    for i in range(state.label.shape[0]):
+    for i in range(part.first, part.last):
         if state.doubt[i] < limit:
             continue
         state.visit[i] = 2
@@ -98,10 +98,10 @@ def list_unsettled(data, hyper, prior, state, scratch):
 
 
 @lean_kernel
-def list_contacts(data, state):
+def list_contacts(data, state, part):
     """Mark the contacts that were likely to change something; their markings are companions."""
     limit = DOUBT * NOTE_SHARE * (NOTE_UNTIL - NOTE_FROM)
-    for c in range(state.contact_doubt.shape[0]):
+    for c in range(part.first_contact, part.last_contact):
         state.contact_visit[c] = 1 if state.contact_doubt[c] > limit else 0
         if state.contact_visit[c] == 1:
             for i in data.contact[c]:
@@ -109,18 +109,17 @@ def list_contacts(data, state):
 
 
 @lean_kernel
-def visit_unsettled(rng, data, hyper, prior, state, scratch):
+def visit_unsettled(rng, data, hyper, prior, state, scratch, part):
     """One extra visit: unsettled markings, pairs with one of them, and their clusters."""
-    n = state.label.shape[0]
     common = log_open_all(prior, state)
-    for i in range(n):
+    for i in range(part.first, part.last):
         if state.visit[i] == 2:
             update_marking(rng, data, hyper, prior, state, scratch, i, common)
             for edge in range(data.pair_start[i], data.pair_start[i + 1]):
                 update_pair(rng, data, hyper, prior, state, scratch, i, data.pair_other[edge])
-    for k in range(n):
+    for k in range(part.first, part.last):
         scratch.slots[k] = 0
-    for i in range(n):
+    for i in range(part.first, part.last):
         k = state.label[i]
         if state.visit[i] > 0 and scratch.slots[k] == 0:
             scratch.slots[k] = 1
@@ -134,17 +133,18 @@ def contact_share(state):
 
 
 @lean_kernel
-def settle(rng, data, hyper, prior, state, scratch):
+def settle(rng, data, hyper, prior, state, scratch, part):
     """What a scan does about unsettled markings at its age."""
     age = state.scans[0]
     if age == NOTE_FROM - 1:
-        state.contact_doubt[:] = 0.0
+        for c in range(part.first_contact, part.last_contact):
+            state.contact_doubt[c] = 0.0
     if NOTE_FROM <= age < NOTE_UNTIL:
-        note_doubt(data, hyper, prior, state, scratch)
+        note_doubt(data, hyper, prior, state, scratch, part)
         if age == NOTE_UNTIL - 1:
-            list_unsettled(data, hyper, prior, state, scratch)
-            list_contacts(data, state)
+            list_unsettled(data, hyper, prior, state, scratch, part)
+            list_contacts(data, state, part)
     elif age >= NOTE_UNTIL:
         for _ in range(VISITS):
-            visit_unsettled(rng, data, hyper, prior, state, scratch)
-        visit_contacts(rng, data, hyper, prior, state, scratch, VISIT_SHARE)
+            visit_unsettled(rng, data, hyper, prior, state, scratch, part)
+        visit_contacts(rng, data, hyper, prior, state, scratch, part, VISIT_SHARE)

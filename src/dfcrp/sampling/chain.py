@@ -1,47 +1,76 @@
-"""One chain: its state, its random generator, and blocks of draws."""
+"""One chain: its state, its random generators, and blocks of draws."""
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.kernels.paper import run_modified, run_unmodified
-from dfcrp.kernels.scan import run_exact, start_alone
-from dfcrp.kernels.state import TALLY
+from dfcrp.kernels.scan import Record, Task, run_exact, start_alone
+from dfcrp.kernels.state import TALLY, Part, Scratch, State
 from dfcrp.kernels.tail import rebuild_tail
 from dfcrp.sampling.draws import DrawBlock
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 
-SAMPLERS: dict[str, Callable[..., None]] = {
-    "exact": run_exact,
-    "paper": run_modified,
-    "unmodified": run_unmodified,
-}
+#: The paper's samplers, which take the data as a whole.
+_PAPER: dict[str, Callable[..., None]] = {"paper": run_modified, "unmodified": run_unmodified}
+SAMPLERS = ("exact", *_PAPER)
 #: Rows of cluster parameters that a block may need at most (48 MB).
 BLOCK_ROWS = 2_000_000
 #: State that follows from the rest.
 _DERIVED = ("tail",)
 
 
+class _Piece(NamedTuple):
+    """A part of the data with what its sweeps use."""
+
+    part: Part
+    rng: np.random.Generator
+    state: State  # the chain's, with counters of its own
+
+
 class Chain:
     """A Markov chain over (partition, parameters, order, α) for one problem.
 
-    The draws depend on the problem and the seed alone, not on how they are cut into blocks.
+    The draws depend on the problem and the seed alone, not on how they are cut into blocks, nor
+    on the number of threads: each part of the data has a generator of its own.
     """
 
-    def __init__(self, problem: Problem, seed: np.random.SeedSequence, sampler: str) -> None:
+    def __init__(
+        self, problem: Problem, seed: np.random.SeedSequence, sampler: str, threads: int = 1
+    ) -> None:
         self.problem = problem
         self.rng = np.random.default_rng(seed)
         self.state = new_state(problem)
         #: What is learned is learned by each chain for itself.
         self.hyper = problem.hyper._replace(law=self.state.law)
         self.prior = problem.prior._replace(own=self.state.own)
-        self._scratch = new_scratch(problem)
-        self._run = SAMPLERS[sampler]
+        self._sampler = sampler
+        self._whole, self._pieces = self._cut(_parts(problem), seed)
+        self._scratch = [new_scratch(problem) for _ in range(min(threads, len(self._pieces)) or 1)]
         start_alone(self.rng, problem.data, self.hyper, self.state)
+
+    def _cut(self, parts: list[Part], seed: np.random.SeedSequence) -> tuple[_Piece, list[_Piece]]:
+        """The data as a whole, and the pieces it is cut into, if there is more than one."""
+        everything = Part(0, self.problem.n, 0, len(self.problem.data.contact))
+        whole = _Piece(everything, self.rng, self.state)
+        if len(parts) == 1 or self._sampler != "exact":
+            return whole, []
+        # Pieces that are swept at the same time must not share a generator or counters.
+        return whole, [
+            _Piece(
+                part,
+                np.random.default_rng(child),
+                self.state._replace(tally=np.zeros_like(self.state.tally)),
+            )
+            for part, child in zip(parts, seed.spawn(len(parts)), strict=True)
+        ]
 
     @property
     def scans(self) -> int:
@@ -51,7 +80,7 @@ class Chain:
     @property
     def tally(self) -> dict[str, int]:
         """Proposals and acceptances since the start, by kind of move."""
-        return dict(zip(TALLY, self.state.tally.tolist(), strict=True))
+        return dict(zip(TALLY, self._tally().tolist(), strict=True))
 
     def largest_block(self) -> int:
         """Draws that fit into one block."""
@@ -60,17 +89,13 @@ class Chain:
     def run(self, draws: int, thin: int) -> DrawBlock:
         """Go on for draws × thin scans and return a draw after every thin-th."""
         record = new_record(self.problem, draws)
-        problem = self.problem
-        self._run(
-            self.rng,
-            problem.data,
-            self.hyper,
-            self.prior,
-            self.state,
-            self._scratch,
-            thin,
-            record,
-        )
+        if self._sampler != "exact":
+            given = self._given(self._whole, self._scratch[0])
+            _PAPER[self._sampler](*given, thin, record)
+        elif self._pieces:
+            self._run_pieces(draws, thin, record)
+        else:
+            self._run_exact(self._whole, Task(True, True, True, 0, draws, thin), record)
         rows = record.offsets[-1]
         return DrawBlock(
             record.labels,
@@ -81,20 +106,66 @@ class Chain:
             record.shared,
         )
 
-    def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """State arrays and the generator's state: all that ``restore`` needs."""
+    def _given(self, piece: _Piece, scratch: Scratch) -> tuple[Any, ...]:
+        """What every sampler takes first."""
+        return piece.rng, self.problem.data, self.hyper, self.prior, piece.state, scratch
+
+    def _run_exact(
+        self, piece: _Piece, task: Task, record: Record, scratch: Scratch | None = None
+    ) -> None:
+        given = self._given(piece, scratch or self._scratch[0])
+        run_exact(*given, piece.part, task, record)
+
+    def _run_pieces(self, draws: int, thin: int, record: Record) -> None:
+        """Scans piece by piece, then what the pieces share."""
+        idle: queue.SimpleQueue[Scratch] = queue.SimpleQueue()
+        for scratch in self._scratch:
+            idle.put(scratch)
+
+        def sweep(piece: _Piece) -> None:
+            scratch = idle.get()
+            self._run_exact(piece, Task(True, False, False, 0, 1, 1), record, scratch)
+            idle.put(scratch)
+
+        with ThreadPoolExecutor(len(self._scratch)) as pool:
+            for draw in range(draws):
+                for left in range(thin - 1, -1, -1):
+                    list(pool.map(sweep, self._pieces))
+                    finish = Task(False, True, left == 0, draw, draw + 1, 1)
+                    self._run_exact(self._whole, finish, record)
+
+    def _tally(self) -> NDArray[np.int64]:
+        return np.sum([self.state.tally, *(piece.state.tally for piece in self._pieces)], axis=0)
+
+    def snapshot(self) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:
+        """State arrays and the generators' states: all that ``restore`` needs."""
         arrays = {
             name: value.copy()
             for name, value in self.state._asdict().items()
             if name not in _DERIVED
         }
-        return arrays, dict(self.rng.bit_generator.state)
+        arrays["tally"] = self._tally()
+        return arrays, [dict(rng.bit_generator.state) for rng in self._generators()]
 
-    def restore(self, arrays: dict[str, NDArray[Any]], generator: dict[str, Any]) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]], generators: list[dict[str, Any]]) -> None:
         """Continue exactly where ``snapshot`` was taken."""
         for name, value in self.state._asdict().items():
             if name not in _DERIVED:
                 value[...] = arrays[name]
-        self.rng.bit_generator.state = generator
+        for piece in self._pieces:
+            piece.state.tally[...] = 0
+        for rng, known in zip(self._generators(), generators, strict=True):
+            rng.bit_generator.state = known
         if self.state.tail.total.size > 0:
             rebuild_tail(self.problem.data, self.state)
+
+    def _generators(self) -> list[np.random.Generator]:
+        return [self.rng, *(piece.rng for piece in self._pieces)]
+
+
+def _parts(problem: Problem) -> list[Part]:
+    """The blocks of the data, as the kernels take them."""
+    data = problem.data
+    markings = pairwise(data.block_start.tolist())
+    contacts = pairwise(data.block_contact.tolist())
+    return [Part(*ends, *held) for ends, held in zip(markings, contacts, strict=True)]

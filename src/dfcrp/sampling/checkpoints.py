@@ -24,7 +24,7 @@ from dfcrp.sampling.storage import DrawWriter, write_errors
 
 FOLDER = "checkpoints"
 #: To be raised when older code could not read what newer code writes.
-FORMAT = 1
+FORMAT = 2
 #: Entry of the file that is no state array: generator, format, seconds, as JSON.
 _ABOUT = "about"
 

@@ -17,6 +17,9 @@ from dfcrp.sampling.neighbours import Neighbourhood
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
+#: Markings of a block, at least: long enough to make up for the call from Python, short enough for
+#: a processor's cache. What is drawn depends on it.
+BLOCK_MARKINGS = 8192
 #: Of circles: the parameters of a cluster; and, where it is learned, the law of the variances: log
 #: variance of position at the median diameter and its growth with log diameter, then the same of
 #: log diameter.
@@ -66,6 +69,9 @@ def build_data(
     neighbours[relatives] = ~neighbours[relatives]
     pair_start, pair_other = _rows(neighbourhood.rivals, internal, n, symmetric=False)
     component = neighbourhood.component[original].astype(np.int32)
+    block_start = _blocks(component)
+    contact = internal[neighbourhood.contacts].astype(np.int32)
+    contact = contact[np.argsort(contact[:, 0], kind="stable")]
     family = families[original].astype(np.int32)
     n_families = int(families.max()) + 1
     return Data(
@@ -76,16 +82,26 @@ def build_data(
         family_start=_starts(family, n_families),
         family_member=np.argsort(family, kind="stable").astype(np.int32),
         component=component,
-        component_start=_starts(component, int(component.max()) + 1),
         has_radius=neighbourhood.bounded,
         neighbour_start=neighbour_start,
         neighbours=neighbours,
         pair_start=pair_start,
         pair_other=pair_other,
-        contact=internal[neighbourhood.contacts].astype(np.int32),
+        contact=contact,
+        block_start=block_start,
+        block_contact=np.searchsorted(contact[:, 0], block_start),
         original=original,
         internal=internal.astype(np.int32),
     )
+
+
+def _blocks(component: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Cut the markings into blocks of whole components, each about BLOCK_MARKINGS long or more."""
+    n = len(component)
+    ends = np.append(np.flatnonzero(np.diff(component)) + 1, n)
+    wanted = np.arange(1, n // BLOCK_MARKINGS) * BLOCK_MARKINGS
+    cuts = ends[np.searchsorted(ends, wanted)]
+    return np.unique(np.concatenate([[0], cuts, [n]])).astype(np.int64)
 
 
 def _starts(group: NDArray[Any], n_groups: int) -> NDArray[np.int64]:
@@ -109,7 +125,7 @@ def _rows(
 def new_state(problem: Problem) -> State:
     """An empty state of the right shape; ``start_alone`` or a checkpoint fills it."""
     data, n = problem.data, problem.n
-    n_components = len(data.component_start) - 1
+    n_components = int(data.component.max()) + 1
     return State(
         label=np.zeros(n, np.int32),
         size=np.zeros(n + 1, np.int32),
@@ -133,6 +149,7 @@ def new_state(problem: Problem) -> State:
         visit=np.zeros(n, np.int8),
         contact_doubt=np.zeros(len(data.contact)),
         contact_visit=np.zeros(len(data.contact), np.int8),
+        stale=np.zeros(1, np.int8),
         scans=np.zeros(1, np.int64),
         tally=np.zeros(len(TALLY), np.int64),
     )

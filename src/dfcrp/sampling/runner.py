@@ -81,7 +81,9 @@ class Runner:
         observer: Callable[[Progress], None] | None = None,
     ) -> None:
         seeds = np.random.SeedSequence(seed).spawn(len(writers))
-        self.chains = [Chain(problem, child, sampler) for child in seeds]
+        # Cores that are left over by the chains work inside them.
+        threads = max(1, (workers or cores()) // len(writers))
+        self.chains = [Chain(problem, child, sampler, threads) for child in seeds]
         #: Time spent in ``advance``, and before that if a run is gone on with.
         self.seconds = 0.0
         self._writers = writers
