@@ -281,9 +281,13 @@ def test_exchange_of_slots(families, labels):
         seated = reference.companions(labels, families, arrivals)
         logs.append(-sum(u * seated[i] for u, i in zip(by_slot, arrivals, strict=True)))
     target = normalise(logs)
-    matrix = exchange_matrix(setting, labels, exchange.exchange_slots.py_func)
+    relative = exchange.random_relative.py_func
+    careful = small.with_callees(exchange.exchange_slots, random_relative=relative)
+    matrix = exchange_matrix(setting, labels, careful)
     assert worst_change(target, matrix) < TOLERANCE
-    careless = small.with_callees(exchange.exchange_slots, gain_of_move=lambda *_: 0.0)
+    careless = small.with_callees(
+        exchange.exchange_slots, gain_of_move=lambda *_: 0.0, random_relative=relative
+    )
     assert worst_change(target, exchange_matrix(setting, labels, careless)) > 1e-3
 
 

@@ -249,7 +249,7 @@ def geweke(
         now = _current(chain)
         data.features[:] = draw_features(rng, now.parameters)
         # Spares are drawn given y, so new data need new ones.
-        refresh_spares(chain.rng, data, chain.hyper, chain.state, 0, 1)
+        refresh_spares(chain.rng, data, chain.hyper, chain.state, 0, len(data.family), 1)
         if step >= burn_in:
             successive.append(quantities(now, design.hyper))
     return _compare_moments(independent, successive)
