@@ -101,7 +101,7 @@ def filter_options(command: Any) -> Any:
     help="The paper's hyperparameters for one of its data sets.",
 )
 @click.option("--seed", type=int, help="Same seed, same draws.  [default: 1]")
-@click.option("--workers", type=int, help="Chains at a time.  [default: one per core]")
+@click.option("--workers", type=int, help="Threads.  [default: one per core]")
 @click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE.toml", help="Settings from a file."
 )
