@@ -103,12 +103,17 @@ def by_type(stub):
     """
     implementations = {}
 
+    def of_kind(kind):
+        if kind not in implementations:
+            raise NotImplementedError(f"{kind.__name__} has no {stub.__module__}.{stub.__name__}")
+        return implementations[kind]
+
     @functools.wraps(stub)
     def call(first, *rest):
-        return implementations[type(first)](first, *rest)
+        return of_kind(type(first))(first, *rest)
 
     def choose(first, *rest):
-        return _call_of(implementations[first.instance_class])
+        return _call_of(of_kind(first.instance_class))
 
     options = {**_COMMON, **_LEAN, "no_cpython_wrapper": True, "forceinline": True}
     overload(call, jit_options=options, strict=False)(choose)

@@ -53,7 +53,9 @@ class Chain:
         self.prior = problem.prior._replace(own=self.state.own)
         self._sampler = sampler
         self._whole, self._pieces = self._cut(_parts(problem), seed)
-        self._scratch = [new_scratch(problem) for _ in range(min(threads, len(self._pieces)) or 1)]
+        more = max(0, min(threads, len(self._pieces)) - 1)
+        self._scratch = [new_scratch(problem)]
+        self._scratch += [new_scratch(problem, parts_only=True) for _ in range(more)]
         start_alone(self.rng, problem.data, self.hyper, self.state)
 
     def _cut(self, parts: list[Part], seed: np.random.SeedSequence) -> tuple[_Piece, list[_Piece]]:

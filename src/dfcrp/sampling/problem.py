@@ -170,9 +170,12 @@ def _new_tail(problem: Problem) -> Tail:
     )
 
 
-def new_scratch(problem: Problem) -> Scratch:
-    """Buffers for one thread."""
+def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
+    """Buffers for one thread; without those of the order if it sweeps parts only."""
     n, n_families = problem.n, problem.data.n_families
+    # What the order's updates need: by marking or arrival slot, and by family.
+    m = 0 if parts_only else n
+    dense = not parts_only and n * n_families <= DENSE_TAIL_ENTRIES
     return Scratch(
         seen=np.zeros(n + 1, np.int64),
         clock=np.zeros(1, np.int64),
@@ -181,18 +184,18 @@ def new_scratch(problem: Problem) -> Scratch:
         weight=np.zeros(n + 1),
         candidate2=np.zeros(n + 1, np.int32),
         weight2=np.zeros(n + 1),
-        excluded=np.zeros(n_families, np.int64),
+        excluded=np.zeros(0 if parts_only else n_families, np.int64),
         table_start=np.zeros(n + 1, np.int64),
-        at_table=np.zeros(n + 1, np.int32),
+        at_table=np.zeros(m + 1, np.int32),
         seat_family=np.zeros(n, np.int32),
         seat_rank=np.zeros(n, np.int32),
-        proposal=np.zeros(n, np.int32),
-        proposed=np.zeros(n, np.int64),
-        chosen=np.zeros(n, np.int32),
+        proposal=np.zeros(m, np.int32),
+        proposed=np.zeros(m, np.int64),
+        chosen=np.zeros(m, np.int32),
         slots=np.zeros(n, np.int32),
-        value=np.zeros(n),
-        free_seats=np.zeros(n),
-        barred=np.zeros((n, n_families) if n * n_families <= DENSE_TAIL_ENTRIES else (0, 0)),
+        value=np.zeros(m),
+        free_seats=np.zeros(m),
+        barred=np.zeros((n, n_families) if dense else (0, 0)),
         deal=Deal(
             member=np.zeros(n, np.int32),
             side=np.zeros(n, np.int32),
