@@ -115,7 +115,7 @@ class Step:
     def alpha(self):
         self.state.alpha[0] = concentration.update_alpha(
             self.rng, self.state.seated, count_clusters(self.state),
-            self.prior.alpha_shape, self.prior.alpha_rate, self.state.alpha[0],
+            self.prior.alpha_shape, self.prior.alpha_rate, self.state.alpha[0], 0.8,
         )  # fmt: skip
 
     def auxiliary(self):
@@ -332,7 +332,7 @@ def jacobian_forgotten(step: Step):
     update = small.with_callees(concentration.update_alpha, log_alpha_target=target)
     state = step.state
     state.alpha[0] = update(
-        step.rng, state.seated, count_clusters(state), 2.0, 1.0, float(state.alpha[0])
+        step.rng, state.seated, count_clusters(state), 2.0, 1.0, float(state.alpha[0]), 0.8
     )
 
 

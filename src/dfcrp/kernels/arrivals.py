@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfcrp.kernels import partition_prior
-from dfcrp.kernels.concentration import update_alpha
+from dfcrp.kernels.concentration import step_width, update_alpha
 from dfcrp.kernels.exchange import exchange_slots
 from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 from dfcrp.kernels.order import update_order, walk_arrivals
@@ -116,13 +116,16 @@ def update_arrivals(prior, rng, data, state, scratch):
         if state.scans[0] % ORDER_PERIOD == 0:
             update_order(rng, data, state, scratch)
     if prior.update_alpha:
+        clusters = count_clusters(state)
+        width = step_width(state.scans[0], clusters, prior.alpha_shape)
         state.alpha[0] = update_alpha(
             rng,
             state.seated,
-            count_clusters(state),
+            clusters,
             prior.alpha_shape,
             prior.alpha_rate,
             state.alpha[0],
+            width,
         )
     if prior.use_order:
         draw_auxiliary(rng, state)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
-from dfcrp.kernels.jit import lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.order import log_product
+
+#: Scans of a chain that may still be far from where it is going.
+YOUNG = 40
 
 
 @lean_kernel
@@ -15,12 +18,19 @@ def log_alpha_target(seated, n_clusters, shape, rate, log_alpha):
     return (n_clusters + shape) * log_alpha - rate * alpha - log_product(seated, alpha)
 
 
+@inline_kernel
+def step_width(scans, n_clusters, shape):
+    """About one posterior standard deviation of log α; far more while a chain finds its place.
+
+    A young chain has far to go, and every step is a walk over all markings.
+    """
+    return 1.0 if scans < YOUNG else 2.0 / math.sqrt(n_clusters + shape)
+
+
 @lean_kernel
-def update_alpha(rng, seated, n_clusters, shape, rate, alpha):
+def update_alpha(rng, seated, n_clusters, shape, rate, alpha, width):
     """One slice update of log α; leaves p(α | c, order) unchanged. Returns the new α."""
     start = math.log(alpha)
-    # About one posterior standard deviation, known from the prior and the number of clusters.
-    width = 2.0 / math.sqrt(n_clusters + shape)
     level = log_alpha_target(seated, n_clusters, shape, rate, start) - rng.standard_exponential()
     low = start - width * rng.random()
     high = low + width

@@ -107,16 +107,17 @@ def run_exact(rng, data, hyper, prior, state, scratch, part, task, record):
             if task.sweep:
                 renew_spares(rng, data, hyper, state, first, last)
                 update_block(prior, rng, data, state, scratch, part)
-                if data.weigh_features:
-                    settle(rng, data, hyper, prior, state, scratch, part)
                 sweep_markings(rng, data, hyper, prior, state, scratch, first, last)
-                # Few pairs ever change, and those are visited above: half of them will do.
+                # Few pairs ever change, and those are visited again below: half of them will do.
                 even = state.scans[0] % 2 == 0
                 low, high = (first, middle) if even else (middle, last)
                 sweep_pairs(rng, data, hyper, prior, state, scratch, low, high)
                 share = contact_share(state)
                 sweep_contacts(rng, data, hyper, prior, state, scratch, part, share)
                 update_clusters(rng, data, hyper, prior, state, scratch, first, last)
+                # Last, so that what changes here meets a new u before it could be undone.
+                if data.weigh_features:
+                    settle(rng, data, hyper, prior, state, scratch, part)
             if task.finish:
                 update_shared(rng, data, hyper, state)
                 update_prior(prior, rng, data, state, scratch)
