@@ -53,9 +53,10 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-accelerated-2d-canvas"]
 
 def made_up(folder: Path, n: int, draws: int = 200) -> None:
     """A page with the explorer alone, of about n markings by 11 experts; 2 % come and go."""
+    from dfcrp.report.about_run import headline
     from dfcrp.report.contents import Contents
-    from dfcrp.report.explorer.embed import explorer
-    from dfcrp.report.write import PAGE, _page
+    from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
+    from dfcrp.report.write import PAGE, make_page
 
     rng = np.random.default_rng(1)
     side = 400.0 * np.sqrt(n / 600)
@@ -75,7 +76,14 @@ def made_up(folder: Path, n: int, draws: int = 200) -> None:
         np.where(restless & (rng.random(len(truth)) < 0.3), alone, truth) for _ in range(draws)
     ]
     contents = Contents(posterior_of(canonical(np.array(labels))[np.newaxis], markings, rng))
-    (folder / PAGE).write_text(_page(contents, [explorer(contents)], folder), encoding="utf-8")
+    text = make_page(
+        "Made up",
+        headline(contents, link=None),
+        [explorer(contents)],
+        style=style(),
+        script_hash=SCRIPT_HASH,
+    )
+    (folder / PAGE).write_text(text, encoding="utf-8")
 
 
 def posterior_of(

@@ -16,6 +16,7 @@ from dfcrp.errors import SettingsError
 SAMPLERS = ("exact", "paper", "unmodified")
 PRIORS = ("dfcrp", "constrained", "crp")
 TOLERANCES = ("learned", "fixed")
+IMAGES = ("independent", "shared")
 #: Settings of the fixed law: giving one of them asks for it.
 FIXED_LAW = ("kappa_x", "eta_x", "tau_x", "kappa_d", "eta_d", "tau_d", "log_diameter_floor")
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
@@ -89,6 +90,8 @@ class Run:
     sampler: str = "exact"
     prior: str = "dfcrp"
     preset: str | None = None
+    #: Several images: each with α and tolerances of its own, or all with the same.
+    images: str = "independent"
 
     def __post_init__(self) -> None:
         for name in ("chains", "thin", "max_scans"):
@@ -97,6 +100,7 @@ class Run:
             _check(getattr(self, name) >= 0, f"run.{name}", getattr(self, name), "0 or more")
         _check_choice("run.sampler", self.sampler, SAMPLERS)
         _check_choice("run.prior", self.prior, PRIORS)
+        _check_choice("run.images", self.images, IMAGES)
         if self.preset is not None:
             _check_choice("run.preset", self.preset, tuple(PRESETS))
         if self.sampler == "unmodified" and self.prior != "dfcrp":

@@ -17,7 +17,7 @@ from dfcrp.config import (
 )
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, SettingsError
 from dfcrp.limits import refuse_beyond_reason
-from dfcrp.markings import Markings
+from dfcrp.markings import Markings, encode
 from dfcrp.posterior.folder import (
     discard_folder,
     make_folder,
@@ -25,11 +25,15 @@ from dfcrp.posterior.folder import (
     write_provenance,
     write_results,
 )
+from dfcrp.posterior.image_parts import most_experts
+from dfcrp.posterior.images import ImagesPosterior
+from dfcrp.posterior.images_folder import over_images, record_images, write_images
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.running import FolderStore, MemoryStore, NothingDrawnError, Sitting, Watch
+from dfcrp.running_images import ImagesSitting
 from dfcrp.sampling.checkpoints import ChainFolder, make_checkpoint_folder
 from dfcrp.sampling.lock import locked
-from dfcrp.sampling.runner import Progress
+from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
 
 
@@ -38,12 +42,12 @@ def fit(
     *,
     config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Any], None] | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     **settings: Any,
-) -> Posterior:
-    """Cluster the markings and return the posterior.
+) -> Posterior | ImagesPosterior:
+    """Cluster the markings and return the posterior: of several images, an ImagesPosterior.
 
     ``settings`` are those of the run: chains, scans, burn_in, thin, max_scans, max_minutes,
     radius (a number, "auto" or None), seed, workers, checkpoint_seconds, sampler, prior, preset;
@@ -55,33 +59,50 @@ def fit(
     Ctrl-C ends the run early and returns what there is; a second one interrupts as usual.
     ``progress``, ``on_look`` and ``on_stop`` are as in ``dfcrp.running.Watch``.
     """
-    settled = settle(config, settings, len(markings.experts))
-    check_fittable(markings)
+    settled = settle(config, settings, most_experts(markings))
+    check_fittable(markings, settled)
     watch = Watch(progress, on_look, on_stop)
     if out is not None:
         return _fit_in_folder(Path(out), markings, settled, watch)
-    problem = make_problem(markings.features, markings.families, settled)
+    if is_imagewise(markings, settled):
+        return ImagesSitting(markings, settled, watch).run()
+    problem = problem_of(markings, settled)
     store = MemoryStore(settled.run.chains, problem.columns)
-    return Sitting(problem, store, markings, settled, watch).run()
+    return as_images(Sitting(problem, store, markings, settled, watch).run())
 
 
-def _fit_in_folder(folder: Path, markings: Markings, config: Config, watch: Watch) -> Posterior:
-    problem = make_problem(markings.features, markings.families, config)
+def fit_one(markings: Markings, **arguments: Any) -> Posterior:
+    """``fit`` for markings of one image only."""
+    refuse_several_images(markings)
+    posterior = fit(markings, **arguments)
+    assert isinstance(posterior, Posterior)
+    return posterior
+
+
+def _fit_in_folder(
+    folder: Path, markings: Markings, config: Config, watch: Watch
+) -> Posterior | ImagesPosterior:
+    imagewise = is_imagewise(markings, config)
+    problem = None if imagewise else problem_of(markings, config)
     make_folder(folder)
     with locked(folder):
         try:
             make_checkpoint_folder(folder)
             prepare_folder(folder, markings, config)
-            chains = [
-                ChainFolder.create(folder, number, len(markings), problem.columns)
-                for number in range(config.run.chains)
-            ]
-            sitting = Sitting(problem, FolderStore(folder, chains), markings, config, watch)
+            sitting: Sitting | ImagesSitting
+            if problem is None:
+                sitting = ImagesSitting(markings, config, watch, folder)
+            else:
+                chains = [
+                    ChainFolder.create(folder, number, len(markings), problem.columns)
+                    for number in range(config.run.chains)
+                ]
+                sitting = Sitting(problem, FolderStore(folder, chains), markings, config, watch)
         except DfcrpError:
             discard_folder(folder)
             raise
         try:
-            posterior = sitting.run()
+            posterior = as_images(sitting.run())
         except NothingDrawnError:
             discard_folder(folder)
             raise
@@ -89,10 +110,39 @@ def _fit_in_folder(folder: Path, markings: Markings, config: Config, watch: Watc
     return posterior
 
 
-def finish(folder: Path, posterior: Posterior) -> None:
+def finish(folder: Path, posterior: Posterior | ImagesPosterior) -> None:
     """Write the results of a run, and that they are those of its draws."""
-    write_provenance(folder, posterior.markings, posterior.config, posterior.record)
-    write_results(posterior, folder)
+    if isinstance(posterior, ImagesPosterior):
+        record_images(posterior, folder)
+    else:
+        write_provenance(folder, posterior.markings, posterior.config, posterior.record)
+    write_tables(posterior, folder)
+
+
+def write_tables(posterior: Posterior | ImagesPosterior, folder: Path) -> None:
+    """Tables and summary from the draws; written anew whenever asked for."""
+    if isinstance(posterior, ImagesPosterior):
+        write_images(posterior, folder)
+    else:
+        write_results(posterior, folder)
+
+
+def is_imagewise(markings: Markings, config: Config) -> bool:
+    """Whether there are several images, each to be fitted by itself."""
+    return config.run.images == "independent" and len(markings.images) > 1
+
+
+def problem_of(markings: Markings, config: Config) -> Problem:
+    """All markings as one problem; those of different images never share a cluster."""
+    images = encode(markings.image.tolist())[1] if markings.image is not None else None
+    return make_problem(markings.features, markings.families, config, images)
+
+
+def as_images(posterior: Posterior | ImagesPosterior) -> Posterior | ImagesPosterior:
+    """A posterior of several images that were one problem, image by image; others as they are."""
+    if isinstance(posterior, Posterior) and len(posterior.markings.images) > 1:
+        return over_images(posterior)
+    return posterior
 
 
 def settle(
@@ -142,15 +192,29 @@ def _as_tables(config: Config) -> dict[str, Any]:
     return tables
 
 
-def check_fittable(markings: Markings) -> None:
+def check_fittable(markings: Markings, config: Config) -> None:
     """Refuse, or tell of, what would be fitted wrongly in silence."""
+    shared = config.run.images == "shared" and len(markings.images) > 1
+    if shared and config.run.radius is None:
+        raise SettingsError(
+            'several images that share their hyperparameters need a radius: "auto" or a number'
+        )
+    refuse_beyond_reason(markings)
+    warn_of_degrees(markings)
+
+
+def refuse_several_images(markings: Markings) -> None:
+    """For work that is done on one image."""
     if len(markings.images) > 1:
         names = ", ".join(markings.images[:5])
         raise InputError(
-            f"the markings are on {len(markings.images)} images ({names}...), whose coordinates "
-            "overlap; choose one with image= (--image)"
+            f"the markings are on {len(markings.images)} images ({names}...), and this is done on "
+            "one; choose it with image= (--image)"
         )
-    refuse_beyond_reason(markings)
+
+
+def warn_of_degrees(markings: Markings) -> None:
+    """Tell of coordinates that are no lengths."""
     if markings.site.units == "deg":
         warnings.warn(
             "the coordinates are degrees of longitude and latitude, and the model takes them for "

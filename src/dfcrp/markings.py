@@ -170,13 +170,26 @@ class Markings:
             raise InputError(f"a selection needs {len(self)} truth values, one per marking")
         if not chosen.any():
             raise InputError("the selection leaves no markings")
+        return self.take(np.flatnonzero(chosen))
+
+    def take(self, rows: NDArray[np.int64]) -> Markings:
+        """Keep the markings in these rows; ids and sources stay as they were."""
         columns = {
-            role: values[chosen]
+            role: values[rows]
             for role in ("x", "y", "diameter", "image", "id", "truth")
             if (values := getattr(self, role)) is not None
         }
-        columns["expert"] = self.expert[chosen].tolist()
+        columns["expert"] = self.expert[rows].tolist()
         return replace(build(columns), sources=self.sources, filters=self.filters, site=self.site)
+
+    def rows_by_image(self) -> dict[str, NDArray[np.int64]]:
+        """The rows of each image, in input order; images sorted by name."""
+        if self.image is None:
+            return {}
+        names, codes = encode(self.image.tolist())
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(names)))
+        return dict(zip(names, np.split(order, ends[:-1]), strict=True))
 
 
 def encode(names: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

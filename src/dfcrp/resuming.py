@@ -14,7 +14,7 @@ from typing import Any
 
 from dfcrp.config import Config, settings_of_draws
 from dfcrp.errors import DfcrpWarning, RunFolderError, SettingsError
-from dfcrp.fitting import finish, settle
+from dfcrp.fitting import as_images, finish, is_imagewise, problem_of, settle
 from dfcrp.markings import Markings
 from dfcrp.posterior.folder import (
     CONFIG,
@@ -25,12 +25,13 @@ from dfcrp.posterior.folder import (
     write_provenance,
     write_settings,
 )
+from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.running import FolderStore, Sitting, Watch
+from dfcrp.running_images import ImagesSitting
 from dfcrp.sampling.checkpoints import FOLDER, ChainFolder, scans_at
+from dfcrp.sampling.image_store import ImageStore
 from dfcrp.sampling.lock import locked
-from dfcrp.sampling.runner import Progress
-from dfcrp.sampling.setup import make_problem
 
 
 def resume(
@@ -40,10 +41,10 @@ def resume(
     max_scans: int | None = None,
     max_minutes: float | None = None,
     workers: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Any], None] | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
-) -> Posterior:
+) -> Posterior | ImagesPosterior:
     """Go on with the run in a folder and return its posterior.
 
     Without settings it goes on to where it was meant to end. ``scans``, the scans of each chain
@@ -64,7 +65,7 @@ class FoundRun:
     markings: Markings
     #: With the settings that were changed for what is to come.
     config: Config
-    #: Scans that each chain had done at its checkpoint.
+    #: Scans that each chain had done at its checkpoint; of many images, the fewest of each.
     scans: list[int]
 
 
@@ -81,15 +82,22 @@ def find_run(path: str | os.PathLike[str], **changes: Any) -> FoundRun:
             "memory, or by an earlier version; fit again, with the folder as out="
         )
     _refuse_other_settings(folder, config)
-    scans = scans_at(folder, config.run.chains)
-    config = _changed(config, {k: v for k, v in changes.items() if v is not None}, min(scans))
+    if is_imagewise(markings, config):
+        scans = ImageStore(folder, config).scans(len(markings.images))
+        reached = max(scans)
+    else:
+        scans = scans_at(folder, config.run.chains)
+        reached = min(scans)
+    config = _changed(config, {k: v for k, v in changes.items() if v is not None}, reached)
     return FoundRun(folder, markings, config, scans)
 
 
-def go_on(found: FoundRun, watch: Watch) -> Posterior:
+def go_on(found: FoundRun, watch: Watch) -> Posterior | ImagesPosterior:
     """Draw what is missing, then write tables and record anew."""
     folder, config, markings = found.folder, found.config, found.markings
-    problem = make_problem(markings.features, markings.families, config)
+    if is_imagewise(markings, config):
+        return _go_on_with_images(found, watch)
+    problem = problem_of(markings, config)
     with locked(folder):
         _warn_of_other_versions(folder)
         chains = [
@@ -99,6 +107,19 @@ def go_on(found: FoundRun, watch: Watch) -> Posterior:
         sitting = Sitting(problem, FolderStore(folder, chains), markings, config, watch)
         _restore(sitting, chains, found)
         write_settings(folder, config)
+        posterior = as_images(sitting.run())
+        finish(folder, posterior)
+    return posterior
+
+
+def _go_on_with_images(found: FoundRun, watch: Watch) -> ImagesPosterior:
+    folder = found.folder
+    with locked(folder):
+        _warn_of_other_versions(folder)
+        sitting = ImagesSitting(found.markings, found.config, watch, folder)
+        before = read_provenance(folder).get("run", {})
+        sitting.seconds_before = float(before.get("seconds", 0.0))
+        write_settings(folder, found.config)
         posterior = sitting.run()
         finish(folder, posterior)
     return posterior

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
+from typing import Any, Protocol
 
 from dfcrp.config import Config
 from dfcrp.errors import DfcrpError
@@ -30,11 +31,12 @@ FIRST_LOOK = 500
 class Watch:
     """Whom to tell how a run goes.
 
-    ``progress`` is called from the chains' threads, ``on_look`` with the posterior as it stands
-    before it is decided whether to go on, ``on_stop`` at Ctrl-C.
+    ``progress`` is called from the chains' threads with a ``dfcrp.sampling.runner.Progress``, or,
+    for many images, with a ``dfcrp.running_images.ImagesProgress`` after each; ``on_look`` with
+    the posterior as it stands before it is decided whether to go on; ``on_stop`` at Ctrl-C.
     """
 
-    progress: Callable[[Progress], None] | None = None
+    progress: Callable[[Any], None] | None = None
     on_look: Callable[[Posterior], None] | None = None
     on_stop: Callable[[], None] | None = None
 
@@ -48,12 +50,12 @@ class MemoryStore:
 
     def __init__(self, chains: int, columns: Columns) -> None:
         self._columns = columns
-        self._memory = [MemoryWriter() for _ in range(chains)]
-        self.writers: list[Writer] = list(self._memory)
+        self.memory = [MemoryWriter() for _ in range(chains)]
+        self.writers: list[Writer] = list(self.memory)
 
     def draws(self, burn_in: int, stop: int) -> Draws:
         """The draws so far; every chain has at least ``stop``."""
-        return memory_draws(self._memory, burn_in, self._columns)
+        return memory_draws(self.memory, burn_in, self._columns, stop)
 
 
 class FolderStore:
@@ -79,6 +81,9 @@ class Sitting:
         markings: Markings,
         config: Config,
         watch: Watch,
+        *,
+        workers: int | None = None,
+        deadline: float | None = None,
     ) -> None:
         run = config.run
         self.runner = Runner(
@@ -87,7 +92,7 @@ class Sitting:
             seed=run.seed,
             sampler=run.sampler,
             thin=run.thin,
-            workers=run.workers,
+            workers=workers or run.workers,
             seconds_per_save=run.checkpoint_seconds,
             observer=self._observe,
         )
@@ -95,16 +100,18 @@ class Sitting:
         self._markings = markings
         self._config = config
         self._watch = watch
+        #: In time.monotonic() seconds; without it the settings say how long to go on from now.
+        self._deadline = deadline
         self._goal = 0
 
     def run(self) -> Posterior:
         """Go on to the asked-for scans, or in doubling spans until the verdict is good."""
-        with _stopped_by_interrupt(self.runner, self._watch.on_stop):
+        with stopped_by_interrupt(self.runner, self._watch.on_stop):
             return self._run()
 
     def _run(self) -> Posterior:
         run, runner = self._config.run, self.runner
-        deadline = None if run.max_minutes is None else time.monotonic() + 60.0 * run.max_minutes
+        deadline = self._deadline or deadline_of(self._config)
         self._goal = run.scans or next_look(run.thin, run.max_scans, runner.most_scans)
         while True:
             runner.advance(self._goal, deadline)
@@ -158,8 +165,22 @@ def next_look(thin: int, max_scans: int, scans: int) -> int:
     return min(look, max_scans)
 
 
+def deadline_of(config: Config) -> float | None:
+    """When a run that begins now has to stop, in time.monotonic() seconds."""
+    minutes = config.run.max_minutes
+    return None if minutes is None else time.monotonic() + 60.0 * minutes
+
+
+class Stoppable(Protocol):
+    """What Ctrl-C stops."""
+
+    def stop(self) -> None:
+        """Come to an end soon, and leave everything in order."""
+        ...
+
+
 @contextmanager
-def _stopped_by_interrupt(runner: Runner, on_stop: Callable[[], None] | None) -> Iterator[None]:
+def stopped_by_interrupt(runner: Stoppable, on_stop: Callable[[], None] | None) -> Iterator[None]:
     """Let Ctrl-C ask the chains to stop instead of raising wherever it happens to hit.
 
     Only the main thread may change what a signal does, and a handler of someone else is kept.

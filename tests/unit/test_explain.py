@@ -165,16 +165,16 @@ def test_chains_that_disagree_are_mentioned():
 
 def test_find_marking():
     posterior = random_posterior()
-    assert find_marking(posterior, "m7") == find_marking(posterior, 7) == 7
-    assert find_marking(posterior, np.int64(7)) == 7
+    assert find_marking(posterior.markings, "m7") == find_marking(posterior.markings, 7) == 7
+    assert find_marking(posterior.markings, np.int64(7)) == 7
     with pytest.raises(InputError, match='did you mean "m1'):
-        find_marking(posterior, "m1x")
+        find_marking(posterior.markings, "m1x")
     with pytest.raises(InputError, match="numbered 0 to 11"):
-        find_marking(posterior, 12)
+        find_marking(posterior.markings, 12)
     markings = posterior.markings
     object.__setattr__(markings, "id", np.array(["same"] * len(markings)))
     with pytest.raises(InputError, match="by its index: 0, 1"):
-        find_marking(posterior, "same")
+        find_marking(posterior.markings, "same")
 
 
 def test_most_common_takes_the_smallest_among_equals():

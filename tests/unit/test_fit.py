@@ -211,12 +211,6 @@ def test_a_run_on_disk_is_the_run_in_memory(markings: dfcrp.Markings, tmp_path: 
 # What is refused
 
 
-def test_several_images_are_refused() -> None:
-    both = dfcrp.Markings.from_arrays([1, 2], [1, 2], [9, 9], ["a", "b"], image=["NAC", "WAC"])
-    with pytest.raises(InputError, match="choose one with image="):
-        dfcrp.fit(both)
-
-
 def test_a_wrong_setting_is_refused_before_anything_is_written(
     markings: dfcrp.Markings, tmp_path: Path
 ) -> None:

@@ -264,11 +264,11 @@ def test_units_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_degrees_are_fitted_with_a_warning(tmp_path: Path) -> None:
-    from dfcrp.fitting import check_fittable
+    from dfcrp.fitting import warn_of_degrees
 
     (tmp_path / "a.csv").write_text("lon,lat,d,expert\n1,2,3,A\n")
     with pytest.warns(DfcrpWarning, match="degrees of longitude and latitude"):
-        check_fittable(read_markings(tmp_path / "a.csv"))
+        warn_of_degrees(read_markings(tmp_path / "a.csv"))
 
 
 BILLION_LAUGHS = b"""<?xml version="1.0"?>

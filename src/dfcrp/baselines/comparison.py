@@ -19,7 +19,7 @@ from dfcrp.baselines.scores import (
     variation_of_information,
 )
 from dfcrp.errors import InputError
-from dfcrp.fitting import check_fittable
+from dfcrp.fitting import refuse_several_images, warn_of_degrees
 from dfcrp.markings import Markings
 from dfcrp.posterior.losses import distances
 from dfcrp.posterior.posterior import Posterior
@@ -141,7 +141,8 @@ def compare(
     ``truth`` defaults to the markings' own, if they have one. ``length`` says how long the
     samplers run; ``progress`` is told each method's title before it starts.
     """
-    check_fittable(markings)
+    refuse_several_images(markings)
+    warn_of_degrees(markings)
     if not thresholds or min(thresholds) < 1:
         raise InputError(f"thresholds are {list(thresholds)}; they must be whole numbers from 1")
     known = markings.truth if truth is None else np.asarray(truth, np.int64)

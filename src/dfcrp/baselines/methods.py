@@ -18,7 +18,7 @@ from dfcrp.baselines.kmeans import kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
 from dfcrp.config import PRIORS
 from dfcrp.errors import SettingsError
-from dfcrp.fitting import fit
+from dfcrp.fitting import fit_one
 from dfcrp.markings import Markings
 from dfcrp.posterior.posterior import Posterior
 
@@ -105,7 +105,7 @@ class Mixture:
     def fit(self, markings: Markings) -> Posterior:
         """``dfcrp.fit`` with this prior."""
         length = self.length
-        return fit(
+        return fit_one(
             markings,
             config={"summary": dict(length.summary)},
             prior=self.prior,

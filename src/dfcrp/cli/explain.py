@@ -28,8 +28,11 @@ def command(run: Path, marking: str, figure: Path | None) -> None:
     whom it sat how often.
     """
     from dfcrp.posterior.folder import load
+    from dfcrp.posterior.images import ImagesPosterior
 
     posterior = load(run)
+    if isinstance(posterior, ImagesPosterior):
+        posterior = posterior.image_with(marking)
     found = posterior.explain(marking)
     click.echo(found.text())
     if figure is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dfcrp.config import PRESETS, PRIORS, SAMPLERS
+from dfcrp.config import IMAGES, PRESETS, PRIORS, SAMPLERS
 
 
 class Radius(click.ParamType):
@@ -121,6 +121,12 @@ def filter_options(command: Any) -> Any:
     type=int,
     help="Experts that make a consensus (p_consensus).  [default: 5; a majority of fewer than 5]",
 )
+@click.option(
+    "--images",
+    type=click.Choice(IMAGES),
+    help="Several images: each with tolerances and a concentration of its own, or all with the "
+    "same.  [default: independent]",
+)
 @click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def command(
@@ -134,13 +140,13 @@ def command(
     """Merge the markings in FILE... into one catalogue.
 
     A file has one row per marking with the columns x, y, diameter (or radius) and expert; several
-    files without an expert column are one expert each. Options win over --config. Ctrl-C stops
+    files without an expert column are one expert each. With a column image, each image is a
+    problem of its own, and all go into one catalogue. Options win over --config. Ctrl-C stops
     the run and keeps what it has drawn; `dfcrp resume` goes on with it.
     """
     import dataclasses
 
     from dfcrp.cli.job import run_job
-    from dfcrp.fitting import check_fittable
     from dfcrp.io import read_markings
     from dfcrp.posterior.folder import refuse_used
 
@@ -150,6 +156,5 @@ def command(
     refuse_used(out)  # before any work
     used = {name: value for name, value in filters.items() if value}
     markings = dataclasses.replace(read_markings(files, **filters), filters=used)
-    check_fittable(markings)
     given = {name: value for name, value in options.items() if value is not None}
     run_job(markings, out, config=config, settings=given, quiet=quiet, report=not no_report)

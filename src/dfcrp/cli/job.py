@@ -13,6 +13,7 @@ from dfcrp.errors import DfcrpError
 
 if TYPE_CHECKING:
     from dfcrp.markings import Markings
+    from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.running import Watch
 
@@ -28,19 +29,20 @@ def run_job(
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
     from dfcrp.fitting import fit, settle
+    from dfcrp.posterior.image_parts import most_experts
 
-    settled = settle(config, dict(settings), len(markings.experts))
+    settled = settle(config, dict(settings), most_experts(markings))
     if not quiet:
         _introduce(markings, settled)
 
-    def work(watch: Watch) -> Posterior:
+    def work(watch: Watch) -> Posterior | ImagesPosterior:
         return fit(markings, config=settled, out=out, **vars(watch))
 
     show_work(work, markings, out, settled, quiet=quiet, report=report)
 
 
 def show_work(
-    work: Callable[[Watch], Posterior],
+    work: Callable[[Watch], Posterior | ImagesPosterior],
     markings: Markings,
     out: Path,
     config: Config,
@@ -53,13 +55,18 @@ def show_work(
 
     ``begun`` are the scans that each chain has behind it already.
     """
+    from dfcrp.cli.images_progress import ImagesTracker
     from dfcrp.cli.outcome import describe, list_files
-    from dfcrp.cli.progress import Tracker, describe_look, make_display
+    from dfcrp.cli.progress import AnyTracker, Tracker, describe_look, make_display
+    from dfcrp.fitting import is_imagewise
     from dfcrp.posterior.warm import warm_up_beside
     from dfcrp.running import Watch
 
     warm_up_beside()
-    display = make_display(Tracker(markings.families, config, begun), quiet=quiet)
+    tracker: AnyTracker = Tracker(markings.families, config, begun)
+    if is_imagewise(markings, config):
+        tracker = ImagesTracker(config)
+    display = make_display(tracker, quiet=quiet)
 
     def on_look(posterior: Posterior) -> None:
         if config.run.scans is None:
@@ -94,27 +101,59 @@ def _what_is_left(out: Path) -> str:
 
 
 def make_report(
-    posterior: Posterior, folder: Path, *, image: Path | None = None, quiet: bool
+    posterior: Posterior | ImagesPosterior,
+    folder: Path,
+    *,
+    image: Path | None = None,
+    quiet: bool,
+    pages: int | None = None,
 ) -> None:
-    """Figures and page, with DBSCAN on the same markings for comparison."""
-    from dfcrp.baselines import dbscan_r14
-    from dfcrp.report import write_report
+    """Figures and page, with DBSCAN on the same markings for comparison.
+
+    Of many images an overview, and pages of the first ``pages`` of them.
+    """
+    from dfcrp.posterior.images import ImagesPosterior
+    from dfcrp.report import write_overview, write_report
 
     if not quiet:
         click.echo("Drawing the figures and the report ...", err=True)
+    if isinstance(posterior, ImagesPosterior):
+        write_overview(posterior, folder, pages=pages)
+    else:
+        write_report(posterior, folder, image=image, dbscan=_dbscan(posterior))
+
+
+def make_image_report(
+    posterior: ImagesPosterior, folder: Path, name: str, *, background: Path | None, quiet: bool
+) -> None:
+    """Figures and page of one image of many."""
+    from dfcrp.report import write_image
+
+    if not quiet:
+        click.echo(f"Drawing the figures and the page of {name} ...", err=True)
+    dbscan = _dbscan(posterior.image(name))
+    page = write_image(posterior, folder, name, image=background, dbscan=dbscan)
+    if not quiet:
+        click.echo(f"page: {page}")
+
+
+def _dbscan(posterior: Posterior) -> dict[int, Any]:
+    """R14's answer for every number of experts that the tables ask for."""
+    from dfcrp.baselines import dbscan_r14
+
     asked = posterior.config.summary
-    dbscan = {
+    return {
         experts: dbscan_r14(posterior.markings, min_points=experts)
         for experts in {*asked.thresholds, asked.min_experts}
     }
-    write_report(posterior, folder, image=image, dbscan=dbscan)
 
 
 def _introduce(markings: Markings, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
     from dfcrp.cli.progress import counted
+    from dfcrp.posterior.image_parts import most_experts
 
-    run, n_experts = config.run, len(markings.experts)
+    run, n_experts = config.run, most_experts(markings)
     removed = markings.rows_filtered_out
     if removed:
         click.echo(
@@ -123,15 +162,19 @@ def _introduce(markings: Markings, config: Config) -> None:
             err=True,
         )
     how_long = "until the verdict is good" if run.scans is None else f"{run.scans:,} scans"
+    images = len(markings.images)
+    where = f" on {images:,} images, {run.images}" if images > 1 else ""
     click.echo(
-        f"Fitting {counted(len(markings), 'marking')} by {counted(n_experts, 'expert')}: "
+        f"Fitting {counted(len(markings), 'marking')} by "
+        f"{counted(len(markings.experts), 'expert')}{where}: "
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
     wanted = config.summary.min_experts
     if 1 < n_experts < wanted:
         click.echo(
-            f"Note: consensus means at least {wanted} experts, but there are {n_experts}; "
+            f"Note: consensus means at least {wanted} experts, but there are {n_experts}"
+            f"{' on any one image' * (images > 1)}; "
             "p_consensus will be 0. Choose fewer with --min-experts.",
             err=True,
         )

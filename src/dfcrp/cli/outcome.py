@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dfcrp.cli.progress import counted, duration
 
 if TYPE_CHECKING:
+    from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
 
 #: Sentences are folded to this width.
@@ -19,12 +20,13 @@ FILES = {
     "catalogue.csv": "one row per object, with uncertainty",
     "members.csv": "one row per marking: its object, and how sure that is",
     "experts.csv": "one row per expert",
+    "images.csv": "one row per image: its counts, and whether its draws suffice",
     "summary.json": "these numbers, for programs",
     "config.toml": "all settings, as used",
 }
 
 
-def describe(posterior: Posterior) -> str:
+def describe(posterior: Posterior | ImagesPosterior) -> str:
     """Counts with their intervals, and the verdict."""
     parts = [[_first_line(posterior)], _counts(posterior), _tolerances(posterior)]
     parts.append(_verdict(posterior))
@@ -37,17 +39,21 @@ def list_files(folder: Path) -> str:
     return "\n".join([f"Files in {folder}/", *(f"  {name:<14} {use}" for name, use in found)])
 
 
-def _first_line(posterior: Posterior) -> str:
+def _first_line(posterior: Posterior | ImagesPosterior) -> str:
     record, markings, run = posterior.record, posterior.markings, posterior.config.run
     thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
+    images = posterior.summary().get("n_images")
+    where = "" if images is None else f" on {counted(images, 'image')}"
+    most = "up to " if images is not None and run.scans is None else ""
     return (
-        f"{counted(len(markings), 'marking')} by {counted(len(markings.experts), 'expert')}; "
-        f"{counted(posterior.draws.n_chains, 'chain')} of {record.scans:,} scans "
+        f"{counted(len(markings), 'marking')} by {counted(len(markings.experts), 'expert')}"
+        f"{where}; "
+        f"{counted(run.chains, 'chain')} of {most}{record.scans:,} scans "
         f"(the first {record.burn_in:,} left out{thinned}); {duration(record.seconds)}"
     )
 
 
-def _tolerances(posterior: Posterior) -> list[str]:
+def _tolerances(posterior: Posterior | ImagesPosterior) -> list[str]:
     """What was learned about the spread of markings, in one sentence."""
     found = posterior.tolerances
     if found is None:
@@ -60,12 +66,14 @@ def _tolerances(posterior: Posterior) -> list[str]:
     return textwrap.wrap(sentence, LINE)
 
 
-def _counts(posterior: Posterior) -> list[str]:
+def _counts(posterior: Posterior | ImagesPosterior) -> list[str]:
     """A table: how many objects at least so many experts marked."""
+    from dfcrp.posterior.posterior import Posterior
+
     summary = posterior.summary()
     n_experts = summary["n_experts"]
     found = [row for row in summary["consensus"] if row["min_experts"] <= n_experts]
-    if not found and n_experts > 1:
+    if not found and n_experts > 1 and isinstance(posterior, Posterior):
         # Fewer experts than any threshold of the tables.
         found = posterior.consensus_counts(tuple(range(2, n_experts + 1))).rows()
     rows = [("by any expert (all clusters)", summary["n_clusters"])]
@@ -82,7 +90,7 @@ def _interval(row: dict[str, Any]) -> str:
     return f"{row['lo']:,.0f} to {row['hi']:,.0f}"
 
 
-def _verdict(posterior: Posterior) -> list[str]:
+def _verdict(posterior: Posterior | ImagesPosterior) -> list[str]:
     verdict = posterior.verdict
     opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
     if posterior.record.stopped_early:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dfcrp.config import Config
 
 if TYPE_CHECKING:
+    from dfcrp.cli.images_progress import ImagesGlimpse
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.sampling.runner import Progress
 
@@ -40,6 +41,10 @@ class Glimpse:
     def share(self) -> float:
         """How much of the way to the target is done, from 0 to 1."""
         return self.scans / self.target
+
+    def place(self) -> str:
+        """How far, in words."""
+        return f"scan {self.scans:,.0f} of {self.target:,}"
 
     def counts(self, min_experts: int) -> str:
         """The running counts in words."""
@@ -99,6 +104,16 @@ class Tracker:
         return until if left is None else min(left, until)
 
 
+class AnyTracker(Protocol):
+    """Takes what a run reports and says where it stands."""
+
+    min_experts: int
+
+    def note(self, seen: Any) -> Glimpse | ImagesGlimpse:
+        """Take in a report."""
+        ...
+
+
 class Display(Protocol):
     """Shows a run as it goes; used as a context."""
 
@@ -110,8 +125,8 @@ class Display(Protocol):
         """Leave the screen tidy."""
         ...
 
-    def advance(self, seen: Progress) -> None:
-        """Show how far a chain has come."""
+    def advance(self, seen: Any) -> None:
+        """Show how far a chain has come, or that an image is done."""
         ...
 
     def say(self, line: str) -> None:
@@ -128,7 +143,7 @@ class Silent:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def advance(self, seen: Progress) -> None:
+    def advance(self, seen: Any) -> None:
         """Nothing to do."""
 
     def say(self, line: str) -> None:
@@ -138,7 +153,7 @@ class Silent:
 class Lines:
     """Plain lines on stderr, for log files and pipes."""
 
-    def __init__(self, tracker: Tracker) -> None:
+    def __init__(self, tracker: AnyTracker) -> None:
         self._tracker = tracker
         self._lock = threading.Lock()
         self._next = 0.0
@@ -153,7 +168,7 @@ class Lines:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
 
-    def advance(self, seen: Progress) -> None:
+    def advance(self, seen: Any) -> None:
         """Print a line if the last one is long enough ago."""
         self._timer.cancel()
         glimpse = self._tracker.note(seen)
@@ -171,7 +186,7 @@ class Lines:
 class Bar:
     """A progress bar with time left and running counts, on a terminal."""
 
-    def __init__(self, tracker: Tracker, console: Any) -> None:
+    def __init__(self, tracker: AnyTracker, console: Any) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
         self._tracker = tracker
@@ -195,7 +210,7 @@ class Bar:
         self._timer.cancel()
         self._bar.stop()
 
-    def advance(self, seen: Progress) -> None:
+    def advance(self, seen: Any) -> None:
         """Move the bar."""
         self._timer.cancel()
         glimpse = self._tracker.note(seen)
@@ -203,7 +218,7 @@ class Bar:
         left = "" if glimpse.seconds_left is None else f"{_clock(glimpse.seconds_left)} left, "
         self._bar.update(
             self._task,
-            description=f"scan {glimpse.scans:,.0f} of {glimpse.target:,}",
+            description=glimpse.place(),
             completed=glimpse.share,
             counts="looking at the draws"
             if arrived
@@ -218,7 +233,7 @@ class Bar:
         self._bar.update(self._task, description=COMPILING)
 
 
-def make_display(tracker: Tracker, *, quiet: bool) -> Display:
+def make_display(tracker: AnyTracker, *, quiet: bool) -> Display:
     """The display that suits where stderr goes."""
     if quiet:
         return Silent()
@@ -265,12 +280,9 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes_left:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _line(glimpse: Glimpse, min_experts: int) -> str:
+def _line(glimpse: Glimpse | ImagesGlimpse, min_experts: int) -> str:
     left = "" if glimpse.seconds_left is None else f", {duration(glimpse.seconds_left)} left"
-    return (
-        f"scan {glimpse.scans:,.0f} of {glimpse.target:,} ({glimpse.share:.0%}{left}): "
-        f"{glimpse.counts(min_experts)}"
-    )
+    return f"{glimpse.place()} ({glimpse.share:.0%}{left}): {glimpse.counts(min_experts)}"
 
 
 def counted(count: int, noun: str) -> str:

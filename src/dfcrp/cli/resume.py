@@ -59,15 +59,19 @@ def command(run: Path, no_report: bool, quiet: bool, **changes: Any) -> None:
 def _introduction(found: FoundRun) -> str:
     """Where the run stands and where it goes."""
     from dfcrp.cli.progress import counted
+    from dfcrp.fitting import is_imagewise
 
     run, done = found.config.run, min(found.scans)
     longest = run.max_scans if run.scans is None else run.scans
     what = f"{counted(len(found.markings), 'marking')}, {counted(run.chains, 'chain')}"
+    to = "until the verdict is good" if run.scans is None else f"to {run.scans:,} scans"
+    if is_imagewise(found.markings, found.config):
+        begun, images = sum(scans > 0 for scans in found.scans), len(found.scans)
+        return f"Going on {to} with {images:,} images, of which {begun:,} are begun: {what}."
     if done + run.thin > longest:
         option = "--max-scans" if run.scans is None else "--scans"
         return (
             f"All {done:,} scans of this run are done ({what}); {option} with a larger number "
             "extends it. Making its tables anew."
         )
-    to = "until the verdict is good" if run.scans is None else f"to {run.scans:,} scans"
     return f"Going on after {done:,} scans {to}: {what}."

@@ -66,7 +66,7 @@ def prepare_coclustering(
     """Around a marking (index or id); without one, around the least certain one."""
     if marking is None:
         marking = int(np.argmin(posterior.membership.p_member))
-    i = find_marking(posterior, marking)
+    i = find_marking(posterior.markings, marking)
     chosen = neighbourhood_of(posterior, i, size)
     found = posterior.markings
     matrix = posterior.coclustering()[chosen][:, chosen].toarray()

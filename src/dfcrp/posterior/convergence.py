@@ -297,8 +297,8 @@ def _undecided_sentence(
     )
 
 
-def _longer(verdict: Verdict, limits: Limits, most: int = 10) -> str:
-    """How much longer to run, from the rates at which each shortfall shrinks.
+def longer(verdict: Verdict, limits: Limits) -> float:
+    """How many times longer to run, from the rates at which each shortfall shrinks.
 
     With the length L, R-hat² - 1 falls as 1 / L, ESS grows as L, and a difference between
     chains falls as 1 / sqrt(L).
@@ -310,7 +310,11 @@ def _longer(verdict: Verdict, limits: Limits, most: int = 10) -> str:
     ]
     if verdict.pairs_disagreeing:
         needs.append((verdict.max_pair_disagreement / limits.pair_difference) ** 2)
-    factor = max(needs)
+    return max(needs)
+
+
+def _longer(verdict: Verdict, limits: Limits, most: int = 10) -> str:
+    factor = longer(verdict, limits)
     if factor > most:
         return (
             f"Run at least {most} times longer, and look at the trace plots: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from dfcrp.posterior.consensus import family_arrays
 from dfcrp.posterior.intervals import Interval, summarise
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
 from dfcrp.sampling.draws import Draws
+
+if TYPE_CHECKING:
+    import pandas
 
 #: Matrix entries kept for the intervals; more draws than fit are thinned evenly.
 MAX_VALUES = 16_000_000
@@ -38,17 +41,31 @@ class ExpertSummary:
     alone: NDArray[np.float64]
 
     def rows(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """As in summary.json: one row for each expert."""
+        """As in summary.json: one row for each expert, by number of markings."""
         return [
             {
-                "expert": name,
+                "expert": names[f],
                 "count": int(self.count[f]),
                 "jaccard": float(self.jaccard.mean[f]),
                 "size_1": self.size_1[f].as_dict(),
                 "all_but_one": self.all_but_one[f].as_dict(),
             }
-            for f, name in enumerate(names)
+            for f in np.argsort(self.count, kind="stable")
         ]
+
+
+def expert_frame(rows: Sequence[dict[str, Any]]) -> pandas.DataFrame:
+    """As in experts.csv: the same rows, flat."""
+    import pandas
+
+    table = []
+    for row in rows:
+        flat = {key: row[key] for key in ("expert", "count", "jaccard")}
+        for name in ("size_1", "all_but_one"):
+            flat[name] = row[name]["mean"]
+            flat[f"{name}_lo"], flat[f"{name}_hi"] = row[name]["lo"], row[name]["hi"]
+        table.append(flat)
+    return pandas.DataFrame(table)
 
 
 def expert_summary(draws: Draws, families: NDArray[np.int64]) -> ExpertSummary:
@@ -65,18 +82,14 @@ def expert_summary(draws: Draws, families: NDArray[np.int64]) -> ExpertSummary:
     step = stride_for(draws, MAX_VALUES // n_families**2)
     for _, start, _, labels in label_blocks(draws):
         add_alone(labels, alone_counts)
-        part = np.ascontiguousarray(labels[kept(start, step)])
-        both = np.zeros((len(part), n_families, n_families), np.int32)
-        alone = np.zeros((len(part), n_families), np.int64)
-        lacking = np.zeros((len(part), n_families), np.int64)
-        expert_counts(part, codes, holder, both, alone, lacking)
-        samples["matrix"].append(_jaccard(both))
-        samples["size_1"].append(_shares(alone))
-        samples["all_but_one"].append(_shares(lacking))
+        found = tally_experts(labels[kept(start, step)], codes, holder)
+        samples["matrix"].append(jaccard_matrix(found.both, found.either))
+        samples["size_1"].append(shares(found.alone))
+        samples["all_but_one"].append(shares(found.lacking))
     matrix = np.concatenate(samples["matrix"])
     return ExpertSummary(
         count=np.bincount(codes, minlength=n_families),
-        jaccard=summarise(_mean_with_others(matrix)),
+        jaccard=summarise(mean_with_others(matrix)),
         jaccard_matrix=summarise(matrix),
         size_1=summarise(np.concatenate(samples["size_1"])),
         all_but_one=summarise(np.concatenate(samples["all_but_one"])),
@@ -84,14 +97,43 @@ def expert_summary(draws: Draws, families: NDArray[np.int64]) -> ExpertSummary:
     )
 
 
-def _jaccard(both: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Clusters with both over clusters with either, for each draw and pair."""
-    own = np.diagonal(both, axis1=1, axis2=2)
-    either = own[:, :, np.newaxis] + own[:, np.newaxis, :] - both
-    return (both / either).astype(np.float32)
+class ExpertTallies(NamedTuple):
+    """Clusters of each draw, counted by experts."""
+
+    #: Clusters that hold both of two experts; (draws, F, F), an expert's own on the diagonal.
+    both: NDArray[np.int32]
+    #: Clusters of one marking, by expert, and clusters that lack this expert alone; (draws, F).
+    alone: NDArray[np.int64]
+    lacking: NDArray[np.int64]
+
+    @property
+    def either(self) -> NDArray[np.int32]:
+        """Clusters that hold at least one of two experts; (draws, F, F)."""
+        own = np.diagonal(self.both, axis1=1, axis2=2)
+        found: NDArray[np.int32] = own[:, :, np.newaxis] + own[:, np.newaxis, :] - self.both
+        return found
 
 
-def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def tally_experts(
+    labels: NDArray[np.int32], codes: NDArray[np.int64], holder: NDArray[np.int64]
+) -> ExpertTallies:
+    """Count draws' clusters by experts; codes and holder are those of ``family_arrays``."""
+    draws, n_families = len(labels), int(codes.max()) + 1
+    both = np.zeros((draws, n_families, n_families), np.int32)
+    alone = np.zeros((draws, n_families), np.int64)
+    lacking = np.zeros((draws, n_families), np.int64)
+    expert_counts(np.ascontiguousarray(labels), codes, holder, both, alone, lacking)
+    return ExpertTallies(both, alone, lacking)
+
+
+def jaccard_matrix(both: NDArray[np.int32], either: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Clusters with both over clusters with either; NaN for two that never could meet."""
+    matrix = np.full(both.shape, np.nan, np.float32)
+    np.divide(both, either, out=matrix, where=either > 0)
+    return matrix
+
+
+def shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Percentages of each draw's total; NaN where the total is zero."""
     total = counts.sum(axis=1, keepdims=True)
     shares = np.full(counts.shape, np.nan)
@@ -99,9 +141,11 @@ def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return shares
 
 
-def _mean_with_others(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Mean of each row without the diagonal; NaN for a lone expert."""
-    n_families = matrix.shape[1]
-    if n_families == 1:
-        return np.full((len(matrix), 1), np.nan)
-    return (matrix.sum(axis=2, dtype=np.float64) - 1.0) / (n_families - 1)
+def mean_with_others(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Mean of each row without the diagonal and what is undefined; NaN for a lone expert."""
+    known = ~np.isnan(matrix)
+    others = known.sum(axis=2) - 1
+    total = np.where(known, matrix, 0.0).sum(axis=2, dtype=np.float64) - 1.0
+    mean = np.full(total.shape, np.nan)
+    np.divide(total, others, out=mean, where=others > 0)
+    return mean

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.markings import Markings
 from dfcrp.posterior.explain_text import explanation_text
 from dfcrp.posterior.membership import ALONE
 from dfcrp.posterior.streaming import label_blocks
@@ -111,9 +112,9 @@ class Explanation:
         return explanation_text(self)
 
 
-def find_marking(posterior: Posterior, marking: int | str) -> int:
+def find_marking(markings: Markings, marking: int | str) -> int:
     """The index of a marking given by index (a whole number) or id (a text)."""
-    ids = posterior.markings.id
+    ids = markings.id
     if isinstance(marking, str):
         found = np.flatnonzero(ids == marking)
         if found.size == 1:
@@ -132,8 +133,8 @@ def find_marking(posterior: Posterior, marking: int | str) -> int:
 
 def explain(posterior: Posterior, marking: int | str) -> Explanation:
     """Why a marking, given by index or id, is where it is."""
-    i = find_marking(posterior, marking)
     markings, draws = posterior.markings, posterior.draws
+    i = find_marking(markings, marking)
     companions = _companions(posterior, i)
     watch = _Watch(posterior, i, np.array([c.index for c in companions], np.int64))
     for chain, start, stop, labels in label_blocks(draws):
@@ -146,14 +147,21 @@ def explain(posterior: Posterior, marking: int | str) -> Explanation:
         x=float(markings.x[i]),
         y=float(markings.y[i]),
         diameter=float(markings.diameter[i]),
-        cluster=int(posterior.point_partition().labels[i]),
+        cluster=_name(posterior, int(posterior.point_partition().labels[i])),
         p_member=float(posterior.membership.p_member[i]),
         n_chains=draws.n_chains,
         n_draws=draws.n_chains * draws.n_draws,
         family_rule=watch.family_rule,
-        candidates=watch.candidates(),
+        candidates=tuple(
+            replace(candidate, cluster=_name(posterior, candidate.cluster))
+            for candidate in watch.candidates()
+        ),
         companions=companions,
     )
+
+
+def _name(posterior: Posterior, label: int) -> int:
+    return int(posterior.names(np.array([label]))[0])
 
 
 def _companions(posterior: Posterior, i: int) -> tuple[Companion, ...]:

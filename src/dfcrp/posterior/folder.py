@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,11 @@ from dfcrp.sampling.checkpoints import FOLDER as CHECKPOINTS
 from dfcrp.sampling.draws import DrawBlock
 from dfcrp.sampling.lock import LOCK
 from dfcrp.sampling.storage import DrawWriter, StoredDraws
+
+if TYPE_CHECKING:
+    import pandas
+
+    from dfcrp.posterior.images import ImagesPosterior
 
 PROVENANCE = "provenance.json"
 MARKINGS = "markings.csv"
@@ -161,7 +166,7 @@ def _site_of(fields: dict[str, Any]) -> Site:
 
 
 def write_provenance(
-    folder: Path, markings: Markings, config: Config, record: RunRecord | None
+    folder: Path, markings: Markings, config: Config, record: RunRecord | None, **extra: Any
 ) -> None:
     """Who made this, from what, with which settings; ``record`` once there are results."""
     content = {
@@ -176,6 +181,7 @@ def write_provenance(
     }
     if record is not None:
         content["run"] = dataclasses.asdict(record)
+    content |= extra
     write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
 
 
@@ -207,8 +213,13 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
 
 
-def load(path: str | os.PathLike[str]) -> Posterior:
-    """Read a run folder back as a Posterior; the draws stay on disk."""
+def load(path: str | os.PathLike[str]) -> Posterior | ImagesPosterior:
+    """Read a run folder back as a Posterior; the draws stay on disk.
+
+    A run over several images is read as an ImagesPosterior.
+    """
+    from dfcrp.posterior.images_folder import load_images, over_images
+
     folder = Path(path)
     markings, config = read_beginning(folder)
     provenance = read_provenance(folder)
@@ -216,6 +227,9 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         raise RunFolderError(
             f"{folder}: the run was not finished; `dfcrp resume {folder}` goes on with it"
         )
+    several = len(markings.images) > 1
+    if several and config.run.images == "independent":
+        return load_images(folder, markings, config)
     record = record_of(folder, provenance)
     # A run that was stopped while it was being extended holds more draws than its results say.
     last = record.scans // record.thin
@@ -225,7 +239,16 @@ def load(path: str | os.PathLike[str]) -> Posterior:
             f"{folder}: the draws are of {draws.n_markings} markings, {MARKINGS} has "
             f"{len(markings)}; they do not belong together"
         )
-    return Posterior(draws, markings, config, record)
+    posterior = Posterior(draws, markings, config, record)
+    return over_images(posterior) if several else posterior
+
+
+def load_one(path: str | os.PathLike[str]) -> Posterior:
+    """``load`` for a run of one image only."""
+    posterior = load(path)
+    if not isinstance(posterior, Posterior):
+        raise RunFolderError(f"{path}: holds {len(posterior)} images, and this is done on one")
+    return posterior
 
 
 def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
@@ -257,15 +280,17 @@ def read_beginning(folder: Path) -> tuple[Markings, Config]:
     return markings, config
 
 
-def write_results(posterior: Posterior, folder: Path) -> None:
+def write_results(posterior: Posterior | ImagesPosterior, folder: Path) -> None:
     """Tables and summary from the draws; written anew whenever asked for."""
-    for name, frame in (
-        ("catalogue.csv", posterior.catalogue()),
-        ("members.csv", posterior.members()),
-        ("experts.csv", posterior.experts()),
-    ):
-        write_text(folder / name, frame.to_csv(index=False, float_format="%.10g"))
+    write_table(folder / "catalogue.csv", posterior.catalogue())
+    write_table(folder / "members.csv", posterior.members())
+    write_table(folder / "experts.csv", posterior.experts())
     write_text(folder / "summary.json", json.dumps(_plain(posterior.summary()), indent=1) + "\n")
+
+
+def write_table(path: Path, frame: pandas.DataFrame) -> None:
+    """A table as CSV."""
+    write_text(path, frame.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,8 @@ from dfcrp.posterior.coclustering import Coclustering
 ALONE = -1
 #: ``second`` of a marking that was nowhere else in any draw.
 NOWHERE = -2
+#: A marking is called undecided if it belongs where it is listed with less than this probability.
+UNDECIDED = 0.9
 #: Label of a marking that a partial partition leaves out.
 LEFT_OUT = -1
 

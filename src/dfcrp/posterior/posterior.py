@@ -16,7 +16,7 @@ from dfcrp.posterior.catalogue import catalogue
 from dfcrp.posterior.coclustering import Coclustering, coclustering
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_counts
 from dfcrp.posterior.convergence import Verdict, check_convergence
-from dfcrp.posterior.experts import ExpertSummary, expert_summary
+from dfcrp.posterior.experts import ExpertSummary, expert_frame, expert_summary
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.membership import Membership, membership
 from dfcrp.posterior.point_partition import PointPartition, point_partition
@@ -47,8 +47,17 @@ class Posterior:
     Summaries stream over the draws and are kept once computed.
     """
 
-    def __init__(self, draws: Draws, markings: Markings, config: Config, record: RunRecord) -> None:
+    def __init__(
+        self,
+        draws: Draws,
+        markings: Markings,
+        config: Config,
+        record: RunRecord,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
         self.draws = draws
+        #: The rows of these markings among all, if this is one image of many.
+        self.rows = rows
         self.markings = markings
         self.config = config
         self.record = record
@@ -120,7 +129,8 @@ class Posterior:
         return self._counts[min_experts]
 
     @cached_property
-    def _table_counts(self) -> ConsensusCounts:
+    def table_counts(self) -> ConsensusCounts:
+        """The same for the thresholds of the tables."""
         summary = self.config.summary
         wanted = sorted({*summary.thresholds, summary.min_experts})
         return self.consensus_counts(tuple(wanted))
@@ -139,45 +149,34 @@ class Posterior:
 
     def experts(self) -> pandas.DataFrame:
         """One row per expert, by number of markings."""
-        import pandas
-
-        rows = []
-        for row in self._expert_rows():
-            flat = {key: row[key] for key in ("expert", "count", "jaccard")}
-            for name in ("size_1", "all_but_one"):
-                flat[name] = row[name]["mean"]
-                flat[f"{name}_lo"], flat[f"{name}_hi"] = row[name]["lo"], row[name]["hi"]
-            rows.append(flat)
-        return pandas.DataFrame(rows)
+        return expert_frame(self._expert_rows())
 
     def _expert_rows(self) -> list[dict[str, Any]]:
-        found = self.expert_summary
-        order = np.argsort(found.count, kind="stable")
-        return [
-            {
-                "expert": self.markings.experts[f],
-                "count": int(found.count[f]),
-                "jaccard": float(found.jaccard.mean[f]),
-                "size_1": found.size_1[f].as_dict(),
-                "all_but_one": found.all_but_one[f].as_dict(),
-            }
-            for f in order
-        ]
+        return self.expert_summary.rows(self.markings.experts)
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the point partition, with uncertainty."""
         import pandas
 
-        return pandas.DataFrame(
-            catalogue(
-                self.draws,
-                self.point_partition().labels,
-                self.membership,
-                families=self.markings.families,
-                expert_names=self.markings.experts,
-                min_experts=self.config.summary.min_experts,
-            )
+        table = catalogue(
+            self.draws,
+            self.point_partition().labels,
+            self.membership,
+            families=self.markings.families,
+            expert_names=self.markings.experts,
+            min_experts=self.config.summary.min_experts,
         )
+        return pandas.DataFrame({**table, "cluster": self.names(table["cluster"])})
+
+    def names(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """What clusters are called in the tables: the row of their first marking.
+
+        Negative numbers, which stand for something else, stay as they are.
+        """
+        if self.rows is None:
+            return labels
+        found: NDArray[np.int64] = np.where(labels < 0, labels, self.rows[np.maximum(labels, 0)])
+        return found
 
     def members(self) -> pandas.DataFrame:
         """One row per marking, in input order, with its cluster and how sure that is."""
@@ -188,9 +187,9 @@ class Posterior:
             {
                 "marking": self.markings.id,
                 "expert": self.markings.expert,
-                "cluster": self.point_partition().labels,
+                "cluster": self.names(self.point_partition().labels),
                 "p_member": found.p_member,
-                "second_cluster": found.second,
+                "second_cluster": self.names(found.second),
                 "p_second": found.p_second,
             }
         )
@@ -199,7 +198,7 @@ class Posterior:
     def verdict(self) -> Verdict:
         """Whether the run was long enough, and what to do if not."""
         return check_convergence(
-            self.draws, self._table_counts, self.pairs, marking_names=self.markings.id.tolist()
+            self.draws, self.table_counts, self.pairs, marking_names=self.markings.id.tolist()
         )
 
     def summary(self) -> dict[str, Any]:
@@ -216,7 +215,7 @@ class Posterior:
             "n_clusters": summarise(self.n_clusters.ravel()).as_dict(),
             "alpha": summarise(self.alpha.ravel()).as_dict(),
             **({"tolerances": self.tolerances} if self.tolerances else {}),
-            "consensus": self._table_counts.rows(),
+            "consensus": self.table_counts.rows(),
             "experts": self._expert_rows(),
             "convergence": verdict.as_dict(),
         }
@@ -225,7 +224,7 @@ class Posterior:
         """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""
         from arviz_base import from_dict
 
-        counts = self._table_counts
+        counts = self.table_counts
         variables = {"alpha": self.alpha, "n_clusters": self.n_clusters}
         shared = np.moveaxis(self.draws.shared(), 2, 0)
         variables.update(zip(self.draws.columns.shared, shared, strict=True))

@@ -11,6 +11,9 @@ from dfcrp.posterior.intervals import summarise
 from dfcrp.sampling.draws import Draws
 from dfcrp.sampling.problem import CIRCLE_COLUMNS
 
+#: What ``spreads`` gives, in this order.
+NAMES = ("position", "position_growth", "diameter_percent", "diameter_growth")
+
 
 def tolerances(draws: Draws, diameters: NDArray[np.float64]) -> dict[str, Any] | None:
     """Standard deviations at the median diameter and how variances grow with diameter.
@@ -18,14 +21,29 @@ def tolerances(draws: Draws, diameters: NDArray[np.float64]) -> dict[str, Any] |
     ``position`` is in the units of the data, ``diameter_percent`` relative to the diameter; a
     growth of g means that the variance is proportional to diameter^g. None if fixed.
     """
+    law = laws(draws)
+    return None if law is None else describe_spreads(spreads(law.reshape(-1, 4)), diameters)
+
+
+def laws(draws: Draws) -> NDArray[np.float64] | None:
+    """The law of the variances in every draw, (chains, draws, 4); None if it was fixed."""
     if "scale_x" not in draws.columns.shared:
         return None
     columns = [draws.columns.shared.index(name) for name in CIRCLE_COLUMNS.shared]
-    law = draws.shared()[:, :, columns].reshape(-1, len(columns))
-    return {
-        "median_diameter": float(np.median(diameters)),
-        "position": summarise(np.exp(0.5 * law[:, 0])).as_dict(),
-        "position_growth": summarise(law[:, 1]).as_dict(),
-        "diameter_percent": summarise(100.0 * np.exp(0.5 * law[:, 2])).as_dict(),
-        "diameter_growth": summarise(law[:, 3]).as_dict(),
-    }
+    return draws.shared()[:, :, columns]
+
+
+def describe_spreads(
+    samples: NDArray[np.float64], diameters: NDArray[np.float64]
+) -> dict[str, Any]:
+    """The same from samples of what ``spreads`` gives."""
+    found = {name: summarise(samples[:, q]).as_dict() for q, name in enumerate(NAMES)}
+    return {"median_diameter": float(np.median(diameters)), **found}
+
+
+def spreads(law: NDArray[np.float64]) -> NDArray[np.float64]:
+    """NAMES from draws of the law of the variances, along the last axis."""
+    found = law.copy()
+    found[..., 0] = np.exp(0.5 * law[..., 0])
+    found[..., 2] = 100.0 * np.exp(0.5 * law[..., 2])
+    return found

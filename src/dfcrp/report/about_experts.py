@@ -26,7 +26,7 @@ MAX_ROWS = 100
 
 def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
     """The paper's table, the pairwise agreement, and where experts were alone."""
-    parts: list[object] = [_table(contents)]
+    parts: list[object] = [expert_table(contents)]
     if "jaccard" in pictures:
         parts += [
             _similarity_words(contents),
@@ -50,7 +50,8 @@ def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
     return Section("experts", "How do the experts compare?", join(parts))
 
 
-def _table(contents: Contents) -> Markup:
+def expert_table(contents: Contents) -> Markup:
+    """The paper's table of experts."""
     found = contents.posterior.expert_summary
     names = contents.posterior.markings.experts
     but_one = len(names) - 1

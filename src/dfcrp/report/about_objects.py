@@ -8,8 +8,8 @@ import numpy as np
 
 from dfcrp.plots.catalogue_map import DOUBTFUL
 from dfcrp.plots.counts_by_size import class_bounds, dbscan_counts, dbscan_labels
-from dfcrp.posterior.membership import ALONE, NOWHERE
-from dfcrp.report.contents import UNDECIDED, Contents
+from dfcrp.posterior.membership import ALONE, NOWHERE, UNDECIDED
+from dfcrp.report.contents import Contents
 from dfcrp.report.markup import (
     Column,
     Markup,
@@ -34,6 +34,18 @@ MAX_ROWS = 50
 def how_many(contents: Contents, pictures: dict[str, Picture]) -> Section:
     """Counts by threshold and size class, with intervals, and beside the experts' own."""
     m = contents.min_experts
+    with_dbscan = contents.dbscan is not None
+    picture = pictures["counts_by_size"].html(
+        "Counts by size class: experts, DBSCAN and posterior",
+        f"Points: markings of each expert. {'Diamonds: clusters by DBSCAN. ' * with_dbscan}"
+        f"Histograms: number of objects with at least {counted(m, 'expert')} in the posterior "
+        "draws; shaded: the 95 % interval.",
+    )
+    return Section("how-many", "How many objects?", join([count_table(contents), picture]))
+
+
+def count_table(contents: Contents) -> Markup:
+    """Counts by threshold and size class, with intervals."""
     columns = [
         Column("size class", number=False),
         Column("marked by at least"),
@@ -47,13 +59,7 @@ def how_many(contents: Contents, pictures: dict[str, Picture]) -> Section:
     caption = "Number of objects: posterior mean and 95 % credible interval."
     if with_dbscan:
         caption += " DBSCAN gives one number, without an interval."
-    picture = pictures["counts_by_size"].html(
-        "Counts by size class: experts, DBSCAN and posterior",
-        f"Points: markings of each expert. {'Diamonds: clusters by DBSCAN. ' * with_dbscan}"
-        f"Histograms: number of objects with at least {counted(m, 'expert')} in the posterior "
-        "draws; shaded: the 95 % interval.",
-    )
-    return Section("how-many", "How many objects?", join([table(columns, rows, caption), picture]))
+    return table(columns, rows, caption)
 
 
 def _count_rows(contents: Contents, with_dbscan: bool) -> Any:
@@ -190,14 +196,17 @@ def _only(count: int) -> str:
 
 def _undecided_row(contents: Contents, i: int) -> list[object]:
     markings, member = contents.posterior.markings, contents.posterior.membership
-    second = {ALONE: "alone", NOWHERE: "–"}.get(int(member.second[i]), str(int(member.second[i])))
+    own, other = contents.posterior.names(
+        np.array([contents.posterior.point_partition().labels[i], member.second[i]])
+    ).tolist()
+    second = {ALONE: "alone", NOWHERE: "–"}.get(other, str(other))
     return [
         markings.id[i],
         markings.expert[i],
         f"{markings.x[i]:.{contents.place_digits}f}",
         f"{markings.y[i]:.{contents.place_digits}f}",
         f"{markings.diameter[i]:.{contents.size_digits}f}",
-        int(contents.posterior.point_partition().labels[i]),
+        own,
         probability(float(member.p_member[i])),
         second,
         probability(float(member.p_second[i])),

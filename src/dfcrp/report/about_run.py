@@ -44,7 +44,7 @@ SAMPLERS = {
 def what_was_asked(contents: Contents, pictures: dict[str, Picture]) -> Section:
     """Data, filters and settings in plain words."""
     markings = contents.posterior.markings
-    words = [*_data_words(contents), *_model_words(contents), *_run_words(contents)]
+    words = [*data_words(contents), *model_words(contents), *_run_words(contents)]
     experts = details(
         f"The {counted(len(markings.experts), 'expert')}", paragraph(listed(markings.experts, 200))
     )
@@ -55,7 +55,8 @@ def what_was_asked(contents: Contents, pictures: dict[str, Picture]) -> Section:
     return Section("asked", "What was asked", join([bullets(words), experts, picture]))
 
 
-def _data_words(contents: Contents) -> list[str]:
+def data_words(contents: Contents) -> list[str]:
+    """The data and what was left out of them."""
     markings = contents.posterior.markings
     smallest, largest = float(markings.diameter.min()), float(markings.diameter.max())
     words = [
@@ -74,7 +75,8 @@ def _data_words(contents: Contents) -> list[str]:
     return words
 
 
-def _model_words(contents: Contents) -> list[str]:
+def model_words(contents: Contents) -> list[str]:
+    """The model and what counts as what."""
     config = contents.posterior.config
     summary = config.summary
     words = [PRIORS.get(config.run.prior, f"Prior over partitions: {config.run.prior}.")]
@@ -162,18 +164,7 @@ def long_enough(contents: Contents, pictures: dict[str, Picture]) -> Section:
     parts = [
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(verdict.advice),
-        table(
-            [
-                Column("quantity", number=False),
-                Column("R-hat", note="1 when the chains agree"),
-                Column("ESS, bulk", note="effective sample size in the middle"),
-                Column("ESS, tail", note="effective sample size in the tails"),
-                Column("good?", number=False),
-            ],
-            [_diagnostic_row(d, limits) for d in verdict.diagnostics],
-            f"R-hat should be at most {limits.rhat:g} and the effective sample sizes (ESS) at "
-            f"least {limits.ess:g}.",
-        ),
+        diagnostic_table(verdict, limits),
         _pair_words(verdict, limits, contents.posterior.draws.n_chains),
         pictures["traces"].html(
             "Trace and rank plots",
@@ -183,6 +174,22 @@ def long_enough(contents: Contents, pictures: dict[str, Picture]) -> Section:
         _tallies(contents),
     ]
     return Section("long-enough", "Was the run long enough?", join(parts))
+
+
+def diagnostic_table(verdict: Verdict, limits: Limits) -> Markup:
+    """R-hat and effective sample sizes, quantity by quantity."""
+    return table(
+        [
+            Column("quantity", number=False),
+            Column("R-hat", note="1 when the chains agree"),
+            Column("ESS, bulk", note="effective sample size in the middle"),
+            Column("ESS, tail", note="effective sample size in the tails"),
+            Column("good?", number=False),
+        ],
+        [_diagnostic_row(d, limits) for d in verdict.diagnostics],
+        f"R-hat should be at most {limits.rhat:g} and the effective sample sizes (ESS) at "
+        f"least {limits.ess:g}.",
+    )
 
 
 def _diagnostic_row(found: Diagnostic, limits: Limits) -> list[object]:
@@ -270,8 +277,8 @@ def _written(folder: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def headline(contents: Contents) -> Markup:
-    """The few numbers that most readers came for."""
+def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
+    """The few numbers that most readers came for; ``link`` leads to more on the verdict."""
     summary = contents.summary
     total = next(
         row
@@ -280,7 +287,9 @@ def headline(contents: Contents) -> Markup:
     )
     kind, sentence = verdict_words(contents.posterior.verdict)
     clusters = summary["n_clusters"]
-    facts = [
+    images = summary.get("n_images")
+    facts = [] if images is None else [(number(images), "images" if images != 1 else "image")]
+    facts += [
         (number(summary["n_markings"]), "markings" if summary["n_markings"] != 1 else "marking"),
         (number(summary["n_experts"]), "experts" if summary["n_experts"] != 1 else "expert"),
         (
@@ -299,7 +308,7 @@ def headline(contents: Contents) -> Markup:
             tag("div", *tiles, class_="facts"),
             paragraph(
                 "Was the run long enough? ",
-                tag("a", sentence, href="#long-enough"),
+                tag("strong", sentence) if link is None else tag("a", sentence, href=link),
                 class_=f"verdict {kind}",
             ),
         ]

@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 from dfcrp.plots.maps import Underlay, read_underlay
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.explain import Explanation, explain
-from dfcrp.posterior.posterior import Posterior
-
-#: A marking is called undecided if it belongs where it is listed with less than this probability.
-UNDECIDED = 0.9
+from dfcrp.posterior.membership import UNDECIDED
 
 
 @dataclass
 class Contents:
     """A posterior, its image and DBSCAN's answer, and what follows from them."""
 
-    posterior: Posterior
+    #: An ImagesPosterior does for what is said about all of many images.
+    posterior: Any
     image: Any = None
     #: DBSCAN's labels, or {min_experts: labels}.
     dbscan: Any = None

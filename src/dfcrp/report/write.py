@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from dfcrp import __version__
+from dfcrp.markings import Markings
 from dfcrp.posterior.folder import write_text
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.about_experts import experts
@@ -26,19 +28,27 @@ TABLES = {
     "catalogue.csv": "the catalogue: one row for each object, with uncertainty",
     "members.csv": "where each marking went, and how sure that is",
     "experts.csv": "the table of experts",
+    "images.csv": "one row for each image",
     "summary.json": "the numbers of this page, for programs",
 }
 
 
 def write_report(
-    posterior: Posterior, folder: str | Path, *, image: Any = None, dbscan: Any = None
+    posterior: Posterior,
+    folder: str | Path,
+    *,
+    image: Any = None,
+    dbscan: Any = None,
+    title: str | None = None,
+    up: str | None = None,
 ) -> Path:
     """Write ``figures/`` (PNG and SVG) and ``report.html`` into a folder; returns the page.
 
     ``image`` is a file or an array that is put beneath the maps, placed as in
     ``dfcrp.plots.maps.read_underlay``. ``dbscan`` holds labels of the markings as
     ``dfcrp.baselines.dbscan_r14`` gives them, for the usual number of experts, or for several as
-    {min_experts: labels}.
+    {min_experts: labels}. ``title`` is by default that of the files; ``up`` is the address of an
+    overview that this is a part of.
     """
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
@@ -47,27 +57,51 @@ def write_report(
     sections = [explorer(contents), *(make(contents, pictures) for make in SECTIONS)]
     sections.append(provenance(contents, directory))
     page = directory / PAGE
-    write_text(page, _page(contents, sections, directory))
+    text = make_page(
+        title or title_of(posterior.markings),
+        headline(contents),
+        sections,
+        style=style(),
+        script_hash=SCRIPT_HASH,
+        files=list_files(directory),
+        up=up,
+    )
+    write_text(page, text)
     return page
 
 
-def _page(contents: Contents, sections: list[Section], folder: Path) -> str:
-    markings = contents.posterior.markings
+def title_of(markings: Markings) -> str:
+    """The title of a report: the files that the markings came from."""
     names = ", ".join(Path(source.file).name for source in markings.sources)
-    title = f"Report: {names}" if names else "Report"
+    return f"Report: {names}" if names else "Report"
+
+
+def make_page(
+    title: str,
+    head: Markup,
+    sections: Sequence[Section],
+    *,
+    style: str,
+    script_hash: str,
+    files: Markup | None = None,
+    up: str | None = None,
+) -> str:
+    """A page of sections; ``head`` is what stands above them."""
+    back = Markup("") if up is None else tag("p", tag("a", "← All images", href=up), class_="up")
     return Template(_resource("page.html")).substitute(
         title=join([title]),
         version=join([__version__]),
-        style=_resource("page.css") + style(),
-        script_hash=SCRIPT_HASH,
-        headline=headline(contents),
+        style=_resource("page.css") + style,
+        script_hash=script_hash,
+        up=back,
+        headline=head,
         contents=tag("nav", bullets(tag("a", s.title, href=f"#{s.id}") for s in sections)),
-        files=_files(folder),
+        files=files or Markup(""),
         sections=join(section.html() for section in sections),
     )
 
 
-def _files(folder: Path) -> Markup:
+def list_files(folder: Path) -> Markup:
     """Links to what lies beside the page."""
     tables = [
         join([tag("a", name, href=name), f": {words}"])

@@ -60,6 +60,11 @@ _SHUFFLED_ZSTD: _Codec = {
         "blocksize": 0,
     },
 }
+#: Three times as fast, for files a few per cent larger.
+_SHUFFLED_LZ4: _Codec = {
+    "name": "blosc",
+    "configuration": {**_SHUFFLED_ZSTD["configuration"], "cname": "lz4", "clevel": 1},
+}
 # The outermost codec, so that damaged bytes never reach a decompressor.
 _CHECKSUM: _Codec = {"name": "crc32c"}
 
@@ -78,6 +83,8 @@ class ArraySpec:
     block: int
     chunk: tuple[int, ...]
     per_draw: bool = True
+    #: Saves time rather than space.
+    quick: bool = False
 
     @property
     def fill(self) -> float:
@@ -87,7 +94,8 @@ class ArraySpec:
     def metadata(self, length: int, attributes: dict[str, Any]) -> dict[str, Any]:
         """The array's ``zarr.json``."""
         wide = [-(-n // c) * c for n, c in zip(self.item_shape, self.chunk[1:], strict=True)]
-        compressor = _SHUFFLED_ZSTD if self.dtype == "float32" else _ZSTD
+        shuffled = _SHUFFLED_LZ4 if self.quick else _SHUFFLED_ZSTD
+        compressor = shuffled if self.dtype == "float32" else _ZSTD
         codecs = [*[_TRANSPOSE] * len(wide), _BYTES, compressor, _CHECKSUM]
         if self.chunk != (self.block, *wide):
             sharding = {

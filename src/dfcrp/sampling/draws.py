@@ -6,7 +6,7 @@ the same from draw to draw as long as that member stays, and label switching can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -48,6 +48,21 @@ class Columns(NamedTuple):
 
 
 NO_COLUMNS = Columns()
+
+
+def join_blocks(blocks: Sequence[DrawBlock]) -> DrawBlock:
+    """Blocks of one chain, one after the other, as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    counts = np.concatenate([np.diff(block.offsets) for block in blocks])
+    return DrawBlock(
+        labels=np.concatenate([block.labels for block in blocks]),
+        alpha=np.concatenate([block.alpha for block in blocks]),
+        offsets=np.concatenate([[0], np.cumsum(counts)]),
+        cluster_labels=np.concatenate([block.cluster_labels for block in blocks]),
+        parameters=np.concatenate([block.parameters for block in blocks]),
+        shared=np.concatenate([block.shared for block in blocks]),
+    )
 
 
 class Draws(Protocol):

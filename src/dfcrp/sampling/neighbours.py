@@ -47,9 +47,18 @@ class Neighbourhood:
 
 
 def find_neighbours(
-    features: Floats, families: NDArray[np.int64], radius: float | str | None, hyper: Hyper
+    features: Floats,
+    families: NDArray[np.int64],
+    radius: float | str | None,
+    hyper: Hyper,
+    images: NDArray[np.int64] | None = None,
 ) -> Neighbourhood:
-    """Build the neighbourhood for a radius in the units of x and y, ``"auto"`` or None."""
+    """Build the neighbourhood for a radius in the units of x and y, ``"auto"`` or None.
+
+    Markings of different ``images`` are no neighbours; with several a radius is needed.
+    """
+    if images is not None:
+        features = _side_by_side(features, images)
     position = features[:, :2]
     bounded = radius is not None
     if radius is None:
@@ -59,6 +68,8 @@ def find_neighbours(
         pairs = _auto_pairs(features, reach or auto_reach(features[:, 2], hyper))
     else:
         pairs = _pairs_within(position, np.full(len(position), float(radius)))
+    if images is not None:
+        pairs = pairs[images[pairs[:, 0]] == images[pairs[:, 1]]]
     component = _components(pairs, len(features), bounded)
     rivals, contacts = _close_pairs(features, families, pairs if bounded else None, hyper)
     return Neighbourhood(
@@ -69,6 +80,16 @@ def find_neighbours(
         component=component,
         numbering=_number_by_place(position, component),
     )
+
+
+def _side_by_side(features: Floats, images: NDArray[np.int64]) -> Floats:
+    """Coordinates as if the images lay in rows, well apart: searches then stay within each."""
+    across = math.ceil(math.sqrt(float(images.max()) + 1.0))
+    extent = np.ptp(features[:, :2], axis=0).max() + float(np.exp(features[:, 2].max()))
+    moved = features.copy()
+    moved[:, 0] += 16.0 * extent * (images % across)
+    moved[:, 1] += 16.0 * extent * (images // across)
+    return moved
 
 
 def mean_variances(log_diameter: Floats, hyper: Hyper) -> tuple[Floats, Floats]:

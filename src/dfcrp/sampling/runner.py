@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.draws import ClusterBlock, Columns, DrawBlock, MemoryDraws
+from dfcrp.sampling.draws import ClusterBlock, Columns, DrawBlock, MemoryDraws, join_blocks
 from dfcrp.sampling.problem import Problem
 
 #: Blocks are cut so that a chain answers to a stop and reports about this often.
@@ -199,31 +199,30 @@ class Runner:
         return max(1, min(wanted, self.chains[index].largest_block()))
 
 
-def memory_draws(writers: list[MemoryWriter], burn_in: int, columns: Columns) -> MemoryDraws:
-    """The draws that memory writers hold, without the first ``burn_in`` of each chain."""
-    length = min(sum(len(block.alpha) for block in writer.blocks) for writer in writers)
+def memory_draws(
+    writers: Sequence[MemoryWriter], burn_in: int, columns: Columns, stop: int | None = None
+) -> MemoryDraws:
+    """The draws that memory writers hold, without the first ``burn_in`` of each chain.
+
+    Of all chains as many as the shortest has; none from ``stop`` on.
+    """
+    chains = [join_blocks(writer.blocks) for writer in writers]
+    length = min(len(chain.alpha) for chain in chains)
+    length = length if stop is None else min(stop, length)
     labels, alpha, shared, clusters = [], [], [], []
-    for writer in writers:
-        joined = [np.concatenate(parts) for parts in _columns(writer.blocks)]
-        counts = np.concatenate([np.diff(block.offsets) for block in writer.blocks])
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        first, last = offsets[burn_in], offsets[length]
-        labels.append(joined[0][burn_in:length])
-        alpha.append(joined[1][burn_in:length])
-        shared.append(joined[4][burn_in:length])
+    for chain in chains:
+        first, last = chain.offsets[burn_in], chain.offsets[length]
+        labels.append(chain.labels[burn_in:length])
+        alpha.append(chain.alpha[burn_in:length])
+        shared.append(chain.shared[burn_in:length])
         clusters.append(
             ClusterBlock(
-                offsets[burn_in : length + 1] - first, joined[2][first:last], joined[3][first:last]
+                chain.offsets[burn_in : length + 1] - first,
+                chain.cluster_labels[first:last],
+                chain.parameters[first:last],
             )
         )
     return MemoryDraws(np.stack(labels), np.stack(alpha), clusters, columns, np.stack(shared))
-
-
-def _columns(blocks: list[DrawBlock]) -> list[list[np.ndarray]]:
-    return [
-        [getattr(block, name) for block in blocks]
-        for name in ("labels", "alpha", "cluster_labels", "parameters", "shared")
-    ]
 
 
 def cores() -> int:

@@ -14,19 +14,23 @@ from dfcrp.sampling.problem import Problem, build_data
 
 
 def make_problem(
-    features: NDArray[np.float64], families: NDArray[np.int64], config: Config
+    features: NDArray[np.float64],
+    families: NDArray[np.int64],
+    config: Config,
+    images: NDArray[np.int64] | None = None,
 ) -> Problem:
     """Lay out the data for the kernels.
 
     ``dfcrp``: families, with the order of arrival averaged out. ``constrained``: families, but
     the CRP's weights; the joint prior of (c, α) is the CRP's, cut down to valid partitions.
     ``crp``: every marking is a family of its own, so nothing is excluded.
+    Markings of different ``images`` (codes) are never neighbours.
     """
     hyper = circle_hyper(config.model, features)
     features = set_apart(features, families)
     if config.run.prior == "crp":
         families = np.arange(len(families), dtype=np.int64)
-    neighbourhood = find_neighbours(features, families, config.run.radius, hyper)
+    neighbourhood = find_neighbours(features, families, config.run.radius, hyper, images)
     return Problem(
         data=build_data(features, families, neighbourhood),
         hyper=hyper,

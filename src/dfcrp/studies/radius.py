@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dfcrp.config import make_config
-from dfcrp.fitting import fit
+from dfcrp.fitting import fit_one
 from dfcrp.markings import Markings
 from dfcrp.plots.radius import RadiusTable, cluster_widths, draw_radius, prepare_radius
 from dfcrp.plots.style import save_figure
@@ -92,7 +92,7 @@ def widest_cluster(markings: Markings, length: RadiusLength) -> float:
 
     Run with twice the paper's radius: wide enough that the answer is not the radius itself.
     """
-    posterior = fit(
+    posterior = fit_one(
         markings,
         preset="highlands",
         radius=2.0 * paper.RADIUS_ADOPTED_PX,
@@ -111,7 +111,7 @@ def study_radius(
     tell = progress or (lambda text: None)
     markings = reduced(data.markings)
     tell(f"sampling {len(markings)} markings without a radius")
-    posterior = fit(
+    posterior = fit_one(
         markings,
         preset="reduced",
         radius=None,

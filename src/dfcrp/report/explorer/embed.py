@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib import resources
 
 from dfcrp.report.contents import Contents
@@ -14,9 +15,10 @@ from dfcrp.report.section import Section
 
 #: In the order in which they build on each other; together they are one script.
 SCRIPTS = (
-    "words", "data", "grid", "colours", "state", "selection", "draws", "experts_in_draws", "view",
-    "rings", "map", "overlay", "charts", "filters_panel", "counts_panel", "object_panel",
-    "experts_panel", "search", "exports", "gestures", "fragment", "main",
+    "words", "base64", "data", "grid", "colours", "state", "selection", "draws",
+    "experts_in_draws", "view", "rings", "map", "overlay", "charts", "filters_panel",
+    "counts_panel", "object_panel", "experts_panel", "search", "exports", "gestures", "fragment",
+    "main",
 )  # fmt: skip
 
 
@@ -24,13 +26,13 @@ def _resource(name: str) -> str:
     return resources.files("dfcrp.report.explorer").joinpath("page", name).read_text("utf-8")
 
 
-def _script() -> str:
-    """All files in one scope of their own."""
-    parts = [_resource(f"{name}.js") for name in SCRIPTS]
+def script_of(names: Sequence[str], last: str = "") -> str:
+    """Files, and what comes after them, as one script in a scope of its own."""
+    parts = [*(_resource(f"{name}.js") for name in names), last]
     return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
 
 
-SCRIPT = _script()
+SCRIPT = script_of(SCRIPTS)
 #: What the page's policy allows to run: this script and no other.
 SCRIPT_HASH = base64.b64encode(hashlib.sha256(SCRIPT.encode("utf-8")).digest()).decode("ascii")
 

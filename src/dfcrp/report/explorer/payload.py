@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dfcrp.plots.maps import Underlay, grey_levels
 from dfcrp.posterior.catalogue import QUANTITIES, consensus_draws
 from dfcrp.posterior.intervals import Interval
-from dfcrp.report.contents import UNDECIDED, Contents
+from dfcrp.posterior.membership import UNDECIDED
+from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.groups import Groups, distinct_clusters
 from dfcrp.report.explorer.packing import Packer
 

@@ -18,14 +18,6 @@ function readData() {
   return data;
 }
 
-function fromBase64(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let k = 0; k < binary.length; k++) bytes[k] = binary.charCodeAt(k);
-  return bytes;
-}
-
 /** Rows of `owner` by owner: those of k are order[offsets[k]] to order[offsets[k + 1] - 1]. */
 function listsOf(owner, count) {
   const offsets = new Uint32Array(count + 1);

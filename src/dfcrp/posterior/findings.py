@@ -1,0 +1,131 @@
+"""What one image of many adds to the tables of all: its rows, and its numbers in every draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.config import Config
+from dfcrp.posterior.catalogue import catalogue
+from dfcrp.posterior.consensus import family_arrays
+from dfcrp.posterior.convergence import Verdict
+from dfcrp.posterior.experts import ExpertTallies, tally_experts
+from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.posterior.membership import Membership
+from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.tolerances import laws, spreads
+
+#: Draws of each chain that totals over all images are formed from.
+MAX_TOTAL_DRAWS = 1_000
+#: The same for runs whose images end when they are good: each has at least so many by then.
+OPEN_ENDED_DRAWS = 250
+#: Numbers kept for the comparison of each expert with each; more experts, fewer draws.
+MAX_EXPERT_VALUES = 16_000_000
+
+
+@dataclass(frozen=True)
+class Totals:
+    """How many draws totals are formed from.
+
+    Images are independent given the data, so that the sum of one draw of each is a draw of the
+    sum. Those with more draws than wanted give evenly spaced ones, those with fewer some twice.
+    """
+
+    draws: int
+    expert_draws: int
+
+    @classmethod
+    def plan(cls, config: Config, n_experts: int) -> Totals:
+        """For a run with these settings and so many experts."""
+        run = config.run
+        if run.scans is None:
+            draws = OPEN_ENDED_DRAWS
+        else:
+            burn_in = run.scans // 4 if run.burn_in is None else run.burn_in
+            draws = min(max((run.scans - burn_in) // run.thin, 1), MAX_TOTAL_DRAWS)
+        fitting = MAX_EXPERT_VALUES // (n_experts**2 * run.chains)
+        return cls(draws, max(min(draws, fitting), 1))
+
+
+def spaced(available: int, wanted: int) -> NDArray[np.int64]:
+    """Evenly spaced indices, all of them if just so many are available."""
+    return (2 * np.arange(wanted) + 1) * available // (2 * wanted)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """One image's part of the tables, in numbers of its own markings and experts."""
+
+    #: Point partition, and how sure it is.
+    labels: NDArray[np.int32]
+    membership: Membership
+    catalogue: dict[str, NDArray[Any]]
+    #: Probability of each marking to be alone.
+    alone: NDArray[np.float64]
+    n_clusters: Interval
+    consensus: Interval
+    alpha: Interval
+    verdict: Verdict
+    record: RunRecord
+
+
+@dataclass(frozen=True)
+class Series:
+    """One image's numbers in the draws that totals are formed from."""
+
+    #: (chains, draws) and (chains, draws, thresholds, size classes).
+    n_clusters: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    #: α and, if they were learned, what ``spreads`` gives; (chains, draws, 1 or 5).
+    hyper: NDArray[np.float64]
+    experts: ExpertTallies
+
+
+def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
+    """Summarise one image."""
+    config = posterior.config.summary
+    found = Findings(
+        labels=posterior.point_partition().labels,
+        membership=posterior.membership,
+        catalogue=catalogue(
+            posterior.draws,
+            posterior.point_partition().labels,
+            posterior.membership,
+            families=posterior.markings.families,
+            expert_names=posterior.markings.experts,
+            min_experts=config.min_experts,
+        ),
+        alone=posterior.pairs.alone,
+        n_clusters=summarise(posterior.n_clusters.ravel()),
+        consensus=_consensus(posterior),
+        alpha=summarise(posterior.alpha.ravel()),
+        verdict=posterior.verdict,
+        record=posterior.record,
+    )
+    return found, _series(posterior, totals)
+
+
+def _consensus(posterior: Posterior) -> Interval:
+    counts = posterior.table_counts
+    row = counts.min_experts.index(posterior.config.summary.min_experts)
+    return summarise(counts.counts[:, :, row, 0].ravel())
+
+
+def _series(posterior: Posterior, totals: Totals) -> Series:
+    draws = posterior.draws
+    chosen = spaced(draws.n_draws, totals.draws)
+    hyper, law = [posterior.alpha[:, chosen, np.newaxis]], laws(draws)
+    if law is not None:
+        hyper.append(spreads(law[:, chosen]))
+    codes, holder = family_arrays(posterior.markings.families, draws.n_markings)
+    some = spaced(draws.n_draws, totals.expert_draws)
+    labels = [draws.labels(chain, 0, draws.n_draws)[some] for chain in range(draws.n_chains)]
+    return Series(
+        n_clusters=posterior.n_clusters[:, chosen],
+        counts=posterior.table_counts.counts[:, chosen],
+        hyper=np.concatenate(hyper, axis=2),
+        experts=tally_experts(np.concatenate(labels), codes, holder),
+    )

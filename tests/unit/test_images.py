@@ -1,0 +1,356 @@
+"""Many images: each as if fitted alone, one catalogue, totals, and nothing lost in between."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+import dfcrp
+from dfcrp import running_images
+from dfcrp.config import make_config
+from dfcrp.errors import InputError, RunFolderError, SettingsError
+from dfcrp.posterior.findings import Totals, spaced
+from dfcrp.posterior.image_parts import image_seed, most_experts
+from dfcrp.posterior.images import ImagesPosterior
+from dfcrp.sampling import image_store, packs
+
+SETTINGS: dict[str, Any] = {"chains": 2, "scans": 40, "seed": 7}
+#: Names that would do harm in a path, a page or a table.
+NAMES = ["../a", "<b>'x'</b>", "c,d"]
+
+
+def several(n_objects: int = 5) -> dfcrp.Markings:
+    """Three images of three experts each, of four in all, and one with a single marking."""
+    parts = []
+    for number, (name, experts) in enumerate(zip(NAMES, ("ABC", "ABC", "ABD"), strict=True)):
+        one = dfcrp.simulate.paper_design(
+            number, n_objects=n_objects, detection=(1, 0.9, 0.8), false_rate=(0.2,) * 3
+        )
+        letters = [experts["ABC".index(letter)] for letter in one.expert]
+        parts.append((one.x, one.y, one.diameter, letters, [name] * len(one)))
+    parts.append((np.array([3.0]), np.array([4.0]), np.array([20.0]), ["A"], ["one"]))
+    columns = [np.concatenate([part[column] for part in parts]) for column in range(5)]
+    # Not sorted by image, as a file may be.
+    order = np.random.default_rng(0).permutation(len(columns[0]))
+    return dfcrp.Markings.from_arrays(*(column[order] for column in columns))
+
+
+@pytest.fixture(scope="module")
+def markings() -> dfcrp.Markings:
+    return several()
+
+
+@pytest.fixture(scope="module")
+def in_memory(markings: dfcrp.Markings) -> ImagesPosterior:
+    return fitted(markings, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def finished(markings: dfcrp.Markings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    fitted(markings, out=out, **SETTINGS)
+    return out
+
+
+def fitted(markings: dfcrp.Markings, **settings: Any) -> ImagesPosterior:
+    found = dfcrp.fit(markings, **settings)
+    assert isinstance(found, ImagesPosterior)
+    return found
+
+
+def loaded(path: Path) -> ImagesPosterior:
+    found = dfcrp.load(path)
+    assert isinstance(found, ImagesPosterior)
+    return found
+
+
+def same_draws(first: ImagesPosterior, second: ImagesPosterior) -> None:
+    assert first.images == second.images
+    for name in first:
+        same(first[name], second[name])
+
+
+def same(one: dfcrp.Posterior, two: dfcrp.Posterior) -> None:
+    np.testing.assert_array_equal(one.labels, two.labels)
+    np.testing.assert_array_equal(one.alpha, two.alpha)
+    np.testing.assert_array_equal(one.draws.shared(), two.draws.shared())
+    for chain in range(one.draws.n_chains):
+        a, b = (p.draws.clusters(chain, 0, p.draws.n_draws) for p in (one, two))
+        for part in ("offsets", "labels", "parameters"):
+            np.testing.assert_array_equal(getattr(a, part), getattr(b, part))
+
+
+def without_time(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in summary.items() if name != "seconds"}
+
+
+# Each image as if alone
+
+
+def test_each_image_is_drawn_as_if_alone(markings, in_memory, finished):
+    on_disk = loaded(finished)
+    assert on_disk.images == (*sorted(NAMES), "one")
+    for name in on_disk:
+        alone = markings.select(markings.image == name)
+        seed = image_seed(SETTINGS["seed"], name)
+        expected = dfcrp.fit(alone, **{**SETTINGS, "seed": seed})
+        same(expected, on_disk[name])
+        same(expected, in_memory[name])
+        assert expected.point_partition().labels.tolist() == (
+            on_disk[name].point_partition().labels.tolist()
+        )
+
+
+def test_seeds_differ_between_images_and_runs():
+    assert len({image_seed(seed, name) for seed in range(50) for name in NAMES}) == 150
+
+
+def test_draws_depend_on_neither_workers_nor_other_images(markings, in_memory):
+    fewer = markings.select(np.isin(markings.image, NAMES[1:]))
+    found = fitted(fewer, **SETTINGS, workers=2)
+    same_draws(found, ImagesSubset(in_memory, found.images))
+
+
+class ImagesSubset(dict):
+    """The posteriors of some images."""
+
+    def __init__(self, posterior: ImagesPosterior, names: tuple[str, ...]) -> None:
+        super().__init__({name: posterior[name] for name in names})
+        self.images = names
+
+
+def test_large_images_are_drawn_the_same(markings, in_memory, tmp_path, monkeypatch):
+    """One after the other with all workers, and with draws and checkpoints of their own."""
+    monkeypatch.setattr(running_images, "LARGE", 12)
+    monkeypatch.setattr(image_store, "MAX_LABELS", 600)
+    found = fitted(markings, out=tmp_path / "run", **SETTINGS)
+    same_draws(found, in_memory)
+    assert without_time(found.summary()) == without_time(in_memory.summary())
+    apart = sorted(path.name for path in (tmp_path / "run" / "images").iterdir())
+    assert apart == ["000000", "000001", "000002"]
+    again = dfcrp.resume(tmp_path / "run", scans=60)
+    same_draws(again, fitted(markings, **{**SETTINGS, "scans": 60}))
+
+
+# Tables
+
+
+def test_tables(markings, finished):
+    catalogue = pandas.read_csv(finished / "catalogue.csv")
+    members = pandas.read_csv(finished / "members.csv")
+    images = pandas.read_csv(finished / "images.csv")
+    assert members["marking"].astype(str).tolist() == markings.id.tolist()
+    assert members["image"].tolist() == markings.image.tolist()
+    assert catalogue["cluster"].is_unique
+    assert set(members["cluster"]) == set(catalogue["cluster"])
+    # Clusters are named after the row of their first marking, so they are of its image.
+    assert (markings.image[catalogue["cluster"]] == catalogue["image"]).all()
+    for name, rows in members.groupby("cluster"):
+        assert rows.index.min() == name
+        assert rows["image"].nunique() == 1
+    assert images["image"].tolist() == [*sorted(NAMES), "one"]
+    assert images["n_markings"].sum() == len(markings)
+    assert images.set_index("image").loc["one", "n_experts"] == 1
+    assert images.loc[0, "seed"] == image_seed(SETTINGS["seed"], images.loc[0, "image"])
+
+
+def test_a_posterior_of_an_image_names_clusters_as_the_catalogue_does(finished):
+    posterior = loaded(finished)
+    whole = posterior.catalogue()
+    for name in posterior:
+        mine = posterior[name].catalogue()
+        assert mine["cluster"].tolist() == whole[whole["image"] == name]["cluster"].tolist()
+    row = int(whole["cluster"].iloc[3])
+    explained = posterior.explain(row)
+    assert explained.id == posterior.markings.id[row]
+    assert explained.cluster == posterior.members()["cluster"][row]
+
+
+def test_totals_are_sums_over_images_draw_by_draw(in_memory):
+    summary = in_memory.summary()
+    parts = [in_memory[name] for name in in_memory]
+    clusters = sum(part.n_clusters for part in parts)
+    assert summary["n_clusters"]["mean"] == pytest.approx(clusters.mean())
+    assert summary["n_clusters"]["hi"] == pytest.approx(np.quantile(clusters, 0.975))
+    for row in summary["consensus"]:
+        if row["size_class"] == "all":
+            counts = sum(
+                part.consensus_counts((row["min_experts"],)).counts[:, :, 0, 0] for part in parts
+            )
+            assert row["mean"] == pytest.approx(counts.mean())
+            assert row["lo"] == pytest.approx(np.quantile(counts, 0.025))
+    alpha = np.mean([part.alpha for part in parts], axis=0)
+    assert summary["alpha"]["lo"] == pytest.approx(np.quantile(alpha, 0.025))
+
+
+def test_experts_are_compared_on_the_images_that_both_marked(markings, in_memory):
+    """By sets, draw by draw; C and D never marked the same image."""
+    found = in_memory.expert_summary
+    experts = markings.experts
+    names = list(in_memory)
+    n_draws = in_memory[names[0]].draws.n_draws
+    jaccard = np.full((2 * n_draws, 4, 4), np.nan)
+    alone = np.zeros((2 * n_draws, 4))
+    for draw in range(2 * n_draws):
+        held: dict[str, list[frozenset[str]]] = {}
+        for name in names:
+            part = in_memory[name]
+            labels = part.labels.reshape(-1, len(part.markings))[draw]
+            held[name] = [
+                frozenset(part.markings.expert[labels == k].tolist()) for k in set(labels.tolist())
+            ]
+            for k in set(labels.tolist()):
+                if (labels == k).sum() == 1:
+                    alone[draw, experts.index(part.markings.expert[labels == k][0])] += 1
+        for i, a in enumerate(experts):
+            for j, b in enumerate(experts):
+                shared = [c for n in names if {a, b} <= set().union(*held[n]) for c in held[n]]
+                either = sum(bool({a, b} & c) for c in shared)
+                if either:
+                    jaccard[draw, i, j] = sum({a, b} <= c for c in shared) / either
+    assert np.isnan(found.jaccard_matrix.mean[2, 3])
+    np.testing.assert_allclose(found.jaccard_matrix.mean, jaccard.mean(axis=0), rtol=1e-6)
+    size_1 = 100.0 * alone / alone.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.size_1.mean, size_1.mean(axis=0), rtol=1e-6)
+    others = ~np.eye(4, dtype=bool)
+    expected = [np.nanmean(found.jaccard_matrix.mean[f][others[f]]) for f in range(4)]
+    np.testing.assert_allclose(found.jaccard.mean, expected, rtol=1e-6)
+
+
+def test_draws_for_totals():
+    assert spaced(5, 5).tolist() == [0, 1, 2, 3, 4]
+    assert spaced(10, 5).tolist() == [1, 3, 5, 7, 9]
+    assert spaced(3, 6).tolist() == [0, 0, 1, 1, 2, 2]
+    config = make_config({"run": {"scans": 100, "chains": 4}})
+    assert Totals.plan(config, 6) == Totals(75, 75)
+    assert Totals.plan(config, 1000) == Totals(75, 4)
+    assert Totals.plan(make_config(), 6).draws == 250
+
+
+def test_what_makes_a_consensus_follows_from_the_fullest_image(markings, in_memory):
+    assert len(markings.experts) == 4
+    assert most_experts(markings) == 3
+    assert in_memory.config.summary.min_experts == 2
+
+
+def test_the_verdict_is_good_only_if_every_image_is(in_memory):
+    verdict = in_memory.verdict
+    assert not verdict.ok
+    bad = [name for name in in_memory if not in_memory[name].verdict.ok]
+    assert set(verdict.not_good) == set(bad)
+    assert verdict.max_rhat == max(in_memory[name].verdict.max_rhat for name in in_memory)
+    assert f"not long enough for {len(bad)} of 4 images. Worst: " in verdict.advice[0]
+    assert verdict.not_good[0] in verdict.advice[0]
+    saved = in_memory.summary()["convergence"]
+    assert saved["worst_images"] == list(verdict.not_good)
+
+
+# Run folders
+
+
+def test_read_back(finished, in_memory):
+    posterior = loaded(finished)
+    same_draws(posterior, in_memory)
+    on_disk = json.loads((finished / "summary.json").read_text())
+    assert without_time(on_disk) == json.loads(json.dumps(without_time(in_memory.summary())))
+
+
+def test_saved_from_memory(in_memory, tmp_path):
+    in_memory.save(tmp_path / "run")
+    same_draws(loaded(tmp_path / "run"), in_memory)
+    with pytest.raises(RunFolderError, match="holds no checkpoints"):
+        dfcrp.resume(tmp_path / "run")
+
+
+def stopping_after(images: int) -> tuple[dict[str, Any], Any]:
+    """A progress function that fails, as a kill would, when so many images are done."""
+
+    def progress(seen: running_images.ImagesProgress) -> None:
+        if seen.done == images:
+            raise OSError("killed")
+
+    return {"progress": progress}, pytest.raises(OSError, match="killed")
+
+
+@pytest.mark.parametrize("labels_in_memory", [600, 10**9])
+def test_a_killed_run_goes_on_to_the_same_draws(
+    markings, in_memory, tmp_path, monkeypatch, labels_in_memory
+):
+    monkeypatch.setattr(image_store, "MAX_LABELS", labels_in_memory)
+    monkeypatch.setattr(packs, "PACK_BYTES", 1)
+    watch, failure = stopping_after(2)
+    with failure:
+        dfcrp.fit(markings, out=tmp_path / "run", **SETTINGS, **watch, workers=1)
+    with pytest.raises(RunFolderError, match="was not finished"):
+        dfcrp.load(tmp_path / "run")
+    posterior = dfcrp.resume(tmp_path / "run")
+    same_draws(posterior, in_memory)
+    assert without_time(posterior.summary()) == without_time(in_memory.summary())
+
+
+def test_a_finished_run_is_extended(markings, finished, tmp_path):
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    with pytest.raises(SettingsError, match="has 40 scans already"):
+        dfcrp.resume(run, scans=30)
+    longer = fitted(markings, **{**SETTINGS, "scans": 70})
+    same_draws(dfcrp.resume(run, scans=70), longer)
+    same_draws(loaded(run), longer)
+    # Nothing is left to draw: nothing is written.
+    before = sorted(path.name for path in (run / "draws.zarr").iterdir())
+    same_draws(dfcrp.resume(run), longer)
+    assert sorted(path.name for path in (run / "draws.zarr").iterdir()) == before
+
+
+def test_a_lost_pack_is_drawn_again(finished, in_memory, tmp_path):
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    dfcrp.resume(run, scans=50)
+    broken = run / "draws.zarr" / "pack-000000" / "labels" / "c.0"
+    broken.write_bytes(broken.read_bytes()[:-7])
+    with pytest.raises(RunFolderError, match=r"delete .*pack-000000"):
+        loaded(run).summary()
+    # The second part of each image is of no use without the first.
+    shutil.rmtree(run / "draws.zarr" / "pack-000000")
+    (run / "draws.zarr" / "pack-000009.part").mkdir()
+    dfcrp.resume(run, scans=50)
+    same_draws(loaded(run), dfcrp.resume(run, scans=50))
+    assert not (run / "draws.zarr" / "pack-000009.part").exists()
+    settings = {**SETTINGS, "scans": 50}
+    same_draws(loaded(run), fitted(in_memory.markings, **settings))
+
+
+def test_a_run_that_is_stopped_early_has_tables_of_what_it_came_to(markings, tmp_path):
+    """Time is over while the first image is drawn: the others have not been begun."""
+    out = tmp_path / "run"
+    found = fitted(markings, out=out, **{**SETTINGS, "scans": 10**6}, max_minutes=0.05, workers=1)
+    assert found.record.stopped_early
+    assert len(found) < 4
+    members = pandas.read_csv(out / "members.csv")
+    reached = np.isin(markings.image, found.images)
+    assert len(members) == len(markings)
+    assert (members["cluster"].notna() == reached).all()
+    missing = 4 - len(found)
+    assert f"did not come to {missing} of 4 images" in found.verdict.advice[0]
+    assert not found.verdict.ok
+    same_draws(loaded(out), found)
+
+
+def test_without_a_number_of_scans_each_image_ends_when_it_is_good(markings, tmp_path):
+    found = fitted(markings, out=tmp_path / "run", chains=2, seed=1, max_scans=1000)
+    lengths = {name: found[name].record.scans for name in found}
+    assert set(lengths.values()) <= {500, 1000}
+    for name in found:
+        assert found[name].verdict.ok or lengths[name] == 1000
+    back = loaded(tmp_path / "run")
+    same_draws(back, found)
+    assert without_time(back.summary()) == without_time(found.summary())
+
+
+def test_an_unknown_image_gets_the_nearest_name(in_memory):
+    with pytest.raises(InputError, match="did you mean 'one'"):
+        in_memory.image("onee")

@@ -1,0 +1,126 @@
+"""Images that share their hyperparameters: one problem in which no cluster spans two images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dfcrp
+from dfcrp.config import make_config
+from dfcrp.errors import SettingsError
+from dfcrp.posterior.images import ImagesPosterior
+from dfcrp.posterior.tolerances import NAMES
+from dfcrp.sampling.setup import make_problem
+
+SETTINGS = {"chains": 2, "scans": 40, "seed": 3, "images": "shared"}
+
+
+@pytest.fixture(scope="module")
+def markings() -> dfcrp.Markings:
+    """The same markings on two images, and others on a third."""
+    one, other = (dfcrp.simulate.paper_design(seed, n_objects=5) for seed in (1, 2))
+    parts = [(one, "p"), (one, "q"), (other, "r")]
+    return dfcrp.Markings.from_arrays(
+        *(
+            np.concatenate([getattr(m, role) for m, _ in parts])
+            for role in ("x", "y", "diameter", "expert")
+        ),
+        image=np.concatenate([[name] * len(m) for m, name in parts]),
+    )
+
+
+@pytest.fixture(scope="module")
+def posterior(markings) -> ImagesPosterior:
+    found = dfcrp.fit(markings, **SETTINGS)
+    assert isinstance(found, ImagesPosterior)
+    return found
+
+
+def test_no_cluster_spans_two_images(markings, posterior):
+    """Although every marking of p has its equal on q, by the same expert."""
+    code = np.unique(markings.image, return_inverse=True)[1]
+    labels = posterior.whole.labels
+    assert (code[labels] == code).all()
+
+
+def test_hyperparameters_are_the_same_on_all_images(posterior):
+    for name in posterior:
+        np.testing.assert_array_equal(posterior[name].alpha, posterior.whole.alpha)
+        np.testing.assert_array_equal(
+            posterior[name].draws.shared(), posterior.whole.draws.shared()
+        )
+
+
+def test_images_are_cut_out_of_the_draws(markings, posterior):
+    whole = posterior.whole
+    for name in posterior:
+        rows = np.flatnonzero(markings.image == name)
+        part = posterior[name]
+        np.testing.assert_array_equal(rows[part.labels], whole.labels[:, :, rows])
+        for chain in range(2):
+            mine = part.draws.clusters(chain, 0, part.draws.n_draws)
+            all_ = whole.draws.clusters(chain, 0, part.draws.n_draws)
+            for draw in range(part.draws.n_draws):
+                own = slice(mine.offsets[draw], mine.offsets[draw + 1])
+                theirs = slice(all_.offsets[draw], all_.offsets[draw + 1])
+                held = np.isin(all_.labels[theirs], rows)
+                np.testing.assert_array_equal(rows[mine.labels[own]], all_.labels[theirs][held])
+                np.testing.assert_array_equal(mine.parameters[own], all_.parameters[theirs][held])
+
+
+def test_totals_are_those_of_the_whole(posterior):
+    summary, whole = posterior.summary(), posterior.whole.summary()
+    for name in ("n_clusters", "alpha"):
+        assert summary[name] == pytest.approx(whole[name]), name
+    for name in NAMES:
+        assert summary["tolerances"][name] == pytest.approx(whole["tolerances"][name]), name
+    assert summary["consensus"] == whole["consensus"]
+    assert summary["convergence"] == whole["convergence"]
+    assert [row["count"] for row in summary["experts"]] == [
+        row["count"] for row in whole["experts"]
+    ]
+
+
+@pytest.mark.parametrize("radius", ["auto", 30.0])
+def test_neighbours_are_those_of_each_image(markings, radius):
+    config = make_config({"run": {"radius": radius, "preset": "simulation"}})
+    code = np.unique(markings.image, return_inverse=True)[1]
+    together = make_problem(markings.features, markings.families, config, code).data
+    for image in range(3):
+        rows = np.flatnonzero(code == image)
+        alone = make_problem(markings.features[rows], markings.families[rows], config).data
+        for i, row in enumerate(rows):
+            found = neighbours(together, together.internal[row])
+            assert found == {rows[j] for j in neighbours(alone, alone.internal[i])}
+
+
+def neighbours(data, i):
+    held = data.neighbours[data.neighbour_start[i] : data.neighbour_start[i + 1]]
+    return {int(data.original[~j if j < 0 else j]) for j in held}
+
+
+def test_read_back_and_gone_on_with(markings, posterior, tmp_path):
+    run = tmp_path / "run"
+    dfcrp.fit(markings, out=run, **{**SETTINGS, "scans": 20})
+    longer = dfcrp.resume(run, scans=40)
+    back = dfcrp.load(run)
+    for name in posterior:
+        np.testing.assert_array_equal(longer[name].labels, posterior[name].labels)
+        np.testing.assert_array_equal(back[name].labels, posterior[name].labels)
+    assert (run / "images.csv").exists()
+    posterior.save(tmp_path / "saved")
+    saved = dfcrp.load(tmp_path / "saved")
+    np.testing.assert_array_equal(saved["p"].labels, posterior["p"].labels)
+
+
+def test_more_is_learned_about_what_is_shared(markings):
+    """The law of the tolerances is known better from all images than from one."""
+    settings = {"chains": 2, "scans": 300, "seed": 1}
+    shared = dfcrp.fit(markings, images="shared", **settings).tolerances["position"]
+    alone = dfcrp.fit(markings, **settings)["p"].tolerances["position"]
+    assert shared["hi"] - shared["lo"] < 0.8 * (alone["hi"] - alone["lo"])
+
+
+def test_a_radius_is_needed(markings):
+    with pytest.raises(SettingsError, match="need a radius"):
+        dfcrp.fit(markings, radius=None, **SETTINGS)
