@@ -120,6 +120,69 @@ def test_a_region_counts_what_lies_in_it(page, run):
     assert text(page, "count") == before[0]
 
 
+def test_histogram_is_that_of_the_draws(page, run):
+    for least in (1, 4):
+        slide(page, "least", least)
+        assert text(page, "histogram-note") == f"≥ {least} expert{'s' * (least > 1)}"
+        bars = page.locator("#explorer-histogram .bar title").all_text_contents()
+        counts = run.posterior.consensus_counts((least,)).counts[:, :, 0, 0].ravel()
+        for bar in bars:
+            value, share = re.fullmatch(r"([\d,]+): (.*) % of draws", bar).groups()
+            found = 100 * np.mean(counts == int(value.replace(",", "")))
+            expected = "0" if found == 0 else "less than 1" if found < 1 else f"{found:.0f}"
+            assert share == expected
+
+
+def test_size_frequency_curve_is_that_of_the_draws(page, run):
+    """Diameters are stored in 255 steps for each cluster, so a few may change sides."""
+    slide(page, "least", 4)
+    text(page, "count")
+    points = state(page, "panels.counts.sizes")
+    used = np.array(state(page, "data.sampledDraws && Array.from(explorer.data.sampledDraws)"))
+    draws, families = run.posterior.draws, run.posterior.markings.families
+    counts = []
+    for draw in used:
+        chain, row = divmod(int(draw), draws.n_draws)
+        labels = draws.labels(chain, row, row + 1)[0]
+        block = draws.clusters(chain, row, row + 1)
+        experts = [len(set(families[labels == name].tolist())) for name in block.labels]
+        diameter = np.exp(block.parameters[:, 2])[np.array(experts) >= 4]
+        counts.append([(diameter >= point["diameter"]).sum() for point in points])
+    mean = np.mean(counts, axis=0)
+    shown = [point["mean"] for point in points]
+    np.testing.assert_allclose(shown, mean, atol=0.1)
+    assert page.locator("#explorer-sizes path.curve").count() == 1
+    page.evaluate("explorer.state.set({ region: [-1, -1, 1, 1] })")
+    text(page, "count")
+    assert state(page, "panels.counts.sizes[0].mean") < shown[0]
+
+
+def test_the_scale_bar_has_the_length_it_says(page):
+    for zoom in (1, 2.7, 11):
+        page.evaluate("(z) => explorer.view.zoom(z)", zoom)
+        text(page, "count")
+        bar = state(page, "overlay.bar")
+        assert float(f"{bar['length']:.0e}".split("e")[0]) in (1, 2, 5)
+        ends = page.evaluate(
+            "(d) => { const { view } = explorer; return view.toScreen(view.x + d, view.y)[0]"
+            " - view.toScreen(view.x, view.y)[0]; }",
+            bar["length"],
+        )
+        assert ends == pytest.approx(bar["width"])
+        ink = page.evaluate(
+            """() => { const canvas = document.getElementById('explorer-overlay');
+            const row = canvas.height - Math.round(16 * canvas.height / canvas.clientHeight);
+            const copy = new OffscreenCanvas(canvas.width, 1);
+            const pen = copy.getContext('2d', { willReadFrequently: true });
+            pen.drawImage(canvas, 0, -row);
+            const line = pen.getImageData(0, 0, canvas.width, 1).data;
+            let count = 0;
+            for (let k = 3; k < line.length; k += 4) count += line[k] > 200;
+            return (count * canvas.clientWidth) / canvas.width; }"""
+        )
+        assert ink == pytest.approx(bar["width"], abs=8)
+
+
 def test_probability_of_consensus_is_that_of_the_catalogue(page, run):
     catalogue = run.posterior.catalogue()
     slide(page, "least", 4)

@@ -7,7 +7,9 @@ function drawsInWords(data, used) {
 function makeCountsPanel(state, map) {
   const { data } = state;
   const classes = classButtons(state);
-  return {
+  const panel = {
+    /** N(≥ D) as it is drawn. */
+    sizes: [],
     update() {
       const passing = passingGroups(state);
       const found = posteriorCount(state, passing, state.minExperts, state.dMin, state.dMax);
@@ -29,10 +31,12 @@ function makeCountsPanel(state, map) {
       byId("undecided-count").textContent = number(doubtful.length);
       byId("histogram").replaceChildren(histogram(found, "How often each number of objects was drawn"));
       byId("histogram-note").textContent = `≥ ${counted(state.minExperts, "expert")}`;
-      byId("sizes").replaceChildren(sizeCurve(sizeFrequency(state, passing), state));
+      panel.sizes = sizeFrequency(state, passing);
+      byId("sizes").replaceChildren(sizeCurve(panel.sizes, state));
       byId("sizes-note").textContent = `N(≥ D), ${number(data.sampledDraws.length)} draws`;
     },
   };
+  return panel;
 }
 
 /** A row for each size class: its button, and its count for the threshold that is set. */

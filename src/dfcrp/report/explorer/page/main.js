@@ -21,7 +21,7 @@ function startExplorer() {
     experts: () => panels.experts.update(),
     fragment: () => writeFragment(state, view, root.classList.contains("full")),
   });
-  const explorer = (window.explorer = { state, view, map, data, drawn: [], later });
+  const explorer = (window.explorer = { state, view, map, overlay, panels, data, drawn: [], later });
   const actions = makeActions(state, view, later);
   view.onMove = () => later("circles", "overlay", "fragment");
   state.onChange((changed) => react(changed, state, view, map, later));

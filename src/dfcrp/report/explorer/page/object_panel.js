@@ -66,7 +66,7 @@ function facts(state, k, present) {
     ["experts", `${present} of ${data.experts.length}`],
   ];
   for (const least of new Set([data.minExperts, state.minExperts])) {
-    if (least <= data.experts.length) rows.push([`P(≥ ${least} experts)`, probability(consensusProbability(data, k, least))]);
+    if (least <= data.experts.length) rows.push([`P(≥ ${counted(least, "expert")})`, probability(consensusProbability(data, k, least))]);
   }
   return element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }

@@ -8,13 +8,15 @@ function makeOverlay(state, view, canvas) {
   const overlay = {
     hovered: -1,
     dragged: null,
+    /** What the scale bar says, and its width in pixels. */
+    bar: null,
     draw() {
       prepareCanvas(canvas, context, view, null);
       const ink = isDark(state) ? "#FFFFFF" : "#1D2329";
       if (state.region) drawRegion(context, view, state.region, ink);
       if (overlay.dragged) drawRegion(context, view, overlay.dragged, ink);
       if (state.selected >= 0) drawSelected(context, state, view, ink, overlay.hovered);
-      drawScaleBar(context, view, ink, groundColour(state));
+      overlay.bar = drawScaleBar(context, view, ink, groundColour(state));
     },
   };
   return overlay;
@@ -105,4 +107,5 @@ function drawScaleBar(context, view, ink, ground) {
   }
   context.fillStyle = ink;
   context.fillText(text, x + 6, y - 6);
+  return { length, width };
 }

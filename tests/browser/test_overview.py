@@ -1,0 +1,179 @@
+"""The overview of many images: found, sorted, sifted and opened in a real browser."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import dfcrp
+from browser.conftest import EVIL, SIZE
+from dfcrp.posterior.images_folder import write_images
+from dfcrp.report import write_overview
+from dfcrp.report.markup import number
+
+COUNT = 70
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """More images than are shown at a time, one of them with a hostile name; pages of five."""
+    rng = np.random.default_rng(2)
+    columns = {role: [] for role in ("x", "y", "diameter", "expert", "image")}
+    for k in range(COUNT):
+        name = EVIL if k == 0 else f"image {k:02d}"
+        for place in rng.uniform(0, 300, (2 + k % 5, 2)):
+            seen = [e for e in "ABC" if rng.random() < 0.8] or ["A"]
+            size = rng.lognormal(3, 0.4)
+            columns["x"] += list(place[0] + rng.normal(0, 2, len(seen)))
+            columns["y"] += list(place[1] + rng.normal(0, 2, len(seen)))
+            columns["diameter"] += [size] * len(seen)
+            columns["expert"] += seen
+            columns["image"] += [name] * len(seen)
+    posterior = dfcrp.fit(dfcrp.Markings.from_arrays(**columns), chains=2, scans=40, seed=1)
+    folder = tmp_path_factory.mktemp("overview")
+    write_images(posterior, folder)
+    write_overview(posterior, folder, pages=5)
+    return folder, posterior
+
+
+@pytest.fixture
+def overview(browser, many):
+    """The page; at the end nothing went wrong in it, and it asked for nothing but our pages."""
+    folder, _ = many
+    wrong, requests = [], []
+    with contextlib.ExitStack() as stack:
+        context = browser.new_context(viewport=SIZE)
+        stack.callback(context.close)
+        page = context.new_page()
+        page.on("console", lambda m: m.type in ("error", "warning") and wrong.append(m.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto((folder / "report.html").as_uri())
+        page.wait_for_selector("#explorer-overview[data-ready=yes]")
+        yield page
+    assert wrong == []
+    home = folder.as_uri()
+    assert [url for url in requests if not url.startswith(("data:", "blob:", home))] == []
+
+
+def shown(page):
+    return page.locator("#explorer-tiles b").all_inner_texts()
+
+
+def test_every_image_is_shown_with_its_numbers(overview, many):
+    _, posterior = many
+    table = posterior.image_table().set_index("image")
+    names = shown(overview)
+    assert names == list(posterior.images[:60])
+    words = overview.locator("#explorer-tiles li").all_inner_texts()
+    for name, text in zip(names, words, strict=True):
+        row = table.loc[name]
+        objects, agreed = number(row["n_clusters"], 1), number(row["consensus"], 1)
+        assert f"{objects} objects, {agreed} by 2+" in text
+        assert ("run too short" in text) == (not row["ok"])
+    assert overview.locator("#explorer-range").inner_text() == f"1 to 60 of {COUNT} images"
+    overview.locator("#explorer-on").click()
+    assert shown(overview) == list(posterior.images[60:])
+    assert overview.locator("#explorer-on").is_disabled()
+    overview.locator("#explorer-back").click()
+    assert shown(overview) == names
+
+
+def test_pictures_are_drawn(overview):
+    blank = "(c) => { const e = document.createElement('canvas'); e.width = c.width;" + (
+        " e.height = c.height; return c.toDataURL() === e.toDataURL(); }"
+    )
+    for canvas in overview.locator("#explorer-tiles canvas").all()[:6]:
+        assert not canvas.evaluate(blank)
+
+
+def test_sorting(overview, many):
+    _, posterior = many
+    table = posterior.image_table().set_index("image")
+    for order, column in (("objects", "n_clusters"), ("agreed", "consensus")):
+        overview.locator("#explorer-order").select_option(order)
+        values = [round(float(table.loc[name, column]), 3) for name in shown(overview)]
+        assert values == sorted(values, reverse=True)
+    overview.locator("#explorer-order").select_option("verdict")
+    assert shown(overview)[:5] == list(posterior.verdict.not_good[:5])
+
+
+def test_sifting(overview, many):
+    _, posterior = many
+    table = posterior.image_table()
+    overview.locator("#explorer-name").fill("IMAGE 1")
+    assert shown(overview) == [f"image {k}" for k in range(10, 20)]
+    overview.locator("#explorer-name").fill("nothing like it")
+    assert shown(overview) == []
+    assert overview.locator("#explorer-range").inner_text() == "no such image"
+    overview.locator("#explorer-name").fill("")
+    overview.locator("#explorer-doubt").check()
+    doubtful = table[table["undecided"] > 0]["image"].tolist()
+    assert shown(overview) == doubtful[:60]
+    overview.locator("#explorer-doubt").uncheck()
+    overview.locator("#explorer-bad").check()
+    assert shown(overview) == table[~table["ok"]]["image"].tolist()[:60]
+
+
+def test_a_picture_leads_to_the_page_and_back(overview, many):
+    folder, posterior = many
+    made = sorted(path.name for path in (folder / "pages").iterdir())
+    assert len(made) == 5
+    overview.locator("#explorer-on").click()
+    links = overview.locator("a.overview-tile").count()
+    overview.locator("#explorer-back").click()
+    assert links + overview.locator("a.overview-tile").count() == 5
+    assert "--image NAME" in overview.locator("div.overview-tile").first.get_attribute("title")
+    link = overview.locator("a.overview-tile").first
+    name = link.locator("b").inner_text()
+    link.click()
+    overview.wait_for_selector("#explorer-root[data-ready=yes]")
+    assert overview.locator("h1").inner_text() == name
+    expected = posterior.image(name).summary()
+    assert overview.locator("#explorer-count").inner_text() == number(
+        expected["n_clusters"]["mean"], 1
+    )
+    overview.get_by_text("All images").click()
+    overview.wait_for_selector("#explorer-overview[data-ready=yes]")
+
+
+def test_a_hostile_name_is_text(overview, many):
+    folder, posterior = many
+    overview.locator("#explorer-name").fill("onerror")
+    assert shown(overview) == [EVIL]
+    assert overview.title().startswith("Report")
+    assert overview.locator("main img").count() == 0
+    write_overview(posterior, folder, pages=COUNT)
+    overview.reload()
+    overview.wait_for_selector("#explorer-overview[data-ready=yes]")
+    overview.locator("#explorer-name").fill("onerror")
+    overview.locator("a.overview-tile").click()
+    overview.wait_for_selector("#explorer-root[data-ready=yes]")
+    assert overview.locator("h1").inner_text() == EVIL
+    assert overview.title() == EVIL
+
+
+def test_totals_are_those_of_the_summary(overview, many):
+    _, posterior = many
+    summary = posterior.summary()
+    facts = overview.locator(".facts b").all_inner_texts()
+    assert facts[0] == str(COUNT)
+    assert facts[3] == number(summary["n_clusters"]["mean"], 1)
+
+
+def test_every_control_has_a_name(overview):
+    for control in overview.locator("#images input, #images select, #images button").all():
+        named = control.evaluate(
+            "(c) => c.labels?.length > 0 || Boolean(c.ariaLabel) || c.textContent.trim() !== ''"
+        )
+        assert named
+
+
+def test_phone(browser, many):
+    folder, _ = many
+    context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True)
+    page = context.new_page()
+    page.goto((folder / "report.html").as_uri())
+    page.wait_for_selector("#explorer-overview[data-ready=yes]")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
