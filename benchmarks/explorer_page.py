@@ -106,12 +106,12 @@ def posterior_of(
     return Posterior(draws, markings, make_config(), RunRecord(labels.shape[1], 0, 1, 1.0))
 
 
-def measure(page_file: Path) -> dict[str, object]:
+def measure(page_file: Path) -> dict[str, Any]:
     """Open the page several times and redraw it."""
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(shutil.which, BROWSERS)))
-    found: dict[str, object] = {"megabytes": round(page_file.stat().st_size / 1e6, 2)}
+    found: dict[str, Any] = {"megabytes": round(page_file.stat().st_size / 1e6, 2)}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         ready, ready_cpu = [], []
@@ -148,16 +148,40 @@ def processor_clock(page: Any) -> Callable[[], float]:
     return used
 
 
+def in_words(found: dict[str, Any]) -> str:
+    """A line for each number, with what is wanted of a run like the highlands'."""
+    lines = [f"{found['markings']:,} markings, page of {found['megabytes']} MB"]
+    for name, key, limit in (
+        ("ready", "ready", 2_000),
+        ("redraw, full view", "full", 100),
+        ("redraw, zoomed 8 times", "zoomed_8", 20),
+        ("redraw, zoomed 30 times", "zoomed_30", 20),
+    ):
+        taken, used = found[f"{key}_ms"], found[f"{key}_cpu_ms"]
+        good = "ok" if taken < limit else "TOO SLOW"
+        lines.append(
+            f"{name:<24}{taken:>8,.0f} ms   (processor {used:,.0f} ms)   "
+            f"wanted: under {limit:,} ms: {good}"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", nargs="?", type=Path)
     parser.add_argument("--made-up", type=int, metavar="N")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there, too")
     chosen = parser.parse_args()
+    if (chosen.run is None) == (chosen.made_up is None):
+        parser.error("give a run folder or --made-up N")
     with tempfile.TemporaryDirectory() as scratch:
         folder = chosen.run or Path(scratch)
         if chosen.made_up:
             made_up(folder, chosen.made_up)
-        print(json.dumps(measure((folder / "report.html").resolve()), indent=1))
+        found = measure((folder / "report.html").resolve())
+    print(in_words(found))
+    if chosen.json:
+        chosen.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

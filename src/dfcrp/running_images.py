@@ -84,7 +84,8 @@ class ImagesSitting:
         if folder is not None:
             self._packs = PackWriter(folder, config.run.checkpoint_seconds)
             self._store = ImageStore(folder, config)
-        self._lock = threading.Lock()
+        # Ctrl-C may ask for a stop while this very thread holds it.
+        self._lock = threading.RLock()
         self._stop = threading.Event()
         self._active: set[Sitting] = set()
         self._done = 0
@@ -119,19 +120,15 @@ class ImagesSitting:
         deadline = deadline_of(self._config)
         large = [i for i, rows in enumerate(self.parts.rows) if len(rows) > LARGE]
         small = [i for i, rows in enumerate(self.parts.rows) if len(rows) <= LARGE]
-        try:
-            for image in large:
-                yield image, self._draw(image, workers, deadline)
-            with ThreadPoolExecutor(workers) as threads:
-                try:
-                    drawn = threads.map(lambda image: self._draw(image, 1, deadline), small)
-                    yield from zip(small, drawn, strict=True)
-                except BaseException:
-                    self.stop()  # or leaving the pool would wait for every image
-                    raise
-        except BaseException:
-            self.stop()
-            raise
+        for image in large:
+            yield image, self._draw(image, workers, deadline)
+        with ThreadPoolExecutor(workers) as threads:
+            try:
+                drawn = threads.map(lambda image: self._draw(image, 1, deadline), small)
+                yield from zip(small, drawn, strict=True)
+            except BaseException:
+                self.stop()  # or leaving the pool would wait for every image
+                raise
 
     def _draw(self, image: int, workers: int, deadline: float | None) -> Found | None:
         if deadline is not None and time.monotonic() > deadline:

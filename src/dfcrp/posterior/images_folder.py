@@ -122,7 +122,7 @@ def save_images(posterior: ImagesPosterior, path: str | os.PathLike[str]) -> Non
     make_folder(folder)
     prepare_folder(folder, posterior.markings, posterior.config)
     packs = PackWriter(folder, np.inf)
-    nowhere = ChainState(np.zeros(0, np.int32), {}, 0)
+    nowhere = ChainState(np.zeros(0, np.int32), [], 0)
     records: list[RunRecord | None] = [None] * len(posterior.records)
     for image in posterior.done:
         one = posterior.posterior_of(image)

@@ -13,19 +13,19 @@ from dfcrp.sampling.draws import Columns, DrawBlock
 
 
 class ChainState(NamedTuple):
-    """Where a chain stands: its state arrays as one, its generator, its scans."""
+    """Where a chain stands: its state arrays as one, its generators, its scans."""
 
     content: NDArray[np.int32]
-    generator: dict[str, Any]
+    generators: list[dict[str, Any]]
     scans: int
 
     @classmethod
     def of(cls, chain: Chain) -> ChainState:
         """Take a chain's state."""
-        arrays, generator = chain.snapshot()
+        arrays, generators = chain.snapshot()
         content = b"".join(array.tobytes() for array in arrays.values())
         padded = content + bytes(-len(content) % 4)
-        return cls(np.frombuffer(padded, np.int32), generator, chain.scans)
+        return cls(np.frombuffer(padded, np.int32), generators, chain.scans)
 
     def restore(self, chain: Chain) -> None:
         """Bring a chain of the same problem to this state."""
@@ -36,7 +36,7 @@ class ChainState(NamedTuple):
             part = np.frombuffer(content, array.dtype, array.size, start)
             array[...] = part.reshape(array.shape)
             start += array.nbytes
-        chain.restore(arrays, self.generator)
+        chain.restore(arrays, self.generators)
 
 
 class ImageDraws(NamedTuple):

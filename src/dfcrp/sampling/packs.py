@@ -73,7 +73,7 @@ class _Entry:
     draws: list[int]
     rows: list[int]
     state: list[int]
-    generators: list[dict[str, Any]]
+    generators: list[list[dict[str, Any]]]
     scans: list[int]
     seconds: float
 
@@ -236,7 +236,7 @@ def _entry(image: ImageDraws) -> _Entry:
         draws=[len(chain.alpha) for chain in image.chains],
         rows=[len(chain.cluster_labels) for chain in image.chains],
         state=[len(state.content) for state in image.states],
-        generators=[state.generator for state in image.states],
+        generators=[state.generators for state in image.states],
         scans=[state.scans for state in image.states],
         seconds=image.seconds,
     )

@@ -53,8 +53,8 @@ def make_payload(posterior: ImagesPosterior, pages: dict[int, str]) -> tuple[dic
     """Everything that is read as text, and the arrays as base64."""
     findings = posterior.findings
     packer = Packer()
-    packer.floats("objects", [found.n_clusters.mean for found in findings])
-    packer.floats("agreed", [found.consensus.mean for found in findings])
+    packer.floats("objects", [found.n_clusters.mean for found in findings], "float64")
+    packer.floats("agreed", [found.consensus.mean for found in findings], "float64")
     packer.counts("good", [found.verdict.ok for found in findings])
     packer.counts(
         "undecided", [np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings]
