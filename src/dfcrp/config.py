@@ -17,6 +17,7 @@ SAMPLERS = ("exact", "paper", "unmodified")
 PRIORS = ("dfcrp", "constrained", "crp")
 TOLERANCES = ("learned", "fixed")
 IMAGES = ("independent", "shared")
+IMAGE_Y = ("auto", "up", "down")
 #: Settings of the fixed law: giving one of them asks for it.
 FIXED_LAW = ("kappa_x", "eta_x", "tau_x", "kappa_d", "eta_d", "tau_d", "log_diameter_floor")
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
@@ -168,12 +169,31 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class Image:
+    """The image that was marked, to be shown beneath the maps, and where it lies."""
+
+    file: str | None = None
+    #: Where y runs: "up", "down" (as rows of pixels do), or "auto": up if most y are negative.
+    y: str = "auto"
+    #: x and y of the upper left corner of the image.
+    offset: tuple[float, float] = (0.0, 0.0)
+    #: Units of x and y that one pixel of the image spans.
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_choice("image.y", self.y, IMAGE_Y)
+        _check(len(self.offset) == 2, "image.offset", self.offset, "two numbers [x, y]")
+        _check(self.scale > 0, "image.scale", self.scale, "above 0")
+
+
+@dataclass(frozen=True)
 class Config:
     """All settings of a run."""
 
     run: Run = field(default_factory=Run)
     model: Model = field(default_factory=Model)
     summary: Summary = field(default_factory=Summary)
+    image: Image = field(default_factory=Image)
 
 
 #: The paper's values for its three data sets: highlands (section 5.1), reduced and simulation
@@ -217,7 +237,7 @@ def make_config(
 ) -> Config:
     """Combine preset, file and overrides, the later winning; an unknown name is an error.
 
-    ``tables`` is what a TOML file holds: {"run": {...}, "model": {...}, "summary": {...}}.
+    ``tables`` is what a TOML file holds: {"run": {...}, "model": {...}, ...}.
     """
     sections: dict[str, dict[str, Any]] = {f.name: {} for f in dataclasses.fields(Config)}
     layers: list[Mapping[str, Any]] = [tables or {}, overrides or {}]
@@ -238,6 +258,7 @@ def make_config(
         run=_build(Run, "run", sections["run"]),
         model=_build(Model, "model", sections["model"]),
         summary=_build(Summary, "summary", sections["summary"]),
+        image=_build(Image, "image", sections["image"]),
     )
 
 

@@ -36,6 +36,15 @@ from dfcrp.sampling.lock import locked
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
 
+#: Keyword settings that do not belong to the run: their section and name.
+SETTINGS_ELSEWHERE = {
+    "min_experts": ("summary", "min_experts"),
+    "image_file": ("image", "file"),
+    "image_y": ("image", "y"),
+    "image_offset": ("image", "offset"),
+    "image_scale": ("image", "scale"),
+}
+
 
 def fit(
     markings: Markings,
@@ -51,10 +60,10 @@ def fit(
 
     ``settings`` are those of the run: chains, scans, burn_in, thin, max_scans, max_minutes,
     radius (a number, "auto" or None), seed, workers, checkpoint_seconds, sampler, prior, preset;
-    and min_experts. ``config`` is a Config, a dict of its tables or a TOML file; ``settings`` win
-    over it. Without ``scans`` the run goes on until the convergence verdict is good, or max_scans
-    or max_minutes is reached. With ``out`` the draws go to that run folder as they come, and
-    tables follow; ``dfcrp.resume`` goes on with such a run.
+    min_experts; and image_file, image_y, image_offset, image_scale. ``config`` is a Config, a dict
+    of its tables or a TOML file; ``settings`` win over it. Without ``scans`` the run goes on until
+    the convergence verdict is good, or max_scans or max_minutes is reached. With ``out`` the draws
+    go to that run folder as they come, and tables follow; ``dfcrp.resume`` goes on with such a run.
 
     Ctrl-C ends the run early and returns what there is; a second one interrupts as usual.
     ``progress``, ``on_look`` and ``on_stop`` are as in ``dfcrp.running.Watch``.
@@ -156,9 +165,9 @@ def settle(
     """
     overrides: dict[str, dict[str, Any]] = {}
     for name, value in settings.items():
-        section = "summary" if name == "min_experts" else "run"
+        section, key = SETTINGS_ELSEWHERE.get(name, ("run", name))
         unbounded = name == "radius" and value is None
-        overrides.setdefault(section, {})[name] = "none" if unbounded else value
+        overrides.setdefault(section, {})[key] = "none" if unbounded else value
     if isinstance(config, Config):
         if "preset" in settings:
             raise SettingsError("a preset cannot be laid over a finished Config; put it inside")

@@ -50,6 +50,24 @@ class Site:
     body_radius_km: float | None = None
     area_km2: float | None = None
     boundary: tuple[Ring, ...] = ()
+    metres_per_pixel: float | None = None
+    """How much ground a pixel covers, where x, y and diameters are in pixels."""
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Site:
+        """What ``dataclasses.asdict`` made of a site, also after a journey through JSON."""
+        rings = [
+            Ring(tuple((x, y) for x, y in ring["points"]), ring["hole"])
+            for ring in fields.get("boundary", ())
+        ]
+        return cls(**{**fields, "boundary": tuple(rings)})
+
+    @property
+    def km_per_diameter(self) -> float | None:
+        """What one unit of diameter is in km, if that is known."""
+        if self.units == "px":
+            return None if self.metres_per_pixel is None else self.metres_per_pixel / 1000.0
+        return 1e-3 if self.units == "m" else 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import dfcrp
 from dfcrp.cli.main import COMMANDS, main
@@ -297,6 +299,32 @@ def test_an_interrupt_leaves_a_usable_run(csv_file: Path, tmp_path: Path) -> Non
 
 
 # report, demo, simulate
+
+
+def test_image_scale_and_area_are_kept(csv_file: Path, tmp_path: Path, capsys: Any) -> None:
+    out, image = tmp_path / "run", tmp_path / "image.png"
+    Image.fromarray(np.zeros((30, 50), np.uint8)).save(image)
+    fit = ["fit", str(csv_file), "--out", str(out), *QUICK]
+    assert main([*fit, "--image-file", str(tmp_path / "no.png")]) == 2
+    assert "there is no such image file" in capsys.readouterr().err
+    assert main([*fit, "--image-file", str(csv_file)]) == 2
+    assert "cannot be read as an image" in capsys.readouterr().err
+    assert main([*fit, "--metres-per-pixel", "-1"]) == 2
+    assert not out.exists()
+    placed = ["--image-file", str(image), "--image-offset", "-5,10", "--image-y", "up"]
+    assert main([*fit, *placed, "--metres-per-pixel", "500"]) == 0
+    assert main(["report", str(out), "--area-km2", "4", "--image-scale", "2"]) == 0
+    posterior = dfcrp.load(out)
+    assert posterior.config.image.file == str(image)
+    assert posterior.config.image.offset == (-5.0, 10.0)
+    assert (posterior.config.image.y, posterior.config.image.scale) == ("up", 2.0)
+    assert posterior.markings.site.area_km2 == 4.0
+    assert posterior.markings.site.km_per_diameter == 0.5
+    page = (out / "report.html").read_text()
+    assert '"extent":[-5.0,95.0,-50.0,10.0]' in page.replace(" ", "")
+    assert "at 500 m per pixel" in page
+    assert main(["convert", str(out), str(tmp_path / "catalogue.diam")]) == 0
+    assert "area = 4" in (tmp_path / "catalogue.diam").read_text()
 
 
 def test_report_remakes_what_is_missing(csv_file: Path, tmp_path: Path) -> None:

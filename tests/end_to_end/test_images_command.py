@@ -100,7 +100,7 @@ def test_report_of_one_image(csv_file, finished, capsys):
     [
         (["--image", "bb"], "there is no image 'bb' in this run"),
         (["--image", "a", "--min-experts", "2"], "give it without --image"),
-        (["--background", __file__], "name it with --image"),
+        (["--image-scale", "2"], "name it with --image"),
     ],
 )
 def test_wrong_ways_to_ask_for_a_report(finished, capsys, arguments, message):

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from dfcrp.plots.maps import Underlay
+from dfcrp.plots.underlay import Underlay
 from dfcrp.posterior.catalogue import consensus_draws
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.groups import distinct_clusters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import format_samples as samples
 from dfcrp.cli.main import main
+from dfcrp.errors import DfcrpWarning
 from dfcrp.io import read_records
 from dfcrp.io.converting import placed, scaled
 from dfcrp.io.records import Records, typed
@@ -109,6 +111,29 @@ def test_asks_for_what_is_missing(
     assert main(["convert", str(run_folder), str(out), *options.split()]) == 2
     assert asked in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_catalogue_is_in_the_units_of_its_run(run_folder: Path, tmp_path: Path) -> None:
+    site = {"units": "px", "area_km2": 3.6, "metres_per_pixel": 500.0}
+    (run_folder / "provenance.json").write_text(json.dumps({"site": site}))
+    assert read_records(run_folder).site == Site("px", area_km2=3.6, metres_per_pixel=500.0)
+    with pytest.warns(DfcrpWarning, match="old units"):
+        assert main(["convert", str(run_folder), str(tmp_path / "c.diam")]) == 0
+    text = (tmp_path / "c.diam").read_text()
+    assert "area = 3.6" in text
+    assert "20.0\t1" in text  # 40 pixels
+    (run_folder / "provenance.json").write_text('{"site": {"boundary": 3}}')
+    assert main(["convert", str(run_folder), str(tmp_path / "d.diam")]) == 2
+
+
+def test_objects_that_are_agreed_on(run_folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "c.csv"
+    assert main(["convert", str(run_folder), str(target), "--p-consensus", "0.5"]) == 0
+    assert read_records(target).columns["x"].tolist() == [100.0]
+    again = ["convert", str(run_folder), str(tmp_path / "d.csv"), "--p-consensus"]
+    assert main([*again, "1"]) == 2
+    assert main([*again, "2"]) == 2
+    assert main(["convert", str(run_folder / "markings.csv"), *again[2:], "0.5"]) == 2
 
 
 def test_does_not_overwrite_unasked(run_folder: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dfcrp import plots
 from dfcrp.config import Config, Summary
 from dfcrp.errors import InputError
 from dfcrp.markings import Markings
-from dfcrp.plots import maps, style
+from dfcrp.plots import style
 from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.traces import rank_shares
@@ -232,30 +232,6 @@ def test_alpha_may_be_missing(posterior):
     assert len(plots.prepare_traces(lone).names) == 2
 
 
-@pytest.mark.parametrize("diameter", ["mu", "members"])
-def test_size_frequency(diameter):
-    summary = Summary(min_experts=2, thresholds=(2,), diameter=diameter)
-    posterior = random_posterior(5, config=Config(summary=summary))
-    markings = posterior.markings
-    table = plots.prepare_size_frequency(posterior, points=9)
-    assert table.diameter[0] == pytest.approx(markings.diameter.min())
-    for k in (0, 4, 8):
-        expected = []
-        for chain, draw in np.ndindex(posterior.labels.shape[:2]):
-            labels = posterior.labels[chain, draw]
-            clusters = twin.clusters_of(labels)
-            of = {name: markings.diameter[m].mean() for name, m in clusters.items()}
-            if diameter == "mu":
-                rows = twin.parameters_of(posterior.draws, chain, draw)
-                of = {name: math.exp(float(row[2])) for name, row in rows.items()}
-            bounds = (table.diameter[k], math.inf)
-            expected.append(twin.consensus_count(labels, of, markings.families, 2, *bounds))
-        found = (table.mean[k], table.lo[k], table.hi[k])
-        assert found == pytest.approx(twin.mean_and_interval(expected))
-    for name, values in zip(table.experts, table.expert_diameters, strict=True):
-        assert values.tolist() == sorted(markings.diameter[markings.expert == name])
-
-
 def test_radius(posterior):
     markings = posterior.markings
     radii = [0.0, 2.0, 5.0, 200.0]
@@ -347,17 +323,6 @@ def test_no_more_panels_than_fit():
 # --- the image beneath --------------------------------------------------------------------------
 
 
-def test_image_is_placed_by_the_sign_of_y(tmp_path):
-    Image.fromarray(np.zeros((30, 50), np.uint8)).save(tmp_path / "image.png")
-    upwards = maps.read_underlay(tmp_path / "image.png", np.array([-3.0, -20.0]))
-    assert upwards.extent == (0, 50, -30, 0)
-    downwards = maps.read_underlay(np.zeros((30, 50)), np.array([3.0, 20.0]))
-    assert downwards.extent == (0, 50, 30, 0)
-    given = maps.read_underlay(np.zeros((30, 50)), np.array([3.0]), (0.0, 1.0, 0.0, 1.0))
-    assert given.extent == (0, 1, 0, 1)
-    assert maps.frame(np.ones(1), np.ones(1), np.ones(1), downwards) == (0, 50, 0, 30)
-
-
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "I;16", "F"])
 def test_images_of_any_kind(mode, tmp_path, posterior):
     kind = {"I;16": np.uint16, "F": np.float32}.get(mode)
@@ -372,21 +337,3 @@ def test_images_of_any_kind(mode, tmp_path, posterior):
         low, high = first.get_ylim()
         assert low > high  # y of these markings is positive: rows from the top
     plots.save_figure(figure_of(axes), tmp_path, "figure")
-
-
-def test_large_images_are_reduced(tmp_path, monkeypatch):
-    monkeypatch.setattr(maps, "MAX_PIXELS", 20)
-    Image.fromarray(np.zeros((30, 50), np.uint8)).save(tmp_path / "image.png")
-    found = maps.read_underlay(tmp_path / "image.png", np.array([1.0]))
-    assert max(found.pixels.shape) <= 20
-    assert found.extent == (0, 50, 30, 0)
-
-
-def test_what_is_no_image(tmp_path):
-    (tmp_path / "image.png").write_text("no image")
-    with pytest.raises(InputError, match=r"image\.png: cannot be read as an image"):
-        maps.read_underlay(tmp_path / "image.png", np.array([1.0]))
-    with pytest.raises(InputError, match="cannot be read"):
-        maps.read_underlay(tmp_path / "missing.png", np.array([1.0]))
-    with pytest.raises(InputError, match="rows, columns"):
-        maps.read_underlay(np.zeros(3), np.array([1.0]))

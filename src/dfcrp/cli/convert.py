@@ -51,6 +51,12 @@ class Place(click.ParamType):
     metavar="NAME",
     help="Only marks with this label (of the drawing tool or category); repeatable.",
 )
+@click.option(
+    "--p-consensus",
+    type=float,
+    metavar="P",
+    help="Of a catalogue only objects with at least this probability of a consensus.",
+)
 @click.option("--boxes", is_flag=True, help="Read boxes as the ellipses inside them.")
 @click.option(
     "--point-diameter", type=float, metavar="D", help="Read points as circles of this diameter."
@@ -103,8 +109,13 @@ def command(
     records = converting.read_records(sources, columns=columns, options=reading)
     for title, names in (("expert", experts), ("image", images), ("label", labels)):
         records = converting.only(records, title, names)
-    if options["metres_per_pixel"] is not None:
-        records = converting.scaled(records, options["metres_per_pixel"])
+    if options["p_consensus"] is not None:
+        records = converting.agreed(records, options["p_consensus"])
+    scale = options["metres_per_pixel"]
+    if scale is None and out.suffix.lower() in (".diam", ".scc", ".shp"):
+        scale = records.site.metres_per_pixel  # known from the run
+    if scale is not None:
+        records = converting.scaled(records, scale)
     if options["origin"] is not None:
         records = converting.placed(records, *options["origin"], y_down=options["y_down"])
     if options["area_km2"] is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from dfcrp.cli.ground import IMAGE_OPTIONS, SITE_OPTIONS, image_options, site_options
 from dfcrp.config import IMAGES, PRESETS, PRIORS, SAMPLERS
 
 
@@ -71,6 +72,8 @@ def filter_options(command: Any) -> Any:
     help="Folder for the results; new or empty.",
 )
 @filter_options
+@site_options
+@image_options
 @click.option("--chains", type=int, help="Independent chains.  [default: 4]")
 @click.option(
     "--scans",
@@ -146,15 +149,25 @@ def command(
     """
     import dataclasses
 
+    from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
+    from dfcrp.errors import InputError
     from dfcrp.io import read_markings
     from dfcrp.posterior.folder import refuse_used
 
     filters = {
         name: options.pop(name) for name in ("columns", "image", "min_diameter", "exclude_experts")
     }
+    ground = {name: options.pop(name) for name in SITE_OPTIONS}
+    picture = image_settings({name: options.pop(name) for name in IMAGE_OPTIONS})
     refuse_used(out)  # before any work
     used = {name: value for name, value in filters.items() if value}
-    markings = dataclasses.replace(read_markings(files, **filters), filters=used)
-    given = {name: value for name, value in options.items() if value is not None}
+    read = read_markings(files, **filters)
+    if len(read.images) > 1 and "image_file" in picture:
+        raise InputError(
+            "--image-file is for one image, and the markings are on several; choose one with "
+            "--image, or give it later with `dfcrp report RUN --image NAME`"
+        )
+    markings = dataclasses.replace(read, filters=used, site=told_site(read.site, ground))
+    given = picture | {name: value for name, value in options.items() if value is not None}
     run_job(markings, out, config=config, settings=given, quiet=quiet, report=not no_report)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfcrp.config import Config, Summary
+from dfcrp.config import Config, Image, Summary
 from dfcrp.errors import DfcrpError
 
 if TYPE_CHECKING:
@@ -104,7 +104,6 @@ def make_report(
     posterior: Posterior | ImagesPosterior,
     folder: Path,
     *,
-    image: Path | None = None,
     quiet: bool,
     pages: int | None = None,
 ) -> None:
@@ -120,19 +119,21 @@ def make_report(
     if isinstance(posterior, ImagesPosterior):
         write_overview(posterior, folder, pages=pages)
     else:
-        write_report(posterior, folder, image=image, dbscan=_dbscan(posterior))
+        write_report(posterior, folder, dbscan=_dbscan(posterior))
 
 
 def make_image_report(
-    posterior: ImagesPosterior, folder: Path, name: str, *, background: Path | None, quiet: bool
+    posterior: ImagesPosterior, folder: Path, name: str, *, picture: Image, quiet: bool
 ) -> None:
     """Figures and page of one image of many."""
+    from dfcrp.plots.underlay import configured_underlay
     from dfcrp.report import write_image
 
     if not quiet:
         click.echo(f"Drawing the figures and the page of {name} ...", err=True)
-    dbscan = _dbscan(posterior.image(name))
-    page = write_image(posterior, folder, name, image=background, dbscan=dbscan)
+    part = posterior.image(name)
+    underlay = configured_underlay(picture, part.markings.y)
+    page = write_image(posterior, folder, name, image=underlay, dbscan=_dbscan(part))
     if not quiet:
         click.echo(f"page: {page}")
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "resume": "dfcrp.cli.resume",
     "report": "dfcrp.cli.report",
     "explain": "dfcrp.cli.explain",
+    "age": "dfcrp.cli.age",
     "convert": "dfcrp.cli.convert",
     "simulate": "dfcrp.cli.simulate",
     "compare": "dfcrp.cli.compare",

@@ -21,6 +21,7 @@ FILES = {
     "members.csv": "one row per marking: its object, and how sure that is",
     "experts.csv": "one row per expert",
     "images.csv": "one row per image: its counts, and whether its draws suffice",
+    "size_frequency.csv": "size-frequency distributions, with each expert's own",
     "summary.json": "these numbers, for programs",
     "config.toml": "all settings, as used",
 }
@@ -36,7 +37,7 @@ def describe(posterior: Posterior | ImagesPosterior) -> str:
 def list_files(folder: Path) -> str:
     """Where the files are and what each is for."""
     found = [(name, use) for name, use in FILES.items() if (folder / name).exists()]
-    return "\n".join([f"Files in {folder}/", *(f"  {name:<14} {use}" for name, use in found)])
+    return "\n".join([f"Files in {folder}/", *(f"  {name:<19} {use}" for name, use in found)])
 
 
 def _first_line(posterior: Posterior | ImagesPosterior) -> str:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from dfcrp.cli.ground import image_options, site_options
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.images import ImagesPosterior
+    from dfcrp.posterior.posterior import Posterior
 
 
 @click.command(
@@ -17,12 +24,6 @@ import click
     help="Count as consensus what this many experts share, from now on.  [default: as in the run]",
 )
 @click.option(
-    "--background",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The image that was marked, to be shown behind the circles.",
-)
-@click.option(
     "--image",
     metavar="NAME",
     help="Of a run over many images: figures and page of this one; the tables stay.",
@@ -33,45 +34,68 @@ import click
     help="Of a run over many images: pages with a map of so many, the most doubtful first.  "
     "[default: 100]",
 )
+@site_options
+@image_options
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def command(
     run: Path,
     min_experts: int | None,
-    background: Path | None,
     image: str | None,
     pages: int | None,
     quiet: bool,
+    **options: Any,
 ) -> None:
-    """(Re)make the tables, figures and page of the run folder RUN from its draws."""
-    import dataclasses
+    """(Re)make the tables, figures and page of the run folder RUN from its draws.
 
+    What the options say is kept in the run folder.
+    """
+    from dfcrp.cli.ground import image_settings
     from dfcrp.cli.job import make_image_report, make_report
     from dfcrp.cli.outcome import describe, list_files
     from dfcrp.errors import InputError
-    from dfcrp.fitting import write_tables
-    from dfcrp.posterior.folder import load, write_settings
+    from dfcrp.fitting import settle, write_tables
+    from dfcrp.posterior.folder import load
     from dfcrp.posterior.images import ImagesPosterior
 
-    if background is not None and not background.is_file():
-        raise InputError(f"{background}: there is no such image file")
+    changes = image_settings(options)
     posterior = load(run)
     many = isinstance(posterior, ImagesPosterior)
     if not many and (image is not None or pages is not None):
         raise InputError(f"{run}: --image and --pages are for runs over many images")
     if image is not None and min_experts is not None:
         raise InputError("--min-experts is for all images of a run; give it without --image")
-    if many and background is not None and image is None:
-        raise InputError("--background is for one image; name it with --image")
-    if min_experts is not None:
-        summary = dataclasses.replace(posterior.config.summary, min_experts=min_experts)
-        write_settings(run, dataclasses.replace(posterior.config, summary=summary))
-        posterior = load(run)
+    if many and changes and image is None:
+        raise InputError("--image-file is for one image; name it with --image")
     if image is not None and isinstance(posterior, ImagesPosterior):
-        make_image_report(posterior, run, image, background=background, quiet=quiet)
+        picture = settle(posterior.config, changes).image
+        make_image_report(posterior, run, image, picture=picture, quiet=quiet)
         return
+    if min_experts is not None:
+        changes["min_experts"] = min_experts
+    if _note_changes(run, posterior, changes, options):
+        posterior = load(run)
     write_tables(posterior, run)
     if not quiet:
         click.echo(f"{describe(posterior)}\n")
-    make_report(posterior, run, image=background, quiet=quiet, pages=pages)
+    make_report(posterior, run, quiet=quiet, pages=pages)
     if not quiet:
         click.echo(list_files(run))
+
+
+def _note_changes(
+    run: Path,
+    posterior: Posterior | ImagesPosterior,
+    changes: dict[str, Any],
+    options: dict[str, Any],
+) -> bool:
+    """Keep new settings, and what became known of the ground; returns whether there were any."""
+    from dfcrp.cli.ground import told_site
+    from dfcrp.fitting import settle
+    from dfcrp.posterior.folder import write_settings, write_site
+
+    site = told_site(posterior.markings.site, options)
+    if site != posterior.markings.site:
+        write_site(run, site)
+    if changes:
+        write_settings(run, settle(posterior.config, changes))
+    return bool(changes) or site != posterior.markings.site

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import warnings
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
-from dfcrp.io.checks import Cells, shown, to_names
+from dfcrp.io.checks import Cells, shown, to_names, to_numbers
 from dfcrp.io.columns import ColumnChoice, did_you_mean, listed
 from dfcrp.io.geojson import write_geojson
 from dfcrp.io.options import ReadOptions
@@ -21,7 +22,7 @@ from dfcrp.io.parts import RUN_FILES, PathLike, join, read_parts
 from dfcrp.io.records import Records
 from dfcrp.io.registry import writer_for
 from dfcrp.io.sphere import offsets
-from dfcrp.markings import UNITS
+from dfcrp.markings import UNITS, Site
 
 CATALOGUE = "catalogue.csv"
 _SPREADS = tuple(f"{role}_{end}" for role in ("x", "y", "diameter") for end in ("sd", "lo", "hi"))
@@ -42,7 +43,7 @@ def read_records(
         raise SettingsError(f"units is {options.units!r}; it must be one of {', '.join(UNITS)}")
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     parts = read_parts([_or_catalogue(Path(path)) for path in given], columns, options)
-    records = join(parts, nameless=True)
+    records = _with_site_of_run(join(parts, nameless=True), given)
     if options.body_radius_km is not None:
         site = replace(records.site, body_radius_km=options.body_radius_km)
         records = replace(records, site=site)
@@ -90,6 +91,18 @@ def only(records: Records, title: str, names: Sequence[str]) -> Records:
     return records.select(np.isin(np.array(found), list(names)))
 
 
+def agreed(records: Records, least: float) -> Records:
+    """Keep the objects of our catalogue with at least this probability of a consensus."""
+    if not 0 <= least <= 1:
+        raise SettingsError(f"--p-consensus is {least:g}; it must be from 0 to 1")
+    if "p_consensus" not in records.extra:
+        raise InputError("--p-consensus is for catalogues of dfcrp: there is no column p_consensus")
+    chosen = records.select(to_numbers(records.extra["p_consensus"]) >= least)
+    if not len(chosen):
+        raise InputError(f"no object has a p_consensus of {least:g} or more; lower --p-consensus")
+    return chosen
+
+
 def scaled(records: Records, metres_per_pixel: float) -> Records:
     """Turn pixels into km."""
     if not 0 < metres_per_pixel < math.inf:
@@ -102,7 +115,7 @@ def scaled(records: Records, metres_per_pixel: float) -> Records:
     columns = dict(records.columns)
     for role in ("x", "y", "diameter"):
         columns[role] = columns[role] * factor
-    site = replace(records.site, units="km")
+    site = replace(records.site, units="km", metres_per_pixel=None)
     return replace(records, columns=columns, extra=_without_spreads(records), site=site)
 
 
@@ -111,6 +124,8 @@ def placed(records: Records, longitude: float, latitude: float, *, y_down: bool)
 
     Distances and directions from the origin are kept (azimuthal equidistant); x is eastward.
     """
+    if records.site.units == "px" and records.site.metres_per_pixel is not None:
+        records = scaled(records, records.site.metres_per_pixel)
     site = records.site
     if site.units not in ("km", "m"):
         raise SettingsError(
@@ -152,13 +167,35 @@ def with_area(records: Records, area_km2: float) -> Records:
     return replace(records, site=replace(records.site, area_km2=area_km2))
 
 
+def _with_site_of_run(records: Records, paths: Sequence[PathLike]) -> Records:
+    """A catalogue is measured in what its run was: units, scale, area and body are kept."""
+    if len(paths) != 1 or not _is_run(Path(paths[0])) or records.site.units != "px":
+        return records
+    return replace(records, site=_site_of_run(Path(paths[0])))
+
+
+def _site_of_run(folder: Path) -> Site:
+    record = folder / "provenance.json"
+    try:
+        site = json.loads(record.read_text(encoding="utf-8")).get("site", {})
+        return Site.from_fields(site)
+    except FileNotFoundError:
+        return Site()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"{record}: damaged, so the units are not known: {error}") from None
+
+
 def _or_catalogue(path: Path) -> Path:
     """The catalogue of a run folder, or the path itself."""
-    if not all((path / file).is_file() for file in RUN_FILES):
+    if not _is_run(path):
         return path
     if not (path / CATALOGUE).is_file():
         raise InputError(f"{path}: the run has no {CATALOGUE}; make it with `dfcrp report {path}`")
     return path / CATALOGUE
+
+
+def _is_run(path: Path) -> bool:
+    return all((path / file).is_file() for file in RUN_FILES)
 
 
 def _replace_file(path: Path, content: bytes) -> None:

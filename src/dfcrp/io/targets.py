@@ -51,10 +51,10 @@ def in_degrees(records: Records, path: Path) -> None:
 
 def in_kilometres(records: Records, path: Path) -> list[float]:
     """The diameters in km."""
-    if records.site.units not in KILOMETRES:
+    factor = KILOMETRES.get(records.site.units)
+    if factor is None:
         raise InputError(
             f"{path}: {path.suffix} has diameters in km, the data are in pixels; "
             "give their size with --metres-per-pixel"
         )
-    factor = KILOMETRES[records.site.units]
     return (records.columns["diameter"] * factor).tolist()

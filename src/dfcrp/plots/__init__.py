@@ -20,7 +20,9 @@ FIGURES = (
     "neighbourhood",
     "radius",
     "singletons",
+    "size_differential",
     "size_frequency",
+    "size_relative",
     "traces",
 )
 _ACTIONS = ("prepare", "draw", "plot")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dfcrp.plots import maps
 from dfcrp.plots.style import BLUE, GREY, VERMILION, styled
+from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
 
 #: Probabilities of consensus between which an object is called doubtful.
@@ -29,7 +30,7 @@ class CatalogueMap:
     state: NDArray[np.int64]
     min_experts: int
     region: maps.Region
-    underlay: maps.Underlay | None = None
+    underlay: Underlay | None = None
 
 
 def prepare_catalogue_map(
@@ -42,7 +43,7 @@ def prepare_catalogue_map(
     """``catalogue`` saves making it a second time."""
     table = posterior.catalogue() if catalogue is None else catalogue
     found = posterior.markings
-    underlay = maps.read_underlay(image, found.y, extent)
+    underlay = read_underlay(image, found.y, extent)
     p = table["p_consensus"].to_numpy()
     return CatalogueMap(
         x=table["x"].to_numpy(),

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.errors import InputError
 from dfcrp.plots.style import BLUE, GREY, INK, WIDE, given_axes, new_axes, plain, styled
 from dfcrp.posterior.consensus import ConsensusCounts
+from dfcrp.posterior.diameters import mean_diameters
 from dfcrp.posterior.posterior import Posterior
 
 #: Rows of the figure that the histogram takes.
@@ -54,17 +54,8 @@ def class_bounds(edges: tuple[float, ...]) -> tuple[str, ...]:
 
 def dbscan_counts(posterior: Posterior, labels: ArrayLike) -> NDArray[np.int64]:
     """Clusters in each size class by their members' mean diameter; label -1 is noise."""
-    codes = np.asarray(labels)
-    if codes.shape != (len(posterior.markings),):
-        raise InputError(
-            f"DBSCAN's labels have shape {codes.shape}; there must be one for each of the "
-            f"{len(posterior.markings)} markings"
-        )
     edges = posterior.size_classes.edges
-    kept = codes >= 0
-    _, cluster = np.unique(codes[kept], return_inverse=True)
-    sizes = np.bincount(cluster)
-    means = np.bincount(cluster, weights=posterior.markings.diameter[kept]) / sizes
+    means = mean_diameters(labels, posterior.markings.diameter)
     return np.bincount(size_class_of(means, edges), minlength=len(edges) + 1)
 
 

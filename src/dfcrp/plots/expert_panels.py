@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dfcrp.markings import Markings
 from dfcrp.plots import maps
 from dfcrp.plots.style import INK, PALE, WIDE, given_axes, new_axes, plain, styled
+from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
 
 #: Markings of a typical expert that the default region shows.
@@ -33,7 +34,7 @@ class ExpertPanels:
     #: Markings of each expert whose centre lies in the region.
     counts: tuple[int, ...]
     region: maps.Region
-    underlay: maps.Underlay | None = None
+    underlay: Underlay | None = None
 
 
 def region_around(markings: Markings, x: float, y: float, shown: int = SHOWN) -> maps.Region:
@@ -74,7 +75,7 @@ def prepare_expert_panels(
         experts=tuple(found.experts[f] for f in chosen),
         counts=tuple(int(counts[f]) for f in chosen),
         region=region,
-        underlay=maps.read_underlay(image, found.y, extent),
+        underlay=read_underlay(image, found.y, extent),
     )
 
 

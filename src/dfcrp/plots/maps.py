@@ -1,81 +1,20 @@
-"""What all maps share: circles to scale, the frame around them, the image beneath them."""
+"""What all maps share: circles to scale, the frame around them, equal scales."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.errors import InputError
 from dfcrp.plots.style import GREY, NARROW, WIDE, legend_of, single_axes
+from dfcrp.plots.underlay import Region, Underlay, grey_levels
 
-#: Left, right, lower and upper end of a part of the map.
-Region = tuple[float, float, float, float]
-
-#: Longest side, in pixels, that an image is reduced to: more than a printed page can show.
-MAX_PIXELS = 3_000
 #: Share of the range that is left free around the outermost centres.
 MARGIN = 0.03
 #: Inches that a map may be high.
 MAX_HEIGHT = 5.5
-
-
-@dataclass(frozen=True)
-class Underlay:
-    """An image and where its edges lie in the coordinates of the markings."""
-
-    #: (rows, columns) or (rows, columns, 3), the first row on top.
-    pixels: NDArray[Any]
-    #: Left, right, bottom, top; a bottom above the top means that y runs downwards.
-    extent: Region
-
-
-def read_underlay(
-    image: Any, y: NDArray[np.float64], extent: Region | None = None
-) -> Underlay | None:
-    """An image file, an array or an Underlay, placed beneath markings with these y.
-
-    Without an ``extent`` one pixel is one unit and the upper left corner is (0, 0): with y running
-    upwards from the negative height to zero if most y are negative, downwards if not.
-    """
-    if image is None or isinstance(image, Underlay):
-        return image
-    if isinstance(image, str | os.PathLike):
-        pixels, (width, height) = _read_image(image)
-    else:
-        pixels = np.asarray(image)
-        if pixels.ndim not in (2, 3):
-            raise InputError(f"an image has rows, columns and perhaps colours, not {pixels.shape}")
-        height, width = pixels.shape[:2]
-    if extent is None:
-        upwards = float(np.median(y)) < 0
-        extent = (0.0, float(width), -float(height) if upwards else float(height), 0.0)
-    return Underlay(pixels, extent)
-
-
-def _read_image(path: str | os.PathLike[str]) -> tuple[NDArray[Any], tuple[int, int]]:
-    """Pixels reduced to what a figure can show, and the full width and height."""
-    from PIL import Image
-
-    limit = Image.MAX_IMAGE_PIXELS
-    try:
-        # Orbital images are larger than what Pillow takes for an attack.
-        Image.MAX_IMAGE_PIXELS = None
-        with Image.open(path) as image:
-            size = image.size
-            # One channel of any depth is kept as it is; palettes and alpha become colours.
-            single = image.mode in ("L", "F") or image.mode.startswith("I")
-            shown = image if single else image.convert("RGB")
-            step = -(-max(size) // MAX_PIXELS)
-            return np.asarray(shown.reduce(step) if step > 1 else shown), size
-    except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(f"{os.fspath(path)}: cannot be read as an image: {error}") from None
-    finally:
-        Image.MAX_IMAGE_PIXELS = limit
 
 
 def frame(
@@ -136,15 +75,6 @@ def set_map(ax: Any, region: Region, underlay: Underlay | None = None) -> None:
     ax.set_ylabel("y")
     for side in ("top", "right"):
         ax.spines[side].set_visible(True)
-
-
-def grey_levels(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Eight-bit images as they are; others between their 1st and 99th percentile."""
-    if pixels.dtype == np.uint8:
-        return pixels
-    low, high = np.nanpercentile(pixels, [1.0, 99.0])
-    scaled = (np.asarray(pixels, np.float64) - low) / max(float(high - low), 1e-300)
-    return np.clip(np.nan_to_num(scaled), 0.0, 1.0)
 
 
 def add_circles(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dfcrp.plots import maps
 from dfcrp.plots.style import INK, styled
+from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
 
 
@@ -22,7 +23,7 @@ class MarkingsMap:
     diameter: NDArray[np.float64]
     #: Left, right, low, high.
     region: maps.Region
-    underlay: maps.Underlay | None = None
+    underlay: Underlay | None = None
 
 
 def prepare_markings_map(
@@ -32,9 +33,9 @@ def prepare_markings_map(
     extent: maps.Region | None = None,
     region: maps.Region | None = None,
 ) -> MarkingsMap:
-    """The markings, and the image (a file or an array) placed as in ``maps.read_underlay``."""
+    """The markings, and the image (a file or an array) placed as in ``underlay.read_underlay``."""
     found = posterior.markings
-    underlay = maps.read_underlay(image, found.y, extent)
+    underlay = read_underlay(image, found.y, extent)
     if region is None:
         region = maps.frame(found.x, found.y, found.diameter, underlay)
     shown = maps.within(found.x, found.y, region, found.diameter / 2.0)

@@ -19,6 +19,7 @@ from dfcrp.plots.style import (
     single_axes,
     styled,
 )
+from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.posterior.explain_text import percent
 from dfcrp.posterior.membership import ALONE
@@ -49,7 +50,7 @@ class Neighbourhood:
     probabilities: tuple[float, ...]
     p_alone: float
     region: maps.Region
-    underlay: maps.Underlay | None = None
+    underlay: Underlay | None = None
 
 
 def prepare_neighbourhood(
@@ -82,7 +83,7 @@ def prepare_neighbourhood(
         probabilities=tuple(place.probability for place in places),
         p_alone=sum(c.probability for c in found.candidates if c.cluster == ALONE),
         region=region,
-        underlay=maps.read_underlay(image, markings.y, extent),
+        underlay=read_underlay(image, markings.y, extent),
     )
 
 

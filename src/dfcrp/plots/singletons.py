@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import InputError
 from dfcrp.plots import maps
 from dfcrp.plots.style import COLOURS, PALE, plain, styled
+from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
 
 
@@ -31,7 +32,7 @@ class SingletonMap:
     p_alone: NDArray[np.float64]
     threshold: float
     region: maps.Region
-    underlay: maps.Underlay | None = None
+    underlay: Underlay | None = None
 
 
 def loneliest_experts(posterior: Posterior, count: int = 2) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ def prepare_singletons(
     position = np.full(len(found.experts), -1, np.int64)
     position[codes] = np.arange(len(codes))
     shown = (position[found.families] >= 0) & (alone >= threshold)
-    underlay = maps.read_underlay(image, found.y, extent)
+    underlay = read_underlay(image, found.y, extent)
     share = np.asarray(posterior.expert_summary.size_1.mean)
     return SingletonMap(
         experts=names,

@@ -21,7 +21,7 @@ import numpy as np
 from dfcrp import __version__
 from dfcrp.config import Config, load_config, make_config, settings_of_draws, to_toml
 from dfcrp.errors import DfcrpError, RunFolderError
-from dfcrp.markings import Markings, Ring, Site, Source
+from dfcrp.markings import Markings, Site, Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.sampling.checkpoints import FOLDER as CHECKPOINTS
 from dfcrp.sampling.draws import DrawBlock
@@ -133,7 +133,7 @@ def read_markings_back(folder: Path) -> Markings:
             markings,
             sources=tuple(Source(**item) for item in provenance.get("sources", ())),
             filters=dict(provenance.get("filters", {})),
-            site=_site_of(provenance.get("site", {})),
+            site=Site.from_fields(provenance.get("site", {})),
         )
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
@@ -157,14 +157,6 @@ def _read_markings(path: Path) -> Markings:
         raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
 
 
-def _site_of(fields: dict[str, Any]) -> Site:
-    rings = [
-        Ring(tuple((x, y) for x, y in ring["points"]), ring["hole"])
-        for ring in fields.get("boundary", ())
-    ]
-    return Site(**{**fields, "boundary": tuple(rings)})
-
-
 def write_provenance(
     folder: Path, markings: Markings, config: Config, record: RunRecord | None, **extra: Any
 ) -> None:
@@ -182,6 +174,12 @@ def write_provenance(
     if record is not None:
         content["run"] = dataclasses.asdict(record)
     content |= extra
+    write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
+
+
+def write_site(folder: Path, site: Site) -> None:
+    """Note what became known of the ground after the run; the rest of the record stays."""
+    content = {**read_provenance(folder), "site": dataclasses.asdict(site)}
     write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
 
 

@@ -16,10 +16,12 @@ from dfcrp.posterior.catalogue import catalogue
 from dfcrp.posterior.coclustering import Coclustering, coclustering
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_counts
 from dfcrp.posterior.convergence import Verdict, check_convergence
+from dfcrp.posterior.diameters import consensus_diameters
 from dfcrp.posterior.experts import ExpertSummary, expert_frame, expert_summary
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.membership import Membership, membership
 from dfcrp.posterior.point_partition import PointPartition, point_partition
+from dfcrp.posterior.size_frequency import SizeFrequency, size_frequency
 from dfcrp.posterior.streaming import n_clusters
 from dfcrp.posterior.tolerances import tolerances
 from dfcrp.sampling.draws import Draws
@@ -63,6 +65,7 @@ class Posterior:
         self.record = record
         self._points: dict[str, PointPartition] = {}
         self._counts: dict[tuple[int, ...], ConsensusCounts] = {}
+        self._diameters: dict[tuple[int, int], list[NDArray[np.float64]]] = {}
 
     @cached_property
     def labels(self) -> NDArray[np.int32]:
@@ -141,6 +144,19 @@ class Posterior:
 
         wanted = min_experts or self.config.summary.min_experts
         return pandas.DataFrame(self.consensus_counts((wanted,)).rows())
+
+    def consensus_diameters(
+        self, min_experts: int | None = None, limit: int = 1_000
+    ) -> list[NDArray[np.float64]]:
+        """Ascending diameters of the consensus objects, for each of ``limit`` even draws."""
+        wanted = min_experts or self.config.summary.min_experts
+        if (wanted, limit) not in self._diameters:
+            self._diameters[wanted, limit] = consensus_diameters(self, wanted, limit)
+        return self._diameters[wanted, limit]
+
+    def size_frequency(self, kind: str = "cumulative", **options: Any) -> SizeFrequency:
+        """The size-frequency distribution: "cumulative", "differential" or "relative" (R)."""
+        return size_frequency(self, kind, **options)
 
     @cached_property
     def expert_summary(self) -> ExpertSummary:

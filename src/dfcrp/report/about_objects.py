@@ -1,4 +1,4 @@
-"""Sections on the objects: how many, where, how sure, and of which sizes."""
+"""Sections on the objects: how many, where, and how sure."""
 
 from __future__ import annotations
 
@@ -263,14 +263,3 @@ def _doubtful(contents: Contents) -> Markup:
         f"{_only(found.size)}."
     )
     return join([sentence, table(columns, rows)])
-
-
-def sizes(contents: Contents, pictures: dict[str, Picture]) -> Section:
-    """The size-frequency distribution."""
-    picture = pictures["size_frequency"].html(
-        "Cumulative size-frequency distribution",
-        "Number of objects of at least a given diameter, on logarithmic scales. Blue: posterior "
-        f"mean and 95 % band of objects with at least {counted(contents.min_experts, 'expert')}; "
-        "thin lines: each expert's own markings.",
-    )
-    return Section("sizes", "How large are they?", picture)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.plots.maps import Underlay, read_underlay
+from dfcrp.plots.underlay import Underlay, configured_underlay, read_underlay
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.posterior.membership import UNDECIDED
@@ -37,8 +37,11 @@ class Contents:
 
     @cached_property
     def underlay(self) -> Underlay | None:
-        """The image, read once."""
-        return read_underlay(self.image, self.posterior.markings.y)
+        """The image given, or else that of the settings, read once."""
+        y = self.posterior.markings.y
+        if self.image is None:
+            return configured_underlay(self.posterior.config.image, y)
+        return read_underlay(self.image, y)
 
     @property
     def min_experts(self) -> int:

@@ -77,7 +77,8 @@ def _plan(contents: Contents) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
         yield plan("jaccard")
     if contents.has_singletons:
         yield plan("singletons", photo, image=image)
-    yield plan("size_frequency")
+    for figure in ("size_frequency", "size_differential", "size_relative"):
+        yield plan(figure, dbscan=contents.dbscan)
 
 
 def _save(axes: Any, folder: Path, name: str, photo: bool) -> Picture:

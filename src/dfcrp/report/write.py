@@ -13,8 +13,10 @@ from dfcrp.markings import Markings
 from dfcrp.posterior.folder import write_text
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.about_experts import experts
-from dfcrp.report.about_objects import how_many, how_sure, sizes, where
+from dfcrp.report.about_objects import how_many, how_sure, where
 from dfcrp.report.about_run import headline, long_enough, provenance, what_was_asked
+from dfcrp.report.about_sizes import FILE as SIZES
+from dfcrp.report.about_sizes import size_table, sizes
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.markup import Markup, bullets, join, tag
@@ -29,6 +31,7 @@ TABLES = {
     "members.csv": "where each marking went, and how sure that is",
     "experts.csv": "the table of experts",
     "images.csv": "one row for each image",
+    SIZES: "the size-frequency distributions, with each expert's own",
     "summary.json": "the numbers of this page, for programs",
 }
 
@@ -45,15 +48,16 @@ def write_report(
     """Write ``figures/`` (PNG and SVG) and ``report.html`` into a folder; returns the page.
 
     ``image`` is a file or an array that is put beneath the maps, placed as in
-    ``dfcrp.plots.maps.read_underlay``. ``dbscan`` holds labels of the markings as
-    ``dfcrp.baselines.dbscan_r14`` gives them, for the usual number of experts, or for several as
-    {min_experts: labels}. ``title`` is by default that of the files; ``up`` is the address of an
-    overview that this is a part of.
+    ``dfcrp.plots.underlay.read_underlay``; without it the settings' own, if they name one.
+    ``dbscan`` holds labels of the markings as ``dfcrp.baselines.dbscan_r14`` gives them, for the
+    usual number of experts, or for several as {min_experts: labels}. ``title`` is by
+    default that of the files; ``up`` is the address of an overview that this is a part of.
     """
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
     contents = Contents(posterior, image, dbscan)
     pictures = make_pictures(contents, directory)
+    write_text(directory / SIZES, size_table(contents))
     sections = [explorer(contents), *(make(contents, pictures) for make in SECTIONS)]
     sections.append(provenance(contents, directory))
     page = directory / PAGE

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.plots.maps import Underlay, grey_levels
+from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.posterior.catalogue import QUANTITIES, consensus_draws
 from dfcrp.posterior.intervals import Interval
 from dfcrp.posterior.membership import UNDECIDED

@@ -1,0 +1,162 @@
+"""``dfcrp age``: the posterior of the model age of a surface, by CraterStats."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dfcrp.cli.ground import site_options
+
+if TYPE_CHECKING:
+    from dfcrp.markings import Site
+    from dfcrp.posterior.ages import ModelAges
+
+TABLE, FIGURE = "ages.csv", "ages"
+
+
+@click.command(
+    name="age",
+    options_metavar="--fit-range LO HI [OPTIONS]",
+    short_help="Model age of the surface for every draw, by CraterStats.",
+)
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option(
+    "--fit-range",
+    required=True,
+    type=float,
+    nargs=2,
+    metavar="LO HI",
+    help="Diameters in km to use: where the count is complete.",
+)
+@click.option("--draws", default=200, show_default=True, help="Evenly spaced draws that are dated.")
+@click.option(
+    "--min-experts", type=int, help="Experts that an object needs.  [default: as in the run]"
+)
+@click.option(
+    "--chronology",
+    metavar="NAME",
+    help="CraterStats' name of a chronology system.  [default: for the Moon "
+    "'Moon, Neukum et al. (2001)']",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["poisson", "d-fit", "c-fit"]),
+    default="poisson",
+    show_default=True,
+    help="How CraterStats derives an age.",
+)
+@click.option(
+    "--binning",
+    type=click.Choice(["pseudo-log", "root-2", "10/decade", "20/decade"]),
+    default="pseudo-log",
+    show_default=True,
+    help="Bins of the fits; poisson has none.",
+)
+@site_options
+@click.option(
+    "--craterstats",
+    metavar="PROGRAM",
+    help="The program, where it is not on the path.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the files made for CraterStats (.diam, .cs) and its tables there.",
+)
+def command(
+    run: Path, draws: int, min_experts: int | None, keep: Path | None, **options: Any
+) -> None:
+    """Derive a model age for every draw of the run folder RUN, and for each expert.
+
+    CraterStats does it: pip install 'dfcrp[age]'. Writes ages.csv and figures/ages into RUN.
+    """
+    from dfcrp.cli.ground import told_site
+    from dfcrp.craterstats import Dating, check_chronology, find_command
+    from dfcrp.errors import SettingsError
+    from dfcrp.plots.model_ages import draw_model_ages
+    from dfcrp.plots.style import save_figure
+    from dfcrp.posterior.ages import posterior_ages
+    from dfcrp.posterior.folder import load, write_text
+
+    program = find_command(options["craterstats"])
+    posterior = load(run)
+    site = told_site(posterior.markings.site, options)
+    if site.area_km2 is None:
+        raise SettingsError("ages need the area that was searched; give --area-km2")
+    posterior.markings = dataclasses.replace(posterior.markings, site=site)
+    dating = Dating(
+        site.area_km2,
+        tuple(options["fit_range"]),
+        _chronology(options["chronology"], site),
+        options["method"],
+        options["binning"],
+    )
+    dating = dataclasses.replace(dating, chronology=check_chronology(program, dating.chronology))
+    found = posterior_ages(
+        posterior, program, dating, draws=draws, min_experts=min_experts, keep=keep
+    )
+    write_text(run / TABLE, _csv(found))
+    png, _ = save_figure(draw_model_ages(found).get_figure(root=True), run / "figures", FIGURE)
+    click.echo(describe(found))
+    click.echo(f"\n{run / TABLE}: one row per draw and expert\n{png}: the figure")
+
+
+def _chronology(given: str | None, site: Site) -> str:
+    from dfcrp.craterstats import MOON
+    from dfcrp.errors import SettingsError
+    from dfcrp.io.sphere import BODIES
+
+    if given is not None:
+        return given
+    if site.body_radius_km not in (None, BODIES["moon"]):
+        raise SettingsError(
+            "the body is not the Moon; choose its chronology with --chronology "
+            "(`craterstats -lcs` lists them)"
+        )
+    return MOON
+
+
+def describe(found: ModelAges) -> str:
+    """The posterior and the experts in a few lines."""
+    import numpy as np
+
+    low, high = found.dating.fit_range
+    dated = np.isfinite(found.draws.age)
+    lines = [
+        f"{found.dating.chronology}; {found.dating.method}, {low:g} to {high:g} km, "
+        f"{found.dating.area_km2:g} km²",
+        "",
+        f"{'Model age in Ga':<34}{'craters':>9}{'mean':>8}   95 % interval",
+    ]
+    if dated.any():
+        who = f"posterior, {found.min_experts} or more experts"
+        craters = f"{found.draws.craters.mean():.1f}"
+        for name, value in ((who, found.matching), ("  with counting error", found.total)):
+            lines.append(
+                f"{name:<34}{craters:>9}{value.mean:>8.3g}   {value.lo:.3g} to {value.hi:.3g}"
+            )
+    lines += ["", f"{'Each expert alone':<34}{'craters':>9}{'age':>8}   one standard error"]
+    for k, name in enumerate(found.experts):
+        ages = found.by_expert
+        error = "" if np.isnan(ages.age[k]) else f"   {ages.low[k]:.3g} to {ages.high[k]:.3g}"
+        lines.append(f"{name:<34}{ages.craters[k]:>9}{ages.age[k]:>8.3g}{error}")
+    undated = len(dated) - int(dated.sum())
+    if undated:
+        lines.append(f"\n{undated} of {len(dated)} draws have no crater in the fit range.")
+    return "\n".join(lines)
+
+
+def _csv(found: ModelAges) -> str:
+    import csv
+    import io
+
+    rows = list(found.rows())
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

@@ -1,0 +1,120 @@
+"""Options that fit, report and age share: the ground that was searched, and its image."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dfcrp.config import IMAGE_Y
+from dfcrp.errors import InputError, SettingsError
+
+if TYPE_CHECKING:
+    from dfcrp.markings import Site
+
+SITE_OPTIONS = ("metres_per_pixel", "area_km2", "body")
+IMAGE_OPTIONS = ("image_file", "image_y", "image_offset", "image_scale")
+
+
+class Pair(click.ParamType):
+    """Two numbers with a comma between them."""
+
+    name = "X,Y"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
+        """Any two numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            first, second = (float(part) for part in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not two numbers X,Y", param, ctx)
+        return first, second
+
+
+def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The scale, the area and the body, where the files do not tell them."""
+    return _with_options(
+        command,
+        click.option(
+            "--metres-per-pixel", type=float, metavar="M", help="What a pixel covers, for km."
+        ),
+        click.option(
+            "--area-km2", type=float, metavar="A", help="The area that was searched, for densities."
+        ),
+        click.option(
+            "--body", metavar="NAME|KM", help="moon, mars, mercury, ceres, or a radius in km."
+        ),
+    )
+
+
+def image_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The image beneath the maps, and where it lies."""
+    return _with_options(
+        command,
+        click.option(
+            "--image-file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="The image that was marked (PNG, JPEG, TIFF), to be shown beneath the maps.",
+        ),
+        click.option(
+            "--image-y",
+            type=click.Choice(IMAGE_Y),
+            help="Where y runs; auto is up if most y are negative.  [default: auto]",
+        ),
+        click.option(
+            "--image-offset",
+            type=Pair(),
+            metavar="X,Y",
+            help="Where the image's upper left corner lies.  [default: 0,0]",
+        ),
+        click.option(
+            "--image-scale",
+            type=float,
+            metavar="S",
+            help="Units of x and y that a pixel of the image spans.  [default: 1]",
+        ),
+    )
+
+
+def _with_options(command: Callable[..., Any], *options: Any) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def told_site(site: Site, options: Mapping[str, Any]) -> Site:
+    """The site with what the options say of it."""
+    from dfcrp.io.sphere import body_radius
+
+    told: dict[str, Any] = {}
+    for name in ("metres_per_pixel", "area_km2"):
+        value = options[name]
+        if value is None:
+            continue
+        if not 0 < value < float("inf"):
+            raise SettingsError(f"--{name.replace('_', '-')} is {value:g}; it must be positive")
+        told[name] = value
+    if "metres_per_pixel" in told and site.units != "px":
+        raise SettingsError(f"--metres-per-pixel is for data in pixels; these are in {site.units}")
+    if options["body"] is not None:
+        told["body_radius_km"] = body_radius(options["body"])
+    return dataclasses.replace(site, **told)
+
+
+def image_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the image that were given, as settings; the file is looked for."""
+    given = {name: options[name] for name in IMAGE_OPTIONS if options[name] is not None}
+    if "image_file" in given:
+        from dfcrp.plots.underlay import check_image
+
+        file = Path(given["image_file"])
+        if not file.is_file():
+            raise InputError(f"{file}: there is no such image file")
+        check_image(file)
+        given["image_file"] = str(file.resolve())
+    return given

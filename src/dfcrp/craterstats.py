@@ -1,0 +1,211 @@
+"""CraterStats, the program: crater counts in, model ages out.
+
+It is run as a command, many counts in one call, so that it may live in another Python than ours.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import DfcrpError, SettingsError
+
+METHODS = ("poisson", "d-fit", "c-fit")
+#: CraterStats' names for how a fit bins the diameters; "poisson" does not.
+BINNINGS = ("pseudo-log", "root-2", "10/decade", "20/decade")
+MOON = "Moon, Neukum et al. (2001)"
+#: Counts in one call of the command: its start takes as long as some fifty of them.
+PER_CALL = 250
+
+
+@dataclass(frozen=True)
+class Dating:
+    """How an age is derived from a count."""
+
+    area_km2: float
+    #: Diameters in km that are used: where the count is complete.
+    fit_range: tuple[float, float]
+    chronology: str = MOON
+    method: str = "poisson"
+    binning: str = "pseudo-log"
+
+    def __post_init__(self) -> None:
+        low, high = self.fit_range
+        if not 0 < low < high < float("inf"):
+            raise SettingsError(
+                f"the fit range is {low:g} to {high:g}; it must be two diameters in km, "
+                "the smaller one first"
+            )
+        for name, value, known in (
+            ("method", self.method, METHODS),
+            ("binning", self.binning, BINNINGS),
+        ):
+            if value not in known:
+                raise SettingsError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+
+
+@dataclass(frozen=True)
+class Ages:
+    """Model ages in Ga of several counts; NaN where no crater lies in the fit range.
+
+    CraterStats gives ages to three digits.
+    """
+
+    #: Craters in the fit range.
+    craters: NDArray[np.int64]
+    age: NDArray[np.float64]
+    #: One standard error below and above, from the number of craters alone.
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    #: Craters of 1 km and more per km², by the fit.
+    density: NDArray[np.float64]
+
+
+def find_command(given: str | os.PathLike[str] | None = None) -> str:
+    """The command ``craterstats``: as given, beside our own Python, or on the path."""
+    if given is not None:
+        found = shutil.which(given)
+        if found is None:
+            raise SettingsError(f"{os.fspath(given)}: there is no such program")
+        return found
+    beside = shutil.which("craterstats", path=os.path.dirname(sys.executable))
+    found = beside or shutil.which("craterstats")
+    if found is None:
+        raise SettingsError(
+            "ages need the program craterstats, which is not here: pip install 'dfcrp[age]' "
+            "(Python 3.12 or newer), or say where it is with --craterstats"
+        )
+    return found
+
+
+def chronologies(command: str) -> list[str]:
+    """The chronology systems that the program knows."""
+    lines = iter(_run([command, "-lcs"], Path.cwd()).splitlines())
+    for line in lines:
+        if line.strip().endswith("Chronology systems:"):
+            break
+    names = []
+    for line in lines:
+        if not line.strip():
+            break
+        names.append(line.strip())
+    if not names:
+        raise DfcrpError(f"{command}: its list of chronology systems cannot be read")
+    return names
+
+
+def check_chronology(command: str, name: str) -> str:
+    """The name as the program writes it; it would take any letters of it for an abbreviation."""
+    known = chronologies(command)
+    for candidate in known:
+        if candidate.casefold() == name.casefold():
+            return candidate
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise SettingsError(f"there is no chronology {name!r}; {hint}There are: {'; '.join(known)}")
+
+
+def model_ages(
+    command: str, counts: Sequence[NDArray[np.float64]], dating: Dating, keep: Path | None = None
+) -> Ages:
+    """Ages of counts, each an array of diameters in km; ``keep`` is a folder for the files made."""
+    low, high = dating.fit_range
+    craters = np.array([np.count_nonzero((d >= low) & (d < high)) for d in counts], np.int64)
+    values = np.full((4, len(counts)), np.nan)
+    wanted = np.flatnonzero(craters)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if keep is None else keep
+        folder.mkdir(parents=True, exist_ok=True)
+        for start in range(0, len(wanted), PER_CALL):
+            part = wanted[start : start + PER_CALL]
+            named = {f"count{k:05d}": counts[k] for k in part}
+            rows = _date(command, named, dating, folder, f"ages{start // PER_CALL}")
+            values[:, part] = np.array([rows[name] for name in named]).T
+    return Ages(craters, *values)
+
+
+def _date(
+    command: str,
+    counts: Mapping[str, NDArray[np.float64]],
+    dating: Dating,
+    folder: Path,
+    stem: str,
+) -> dict[str, tuple[float, ...]]:
+    """One call: writes the counts and a command file, runs it, and reads the table it makes."""
+    low, high = dating.fit_range
+    lines = ["-cs " + shlex.quote(dating.chronology), "-f csv", "-pr cumulative"]
+    for name, diameters in counts.items():
+        (folder / f"{name}.diam").write_text(_diam(diameters, dating.area_km2), encoding="utf-8")
+        lines.append(
+            f"-p source={name}.diam,name={name},type={dating.method},range=[{low!r},{high!r}],"
+            f"binning={dating.binning},snap=0"
+        )
+    instructions, table = folder / f"{stem}.cs", folder / f"{stem}.csv"
+    instructions.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table.unlink(missing_ok=True)
+    said = _run([command, "-i", instructions.name], folder)
+    if not table.exists():
+        raise DfcrpError(f"craterstats gave no ages: {said.strip() or 'it says nothing'}")
+    return _read_table(table, list(counts))
+
+
+def _diam(diameters: NDArray[np.float64], area_km2: float) -> str:
+    # Without an exponent, which CraterStats would not read in an area.
+    lines = [f"area = {area_km2:.15f}", "crater = {diameter"]
+    return "\n".join([*lines, *(f"{d:.9g}" for d in diameters.tolist()), "}"]) + "\n"
+
+
+def _run(arguments: list[str], folder: Path) -> str:
+    """What the program says; an error of ours if it fails."""
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
+    # Its Python may be another one than ours, which must not find our modules.
+    environment.pop("PYTHONPATH", None)
+    try:
+        done = subprocess.run(
+            arguments,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise DfcrpError(f"{arguments[0]}: cannot be run: {error.strerror}") from None
+    said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    if done.returncode != 0:
+        reason = said[-1] if said else f"exit code {done.returncode}"
+        raise DfcrpError(f"craterstats failed: {reason}")
+    return done.stdout
+
+
+def _read_table(path: Path, names: list[str]) -> dict[str, tuple[float, ...]]:
+    """Age, lower, upper and N(1) of each count, from the summary that CraterStats writes."""
+    with open(path, encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.reader(stream))
+    found: dict[str, tuple[float, ...]] = {}
+    try:
+        start = next(k for k, row in enumerate(rows) if row and row[0] == "Name")
+        at = [rows[start].index(title) for title in ("Age", "Age-", "Age+", "N(1)")]
+        for row in rows[start + 1 :]:
+            found[row[0]] = tuple(float(row[k]) for k in at)
+        return {name: found[name] for name in names}
+    except (StopIteration, ValueError, IndexError, KeyError) as error:
+        raise DfcrpError(
+            f"the table of ages that craterstats wrote cannot be read: {error!r}; dfcrp is "
+            "tested with craterstats 3.6"
+        ) from None
