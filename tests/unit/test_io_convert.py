@@ -10,7 +10,6 @@ import pytest
 
 import format_samples as samples
 from dfcrp.cli.main import main
-from dfcrp.errors import DfcrpWarning
 from dfcrp.io import read_records
 from dfcrp.io.converting import placed, scaled
 from dfcrp.io.records import Records, typed
@@ -117,8 +116,7 @@ def test_a_catalogue_is_in_the_units_of_its_run(run_folder: Path, tmp_path: Path
     site = {"units": "px", "area_km2": 3.6, "metres_per_pixel": 500.0}
     (run_folder / "provenance.json").write_text(json.dumps({"site": site}))
     assert read_records(run_folder).site == Site("px", area_km2=3.6, metres_per_pixel=500.0)
-    with pytest.warns(DfcrpWarning, match="old units"):
-        assert main(["convert", str(run_folder), str(tmp_path / "c.diam")]) == 0
+    assert main(["convert", str(run_folder), str(tmp_path / "c.diam")]) == 0
     text = (tmp_path / "c.diam").read_text()
     assert "area = 3.6" in text
     assert "20.0\t1" in text  # 40 pixels

@@ -76,14 +76,17 @@ def command(
     """
     from dfcrp.cli.ground import told_site
     from dfcrp.craterstats import Dating, check_chronology, find_command
-    from dfcrp.errors import SettingsError
+    from dfcrp.errors import InputError, SettingsError
     from dfcrp.plots.model_ages import draw_model_ages
     from dfcrp.plots.style import save_figure
     from dfcrp.posterior.ages import posterior_ages
     from dfcrp.posterior.folder import load, write_text
+    from dfcrp.posterior.images import ImagesPosterior
 
     program = find_command(options["craterstats"])
     posterior = load(run)
+    if isinstance(posterior, ImagesPosterior):
+        raise InputError(f"{run}: is a run over many images; fit the one to be dated with --image")
     site = told_site(posterior.markings.site, options)
     if site.area_km2 is None:
         raise SettingsError("ages need the area that was searched; give --area-km2")
