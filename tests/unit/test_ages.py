@@ -91,7 +91,7 @@ def test_the_counting_error_widens_the_posterior():
     assert total.var() == pytest.approx(age.var() + 0.01, rel=0.01)
     uneven = dataclasses.replace(draws, high=age + 0.4)
     wider = ModelAges(DATING, 2, uneven, (), draws).total
-    assert wider.lo == pytest.approx(found.total.lo)
+    assert wider.lo == pytest.approx(found.total.lo, abs=0.02)
     assert wider.hi > found.total.hi + 0.2
 
 
