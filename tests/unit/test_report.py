@@ -165,7 +165,7 @@ def test_every_picture_is_a_file_too_and_described(finished):
     _, folder, page = finished
     names = {path.stem for path in (folder / "figures").iterdir()}
     images = [a for n, a in page.tags if n == "img"]
-    assert len(images) == len(names) == 11
+    assert len(images) == len(names) == 13
     assert all(a["alt"] for a in images)
     for name in names:
         assert (folder / "figures" / f"{name}.png").exists()
