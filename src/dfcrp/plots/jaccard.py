@@ -13,20 +13,23 @@ from dfcrp.posterior.posterior import Posterior
 
 #: Experts up to which every cell has its number printed.
 MAX_PRINTED = 20
-#: Experts up to which every row has its name.
-MAX_NAMES = 60
+#: Experts up to which every row has its name; of more, those with most markings are shown.
+MAX_SHOWN = 60
 
 
 @dataclass(frozen=True)
 class JaccardTable:
     """Posterior mean and 95 % interval for each pair; experts by number of markings."""
 
+    #: Of very many only those with most markings.
     experts: tuple[str, ...]
     count: NDArray[np.int64]
     #: (experts, experts), ones on the diagonal.
     mean: NDArray[np.float64]
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
+    #: Experts in all, shown or not.
+    n_experts: int
 
     def extreme_pairs(self) -> tuple[tuple[str, str], tuple[str, str]] | None:
         """The most and the least similar pair; None if there is no pair."""
@@ -44,14 +47,16 @@ class JaccardTable:
 def prepare_jaccard(posterior: Posterior) -> JaccardTable:
     """Pairwise coefficients, ordered from the fewest markings to the most."""
     found = posterior.expert_summary
-    order = np.argsort(found.count, kind="stable")
+    count = found.count[found.compared]
+    order = np.argsort(count, kind="stable")[-MAX_SHOWN:]
     pairs = np.ix_(order, order)
     return JaccardTable(
-        experts=tuple(posterior.markings.experts[f] for f in order),
-        count=found.count[order],
+        experts=tuple(posterior.markings.experts[f] for f in found.compared[order]),
+        count=count[order],
         mean=np.asarray(found.jaccard_matrix.mean)[pairs],
         lo=np.asarray(found.jaccard_matrix.lo)[pairs],
         hi=np.asarray(found.jaccard_matrix.hi)[pairs],
+        n_experts=len(found.count),
     )
 
 
@@ -78,10 +83,8 @@ def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
 
 def _name_experts(ax: Any, table: JaccardTable) -> None:
     count = len(table.experts)
-    if count > MAX_NAMES:
-        ax.set(xticks=[], yticks=[])
-        ax.set_xlabel(f"{count} experts, by number of markings")
-        return
+    if count < table.n_experts:
+        ax.set_xlabel(f"the {count} experts with most markings, of {table.n_experts:,}")
     names = [plain(name) for name in table.experts]
     rows = [f"{name} ({n})" for name, n in zip(names, table.count, strict=True)]
     size = {"fontsize": 7.0 if count <= MAX_PRINTED else 5.0}

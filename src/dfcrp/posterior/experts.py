@@ -13,6 +13,7 @@ from dfcrp.kernels.partitions import add_alone
 from dfcrp.kernels.summaries import expert_counts
 from dfcrp.posterior.consensus import family_arrays
 from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.posterior.many_experts import Comparison, count_sparsely
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
 from dfcrp.sampling.draws import Draws
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 #: Matrix entries kept for the intervals; more draws than fit are thinned evenly.
 MAX_VALUES = 16_000_000
+#: Of more experts than this every pair would be too many: those with most markings are compared
+#: pair by pair, and each of the others with all at once.
+MAX_COMPARED = 200
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,9 @@ class ExpertSummary:
     count: NDArray[np.int64]
     #: Mean Jaccard coefficient with the other experts.
     jaccard: Interval
-    #: Jaccard coefficient of each pair; (F, F), ones on the diagonal.
+    #: Experts that are compared pair by pair: all, or of very many those with most markings.
+    compared: NDArray[np.int64]
+    #: Jaccard coefficient of each pair of these, with ones on the diagonal.
     jaccard_matrix: Interval
     #: Percentage of the size-1 clusters that are this expert's.
     size_1: Interval
@@ -77,24 +83,39 @@ def expert_summary(draws: Draws, families: NDArray[np.int64]) -> ExpertSummary:
     """
     codes, holder = family_arrays(families, draws.n_markings)
     n_families = int(codes.max()) + 1
+    count = np.bincount(codes, minlength=n_families)
+    compared = np.sort(np.argsort(-count, kind="stable")[:MAX_COMPARED])
+    counted = count_densely if n_families <= MAX_COMPARED else count_sparsely
     alone_counts = np.zeros(draws.n_markings, np.int64)
-    samples: dict[str, list[NDArray[Any]]] = {"matrix": [], "size_1": [], "all_but_one": []}
-    step = stride_for(draws, MAX_VALUES // n_families**2)
+    samples: list[Comparison] = []
+    step = stride_for(draws, MAX_VALUES // (n_families * len(compared)))
     for _, start, _, labels in label_blocks(draws):
         add_alone(labels, alone_counts)
-        found = tally_experts(labels[kept(start, step)], codes, holder)
-        samples["matrix"].append(jaccard_matrix(found.both, found.either))
-        samples["size_1"].append(shares(found.alone))
-        samples["all_but_one"].append(shares(found.lacking))
-    matrix = np.concatenate(samples["matrix"])
+        samples.append(counted(labels[kept(start, step)], codes, holder, compared))
+    matrix, with_others, alone, lacking = (
+        np.concatenate([getattr(sample, name) for sample in samples]) for name in Comparison._fields
+    )
     return ExpertSummary(
-        count=np.bincount(codes, minlength=n_families),
-        jaccard=summarise(mean_with_others(matrix)),
+        count=count,
+        jaccard=summarise(with_others),
+        compared=compared,
         jaccard_matrix=summarise(matrix),
-        size_1=summarise(np.concatenate(samples["size_1"])),
-        all_but_one=summarise(np.concatenate(samples["all_but_one"])),
+        size_1=summarise(shares(alone)),
+        all_but_one=summarise(shares(lacking)),
         alone=alone_counts / (draws.n_chains * draws.n_draws),
     )
+
+
+def count_densely(
+    labels: NDArray[np.int32],
+    codes: NDArray[np.int64],
+    holder: NDArray[np.int64],
+    compared: NDArray[np.int64],
+) -> Comparison:
+    """Compare all pairs of experts in each draw; ``compared`` is all of them."""
+    found = tally_experts(labels, codes, holder)
+    matrix = jaccard_matrix(found.both, found.either)
+    return Comparison(matrix, mean_with_others(matrix), found.alone, found.lacking)
 
 
 class ExpertTallies(NamedTuple):

@@ -85,16 +85,19 @@ class Pool:
     def experts(self, count: NDArray[np.int64], alone: NDArray[np.float64]) -> ExpertSummary:
         """How the experts compare, given their numbers of markings and each marking's solitude."""
         if self._both.size:
+            compared = np.arange(self.n_experts)
             matrix = jaccard_matrix(self._both, self._either)
             jaccard, with_others = summarise(matrix), summarise(mean_with_others(matrix))
         else:
-            nothing = np.full((self.n_experts, 0), np.nan)
+            compared = np.zeros(0, np.int64)
+            nothing = np.full((0, 0), np.nan)
             jaccard = Interval(nothing, nothing, nothing)
             unknown = np.full(self.n_experts, np.nan)
             with_others = Interval(unknown, unknown, unknown)
         return ExpertSummary(
             count=count,
             jaccard=with_others,
+            compared=compared,
             jaccard_matrix=jaccard,
             size_1=summarise(shares(self._alone)),
             all_but_one=summarise(shares(self._lacking)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfcrp.plots.jaccard import prepare_jaccard
+from dfcrp.plots.jaccard import MAX_SHOWN, prepare_jaccard
 from dfcrp.plots.singletons import loneliest_experts
 from dfcrp.report.contents import Contents
 from dfcrp.report.markup import (
@@ -33,7 +33,8 @@ def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
             pictures["jaccard"].html(
                 "Heatmap of pairwise Jaccard coefficients",
                 "Share of objects that both experts marked, of those that either did (Jaccard "
-                "coefficient, posterior mean). Experts by number of markings, given in brackets.",
+                "coefficient, posterior mean). Experts by number of markings, given in brackets."
+                + _only(len(contents.posterior.markings.experts), MAX_SHOWN),
             ),
         ]
     if "singletons" in pictures:
@@ -85,14 +86,14 @@ def expert_table(contents: Contents) -> Markup:
         "Jaccard: mean agreement with the other experts. Alone: of the objects that only one "
         f"expert marked, the share that is this expert's. Missed: of the objects that "
         f"{counted(but_one, 'expert')} of {len(names)} marked, the share that only this expert "
-        f"did not.{_only(len(names))}",
+        f"did not.{_only(len(names), MAX_ROWS)}",
     )
 
 
-def _only(count: int) -> str:
-    if count <= MAX_ROWS:
+def _only(count: int, shown: int) -> str:
+    if count <= shown:
         return ""
-    return f" Shown are the {MAX_ROWS} with most markings of {count:,} experts."
+    return f" Shown are the {shown} with most markings of {count:,} experts."
 
 
 def _similarity_words(contents: Contents) -> Markup:
@@ -100,7 +101,9 @@ def _similarity_words(contents: Contents) -> Markup:
     if extremes is None:
         return Markup("")
     (a, b), (c, d) = extremes
-    words = f"The most similar pair is {a} and {b}"
+    names = contents.posterior.markings.experts
+    among = "" if len(names) <= MAX_SHOWN else f" of the {MAX_SHOWN} experts with most markings"
+    words = f"The most similar pair{among} is {a} and {b}"
     if {a, b} != {c, d}:
         words += f", the least similar {c} and {d}"
     return paragraph(words + ".")

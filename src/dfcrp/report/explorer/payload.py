@@ -144,6 +144,7 @@ def _expert_numbers(contents: Contents) -> dict[str, Any]:
     found = contents.posterior.expert_summary
     return {
         "jaccard": _intervals(found.jaccard),
+        "compared": found.compared.tolist(),
         "matrix": _intervals(found.jaccard_matrix),
         "alone": _intervals(found.size_1),
         "missed": _intervals(found.all_but_one),

@@ -29,11 +29,12 @@ function reportedExperts(data) {
     return { mean, lo, hi };
   };
   const rows = data.experts.map((_, f) => f);
+  const place = new Map(numbers.compared.map((f, k) => [f, k]));
   return {
     jaccard: rows.map((f) => at(numbers.jaccard, f)),
     alone: rows.map((f) => at(numbers.alone, f)),
     missed: rows.map((f) => at(numbers.missed, f)),
-    pair: (f, g) => at(numbers.matrix, f, g),
+    pair: (f, g) => (place.has(f) && place.has(g) ? at(numbers.matrix, place.get(f), place.get(g)) : summarise([])),
   };
 }
 
