@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +22,10 @@ IMAGE_Y = ("auto", "up", "down")
 FIXED_LAW = ("kappa_x", "eta_x", "tau_x", "kappa_d", "eta_d", "tau_d", "log_diameter_floor")
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
 LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
+#: Numbers beyond this are slips, and squares of them would overflow.
+LARGEST = 1e100
+#: Each chain has its state in memory and its files open.
+MOST_CHAINS = 10_000
 Triple = tuple[float, float, float]
 
 
@@ -97,6 +101,7 @@ class Run:
     def __post_init__(self) -> None:
         for name in ("chains", "thin", "max_scans"):
             _check(getattr(self, name) >= 1, f"run.{name}", getattr(self, name), "at least 1")
+        _check(self.chains <= MOST_CHAINS, "run.chains", self.chains, f"at most {MOST_CHAINS:,}")
         for name in ("seed", "checkpoint_seconds"):
             _check(getattr(self, name) >= 0, f"run.{name}", getattr(self, name), "0 or more")
         _check_choice("run.sampler", self.sampler, SAMPLERS)
@@ -227,8 +232,10 @@ def load_config(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
             return tomllib.load(stream)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of TOML, of UTF-8, or of numbers of thousands of digits
         raise SettingsError(f"{path}: is not valid TOML: {error}") from None
+    except RecursionError:
+        raise SettingsError(f"{path}: is not valid TOML: brackets in too many brackets") from None
 
 
 def make_config(
@@ -246,7 +253,7 @@ def make_config(
             if name not in sections:
                 raise SettingsError(_unknown("section", name, sections))
             if not isinstance(values, Mapping):
-                raise SettingsError(f"{name} must be a table of settings, not {values!r}")
+                raise SettingsError(f"{name} must be a table of settings, not {_shown(values)}")
             sections[name].update(values)
     preset = sections["run"].get("preset")
     if preset is not None:
@@ -313,8 +320,14 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml_value(item) for item in value) + "]"
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return _toml_string(value)
     return repr(value)
+
+
+def _toml_string(text: str) -> str:
+    """A basic string of TOML, which has no control characters as they are."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04x}", plain) + '"'
 
 
 def _build(kind: type, section: str, values: Mapping[str, Any]) -> Any:
@@ -338,7 +351,7 @@ def _coerce(name: str, value: Any, annotation: str) -> Any:
     if isinstance(value, str) and "str" in allowed:
         return value
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and math.isfinite(value):
+    if number and abs(value) <= LARGEST:
         if "int" in allowed and float(value).is_integer():
             return int(value)
         if "float" in allowed:
@@ -350,7 +363,16 @@ def _coerce(name: str, value: Any, annotation: str) -> Any:
             if part.startswith("tuple["):
                 inner = part[len("tuple[") :].split(",")[0]
                 return tuple(_coerce(name, item, inner) for item in value)
-    raise SettingsError(f"{name} is {value!r}; it must be {_describe(allowed)}")
+    raise SettingsError(f"{name} is {_shown(value)}; it must be {_describe(allowed)}")
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, shortened where it is long."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "beyond reason"
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _describe(allowed: list[str]) -> str:
@@ -366,7 +388,7 @@ def _describe(allowed: list[str]) -> str:
 
 def _check(holds: bool, name: str, value: Any, rule: str) -> None:
     if not holds:
-        raise SettingsError(f"{name} is {value!r}; it must be {rule}")
+        raise SettingsError(f"{name} is {_shown(value)}; it must be {rule}")
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -374,7 +396,7 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         hint = difflib.get_close_matches(str(value), choices, n=1)
         nearest = f' Did you mean "{hint[0]}"?' if hint else ""
         raise SettingsError(
-            f"{name} is {value!r}; it must be one of {', '.join(choices)}.{nearest}"
+            f"{name} is {_shown(value)}; it must be one of {', '.join(choices)}.{nearest}"
         )
 
 

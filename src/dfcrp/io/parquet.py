@@ -10,6 +10,9 @@ from dfcrp.io.records import Records
 from dfcrp.io.table import Table
 from dfcrp.io.titles import titled_columns
 
+#: A file of a few kB may claim any number of equal rows.
+MOST_ROWS = 50_000_000
+
 
 def looks_like_parquet(path: Path, data: bytes) -> bool:
     """Whether the file has Parquet's first bytes, or its name."""
@@ -32,6 +35,11 @@ def read_parquet(name: str, data: bytes) -> Table:
     """Read all columns of single values; rows count from 1."""
     pyarrow = _pyarrow(name)
     try:
+        rows = pyarrow.parquet.read_metadata(pyarrow.BufferReader(data)).num_rows
+        if rows > MOST_ROWS:
+            raise InputError(
+                f"{name}: {rows:,} rows, more than the {MOST_ROWS:,} that are read; split the file"
+            )
         read = pyarrow.parquet.read_table(pyarrow.BufferReader(data), use_threads=False)
         columns = [column.to_pylist() for column in read.columns]
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:

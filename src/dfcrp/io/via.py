@@ -22,8 +22,9 @@ def read_via(name: str, data: bytes, options: ReadOptions) -> Table:
     text = decode(name, data)
     table = read_delimited(name, text.removeprefix("#").encode())
     columns = dict(zip(table.header, table.columns, strict=True))
-    if "filename" not in columns:
-        raise InputError(f"{name}, header: no column filename; export the file from VIA again")
+    for title in ("filename", "region_shape_attributes"):
+        if title not in columns:
+            raise InputError(f"{name}, header: no column {title}; export the file from VIA again")
     labels = columns.get("region_attributes") or ["{}"] * len(table.rows)
     marks = Marks(name, "row", options)
     cells = zip(

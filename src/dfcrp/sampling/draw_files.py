@@ -192,6 +192,21 @@ class Record:
             row_block=row_chunk * _CHUNKS_PER_ROW_BLOCK,
         )
 
+    def sensible(self) -> bool:
+        """Whether the numbers and names could be of ``plan``, whoever wrote them."""
+        lengths = (self.draw_block, self.marking_chunk, self.scalar_block, self.row_block)
+        counts = (self.draws, self.rows)
+        return (
+            all(type(count) is int for count in (self.n_markings, *lengths, *counts))
+            and 0 < self.n_markings < 2**31
+            and all(0 < length < 2**31 for length in lengths)
+            and self.row_block % _CHUNKS_PER_ROW_BLOCK == 0
+            and self.draw_block * self.n_markings * 4
+            <= max(_LABEL_BLOCK_BYTES, 4 * self.n_markings)
+            and min(counts) >= 0
+            and all(type(name) is str for name in (*self.parameter_names, *self.shared_names))
+        )
+
     def specs(self) -> dict[str, ArraySpec]:
         """The chain's arrays by name; there is none for what has no columns."""
         label_chunk = (self.draw_block, self.marking_chunk)
@@ -236,8 +251,15 @@ def read_record(path: Path) -> Record:
     fields = attributes.get("dfcrp_draws")
     if not isinstance(fields, dict) or attributes.get("checksum") != _checksum(fields):
         raise RunFolderError(f"{path}: damaged, the record of what was committed is not whole")
-    _check_format(path, fields.pop("format"))
-    return Record(**{**fields, **{name: tuple(fields[name]) for name in _NAMES}})
+    _check_format(path, fields.pop("format", None))
+    try:
+        record = Record(**{**fields, **{name: tuple(fields[name]) for name in _NAMES}})
+        sensible = record.sensible()
+    except (TypeError, KeyError):
+        sensible = False
+    if not sensible:
+        raise RunFolderError(f"{path}: damaged, its record is not one that dfcrp writes")
+    return record
 
 
 def check_store(store: Path) -> None:

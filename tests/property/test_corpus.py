@@ -1,0 +1,85 @@
+"""Files that are, or once were, hard to read: each is read or refused as the fuzzer demands."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from dfcrp.config import load_config, make_config, to_toml
+from dfcrp.errors import InputError, SettingsError
+from dfcrp.io import parquet, read_records
+from dfcrp.studies.fuzz import TARGETS, Judge, write_parts
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+FILES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("*/*"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_read_or_refused(file: Path, tmp_path: Path) -> None:
+    """Of two ways to read a file the length decides, so each is also tried with a byte more."""
+    judge = Judge(file.parts[0], tmp_path, tmp_path / "findings")
+    content = (CORPUS / file).read_bytes()
+    for data in (content, content + b"\n"):
+        judge(data)
+        found = sorted(tmp_path.glob("findings/*/*.txt"))
+        assert not found, found[0].read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore::dfcrp.errors.DfcrpWarning")
+def test_every_target_has_a_file_that_is_read(tmp_path: Path) -> None:
+    for target, suffix in TARGETS.items():
+        if target == "settings":
+            assert make_config(load_config(CORPUS / target / "all.toml"))
+            continue
+        name = "attributes.parts" if target == "shapefile" else f"valid{suffix}"
+        path = tmp_path / f"{target}{suffix}"
+        write_parts(path, (CORPUS / target / name).read_bytes())
+        assert len(read_records(path))
+
+
+def test_the_judge_sees_what_goes_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted crash, and a planted write, are kept with their inputs; each once."""
+
+    def broken(path: Path) -> None:
+        if b"crash" in path.read_bytes():
+            raise ZeroDivisionError("planted")
+        (tmp_path / "stray").touch()
+        open(tmp_path / "stray", "w").close()
+
+    monkeypatch.setattr("dfcrp.studies.fuzz.read_or_refuse", broken)
+    judge = Judge("delimited", tmp_path, tmp_path / "findings")
+    for data in (b"crash", b"crash again", b"write"):
+        judge(data)
+    kept = {path.name.split("-")[0]: path for path in tmp_path.glob("findings/*/*.input")}
+    assert set(kept) == {"ZeroDivisionError", "AssertionError"}
+    assert kept["ZeroDivisionError"].read_bytes() == b"crash"
+
+
+def test_settings_come_back_from_toml() -> None:
+    import tomllib
+
+    names = ('tab\t, quote ", backslash \\', "newline\n and delete \x7f")
+    config = make_config({"summary": {"class_edges": [1.0], "class_names": list(names)}})
+    assert make_config(tomllib.loads(to_toml(config))) == config
+
+
+@pytest.mark.parametrize("name", ["digits", "long", "nest", "kinds", "chains"])
+def test_absurd_settings_are_refused(name: str) -> None:
+    with pytest.raises(SettingsError):
+        make_config(load_config(CORPUS / "settings" / f"{name}.toml"))
+
+
+def test_a_table_of_more_rows_than_reason_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "MOST_ROWS", 1000)
+    buffer = io.BytesIO()
+    columns = {name: [1.0] * 2000 for name in ("x", "y", "diameter")}
+    pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
+    (tmp_path / "a.parquet").write_bytes(buffer.getvalue())
+    with pytest.raises(InputError, match="2,000 rows"):
+        read_records(tmp_path / "a.parquet")
