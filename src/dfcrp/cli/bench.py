@@ -8,11 +8,14 @@ from typing import Any
 
 import click
 
-NAMES = ("scan", "mixing", "growth")
+from dfcrp.errors import DfcrpError
+
+#: Each in the order of ``all``; ``mixing`` and ``rivals`` take minutes.
+NAMES = ("scan", "mixing", "growth", "families", "threads", "storage", "rivals")
 
 
 @click.command()
-@click.argument("name", type=click.Choice(NAMES), default="scan")
+@click.argument("name", type=click.Choice((*NAMES, "all")), default="scan")
 @click.option(
     "--data",
     "data",
@@ -42,33 +45,72 @@ NAMES = ("scan", "mixing", "growth")
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write the result to this file."
 )
+@click.option(
+    "--figure", type=click.Path(path_type=Path), help="Draw the ratios into this file (.png, .svg)."
+)
+@click.option(
+    "--check",
+    "baseline",
+    type=click.Path(path_type=Path),
+    metavar="BASELINE",
+    help="Fail if a ratio is worse than in this file, written by --json before.",
+)
 def command(
+    name: str,
+    json_file: Path | None,
+    figure: Path | None,
+    baseline: Path | None,
+    **options: Any,
+) -> None:
+    """Measure the sampler against the paper's cost, itself at other sizes, and other methods."""
+    from dfcrp.studies.bench_check import compare, draw_ratios, read_results
+
+    known = None if baseline is None else read_results(baseline)
+    source = str(options["data"] or "generated")
+    results: dict[str, Any] = {}
+    for one in NAMES if name == "all" else (name,):
+        results[one] = {"bench": one, "data": source, **_measure(one, **options)}
+        click.echo(json.dumps(results[one], indent=1))
+    if json_file is not None:
+        content = results if name == "all" else results[name]
+        json_file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    if figure is not None:
+        draw_ratios(results).figure.savefig(figure)
+    if known is not None:
+        verdicts = compare(results, known)
+        for verdict in verdicts:
+            click.echo(verdict.line(), err=True)
+        if not verdicts:
+            raise DfcrpError(f"{baseline}: has no ratio of this benchmark to compare with")
+        if any(verdict.regressed for verdict in verdicts):
+            raise DfcrpError("a ratio is worse than in the baseline")
+
+
+def _measure(
     name: str,
     data: Path | None,
     min_diameter: float,
     exclude_expert: tuple[str, ...],
     radius: str,
     seconds: float,
-    json_file: Path | None,
-) -> None:
-    """Measure: one scan against the paper's cost, mixing per second, or growth with n."""
-    from dfcrp.studies import benchmarks
+) -> dict[str, Any]:
+    from dfcrp.studies import benchmarks, benchmarks_of_scale, rivals
 
-    reach: Any = radius if radius in ("auto", "none") else float(radius)
     if name == "growth":
-        result = benchmarks.bench_growth()
-    else:
-        markings = _markings(data, min_diameter, exclude_expert)
-        if name == "scan":
-            result = benchmarks.bench_scan(markings, radius=reach)
-        else:
-            result = benchmarks.bench_mixing(
-                benchmarks.reduced(markings), seconds=seconds, radius=reach
-            )
-    text = json.dumps({"bench": name, "data": str(data or "generated"), **result}, indent=1)
-    click.echo(text)
-    if json_file is not None:
-        json_file.write_text(text + "\n", encoding="utf-8")
+        return benchmarks_of_scale.bench_growth()
+    if name == "families":
+        return benchmarks_of_scale.bench_families()
+    reach: Any = radius if radius in ("auto", "none") else float(radius)
+    markings = _markings(data, min_diameter, exclude_expert)
+    if name == "scan":
+        return benchmarks.bench_scan(markings, radius=reach)
+    if name == "mixing":
+        return benchmarks.bench_mixing(benchmarks.reduced(markings), seconds=seconds, radius=reach)
+    if name == "threads":
+        return benchmarks_of_scale.bench_threads(markings)
+    if name == "storage":
+        return benchmarks_of_scale.bench_storage(markings)
+    return rivals.bench_rivals(markings)
 
 
 def _markings(data: Path | None, min_diameter: float, exclude: tuple[str, ...]) -> Any:

@@ -24,7 +24,6 @@ from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.draws import MemoryDraws
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
-from dfcrp.simulate import highlands_like
 
 #: The paper's reduced data set.
 REDUCED = {"x": (1700.0, 2400.0), "y": (-300.0, 0.0)}
@@ -32,6 +31,10 @@ REDUCED = {"x": (1700.0, 2400.0), "y": (-300.0, 0.0)}
 WARM_UP = NOTE_UNTIL + 50
 #: Scans and evaluations of the prior in a timed block; the order is rearranged every 4th scan.
 SCANS_TIMED, PRIORS_TIMED = 8, 40
+
+
+Timing = tuple[float, tuple[float, float]]
+"""Median seconds, and the middle half."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,6 @@ class ScanTimes:
     ratio: float
     scan_spread: tuple[float, float]
     prior_spread: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Time per marking and scan as the image grows at the same density."""
-
-    n: list[int]
-    seconds_per_marking: list[float]
-    ratio: float
 
 
 @dataclass(frozen=True)
@@ -71,9 +65,7 @@ class Mixing:
         return self.ess_count / self.seconds, self.ess_slowest_pair / self.seconds
 
 
-def timed(
-    calls: Sequence[Callable[[], Any]], repeats: int
-) -> list[tuple[float, tuple[float, float]]]:
+def timed(calls: Sequence[Callable[[], Any]], repeats: int) -> list[Timing]:
     """Median seconds of each call, and the middle half.
 
     The calls take turns, so that a machine that slows down slows all of them.
@@ -86,6 +78,15 @@ def timed(
             seconds[repeat, column] = time.perf_counter() - start
     low, middle, high = np.quantile(seconds, [0.25, 0.5, 0.75], axis=0)
     return [(float(m), (float(lo), float(hi))) for m, lo, hi in zip(middle, low, high, strict=True)]
+
+
+def ratio_of(above: Timing, below: Timing, better: str) -> dict[str, Any]:
+    """A ratio of two times; its spread is what their middle halves allow."""
+    return {
+        "value": above[0] / below[0],
+        "spread": [above[1][0] / below[1][1], above[1][1] / below[1][0]],
+        "better": better,
+    }
 
 
 def problem_for(markings: Markings, **run: Any) -> Problem:
@@ -116,22 +117,10 @@ def bench_scan(
     scan_spread = (block_spread[0] / SCANS_TIMED, block_spread[1] / SCANS_TIMED)
     prior_spread = (priors_spread[0] / PRIORS_TIMED, priors_spread[1] / PRIORS_TIMED)
     n = len(markings)
-    return asdict(ScanTimes(n, scan, prior, n * prior / scan, scan_spread, prior_spread))
-
-
-def bench_growth(sizes: tuple[float, ...] = (1.0, 4.0, 16.0, 100.0)) -> dict[str, Any]:
-    """Time per marking and scan on images of 1, 4, 16, ... times the highlands' area."""
-    counts, per_marking = [], []
-    for scale in sizes:
-        markings = highlands_like(1, scale=scale)
-        problem = problem_for(markings)
-        chain = Chain(problem, np.random.SeedSequence(1), "exact")
-        chain.run(1, 12)
-        repeats = max(3, int(30 / scale))
-        [(seconds, _)] = timed([lambda chain=chain: chain.run(1, 1)], repeats)  # type: ignore[misc]
-        counts.append(len(markings))
-        per_marking.append(seconds / len(markings))
-    return asdict(Growth(counts, per_marking, per_marking[-1] / per_marking[0]))
+    times = ScanTimes(n, scan, prior, n * prior / scan, scan_spread, prior_spread)
+    priors_of_all = (n * prior, (n * prior_spread[0], n * prior_spread[1]))
+    compared = ratio_of(priors_of_all, (scan, scan_spread), "higher")
+    return {**asdict(times), "ratios": {"priors for all markings over a scan": compared}}
 
 
 def reduced(markings: Markings) -> Markings:
