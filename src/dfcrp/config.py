@@ -11,10 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dfcrp.config_checks import check as _check
+from dfcrp.config_checks import check_choice as _check_choice
+from dfcrp.config_checks import shown as _shown
+from dfcrp.detection_settings import DetectionSettings
 from dfcrp.errors import SettingsError
 
 SAMPLERS = ("exact", "paper", "unmodified")
-PRIORS = ("dfcrp", "constrained", "crp")
+PRIORS = ("dfcrp", "constrained", "crp", "detection")
 TOLERANCES = ("learned", "fixed")
 IMAGES = ("independent", "shared")
 IMAGE_Y = ("auto", "up", "down")
@@ -114,6 +118,11 @@ class Run:
                 'run.sampler = "unmodified" differs from "paper" only in the order of arrival, '
                 f'which the prior "{self.prior}" does not have; use sampler "paper" or "exact"'
             )
+        if self.sampler != "exact" and self.prior == "detection":
+            raise SettingsError(
+                f'run.sampler = "{self.sampler}" is about the order of arrival, which the prior '
+                '"detection" does not have; use sampler "exact"'
+            )
         if isinstance(self.radius, str):
             _check_choice("run.radius", self.radius, ("auto", "none"))
             if self.radius == "none":
@@ -197,6 +206,7 @@ class Config:
 
     run: Run = field(default_factory=Run)
     model: Model = field(default_factory=Model)
+    detection: DetectionSettings = field(default_factory=DetectionSettings)
     summary: Summary = field(default_factory=Summary)
     image: Image = field(default_factory=Image)
 
@@ -264,6 +274,7 @@ def make_config(
     return Config(
         run=_build(Run, "run", sections["run"]),
         model=_build(Model, "model", sections["model"]),
+        detection=_build(DetectionSettings, "detection", sections["detection"]),
         summary=_build(Summary, "summary", sections["summary"]),
         image=_build(Image, "image", sections["image"]),
     )
@@ -278,7 +289,7 @@ def settings_of_draws(config: Config) -> dict[str, Any]:
     """The settings on which a chain's draws depend, by their full names."""
     settings = {
         f"{section}.{name}": value
-        for section in ("run", "model")
+        for section in ("run", "model", "detection")
         for name, value in dataclasses.asdict(getattr(config, section)).items()
     }
     for name in LENGTH_SETTINGS:
@@ -319,6 +330,8 @@ def to_toml(config: Config) -> str:
 def _toml_value(value: Any) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml_value(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, str):
         return _toml_string(value)
     return repr(value)
@@ -350,6 +363,8 @@ def _coerce(name: str, value: Any, annotation: str) -> Any:
         return None
     if isinstance(value, str) and "str" in allowed:
         return value
+    if isinstance(value, bool) and "bool" in allowed:
+        return value
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and abs(value) <= LARGEST:
         if "int" in allowed and float(value).is_integer():
@@ -357,6 +372,8 @@ def _coerce(name: str, value: Any, annotation: str) -> Any:
         if "float" in allowed:
             return float(value)
     if isinstance(value, list | tuple):
+        if "Groups" in allowed:
+            return tuple(_coerce(name, item, "tuple[str, ...]") for item in value)
         if "Triple" in allowed and len(value) == 3:
             return tuple(_coerce(name, item, "float") for item in value)
         for part in allowed:
@@ -366,38 +383,17 @@ def _coerce(name: str, value: Any, annotation: str) -> Any:
     raise SettingsError(f"{name} is {_shown(value)}; it must be {_describe(allowed)}")
 
 
-def _shown(value: Any) -> str:
-    """A value in a message, shortened where it is long."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):
-        return "beyond reason"
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
 def _describe(allowed: list[str]) -> str:
     words = {
         "int": "a whole number",
         "float": "a number",
         "str": "a text",
         "Triple": "three numbers [x, y, log diameter]",
+        "Groups": 'lists of names, as in [["A", "B"], ["C", "D"]]',
+        "bool": "true or false",
         "None": "left out",
     }
     return " or ".join(words.get(part, "a list") for part in allowed)
-
-
-def _check(holds: bool, name: str, value: Any, rule: str) -> None:
-    if not holds:
-        raise SettingsError(f"{name} is {_shown(value)}; it must be {rule}")
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        hint = difflib.get_close_matches(str(value), choices, n=1)
-        nearest = f' Did you mean "{hint[0]}"?' if hint else ""
-        raise SettingsError(
-            f"{name} is {_shown(value)}; it must be one of {', '.join(choices)}.{nearest}"
-        )
 
 
 def _unknown(what: str, name: str, known: Mapping[str, Any], bare: str | None = None) -> str:

@@ -144,7 +144,9 @@ def is_imagewise(markings: Markings, config: Config) -> bool:
 def problem_of(markings: Markings, config: Config) -> Problem:
     """All markings as one problem; those of different images never share a cluster."""
     images = encode(markings.image.tolist())[1] if markings.image is not None else None
-    return make_problem(markings.features, markings.families, config, images)
+    return make_problem(
+        markings.features, markings.families, config, images, experts=markings.experts
+    )
 
 
 def as_images(posterior: Posterior | ImagesPosterior) -> Posterior | ImagesPosterior:
@@ -203,6 +205,11 @@ def _as_tables(config: Config) -> dict[str, Any]:
 
 def check_fittable(markings: Markings, config: Config) -> None:
     """Refuse, or tell of, what would be fitted wrongly in silence."""
+    if config.run.prior == "detection" and len(markings.images) > 1:
+        raise InputError(
+            f'the prior "detection" is for one image, on which everyone looked; these markings are '
+            f"of {len(markings.images)}: choose one with image= (--image)"
+        )
     shared = config.run.images == "shared" and len(markings.images) > 1
     if shared and config.run.radius is None:
         raise SettingsError(

@@ -70,7 +70,7 @@ class SimulationDesign:
     def draw(self, seed: int | np.random.Generator) -> Markings:
         """One data set: expert by expert, the objects found and then the false markings."""
         rng = np.random.default_rng(seed)
-        objects = self._places(self.n_objects, rng)
+        objects = self.places(self.n_objects, rng)
         variances = (self.position_variance, self.position_variance, self.log_diameter_variance)
         lists = []
         n_clusters = self.n_objects
@@ -78,12 +78,12 @@ class SimulationDesign:
             found = np.flatnonzero(rng.random(self.n_objects) < detection)
             seen = rng.normal(objects[found], np.sqrt(variances))
             n_false = int(rng.binomial(self.n_objects, false_rate))
-            false = self._places(n_false, rng)
+            false = self.places(n_false, rng)
             lists.append((seen, found, false, n_clusters + np.arange(n_false)))
             n_clusters += n_false
         return _markings(lists, expert_names(len(lists)))
 
-    def _places(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def places(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """So many x, y, log diameter from the law of the objects."""
         x = rng.uniform(self.x_min, self.x_min + self.width, count)
         y = rng.uniform(self.y_min, self.y_min + self.height, count)

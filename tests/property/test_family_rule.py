@@ -15,8 +15,10 @@ from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.paper import run_modified, run_unmodified
 from dfcrp.kernels.scan import start_alone
 from dfcrp.sampling import problem as problem_module
+from dfcrp.sampling.detection import prior_of_chain
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
+from reference import detection_reference
 from reference import kernel_reference as reference
 from reference import small_problems as small
 
@@ -43,7 +45,7 @@ def markings(draw):
 @given(
     data=markings(),
     radius=st.sampled_from([None, "auto", 0.3, 2.0, 30.0]),
-    prior=st.sampled_from(["dfcrp", "constrained", "crp"]),
+    prior=st.sampled_from(["dfcrp", "constrained", "crp", "detection"]),
     sampler=st.sampled_from(["exact", "exact", "paper", "unmodified"]),
     seed=st.integers(0, 2**32 - 1),
     sparse=st.booleans(),
@@ -56,12 +58,12 @@ def test_no_draw_breaks_the_rules(data, radius, prior, sampler, seed, sparse, ag
         families = np.arange(len(families))
     if sampler == "unmodified":  # it knows the order alone
         prior = "dfcrp"
+    if prior == "detection":  # and the paper's samplers know nothing else
+        sampler = "exact"
     before = problem_module.DENSE_TAIL_ENTRIES
     problem_module.DENSE_TAIL_ENTRIES = 0 if sparse else before
     try:
-        record, kept = run(
-            features, families, radius, prior == "dfcrp", SAMPLERS[sampler], seed, age
-        )
+        record, kept = run(features, families, radius, prior, SAMPLERS[sampler], seed, age)
     finally:
         problem_module.DENSE_TAIL_ENTRIES = before
     allowed = None if radius is None else kept
@@ -73,20 +75,27 @@ def test_no_draw_breaks_the_rules(data, radius, prior, sampler, seed, sparse, ag
     parameters = record.parameters[: record.offsets[-1]]
     assert np.isfinite(parameters).all()
     assert (parameters[:, 3:5] > 0.0).all()
-    assert np.isfinite(record.alpha).all()
+    assert np.isfinite(record.shared if prior == "detection" else record.alpha).all()
 
 
-def run(features, families, radius, use_order, sampler, seed, age):
+def run(features, families, radius, prior, sampler, seed, age):
     """Ten draws, the state checked after each; also who is whose neighbour, in input order."""
     neighbourhood = find_neighbours(features, families, radius, small.HYPER)
     problem = Problem(
         build_data(features, families, neighbourhood),
         small.HYPER,
-        Arrivals(use_order, True, 2.0, 1.0, np.empty(0)),
+        Arrivals(prior == "dfcrp", True, 2.0, 1.0, np.empty(0)),
         1.0,
     )
+    if prior == "detection":
+        # Every other expert is one person's second list.
+        persons = np.arange(families.max() + 1) // 2
+        problem = detection_reference.with_prior(
+            problem, detection_reference.make_prior(families, persons, seed=seed, classes=3)
+        )
     rng = np.random.default_rng(seed)
     state, scratch = new_state(problem), new_scratch(problem)
+    own_prior = prior_of_chain(problem.prior, state.own)
     start_alone(rng, problem.data, problem.hyper, state)
     small.assert_consistent(problem.data, state)
     # A chain of that age: it notes who is in doubt, lists them, and visits them more often.
@@ -95,7 +104,7 @@ def run(features, families, radius, use_order, sampler, seed, age):
     state.contact_visit[:] = rng.integers(0, 2, size=len(state.contact_visit))
     record = new_record(problem, 4)
     for _ in range(3):
-        arguments = problem.data, problem.hyper, problem.prior, state, scratch, 1, record
+        arguments = problem.data, problem.hyper, own_prior, state, scratch, 1, record
         sampler(rng, *arguments)
         small.assert_consistent(problem.data, state)
     allowed = np.eye(len(families), dtype=bool)

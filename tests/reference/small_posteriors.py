@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from dfcrp.config import Config, Summary
+from dfcrp.config import Config, Run, Summary
+from dfcrp.detection_settings import DetectionSettings
 from dfcrp.markings import Markings, Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.sampling.detection import lay_out, parameter_names
 from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
+from reference.detection_reference import draw_parameters
 from reference.summary_reference import COLUMNS, canonical, random_valid_labels
 
 
@@ -71,3 +76,22 @@ def random_posterior(seed=0, n=12, n_families=4, n_chains=2, n_draws=14, **optio
         [random_valid_labels(rng, families, base) for _ in range(n_draws)] for _ in range(n_chains)
     ]
     return posterior_of(labels, markings, rng=rng, **options)
+
+
+def under_detection(posterior: Posterior, seed: int = 0, **settings) -> Posterior:
+    """The same draws as if they were made under the detection prior, with random parameters."""
+    rng = np.random.default_rng(seed)
+    markings, draws = posterior.markings, posterior.draws
+    chosen = DetectionSettings(**settings)
+    prior, persons = lay_out(chosen, markings.features[:, 2], markings.families, markings.experts)
+    count = draws.n_chains * draws.n_draws
+    columns = draws.columns._replace(shared=parameter_names(prior, markings.experts, persons.names))
+    renewed = MemoryDraws(
+        posterior.labels,
+        np.full(posterior.alpha.shape, np.nan),
+        [draws.clusters(chain, 0, draws.n_draws) for chain in range(draws.n_chains)],
+        columns,
+        draw_parameters(rng, prior, count),
+    )
+    config = replace(posterior.config, run=Run(prior="detection"), detection=chosen)
+    return Posterior(renewed, markings, config, posterior.record)

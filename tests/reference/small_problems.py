@@ -130,11 +130,13 @@ def complete(rows) -> np.ndarray:
     return np.concatenate([rows, np.stack(derived, axis=-1)], axis=-1)
 
 
-def random_rows(rng, hyper, size, law=None) -> np.ndarray:
-    """Parameter rows from the base measure, shape (*size, 6)."""
+def random_rows(rng, hyper, size, law=None, log_size=None) -> np.ndarray:
+    """Parameter rows from the base measure, shape (*size, 6); given log sizes if there are any."""
     mean = np.array([hyper.mu0_x, hyper.mu0_y, hyper.mu0_l])
     sd = np.sqrt([hyper.var0_x, hyper.var0_y, hyper.var0_l])
     mu = mean + sd * rng.standard_normal((*size, 3))
+    if log_size is not None:
+        mu[..., 2] = log_size
     prior_a, prior_d = reference.variance_priors(hyper, mu[..., 2], law)
     a, d = prior_a.rvs(size, random_state=rng), prior_d.rvs(size, random_state=rng)
     lam = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b, size) - 1.0

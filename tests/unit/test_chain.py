@@ -33,7 +33,7 @@ def test_blocks_do_not_change_the_draws(sampler):
     np.testing.assert_array_equal(whole.parameters, np.concatenate([p.parameters for p in parts]))
 
 
-@pytest.mark.parametrize("prior", ["dfcrp", "constrained", "crp"])
+@pytest.mark.parametrize("prior", ["dfcrp", "constrained", "crp", "detection"])
 @pytest.mark.parametrize("radius", [None, 60.0, "auto"])
 @pytest.mark.parametrize("scans", [7, 130])
 def test_a_restored_chain_goes_on_as_if_never_stopped(prior, radius, scans):

@@ -17,7 +17,12 @@ from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.traces import rank_shares
 from reference import summary_reference as twin
-from reference.small_posteriors import posterior_of, random_markings, random_posterior
+from reference.small_posteriors import (
+    posterior_of,
+    random_markings,
+    random_posterior,
+    under_detection,
+)
 
 #: Names that matplotlib would take for mathematics, skip in a legend, or have no glyphs for.
 AWKWARD = ("$x^$ & _", "_hidden", "<b>\n", "名前", "A" * 80)
@@ -38,6 +43,12 @@ def options_for(figure):
     return {"marking": 0} if figure == "neighbourhood" else {}
 
 
+def suited(figure, posterior):
+    """The posterior under the prior that the figure is about."""
+    about = ("cluster_sizes", "corrected_sizes", "reality", "sensitivity")
+    return under_detection(posterior) if figure in about else posterior
+
+
 def figure_of(axes):
     return (axes[0] if isinstance(axes, list) else axes).get_figure(root=True)
 
@@ -45,7 +56,8 @@ def figure_of(axes):
 @pytest.mark.parametrize("figure", plots.FIGURES)
 @pytest.mark.parametrize("make", [random_posterior, lone_posterior])
 def test_every_figure_is_drawn_and_saved(figure, make, tmp_path):
-    _, axes = getattr(plots, f"plot_{figure}")(make(), **options_for(figure))
+    posterior = suited(figure, make())
+    _, axes = getattr(plots, f"plot_{figure}")(posterior, **options_for(figure))
     png, svg = plots.save_figure(figure_of(axes), tmp_path / "figures", figure)
     with Image.open(png) as image:
         assert min(image.size) > 200
@@ -54,14 +66,14 @@ def test_every_figure_is_drawn_and_saved(figure, make, tmp_path):
 
 @pytest.mark.parametrize("figure", plots.FIGURES)
 def test_awkward_names_are_drawn_as_they_are(figure, tmp_path):
-    markings = random_posterior(2, n=15, n_families=5, names=AWKWARD)
-    _, axes = getattr(plots, f"plot_{figure}")(markings, **options_for(figure))
+    made = suited(figure, random_posterior(2, n=15, n_families=5, names=AWKWARD))
+    _, axes = getattr(plots, f"plot_{figure}")(made, **options_for(figure))
     plots.save_figure(figure_of(axes), tmp_path, figure)
 
 
 @pytest.mark.parametrize("figure", plots.FIGURES)
 def test_axes_of_the_caller_are_used(figure, posterior):
-    table = getattr(plots, f"prepare_{figure}")(posterior, **options_for(figure))
+    table = getattr(plots, f"prepare_{figure}")(suited(figure, posterior), **options_for(figure))
     drawn = getattr(plots, f"draw_{figure}")(table)
     count = len(drawn) if isinstance(drawn, list) else 1
     own = style.new_axes(6.0, 6.0, 1, count)

@@ -116,8 +116,8 @@ def filter_options(command: Any) -> Any:
 @click.option(
     "--prior",
     type=click.Choice(PRIORS),
-    help="How partitions are weighed; crp lets one expert's markings share an object.  "
-    "[default: dfcrp]",
+    help="How partitions are weighed; crp lets one expert's markings share an object, detection "
+    "says which are real and how many everyone missed.  [default: dfcrp]",
 )
 @click.option(
     "--min-experts",

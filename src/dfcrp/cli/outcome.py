@@ -83,6 +83,12 @@ def _counts(posterior: Posterior | ImagesPosterior) -> list[str]:
         for row in found
         if row["size_class"] == "all"
     ]
+    if "n_objects" in summary:
+        rows += [
+            ("real, seen by somebody", summary["n_objects"]),
+            ("real, missed by all", summary["n_missed"]),
+            ("false marks", summary["n_false_marks"]),
+        ]
     lines = [f"{'Objects marked':<30}{'mean':>9}   95 % interval"]
     return lines + [f"  {name:<28}{row['mean']:>9,.1f}   {_interval(row)}" for name, row in rows]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -48,10 +49,9 @@ class Glimpse:
 
     def counts(self, min_experts: int) -> str:
         """The running counts in words."""
-        return (
-            f"{self.clusters:,.0f} clusters, {self.agreed:,.0f} by {min_experts}+ experts, "
-            f"α {self.alpha:.1f}"
-        )
+        counts = f"{self.clusters:,.0f} clusters, {self.agreed:,.0f} by {min_experts}+ experts"
+        # Not every prior has an α.
+        return counts if math.isnan(self.alpha) else f"{counts}, α {self.alpha:.1f}"
 
 
 class Tracker:

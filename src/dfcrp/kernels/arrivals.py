@@ -106,7 +106,7 @@ def update_slots(prior, rng, data, state, scratch, part):
 
 @implements(partition_prior.update_prior, Arrivals)
 @lean_kernel
-def update_arrivals(prior, rng, data, state, scratch):
+def update_arrivals(prior, rng, data, hyper, state, scratch):
     """Order, α (u integrated out), then u and its sums.
 
     Without the order correction every D_i is the number of earlier arrivals, once and for all.

@@ -47,5 +47,5 @@ def update_block(prior, rng, data, state, scratch, part):
 
 
 @by_type
-def update_prior(prior, rng, data, state, scratch):
+def update_prior(prior, rng, data, hyper, state, scratch):
     """Update the prior's own parameters and auxiliary variables given the partition."""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from dfcrp.kernels import arrivals, circle, circle_proposal, tolerance
+from dfcrp.kernels import (
+    arrivals,
+    circle,
+    circle_proposal,
+    detection,
+    detection_update,
+    tolerance,
+)
 
 LIKELIHOODS = (circle, circle_proposal, tolerance)
-PRIORS = (arrivals,)
+PRIORS = (arrivals, detection, detection_update)

@@ -120,7 +120,7 @@ def run_exact(rng, data, hyper, prior, state, scratch, part, task, record):
                     settle(rng, data, hyper, prior, state, scratch, part)
             if task.finish:
                 update_shared(rng, data, hyper, state)
-                update_prior(prior, rng, data, state, scratch)
+                update_prior(prior, rng, data, hyper, state, scratch)
                 state.scans[0] += 1
         if task.keep:
             record_draw(data, hyper, state, scratch, record, draw)

@@ -59,9 +59,9 @@ def draw_sizes(table: SizeFrequency, ax: Any = None) -> Any:
         ax.set_xlabel(f"diameter D, {table.unit}")
         words = NAMES if table.area_km2 is None else DENSITIES
         ax.set_ylabel(words[table.kind].format(unit=table.unit))
-        _plain_ticks(ax.xaxis)
+        plain_ticks(ax.xaxis)
         if table.kind == "relative" or (table.kind == "cumulative" and table.area_km2 is None):
-            _plain_ticks(ax.yaxis)
+            plain_ticks(ax.yaxis)
         # most markings on top, as in the figure
         legend_of(
             ax,
@@ -139,7 +139,7 @@ def _draw_dbscan(ax: Any, table: SizeFrequency) -> Any:
     return line
 
 
-def _plain_ticks(axis: Any) -> None:
+def plain_ticks(axis: Any) -> None:
     """20, 50, 100 rather than powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, styled
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.sampling.detection import TALLY_NAMES
 
 #: Points of each chain that are drawn.
 MAX_POINTS = 1_000
@@ -65,14 +66,22 @@ def prepare_traces(
         "concentration α": posterior.alpha,
         "number of clusters": posterior.n_clusters,
         f"clusters of at least {wanted} experts": consensus,
+        **tallies(posterior),
     }
-    # Draws from elsewhere may come without α.
+    # Draws under the detection prior, or from elsewhere, come without α.
     kept = {name: v for name, v in numbers.items() if np.isfinite(v).all()}
     series = np.array(list(kept.values()), np.float64)
     # Five draws of a chain to a bin, lest the figure show nothing but noise.
     bins = max(min(bins, series.shape[2] // 5), 1)
     ranks = np.array([rank_shares(values, bins) for values in series])
     return TraceTable(tuple(kept), series, ranks)
+
+
+def tallies(posterior: Posterior) -> dict[str, NDArray[np.float64]]:
+    """Objects seen and missed and false marks, where the prior knows them."""
+    names = posterior.draws.columns.shared
+    shared = posterior.draws.shared()
+    return {name: shared[:, :, names.index(name)] for name in TALLY_NAMES if name in names}
 
 
 def draw_traces(table: TraceTable, axes: Any = None) -> list[Any]:

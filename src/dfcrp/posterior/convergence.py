@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dfcrp.posterior.coclustering import Coclustering, coclustering, pair_histories
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.streaming import n_clusters, stride_for
+from dfcrp.sampling.detection import judged_columns
 from dfcrp.sampling.draws import Draws
 
 #: Pairs whose probability lies strictly between are uncertain enough to be judged by R-hat.
@@ -202,7 +203,9 @@ def scalar_series(
     alpha = draws.alpha()
     if np.isfinite(alpha).all():
         series["α"] = alpha
-    series.update(zip(draws.columns.shared, np.moveaxis(draws.shared(), 2, 0), strict=True))
+    shared = draws.shared()
+    for column in judged_columns(draws.columns.shared):
+        series[draws.columns.shared[column]] = shared[:, :, column]
     series["number of clusters"] = n_clusters(draws)
     if consensus is not None:
         series.update(consensus.series())

@@ -67,7 +67,10 @@ def expert_frame(rows: Sequence[dict[str, Any]]) -> pandas.DataFrame:
     table = []
     for row in rows:
         flat = {key: row[key] for key in ("expert", "count", "jaccard")}
-        for name in ("size_1", "all_but_one"):
+        for name in ("size_1", "all_but_one", "sensitivity", "false_marks", "shared_noticing"):
+            # The last three are known under the detection prior only.
+            if name not in row:
+                continue
             flat[name] = row[name]["mean"]
             flat[f"{name}_lo"], flat[f"{name}_hi"] = row[name]["lo"], row[name]["hi"]
         table.append(flat)

@@ -16,6 +16,7 @@ from dfcrp.posterior.catalogue import catalogue
 from dfcrp.posterior.coclustering import Coclustering, coclustering
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_counts
 from dfcrp.posterior.convergence import Verdict, check_convergence
+from dfcrp.posterior.detection import DetectionSummary, detection_summary
 from dfcrp.posterior.diameters import consensus_diameters
 from dfcrp.posterior.experts import ExpertSummary, expert_frame, expert_summary
 from dfcrp.posterior.intervals import summarise
@@ -91,6 +92,19 @@ class Posterior:
     def tolerances(self) -> dict[str, Any] | None:
         """How far apart markings of one object lie, if that was learned."""
         return tolerances(self.draws, self.markings.diameter)
+
+    @cached_property
+    def detection(self) -> DetectionSummary | None:
+        """Objects seen and missed, sensitivities and false marks, under the detection prior."""
+        if self.config.run.prior != "detection":
+            return None
+        return detection_summary(
+            self.draws,
+            self.markings,
+            self.config,
+            self.point_partition().labels,
+            self.size_classes,
+        )
 
     @property
     def size_classes(self) -> SizeClasses:
@@ -168,7 +182,11 @@ class Posterior:
         return expert_frame(self._expert_rows())
 
     def _expert_rows(self) -> list[dict[str, Any]]:
-        return self.expert_summary.rows(self.markings.experts)
+        rows = self.expert_summary.rows(self.markings.experts)
+        if self.detection is not None:
+            for row in rows:
+                row.update(self.detection.expert(self.markings.experts.index(row["expert"])))
+        return rows
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the point partition, with uncertainty."""
@@ -182,6 +200,8 @@ class Posterior:
             expert_names=self.markings.experts,
             min_experts=self.config.summary.min_experts,
         )
+        if self.detection is not None:
+            table["p_real"] = self.detection.p_real_cluster
         return pandas.DataFrame({**table, "cluster": self.names(table["cluster"])})
 
     def names(self, labels: NDArray[Any]) -> NDArray[np.int64]:
@@ -199,16 +219,17 @@ class Posterior:
         import pandas
 
         found = self.membership
-        return pandas.DataFrame(
-            {
-                "marking": self.markings.id,
-                "expert": self.markings.expert,
-                "cluster": self.names(self.point_partition().labels),
-                "p_member": found.p_member,
-                "second_cluster": self.names(found.second),
-                "p_second": found.p_second,
-            }
-        )
+        table = {
+            "marking": self.markings.id,
+            "expert": self.markings.expert,
+            "cluster": self.names(self.point_partition().labels),
+            "p_member": found.p_member,
+            "second_cluster": self.names(found.second),
+            "p_second": found.p_second,
+        }
+        if self.detection is not None:
+            table["p_real"] = self.detection.p_real_marking
+        return pandas.DataFrame(table)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -229,7 +250,11 @@ class Posterior:
             "draws": self.draws.n_chains * self.draws.n_draws,
             "seconds": round(self.record.seconds, 3),
             "n_clusters": summarise(self.n_clusters.ravel()).as_dict(),
-            "alpha": summarise(self.alpha.ravel()).as_dict(),
+            **(
+                self.detection.numbers()
+                if self.detection
+                else {"alpha": summarise(self.alpha.ravel()).as_dict()}
+            ),
             **({"tolerances": self.tolerances} if self.tolerances else {}),
             "consensus": self.table_counts.rows(),
             "experts": self._expert_rows(),
@@ -241,7 +266,9 @@ class Posterior:
         from arviz_base import from_dict
 
         counts = self.table_counts
-        variables = {"alpha": self.alpha, "n_clusters": self.n_clusters}
+        variables: dict[str, NDArray[Any]] = {"n_clusters": self.n_clusters}
+        if np.isfinite(self.alpha).all():
+            variables["alpha"] = self.alpha
         shared = np.moveaxis(self.draws.shared(), 2, 0)
         variables.update(zip(self.draws.columns.shared, shared, strict=True))
         for m, threshold in enumerate(counts.min_experts):

@@ -32,6 +32,8 @@ from dfcrp.report.section import Section
 PRIORS = {
     "dfcrp": "Two markings by one expert never share a cluster (DFCRP).",
     "constrained": "Two markings by one expert never share a cluster (the CRP, constrained).",
+    "detection": "Two markings by one expert never share a cluster; experts find or miss objects, "
+    "and make false marks (detection prior).",
     "crp": "There was no family rule: markings by one expert could share a cluster (CRP).",
 }
 SAMPLERS = {
@@ -302,6 +304,18 @@ def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
             f"(95 %: {interval(total['lo'], total['hi'])})",
         ),
     ]
+    if "n_objects" in summary:
+        real, missed = summary["n_objects"], summary["n_missed"]
+        facts[2:] = [
+            (
+                number(real["mean"], 1),
+                f"real objects seen (95 %: {interval(real['lo'], real['hi'])})",
+            ),
+            (
+                number(missed["mean"], 1),
+                f"missed by all (95 %: {interval(missed['lo'], missed['hi'])})",
+            ),
+        ]
     tiles = [tag("div", tag("b", value), tag("span", words)) for value, words in facts]
     return join(
         [

@@ -79,6 +79,10 @@ def _plan(contents: Contents) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
         yield plan("singletons", photo, image=image)
     for figure in ("size_frequency", "size_differential", "size_relative"):
         yield plan(figure, dbscan=contents.dbscan)
+    if posterior.detection is not None:
+        yield plan("sensitivity")
+        yield plan("corrected_sizes")
+        yield plan("cluster_sizes")
 
 
 def _save(axes: Any, folder: Path, name: str, photo: bool) -> Picture:

@@ -12,6 +12,7 @@ from dfcrp import __version__
 from dfcrp.markings import Markings
 from dfcrp.posterior.folder import write_text
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.report.about_detection import detection
 from dfcrp.report.about_experts import experts
 from dfcrp.report.about_objects import how_many, how_sure, where
 from dfcrp.report.about_run import headline, long_enough, provenance, what_was_asked
@@ -24,8 +25,9 @@ from dfcrp.report.pictures import make_pictures
 from dfcrp.report.section import Section
 
 PAGE = "report.html"
-#: In the order in which they are read; provenance follows them.
-SECTIONS = (what_was_asked, long_enough, how_many, where, how_sure, experts, sizes)
+#: In the order in which they are read, those that there is nothing to say in left out; provenance
+#: follows them.
+SECTIONS = (what_was_asked, long_enough, detection, how_many, where, how_sure, experts, sizes)
 TABLES = {
     "catalogue.csv": "the catalogue: one row for each object, with uncertainty",
     "members.csv": "where each marking went, and how sure that is",
@@ -58,7 +60,8 @@ def write_report(
     contents = Contents(posterior, image, dbscan)
     pictures = make_pictures(contents, directory)
     write_text(directory / SIZES, size_table(contents))
-    sections = [explorer(contents), *(make(contents, pictures) for make in SECTIONS)]
+    made = [make(contents, pictures) for make in SECTIONS]
+    sections = [explorer(contents), *(section for section in made if section is not None)]
     sections.append(provenance(contents, directory))
     page = directory / PAGE
     text = make_page(

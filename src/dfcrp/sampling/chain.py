@@ -15,6 +15,7 @@ from dfcrp.kernels.paper import run_modified, run_unmodified
 from dfcrp.kernels.scan import Record, Task, run_exact, start_alone
 from dfcrp.kernels.state import TALLY, Part, Scratch, State
 from dfcrp.kernels.tail import rebuild_tail
+from dfcrp.sampling.detection import bring_up_to_date, prior_of_chain
 from dfcrp.sampling.draws import DrawBlock
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 
@@ -50,7 +51,7 @@ class Chain:
         self.state = new_state(problem)
         #: What is learned is learned by each chain for itself.
         self.hyper = problem.hyper._replace(law=self.state.law)
-        self.prior = problem.prior._replace(own=self.state.own)
+        self.prior = prior_of_chain(problem.prior, self.state.own)
         self._sampler = sampler
         self._whole, self._pieces = self._cut(_parts(problem), seed)
         more = max(0, min(threads, len(self._pieces)) - 1)
@@ -160,6 +161,7 @@ class Chain:
             rng.bit_generator.state = known
         if self.state.tail.total.size > 0:
             rebuild_tail(self.problem.data, self.state)
+        bring_up_to_date(self.prior)
 
     def _generators(self) -> list[np.random.Generator]:
         return [self.rng, *(piece.rng for piece in self._pieces)]

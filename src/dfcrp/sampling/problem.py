@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dfcrp.kernels import circle
 from dfcrp.kernels.arrivals import Arrivals
+from dfcrp.kernels.detection import Detection
 from dfcrp.kernels.scan import Record
 from dfcrp.kernels.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.sampling.draws import Columns
@@ -35,15 +36,23 @@ class Problem:
 
     data: Data
     hyper: circle.Hyper
-    prior: Arrivals
+    prior: Arrivals | Detection
     alpha_start: float
     #: Numbers that a cluster's row of parameters takes in the kernels.
     row_width: int = circle.WIDTH
+    #: Of the prior's own parameters.
+    prior_names: tuple[str, ...] = ()
 
     @property
     def columns(self) -> Columns:
         """What is stored with every draw."""
-        return CIRCLE_COLUMNS if self.hyper.learned else CIRCLE_COLUMNS._replace(shared=())
+        law = CIRCLE_COLUMNS.shared if self.hyper.learned else ()
+        return CIRCLE_COLUMNS._replace(shared=(*law, *self.prior_names))
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the prior is about the order of arrival."""
+        return isinstance(self.prior, Arrivals) and self.prior.use_order
 
     @property
     def n(self) -> int:
@@ -157,7 +166,7 @@ def new_state(problem: Problem) -> State:
 
 def _new_tail(problem: Problem) -> Tail:
     n, n_families = problem.n, problem.data.n_families
-    if not problem.prior.use_order:
+    if not problem.has_order:
         n, n_families = 0, 0
     dense = n * n_families <= DENSE_TAIL_ENTRIES
     sparse_n = 0 if dense else n

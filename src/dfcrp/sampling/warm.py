@@ -26,7 +26,7 @@ def warm_up() -> None:
 def warm_up_arrivals() -> None:
     """Compile the part of a scan that a sampler compiled at the same time comes to last."""
     problem = _problem()
-    args = problem.prior, np.random.default_rng(0), problem.data
+    args = problem.prior, np.random.default_rng(0), problem.data, problem.hyper
     compile_for(update_arrivals, *args, new_state(problem), new_scratch(problem))
 
 

@@ -1,0 +1,312 @@
+"""Objects that experts find or miss, and false marks: a prior over partitions without an order.
+
+Objects that somebody marked are Poisson(Λ); besides, expert f makes Poisson(φ_f) false marks, each
+alone. A seen object is of class g with probability π_g, and of size level l. Person p notices an
+object of class g and level l with probability
+
+    logit s_gp(l) = a_gp + b_p x_l,
+
+and puts what they notice on their list f with probability r_f; for a person with one list r = 1.
+Persons notice independently given class and level. Up to what does not depend on the partition its
+probability is a product over clusters S, at most one marking of an expert in each:
+
+    factor(S) = Λ Σ_g π_g P_g(S) / (1 − P_g(∅))            two markings or more
+    factor({f}) = the same + φ_f                            real, or false
+
+    P_g(S) = Π_p [ s_gp Π_{f ∈ S of p} r_f Π_{f ∉ S of p} (1 − r_f) + (1 − s_gp) 1(no f of p in S) ]
+
+The division by 1 − P_g(∅) says that the object was seen. As 1 / (1 − P) = Σ_m P^m it is also the
+sum over the number m of missed objects that are like this one: geometric, and all that is ever
+needed of what nobody marked. How frequent objects of a size are is for the seen ones to say.
+
+Sizes count in narrow levels, so that every weight is a sum of table entries.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dfcrp.kernels import partition_prior
+from dfcrp.kernels.jit import entry_kernel, implements, inline_kernel, lean_kernel
+from dfcrp.kernels.state import NONE
+
+#: Most classes; tables have as many columns, those of classes not in use −∞.
+CLASSES = 4
+
+
+class Parameters(NamedTuple):
+    """What is updated; every array is a part of ``Detection.own``."""
+
+    weight: np.ndarray  # (G,): π
+    ease: np.ndarray  # (G,): mean of a_gp over persons, in falling order
+    skill: np.ndarray  # (G, P): a
+    slope: np.ndarray  # (P,): b
+    listing: np.ndarray  # (F,): r
+    false: np.ndarray  # (F,): φ
+    objects: np.ndarray  # (1,): Λ
+    tally: np.ndarray  # (3,): objects seen and missed and false marks, as last filled in
+
+
+class Beliefs(NamedTuple):
+    """Priors of the parameters.
+
+    Λ ~ Gamma(shape, rate), φ_f ~ Gamma(shape, rate_f), π ~ Dirichlet(class_weight, ...),
+    r_f ~ Beta(listing), a_gp ~ N(ease_g, skill_sd²), ease_g ~ N(mean, sd²), b_p ~ N(0, slope_sd²).
+    """
+
+    objects_shape: float
+    objects_rate: float
+    false_shape: float
+    false_rate: np.ndarray  # (F,)
+    class_weight: float
+    listing_a: float
+    listing_b: float
+    ease_mean: float
+    ease_sd: float
+    skill_sd: float
+    slope_sd: float
+
+
+class Tables(NamedTuple):
+    """Logarithms that follow from the parameters; the last axis of three is the class."""
+
+    missed: np.ndarray  # (L, CLASSES): P_g(∅)
+    empty: np.ndarray  # (L, CLASSES): Λ π_g P_g(∅) / (1 − P_g(∅))
+    found: np.ndarray  # (L, F, CLASSES): what P_g gains by the first list of a person
+    again: np.ndarray  # (F,): and by another list of that person
+    alone: np.ndarray  # (L, F): factor({f})
+
+
+class Counts(NamedTuple):
+    """What an update of the parameters adds up over objects; scratch."""
+
+    seen: np.ndarray  # (L, CLASSES)
+    total: np.ndarray  # (L, CLASSES): seen and missed
+    noticed: np.ndarray  # (L, CLASSES, P)
+    listed: np.ndarray  # (F,): real markings
+    false: np.ndarray  # (F,): false markings
+
+
+class Detection(NamedTuple):
+    """Settings of the prior, its parameters, and tables of them."""
+
+    low: float  # where the levels of log size begin
+    step: float  # how wide they are
+    away: np.ndarray  # (L,): x_l, the level's log size less a typical one
+    person: np.ndarray  # (F,) int32
+    lists: np.ndarray  # (P,) int32: how many lists a person has
+    first_list: np.ndarray  # (P,) int32: one of them
+    beliefs: Beliefs
+    own: np.ndarray  # all parameters in one
+    parameters: Parameters
+    tables: Tables
+    counts: Counts
+
+
+@inline_kernel
+def level_of(prior, size):
+    """The level of a log size; beyond the ends of the levels it is the last."""
+    level = int((size - prior.low) / prior.step)
+    return min(max(level, 0), prior.away.shape[0] - 1)
+
+
+@inline_kernel
+def log_sum(first, second, third, fourth):
+    """log(e^first + ...); not all are −∞."""
+    largest = max(first, second, third, fourth)
+    return largest + math.log(
+        math.exp(first - largest)
+        + math.exp(second - largest)
+        + math.exp(third - largest)
+        + math.exp(fourth - largest)
+    )
+
+
+@inline_kernel
+def holds_person(prior, data, state, person, j, end):
+    """Whether one of the members from j on, before ``end``, is of this person."""
+    while j != end:
+        if prior.person[data.family[j]] == person:
+            return True
+        j = state.after[j]
+    return False
+
+
+@inline_kernel
+def is_again(prior, data, state, k, i, end):
+    """Whether cluster k has a member of i's person before ``end``, which i adds to."""
+    person = prior.person[data.family[i]]
+    return prior.lists[person] > 1 and holds_person(prior, data, state, person, state.head[k], end)
+
+
+@inline_kernel
+def class_weights(prior, data, state, k, level):
+    """log of Λ π_g P_g(S) / (1 − P_g(∅)) for the members S of cluster k, in each class."""
+    empty, found, again = prior.tables.empty, prior.tables.found, prior.tables.again
+    first, second = empty[level, 0], empty[level, 1]
+    third, fourth = empty[level, 2], empty[level, 3]
+    j = state.head[k]
+    while j != NONE:
+        family = data.family[j]
+        if is_again(prior, data, state, k, j, j):
+            gain = again[family]
+            first, second, third, fourth = first + gain, second + gain, third + gain, fourth + gain
+        else:
+            first += found[level, family, 0]
+            second += found[level, family, 1]
+            third += found[level, family, 2]
+            fourth += found[level, family, 3]
+        j = state.after[j]
+    return first, second, third, fourth
+
+
+@implements(partition_prior.uses_order, Detection)
+@inline_kernel
+def uses_order(prior):
+    """Nobody arrives before anybody."""
+    return False
+
+
+@implements(partition_prior.log_open_all, Detection)
+@inline_kernel
+def log_open_all(prior, state):
+    """Nothing: every expert has weights of their own."""
+    return 0.0
+
+
+@implements(partition_prior.log_open, Detection)
+@inline_kernel
+def log_open(prior, common, data, state, i, size):
+    """log factor({f})."""
+    return prior.tables.alone[level_of(prior, size), data.family[i]]
+
+
+@implements(partition_prior.log_join, Detection)
+@inline_kernel
+def log_join(prior, data, state, scratch, i, k, size):
+    """log of factor(S + f) / factor(S)."""
+    level, family = level_of(prior, size), data.family[i]
+    first, second, third, fourth = class_weights(prior, data, state, k, level)
+    if state.size[k] == 1:
+        before = prior.tables.alone[level, data.family[state.head[k]]]
+    else:
+        before = log_sum(first, second, third, fourth)
+    if is_again(prior, data, state, k, i, NONE):
+        return log_sum(first, second, third, fourth) + prior.tables.again[family] - before
+    found = prior.tables.found
+    after = log_sum(
+        first + found[level, family, 0],
+        second + found[level, family, 1],
+        third + found[level, family, 2],
+        fourth + found[level, family, 3],
+    )
+    return after - before
+
+
+@implements(partition_prior.log_cluster, Detection)
+@lean_kernel
+def log_cluster(prior, data, state, k, size):
+    """log factor(S)."""
+    level = level_of(prior, size)
+    if state.size[k] == 1:
+        return prior.tables.alone[level, data.family[state.head[k]]]
+    first, second, third, fourth = class_weights(prior, data, state, k, level)
+    return log_sum(first, second, third, fourth)
+
+
+@implements(partition_prior.log_tilt, Detection)
+@inline_kernel
+def log_tilt(prior, data, state, k, size):
+    """log factor(S), all of which depends on the size."""
+    return log_cluster(prior, data, state, k, size)
+
+
+@implements(partition_prior.update_block, Detection)
+@inline_kernel
+def update_block(prior, rng, data, state, scratch, part):
+    """Nothing belongs to a block of the data alone."""
+
+
+@inline_kernel
+def log_noticed(parameters, g, p, away):
+    """log s and log(1 − s) of a person for a class at a level."""
+    logit = parameters.skill[g, p] + parameters.slope[p] * away
+    if logit > 0.0:
+        log_s = -math.log1p(math.exp(-logit))
+        return log_s, log_s - logit
+    log_not = -math.log1p(math.exp(logit))
+    return log_not + logit, log_not
+
+
+@lean_kernel
+def log_unlisted(prior, p):
+    """log of the probability that what a person notices is on none of their lists."""
+    if prior.lists[p] == 1:
+        return -math.inf
+    total = 0.0
+    for f in range(prior.person.shape[0]):
+        if prior.person[f] == p:
+            total += math.log1p(-prior.parameters.listing[f])
+    return total
+
+
+@inline_kernel
+def log_absent(log_s, log_not, unlisted):
+    """log of the probability that none of a person's lists has the object: 1 − s + s Π (1 − r)."""
+    return log_not + math.log1p(math.exp(log_s + unlisted - log_not))
+
+
+@entry_kernel
+def rebuild_tables(prior):
+    """Bring the tables up to date with the parameters."""
+    parameters, tables = prior.parameters, prior.tables
+    classes, families = parameters.weight.shape[0], prior.person.shape[0]
+    for f in range(families):
+        tables.again[f] = 0.0
+        if prior.lists[prior.person[f]] > 1:
+            r = parameters.listing[f]
+            tables.again[f] = math.log(r) - math.log1p(-r)
+    tables.missed[:] = 0.0
+    tables.empty[:] = -math.inf
+    tables.found[:] = 0.0
+    for f in range(families):
+        p = prior.person[f]
+        unlisted = log_unlisted(prior, p)
+        for level in range(prior.away.shape[0]):
+            for g in range(classes):
+                log_s, log_not = log_noticed(parameters, g, p, prior.away[level])
+                absent = log_absent(log_s, log_not, unlisted)
+                if prior.first_list[p] == f:
+                    tables.missed[level, g] += absent
+                gain = log_s - absent + tables.again[f]
+                if prior.lists[p] > 1:
+                    gain += unlisted
+                tables.found[level, f, g] = gain
+    for level in range(prior.away.shape[0]):
+        for g in range(classes):
+            missed = tables.missed[level, g]
+            # A weight may underflow, and a class may be one that is hardly ever seen.
+            seen = max(-math.expm1(missed), 1e-12)
+            weight = max(parameters.weight[g], 1e-300)
+            tables.empty[level, g] = (
+                math.log(parameters.objects[0]) + math.log(weight) + missed - math.log(seen)
+            )
+        for f in range(families):
+            tables.alone[level, f] = log_alone(prior, level, f)
+
+
+@inline_kernel
+def log_alone(prior, level, f):
+    """log factor({f}) from the other tables."""
+    empty, found = prior.tables.empty, prior.tables.found
+    real = log_sum(
+        empty[level, 0] + found[level, f, 0],
+        empty[level, 1] + found[level, f, 1],
+        empty[level, 2] + found[level, f, 2],
+        empty[level, 3] + found[level, f, 3],
+    )
+    false = math.log(max(prior.parameters.false[f], 1e-300))
+    return max(real, false) + math.log1p(math.exp(-abs(real - false)))

@@ -1,0 +1,46 @@
+"""Whose lists are whose: experts who are one person."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import SettingsError
+
+
+class Persons(NamedTuple):
+    """The person behind every expert's list."""
+
+    codes: NDArray[np.int64]  # by expert
+    names: tuple[str, ...]
+
+
+def persons_of(experts: Sequence[str], groups: Sequence[Sequence[str]]) -> Persons:
+    """Number the persons in the order of their first lists; who is in no group stands alone.
+
+    A person with several lists is named after all of them.
+    """
+    group_of: dict[str, int] = {}
+    for number, group in enumerate(groups):
+        for name in group:
+            if name not in experts:
+                near = difflib.get_close_matches(name, experts, n=1, cutoff=0.0)
+                raise SettingsError(
+                    f"detection.persons names {name!r}, but there is no such expert; "
+                    f"did you mean {near[0]!r}?"
+                )
+            group_of[name] = number
+    codes: list[int] = []
+    names: list[str] = []
+    number_of: dict[object, int] = {}
+    for expert in experts:
+        key: object = group_of.get(expert, expert)
+        if key not in number_of:
+            number_of[key] = len(names)
+            names.append("/".join(groups[key]) if isinstance(key, int) else expert)
+        codes.append(number_of[key])
+    return Persons(np.array(codes, dtype=np.int64), tuple(names))

@@ -1,0 +1,118 @@
+"""The detection prior from a file to the tables and the page; on known data it is right."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+from click.testing import CliRunner
+
+import dfcrp
+import dfcrp.fitting
+from dfcrp.cli.main import dfcrp as command
+from dfcrp.config import make_config, to_toml
+from dfcrp.detection_settings import DetectionSettings
+from dfcrp.errors import SettingsError
+from dfcrp.posterior.folder import write_markings
+from dfcrp.sampling.persons import persons_of
+from dfcrp.studies import detection as study
+from dfcrp.studies.detection_designs import DETECTION_DESIGNS
+
+N_OBJECTS = 30
+
+
+@pytest.fixture(scope="module")
+def markings():
+    return DETECTION_DESIGNS["paper"].draw(np.random.default_rng(7))
+
+
+@pytest.fixture(scope="module")
+def run_folder(markings, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("detection")
+    write_markings(folder / "markings.csv", markings)
+    settings = folder / "settings.toml"
+    settings.write_text('[detection]\npersons = [["E", "F"]]\n', encoding="utf-8")
+    arguments = ["fit", str(folder / "markings.csv"), "--out", str(folder / "run")]
+    arguments += ["--prior", "detection", "--config", str(settings), "--chains", "2"]
+    result = CliRunner().invoke(command, [*arguments, "--scans", "400", "--seed", "3"])
+    assert result.exit_code == 0, result.output
+    assert "real, missed by all" in result.output
+    assert "nan" not in result.output
+    return folder / "run"
+
+
+def test_summary_is_right_on_known_data(run_folder):
+    summary = json.loads((run_folder / "summary.json").read_text(encoding="utf-8"))
+    assert summary["n_objects"]["lo"] <= N_OBJECTS <= summary["n_objects"]["hi"]
+    assert abs(summary["n_objects"]["mean"] - N_OBJECTS) < 1.0
+    assert summary["n_missed"]["mean"] < 1.0
+    assert "alpha" not in summary
+    for row in summary["experts"]:
+        assert row["sensitivity"]["mean"] > 0.75
+        assert ("shared_noticing" in row) == (row["expert"] in "EF")
+
+
+def test_markings_are_called_real_rightly(run_folder, markings):
+    members = pandas.read_csv(run_folder / "members.csv")
+    real = markings.truth < N_OBJECTS
+    assert np.mean((members["p_real"] - real) ** 2) < 0.01
+    catalogue = pandas.read_csv(run_folder / "catalogue.csv")
+    assert abs(catalogue["p_real"].sum() - N_OBJECTS) < 1.0
+
+
+def test_the_page_has_its_section(run_folder):
+    page = (run_folder / "report.html").read_text(encoding="utf-8")
+    assert "What is real, and how many were missed?" in page
+    for name in ("sensitivity", "corrected_sizes", "cluster_sizes"):
+        assert (run_folder / "figures" / f"{name}.png").exists()
+
+
+def test_a_saved_run_answers_as_before(run_folder):
+    summary = json.loads((run_folder / "summary.json").read_text(encoding="utf-8"))
+    assert dfcrp.load(run_folder).summary()["n_objects"] == summary["n_objects"]
+
+
+def test_settings_survive_toml(tmp_path):
+    config = make_config({"detection": {"persons": [["A", "B"]], "by_size": False, "classes": 2}})
+    file = tmp_path / "config.toml"
+    file.write_text(to_toml(config), encoding="utf-8")
+    assert dfcrp.fitting.settle(str(file), {}).detection == config.detection
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"detection": {"classes": 5}}, "1 to 4"),
+        ({"detection": {"persons": [["A", "B"], ["B"]]}}, "more than once"),
+        ({"detection": {"persons": ["A", "B"]}}, "lists of names|a list"),
+        ({"run": {"prior": "detection", "sampler": "paper"}}, "use sampler"),
+        ({"detection": {"false_share": 0.0}}, "above 0"),
+    ],
+)
+def test_wrong_settings_are_refused(tables, message):
+    with pytest.raises(SettingsError, match=message):
+        make_config(tables)
+
+
+def test_unknown_experts_are_named():
+    with pytest.raises(SettingsError, match="did you mean 'Anna'"):
+        persons_of(["Anna", "Bob"], [["Ana", "Bob"]])
+    found = persons_of(["Anna", "Bob", "Cy"], [["Cy", "Anna"]])
+    assert found.codes.tolist() == [0, 1, 0]
+    assert found.names == ("Cy/Anna", "Bob")
+
+
+def test_every_default_is_a_setting_of_its_own():
+    assert DetectionSettings() == make_config().detection
+
+
+def test_study_goes_on_where_it_stopped(tmp_path):
+    """Two short data sets; the second call finds them done and comes to the same table."""
+    plan = study.Plan("one-person", datasets=2, scans=60, burn_in=30)
+    first = study.report(plan, study.run_study(plan, tmp_path, workers=1), tmp_path)
+    assert study.report(plan, study.run_study(plan, tmp_path, workers=1), tmp_path) == first
+    rows = study.table_of(study.run_study(plan, tmp_path, workers=1))
+    assert [row["prior"] for row in rows] == list(study.MODELS)
+    assert all(0.0 <= row["ARI"] <= 1.0 for row in rows)

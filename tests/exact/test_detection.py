@@ -1,0 +1,183 @@
+"""The detection prior against its definition: weights, tables, transition matrices.
+
+The twin evaluates every cluster's factor from the probabilities of who lists what. The kernels'
+source, followed along every branch over all partitions, must have the product of the factors as
+its fixed point to 1e-10; planted bugs must not.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+
+from dfcrp import prior as prior_module
+from dfcrp.kernels import assignment, detection, pair, regroup
+from dfcrp.kernels.partition_prior import log_cluster, log_join, log_open, log_tilt
+from dfcrp.sampling.problem import new_scratch
+from reference import detection_reference as twin
+from reference import kernel_reference as reference
+from reference import small_problems as small
+from reference.branches import BranchingGenerator, every_branch
+
+TOLERANCE = 1e-10
+#: Families, whose lists they are, and settings.
+CASES = [
+    ([0, 1, 0, 1, 2], [0, 1, 2], {"classes": 1}),
+    ([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}),
+    ([0, 1, 2, 3], [0, 1, 0, 1], {"classes": 4, "by_size": False}),
+]
+
+
+class Setting:
+    """A problem about the partition alone, under a prior with random parameters."""
+
+    def __init__(self, families, persons, settings, seed):
+        self.families = families
+        self.prior = twin.make_prior(families, persons, seed=seed, **settings)
+        self.problem = twin.with_prior(small.make_problem(families), self.prior)
+        rng = self.rng = np.random.default_rng([seed, 92])
+        self.problem.data.features[:] = rng.normal([0, 0, 3], 0.6, size=(len(families), 3))
+        self.scratch = new_scratch(self.problem)
+        self.partitions = list(prior_module.partitions(families))
+        self.place = {c: k for k, c in enumerate(self.partitions)}
+
+    def target(self) -> np.ndarray:
+        logs = [twin.log_partition(self.prior, c, self.families) for c in self.partitions]
+        weights = np.exp(np.array(logs) - max(logs))
+        return weights / weights.sum()
+
+    def worst_change(self, run) -> float:
+        matrix = np.zeros((len(self.partitions),) * 2)
+        for row, labels in enumerate(self.partitions):
+
+            def once(pick, labels=labels):
+                state = small.fill_state(self.problem, labels)
+                run(pick, state)
+                small.assert_consistent(self.problem.data, state)
+                return self.place[small.partition_of(state)]
+
+            for probability, column in every_branch(once):
+                matrix[row, column] += probability
+        assert matrix.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+        return float(np.abs(self.target() @ matrix - self.target()).max())
+
+    def given(self, state):
+        problem = self.problem
+        return problem.data, problem.hyper, self.prior, state, self.scratch
+
+    def one(self, i, **callees):
+        def run(pick, state):
+            small.update_marking_by(pick, **callees)(self.rng, *self.given(state), i)
+
+        return run
+
+    def two(self, i, j):
+        def run(pick, state):
+            choose = small.with_callees(pair.choose_pair, pick=pick)
+            update = small.with_callees(pair.update_pair, choose_pair=choose)
+            update(self.rng, *self.given(state), i, j)
+
+        return run
+
+    def regroup(self, i, j):
+        def run(pick, state):
+            update = small.with_callees(
+                regroup.regroup,
+                shuffle_deal=shuffle_by(pick),
+                deal_members=regroup.deal_members.py_func,
+                propose_clusters=regroup.propose_clusters.py_func,
+            )
+            update(BranchingGenerator(pick), *self.given(state), i, j)
+
+        return run
+
+
+def shuffle_by(pick):
+    """Every order of the members, with equal probability."""
+
+    def shuffle_deal(rng, scratch, count):
+        orders = list(permutations(range(count)))
+        chosen = list(orders[pick(None, np.ones(len(orders)), len(orders), float(len(orders)))])
+        for values in (scratch.deal.member, scratch.deal.side):
+            values[:count] = values[chosen]
+
+    return shuffle_deal
+
+
+def settings():
+    for seed, (families, persons, chosen) in enumerate(CASES):
+        yield Setting(families, persons, chosen, seed)
+
+
+def test_weights_are_ratios_of_factors():
+    """Of joining, of opening, of whole clusters and of a cluster at another size."""
+    for setting in settings():
+        families, prior = setting.families, setting.prior
+        data, _, _, _, scratch = setting.given(None)
+        for labels in setting.partitions:
+            state = small.fill_state(setting.problem, labels)
+            for size in (1.0, 2.3, 3.1, 3.9, 7.0):
+                for members in reference.clusters(labels):
+                    held, k = [families[i] for i in members], members[0]
+                    whole = twin.log_factor(prior, held, size)
+                    assert log_cluster(prior, data, state, k, size) == pytest.approx(whole)
+                    assert log_tilt(prior, data, state, k, size) == pytest.approx(whole)
+                    for i in range(len(families)):
+                        if families[i] not in held:
+                            more = twin.log_factor(prior, [*held, families[i]], size)
+                            found = log_join(prior, data, state, scratch, i, k, size)
+                            assert found == pytest.approx(more - whole, abs=1e-9)
+                for i in range(len(families)):
+                    alone = twin.log_factor(prior, [families[i]], size)
+                    assert log_open(prior, 0.0, data, state, i, size) == pytest.approx(alone)
+
+
+def test_histories_sum_to_one():
+    """Every set of experts, the empty one included, in every class and level."""
+    for setting in settings():
+        experts = range(len(setting.prior.person))
+        sets = [s for size in range(len(experts) + 1) for s in combinations(experts, size)]
+        for g in range(len(setting.prior.parameters.weight)):
+            for level in range(len(setting.prior.away)):
+                total = sum(twin.history(setting.prior, g, level, s) for s in sets)
+                assert total == pytest.approx(1.0, abs=1e-12)
+                missed = math.exp(setting.prior.tables.missed[level, g])
+                assert missed == pytest.approx(twin.history(setting.prior, g, level, ()))
+
+
+def test_updates_of_the_partition():
+    for setting in settings():
+        families = setting.families
+        for i in range(len(families)):
+            assert setting.worst_change(setting.one(i)) < TOLERANCE
+        for i, j in combinations(range(len(families)), 2):
+            if families[i] == families[j]:
+                assert setting.worst_change(setting.two(i, j)) < TOLERANCE
+            else:
+                assert setting.worst_change(setting.regroup(i, j)) < TOLERANCE
+
+
+def test_planted_bugs_move_the_target():
+    """A single that is never false; two lists of a person that notice apart."""
+    setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}, 1)
+    assert setting.worst_change(setting.one(0)) < TOLERANCE
+    setting.prior.tables.alone[:] -= 0.2
+    assert setting.worst_change(setting.one(0)) > 1e-3
+    detection.rebuild_tables(setting.prior)
+    setting.prior.tables.again[:] += 0.5
+    assert setting.worst_change(setting.one(0)) > 1e-3
+
+
+def test_no_favourite_is_wrong():
+    """The shortcut past exact weights is sound where the order has no share."""
+    weight = np.log(np.array([0.2, 0.5, 0.3]))
+    candidate = np.array([4, 7, -1])
+    setting = Setting(*CASES[0], 3)
+    data, _, prior, _, _ = setting.given(None)
+    state = small.fill_state(setting.problem, [0, 1, 2, 3, 4])
+    for threshold, expected in ((0.49, 1), (0.51, -1)):
+        found = assignment.favourite(data, prior, state, 0, 3, candidate, weight, threshold)
+        assert found == expected

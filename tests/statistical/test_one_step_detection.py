@@ -1,0 +1,237 @@
+"""Each update leaves the joint distribution under the detection prior unchanged.
+
+(parameters, c, θ, y) are drawn by the story that the model tells, given the number of markings of
+each expert; one update is applied (a few times over), and the outcome is compared with as many
+independent draws by two-sample tests: partitions, every parameter, sizes of clusters of one and of
+more, and what was filled in. Each update is one test with the false-alarm rate 1e-5 (Bonferroni
+over its p values); seeds are fixed. Planted bugs must be caught.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dfcrp.kernels import (
+    assignment,
+    circle,
+    detection,
+    detection_update,
+    pair,
+    regroup,
+    scan,
+    unsettled,
+)
+from dfcrp.sampling.detection import for_chain
+from dfcrp.sampling.problem import new_record, new_scratch, new_state
+from reference import detection_reference as twin
+from reference import small_problems as small
+from reference.prior_reference import canonical
+
+FALSE_ALARM_RATE = 1e-5
+DRAWS = 4_000
+FAMILIES = [0, 0, 1, 1, 2]
+#: The first two lists are one person's; sizes of the base measure span the levels.
+PERSONS = [0, 0, 1]
+SETTINGS = {
+    "classes": 2, "class_weight": 0.7, "ease_mean": 0.3, "ease_sd": 1.0, "skill_sd": 0.7,
+    "slope_sd": 2.5, "listing_a": 2.0, "listing_b": 1.5, "objects_shape": 2.0,
+    "false_shape": 1.2, "false_share": 0.3,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def joint():
+    """Two independent sets of draws."""
+    prior = twin.make_prior(FAMILIES, PERSONS, sizes=(1.8, 4.2), **SETTINGS)
+    # So many objects are expected that the asked-for numbers come up often.
+    prior = prior._replace(beliefs=prior.beliefs._replace(objects_rate=0.8))
+    features = np.zeros((len(FAMILIES), 3))
+    problem = twin.with_prior(small.make_problem(FAMILIES, features), prior)
+    return [twin.draw_joint(problem, FAMILIES, DRAWS, seed) for seed in (1, 2)]
+
+
+class Step:
+    """What an update may use; its methods are the updates under test."""
+
+    def __init__(self, draws, seed):
+        problem = draws.problem
+        self.rng = np.random.default_rng([seed, 93])
+        self.data, self.hyper = problem.data, problem.hyper
+        self.state, self.scratch = new_state(problem), new_scratch(problem)
+        self.prior = for_chain(problem.prior, self.state.own)
+        self.record = new_record(problem, 1)
+        self.state.visit[[0, 3]], self.state.visit[2] = 2, 1
+        self.state.contact_visit[:] = 1
+
+    @property
+    def given(self):
+        return self.rng, self.data, self.hyper, self.prior, self.state, self.scratch
+
+    def markings(self):
+        assignment.sweep_markings(*self.given, 0, len(FAMILIES))
+
+    def pairs(self):
+        pair.sweep_pairs(*self.given, 0, len(FAMILIES))
+
+    def regroup(self):
+        for i, j in self.data.contact:
+            regroup.regroup(*self.given, i, j)
+
+    def parameters(self):
+        scan.update_clusters(*self.given, 0, len(FAMILIES))
+
+    def detection(self):
+        detection_update.update_detection(
+            self.prior, self.rng, self.data, self.hyper, self.state, self.scratch
+        )
+
+    def exact_scan(self):
+        small.run_exact(*self.given, 1, self.record)
+
+
+def apply(draws, step, update, times, count):
+    """Labels, parameters and log sizes by marking after the update; the markings' own."""
+    labels, own, sizes = [], [], []
+    for draw in range(count):
+        draws.load(draw, step.state)
+        detection.rebuild_tables(step.prior)
+        step.state.scans[0] = unsettled.NOTE_UNTIL + draw
+        assignment.refresh_spares(step.rng, step.data, step.hyper, step.state, 0, len(FAMILIES), 1)
+        for _ in range(times):
+            update(step)
+        labels.append(canonical(step.state.label.tolist()))
+        own.append(step.state.own.copy())
+        sizes.append(step.state.theta[step.state.label, circle.MU_L].copy())
+    return labels, np.array(own), np.array(sizes), draws.features[:count, :, 2]
+
+
+def fresh(draws):
+    """The same of draws to which nothing was done."""
+    labels = [canonical(row.tolist()) for row in draws.arrays["label"]]
+    theta = draws.arrays["theta"][np.arange(len(draws))[:, None], draws.arrays["label"]]
+    return labels, draws.arrays["own"], theta[:, :, circle.MU_L], draws.features[:, :, 2]
+
+
+def statistics(labels, own, sizes, marked, prior) -> dict[str, np.ndarray]:
+    """Numbers by draw; NaN where there is none."""
+    table = np.array(labels)
+    same = (table[:, :, None] == table[:, None, :]).sum(axis=2)
+    where = twin.parts(prior)
+    found = {
+        f"{name} {column}": own[:, where[name]][:, column]
+        for name in ("weight", "ease", "skill", "slope", "false", "objects")
+        for column in range(own[:, where[name]].shape[1])
+    }
+    found |= {f"listing {f}": own[:, where["listing"]][:, f] for f in (0, 1)}
+    for i in (0, 2, 4):
+        found[f"size of {i} alone"] = np.where(same[:, i] == 1, sizes[:, i], np.nan)
+        found[f"size of {i} together"] = np.where(same[:, i] > 1, sizes[:, i], np.nan)
+        # What is found depends on size by the slope; a marking's error does not.
+        slope = own[:, where["slope"]][:, PERSONS[FAMILIES[i]]]
+        found[f"slope and size of {i}"] = slope * (sizes[:, i] - 3.0)
+        found[f"slope and error of {i}"] = slope * (marked[:, i] - sizes[:, i])
+    clusters = table.max(axis=1) + 1
+    found["objects by cluster"] = own[:, where["objects"]][:, 0] / clusters
+    alone = (same == 1).sum(axis=1)
+    found["false where alone"] = np.where(alone > 2, own[:, where["false"]].sum(axis=1), np.nan)
+    together = np.where(same[:, 0] > 1, 1.0, np.nan)
+    found["skill where together"] = own[:, where["skill"]][:, 0] * together
+    return found
+
+
+def p_values(one, two, prior) -> dict[str, float]:
+    a, b = statistics(*one, prior), statistics(*two, prior)
+    found = {
+        name: float(stats.ks_2samp(a[name][~np.isnan(a[name])], b[name][~np.isnan(b[name])]).pvalue)
+        for name in a
+    }
+    kinds = sorted({*one[0], *two[0]})
+    counts = np.array([[rows.count(kind) for kind in kinds] for rows in (one[0], two[0])])
+    # Rare partitions are counted together.
+    rare = counts.sum(axis=0) < 20
+    pooled = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
+    pooled = pooled[:, pooled.sum(axis=0) > 0]
+    found["partition"] = float(stats.chi2_contingency(pooled).pvalue)
+    return found
+
+
+def alarm(found) -> bool:
+    return min(found.values()) < FALSE_ALARM_RATE / len(found)
+
+
+UPDATES = [
+    (Step.exact_scan, 3), (Step.detection, 2), (Step.parameters, 2), (Step.markings, 2),
+    (Step.pairs, 2), (Step.regroup, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("update", "times"), UPDATES, ids=[update.__name__ for update, _ in UPDATES]
+)
+def test_update_leaves_the_joint_unchanged(joint, update, times):
+    one, two = joint
+    after = apply(one, Step(one, 1), update, times, DRAWS)
+    found = p_values(after, fresh(two), one.problem.prior)
+    assert not alarm(found), found
+
+
+def test_fresh_draws_pass(joint):
+    found = p_values(fresh(joint[0]), fresh(joint[1]), joint[0].problem.prior)
+    assert not alarm(found), found
+
+
+# Planted bugs --------------------------------------------------------------------------------
+
+
+def never_false(step: Step):
+    """A cluster of one is weighed as if it were real."""
+    tables = step.prior.tables
+    for level in range(tables.alone.shape[0]):
+        for f in range(tables.alone.shape[1]):
+            gains = tables.empty[level] + tables.found[level, f]
+            tables.alone[level, f] = np.logaddexp.reduce(gains)
+    step.markings()
+
+
+def size_ignored(step: Step):
+    """Clusters' means are updated as if all sizes were found alike."""
+    update = small.with_callees(circle.update_mean, log_tilt=lambda *_: 0.0)
+    for k in np.flatnonzero(step.state.size > 0):
+        update(step.hyper, step.rng, step.prior, step.data, step.state, k)
+
+
+def nothing_missed(step: Step):
+    """The parameters are updated as if every object had been seen."""
+    fill = small.with_callees(detection_update.fill_in_missed, draw_missed=lambda *_: 0.0)
+    update = small.with_callees(detection_update.update_detection, fill_in_missed=fill)
+    update(step.prior, step.rng, step.data, step.hyper, step.state, step.scratch)
+
+
+def rate_of_the_poisson_forgotten(step: Step):
+    """Λ and φ are drawn without the 1 that their Poisson numbers add to the rate."""
+    step.detection()
+    where, beliefs = twin.parts(step.prior), step.prior.beliefs
+    step.state.own[where["objects"]] *= (beliefs.objects_rate + 1.0) / beliefs.objects_rate
+
+
+def noticing_forgotten(step: Step):
+    """Who noticed an object without listing it is not asked."""
+    fill = small.with_callees(detection_update.fill_in_missed, draw_binomial=lambda *_: 0.0)
+    update = small.with_callees(detection_update.update_detection, fill_in_missed=fill)
+    update(step.prior, step.rng, step.data, step.hyper, step.state, step.scratch)
+
+
+BUGS = [
+    (never_false, 2, 3000), (size_ignored, 4, DRAWS), (nothing_missed, 4, DRAWS),
+    (rate_of_the_poisson_forgotten, 1, 1000), (noticing_forgotten, 2, 1500),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bug", "times", "count"), BUGS, ids=[bug[0].__name__ for bug in BUGS])
+def test_planted_bug_is_caught(joint, bug, times, count):
+    one, two = joint
+    after = apply(one, Step(one, 3), bug, times, count)
+    found = p_values(after, fresh(two), one.problem.prior)
+    assert alarm(found), found
