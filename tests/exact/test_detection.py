@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from dfcrp import prior as prior_module
-from dfcrp.kernels import assignment, detection, pair, regroup
+from dfcrp.kernels import assignment, circle, detection, pair, regroup
 from dfcrp.kernels.partition_prior import log_cluster, log_join, log_open, log_tilt
 from dfcrp.sampling.problem import new_scratch
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
 from reference import small_problems as small
-from reference.branches import BranchingGenerator, every_branch
+from reference.branches import BranchingGenerator, ScriptedGenerator, every_branch
 
 TOLERANCE = 1e-10
 #: Families, whose lists they are, and settings.
@@ -169,6 +169,38 @@ def test_planted_bugs_move_the_target():
     detection.rebuild_tables(setting.prior)
     setting.prior.tables.again[:] += 0.5
     assert setting.worst_change(setting.one(0)) > 1e-3
+
+
+def gain_of_mean(setting, state, k, proposed, **callees) -> float:
+    """log of the acceptance ratio of a proposed mean, as the kernel's source computes it."""
+    rng = ScriptedGenerator([], accept=False)
+    update = small.with_callees(circle.update_mean, draw_mean=lambda *_: proposed, **callees)
+    update(setting.problem.hyper, rng, setting.prior, setting.problem.data, state, k)
+    return rng.threshold.gain
+
+
+def test_means_know_what_the_prior_says_of_sizes():
+    """A cluster's mean is accepted with the ratio of its factors at the two sizes."""
+    rng = np.random.default_rng(94)
+    families, hyper = [0, 1, 2, 0], small.HYPER
+    setting = Setting(families, [0, 0, 1], {"classes": 2, "slope_sd": 2.0}, 5)
+    rows = small.random_rows(rng, hyper, (4,), log_size=2.3)
+    for labels in ([0, 0, 0, 1], [0, 1, 2, 3]):
+        state = small.fill_state(setting.problem, labels, theta=rows, spare=rows)
+        for members in reference.clusters(labels):
+            k, held = members[0], [families[i] for i in members]
+            old, new = 2.3, 3.6
+            expected = (
+                twin.log_factor(setting.prior, held, new)
+                - twin.log_factor(setting.prior, held, old)
+                + reference.log_covariance_prior(hyper, rows[k], new)
+                - reference.log_covariance_prior(hyper, rows[k], old)
+            )
+            proposed = (float(rows[k, 0]), float(rows[k, 1]), new)
+            found = gain_of_mean(setting, state, k, proposed)
+            assert found == pytest.approx(expected, abs=1e-9)
+            forgotten = gain_of_mean(setting, state, k, proposed, log_tilt=lambda *_: 0.0)
+            assert abs(forgotten - expected) > 1e-3
 
 
 def test_no_favourite_is_wrong():
