@@ -11,7 +11,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "DFCRP": "dfcrp.estimator",
     "Markings": "dfcrp.markings",
+    "Measurements": "dfcrp.measurements",
+    "Records": "dfcrp.records",
+    "read_items": "dfcrp.io.items",
     "read_markings": "dfcrp.io",
     "fit": "dfcrp.fitting",
     "resume": "dfcrp.resuming",
@@ -22,8 +26,11 @@ _HOMES = {
 _MODULES = ("baselines", "crp", "prior", "simulate")
 
 __all__ = [
+    "DFCRP",
     "Markings",
+    "Measurements",
     "Posterior",
+    "Records",
     "__version__",
     "baselines",
     "crp",
@@ -31,6 +38,7 @@ __all__ = [
     "load",
     "point_partition",
     "prior",
+    "read_items",
     "read_markings",
     "resume",
     "simulate",

@@ -20,6 +20,7 @@ from dfcrp.errors import SettingsError
 SAMPLERS = ("exact", "paper", "unmodified")
 PRIORS = ("dfcrp", "constrained", "crp", "detection")
 TOLERANCES = ("learned", "fixed")
+LIKELIHOODS = ("circles", "points", "boxes", "ellipses", "diagonal", "normal", "records")
 IMAGES = ("independent", "shared")
 IMAGE_Y = ("auto", "up", "down")
 #: Settings of the fixed law: giving one of them asks for it.
@@ -71,9 +72,24 @@ class Model:
     nu_d: float = 5.0
     alpha_shape: float = 1.0
     alpha_rate: float = 0.01
+    #: What is marked: "circles", or one of the likelihoods for other features (``dfcrp.shapes``).
+    likelihood: str = "circles"
+    #: Of those: shape of the inverse Gamma law of a cluster's variances, and how uncertain the
+    #: logarithm of the typical standard deviation is about a guess from the data.
+    variance_shape: float = 2.5
+    scale_sd: float = 1.5
+    #: Of records: log odds that a field's value has nothing to do with the true one (miss), and
+    #: that it is a slip if it has; how uncertain they are before the data speak.
+    miss_odds: float = -3.5
+    slip_odds: float = -3.0
+    odds_sd: float = 1.0
 
     def __post_init__(self) -> None:
+        _check_choice("model.likelihood", self.likelihood, LIKELIHOODS)
         _check_choice("model.tolerances", self.tolerances, TOLERANCES)
+        _check(self.variance_shape > 1, "model.variance_shape", self.variance_shape, "above 1")
+        _check(self.scale_sd > 0, "model.scale_sd", self.scale_sd, "above 0")
+        _check(self.odds_sd > 0, "model.odds_sd", self.odds_sd, "above 0")
         fixed = ("kappa_x", "tau_x", "kappa_d", "tau_d", "log_diameter_floor")
         learned = ("scale_x", "scale_x_sd", "scale_d", "scale_d_sd", "growth_sd", "nu_x", "nu_d")
         for name in (*fixed, *learned, "lambda_a", "lambda_b", "alpha_shape", "alpha_rate"):
@@ -93,6 +109,7 @@ class Run:
     max_scans: int = 20_000
     max_minutes: float | None = None
     radius: float | str | None = "auto"
+    nearest: int | None = None
     seed: int = 1
     workers: int | None = None
     checkpoint_seconds: float = 30.0
@@ -129,7 +146,7 @@ class Run:
                 object.__setattr__(self, "radius", None)
         elif self.radius is not None:
             _check(self.radius > 0, "run.radius", self.radius, 'above 0, "auto" or "none"')
-        for name in ("scans", "workers", "max_minutes"):
+        for name in ("scans", "workers", "max_minutes", "nearest"):
             value = getattr(self, name)
             _check(value is None or value > 0, f"run.{name}", value, "above 0")
         if self.burn_in is not None:
@@ -145,6 +162,31 @@ class Run:
                 f"run.thin is {self.thin}: not one of {longest} scans would be kept; "
                 "make it smaller or run more scans"
             )
+
+
+@dataclass(frozen=True)
+class RecordSettings:
+    """What the fields of records are, and which records may be of one object."""
+
+    #: Fields whose values may differ by typing errors, by small amounts, or are equal or not;
+    #: those not named are numbers if they have fractions, else strings.
+    strings: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    #: Records may be of one object if they agree in one of these: a field, or several as "a+b".
+    #: None given: in any field.
+    keys: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each field that is named."""
+        named = {"string": self.strings, "number": self.numbers, "category": self.categories}
+        return {name: kind for kind, names in named.items() for name in names}
+
+    @property
+    def split_keys(self) -> list[list[str]] | None:
+        """The keys as lists of fields; None if there are none."""
+        return [key.split("+") for key in self.keys] or None
 
 
 @dataclass(frozen=True)
@@ -207,6 +249,7 @@ class Config:
     run: Run = field(default_factory=Run)
     model: Model = field(default_factory=Model)
     detection: DetectionSettings = field(default_factory=DetectionSettings)
+    records: RecordSettings = field(default_factory=RecordSettings)
     summary: Summary = field(default_factory=Summary)
     image: Image = field(default_factory=Image)
 
@@ -275,6 +318,7 @@ def make_config(
         run=_build(Run, "run", sections["run"]),
         model=_build(Model, "model", sections["model"]),
         detection=_build(DetectionSettings, "detection", sections["detection"]),
+        records=_build(RecordSettings, "records", sections["records"]),
         summary=_build(Summary, "summary", sections["summary"]),
         image=_build(Image, "image", sections["image"]),
     )
@@ -289,7 +333,7 @@ def settings_of_draws(config: Config) -> dict[str, Any]:
     """The settings on which a chain's draws depend, by their full names."""
     settings = {
         f"{section}.{name}": value
-        for section in ("run", "model", "detection")
+        for section in ("run", "model", "detection", "records")
         for name, value in dataclasses.asdict(getattr(config, section)).items()
     }
     for name in LENGTH_SETTINGS:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from dfcrp.config import (
     Config,
@@ -16,8 +17,10 @@ from dfcrp.config import (
     make_config,
 )
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, SettingsError
+from dfcrp.items import described, make_items
 from dfcrp.limits import refuse_beyond_reason
-from dfcrp.markings import Markings, encode
+from dfcrp.markings import Items, Markings
+from dfcrp.measurements import Measurements
 from dfcrp.posterior.folder import (
     discard_folder,
     make_folder,
@@ -29,16 +32,17 @@ from dfcrp.posterior.image_parts import most_experts
 from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.posterior.images_folder import over_images, record_images, write_images
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.records import Records
 from dfcrp.running import FolderStore, MemoryStore, NothingDrawnError, Sitting, Watch
 from dfcrp.running_images import ImagesSitting
 from dfcrp.sampling.checkpoints import ChainFolder, make_checkpoint_folder
 from dfcrp.sampling.lock import locked
-from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.setup import make_problem
+from dfcrp.sampling.setup import problem_of
 
 #: Keyword settings that do not belong to the run: their section and name.
 SETTINGS_ELSEWHERE = {
     "min_experts": ("summary", "min_experts"),
+    "likelihood": ("model", "likelihood"),
     "image_file": ("image", "file"),
     "image_y": ("image", "y"),
     "image_offset": ("image", "offset"),
@@ -47,8 +51,11 @@ SETTINGS_ELSEWHERE = {
 
 
 def fit(
-    markings: Markings,
+    markings: Items | Any,
     *,
+    families: Any = None,
+    likelihood: str | None = None,
+    candidates: Any = None,
     config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[Any], None] | None = None,
@@ -57,6 +64,12 @@ def fit(
     **settings: Any,
 ) -> Posterior | ImagesPosterior:
     """Cluster the markings and return the posterior: of several images, an ImagesPosterior.
+
+    Instead of Markings there may be a matrix or data frame with one row per item and any numeric
+    columns: then ``families`` says whose list an item is on (left out: every item may share a
+    cluster with every other), ``likelihood`` what the columns are ("diagonal", the default, or
+    "normal" for any features; "points", "boxes", "ellipses"), and ``candidates``, pairs of row
+    numbers, which items may share a cluster at all. See docs/features.md.
 
     ``settings`` are those of the run: chains, scans, burn_in, thin, max_scans, max_minutes,
     radius (a number, "auto" or None), seed, workers, checkpoint_seconds, sampler, prior, preset;
@@ -68,8 +81,9 @@ def fit(
     Ctrl-C ends the run early and returns what there is; a second one interrupts as usual.
     ``progress``, ``on_look`` and ``on_stop`` are as in ``dfcrp.running.Watch``.
     """
-    settled = settle(config, settings, most_experts(markings))
-    check_fittable(markings, settled)
+    markings, settled = prepare(
+        markings, config, settings, families=families, likelihood=likelihood, candidates=candidates
+    )
     watch = Watch(progress, on_look, on_stop)
     if out is not None:
         return _fit_in_folder(Path(out), markings, settled, watch)
@@ -88,8 +102,42 @@ def fit_one(markings: Markings, **arguments: Any) -> Posterior:
     return posterior
 
 
+def prepare(
+    data: Items | Any,
+    config: Config | Mapping[str, Any] | str | os.PathLike[str] | None,
+    settings: dict[str, Any],
+    *,
+    families: Any = None,
+    likelihood: str | None = None,
+    candidates: Any = None,
+) -> tuple[Items, Config]:
+    """Items and all settings, checked and in agreement with each other."""
+    if not isinstance(data, Items):
+        asked = settle(config, settings)
+        data = make_items(data, asked, families, likelihood or asked.model.likelihood, candidates)
+        if families is None:
+            settings = {"prior": "crp", **settings}
+    elif families is not None or candidates is not None:
+        raise InputError("families and candidates are for a matrix; these items have their own")
+    named = data.likelihood if isinstance(data, Measurements | Records) else "circles"
+    settled = settle(config, {"likelihood": likelihood or named, **settings}, most_experts(data))
+    if settled.model.likelihood != named:
+        raise SettingsError(
+            f'model.likelihood is "{settled.model.likelihood}", but these items are {named}'
+        )
+    if isinstance(data, Records):
+        settled = replace(settled, records=described(data, settled.records))
+    if isinstance(data, Markings):
+        check_fittable(data, settled)
+    elif settled.run.sampler != "exact":
+        raise SettingsError(f'run.sampler = "{settled.run.sampler}" is for circles; use "exact"')
+    elif settled.run.prior == "detection":
+        raise SettingsError('run.prior = "detection" is for circles; use "dfcrp"')
+    return data, settled
+
+
 def _fit_in_folder(
-    folder: Path, markings: Markings, config: Config, watch: Watch
+    folder: Path, markings: Items, config: Config, watch: Watch
 ) -> Posterior | ImagesPosterior:
     imagewise = is_imagewise(markings, config)
     problem = None if imagewise else problem_of(markings, config)
@@ -100,6 +148,7 @@ def _fit_in_folder(
             prepare_folder(folder, markings, config)
             sitting: Sitting | ImagesSitting
             if problem is None:
+                assert isinstance(markings, Markings)
                 sitting = ImagesSitting(markings, config, watch, folder)
             else:
                 chains = [
@@ -136,17 +185,10 @@ def write_tables(posterior: Posterior | ImagesPosterior, folder: Path) -> None:
         write_results(posterior, folder)
 
 
-def is_imagewise(markings: Markings, config: Config) -> bool:
+def is_imagewise(markings: Items, config: Config) -> TypeGuard[Markings]:
     """Whether there are several images, each to be fitted by itself."""
-    return config.run.images == "independent" and len(markings.images) > 1
-
-
-def problem_of(markings: Markings, config: Config) -> Problem:
-    """All markings as one problem; those of different images never share a cluster."""
-    images = encode(markings.image.tolist())[1] if markings.image is not None else None
-    return make_problem(
-        markings.features, markings.families, config, images, experts=markings.experts
-    )
+    several = isinstance(markings, Markings) and len(markings.images) > 1
+    return several and config.run.images == "independent"
 
 
 def as_images(posterior: Posterior | ImagesPosterior) -> Posterior | ImagesPosterior:

@@ -70,18 +70,14 @@ class Site:
         return 1e-3 if self.units == "m" else 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Markings:
-    """All markings, one per row and in input order.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Items:
+    """What several sources list, one item per row and in input order, whatever describes it.
 
-    Make one with ``dfcrp.read_markings``, `from_arrays` or `from_frame`, which check the data; the
-    bare constructor does not. The invariant is ``expert == np.array(experts)[families]``, with
-    ``experts`` sorted and each of them present.
+    The invariant is ``expert == np.array(experts)[families]``, with ``experts`` sorted and each of
+    them present. A kind of items adds the numbers that describe one.
     """
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    diameter: NDArray[np.float64]
     expert: NDArray[np.str_]
     experts: tuple[str, ...]
     families: NDArray[np.int64]
@@ -100,7 +96,68 @@ class Markings:
                 value.flags.writeable = False
 
     def __len__(self) -> int:
-        return len(self.x)
+        return len(self.families)
+
+    @property
+    def numbers(self) -> dict[str, NDArray[np.float64]]:
+        """What describes the items, by column."""
+        raise NotImplementedError
+
+    @property
+    def cells(self) -> dict[str, list[str]]:
+        """The same as text, in full precision."""
+        return {name: list(map(repr, values.tolist())) for name, values in self.numbers.items()}
+
+    @property
+    def features(self) -> NDArray[np.float64]:
+        """What the model sees of that, (n, p)."""
+        raise NotImplementedError
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The distinct image names, sorted; none if the input names no images."""
+        return () if self.image is None else tuple(sorted(set(self.image.tolist())))
+
+    @property
+    def rows_read(self) -> int:
+        """Data rows in all source files, before filters."""
+        return sum(source.rows for source in self.sources)
+
+    @property
+    def rows_filtered_out(self) -> int:
+        """Data rows of the source files that the filters of ``read_markings`` removed."""
+        return sum(source.rows - source.kept for source in self.sources)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the model sees: numbers, experts, images, in this order.
+
+        Names of files, ids and true labels are left out, so that a renamed file is the same data.
+        """
+        hasher = hashlib.sha256()
+        for values in self.numbers.values():
+            hasher.update(values.astype("<f8").tobytes())
+        for names in (self.expert, self.image):
+            distinct, codes = ((), None) if names is None else encode(names.tolist())
+            # Lengths keep ("ab", "c") apart from ("a", "bc").
+            hasher.update(repr([len(name) for name in distinct]).encode())
+            hasher.update("".join(distinct).encode())
+            if codes is not None:
+                hasher.update(codes.astype("<i8").tobytes())
+        return hasher.hexdigest()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Markings(Items):
+    """All markings: circles by x, y and diameter.
+
+    Make one with ``dfcrp.read_markings``, `from_arrays` or `from_frame`, which check the data; the
+    bare constructor does not.
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    diameter: NDArray[np.float64]
 
     @classmethod
     def from_arrays(  # noqa: PLR0917 - the first four have a natural order, the rest a name
@@ -144,42 +201,14 @@ class Markings:
         return markings
 
     @property
+    def numbers(self) -> dict[str, NDArray[np.float64]]:
+        """x, y and diameter."""
+        return {"x": self.x, "y": self.y, "diameter": self.diameter}
+
+    @property
     def features(self) -> NDArray[np.float64]:
         """The (n, 3) array of x, y and log diameter."""
         return np.column_stack([self.x, self.y, np.log(self.diameter)])
-
-    @property
-    def images(self) -> tuple[str, ...]:
-        """The distinct image names, sorted; none if the input names no images."""
-        return () if self.image is None else tuple(sorted(set(self.image.tolist())))
-
-    @property
-    def rows_read(self) -> int:
-        """Data rows in all source files, before filters."""
-        return sum(source.rows for source in self.sources)
-
-    @property
-    def rows_filtered_out(self) -> int:
-        """Data rows of the source files that the filters of ``read_markings`` removed."""
-        return sum(source.rows - source.kept for source in self.sources)
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of what the model sees: positions, diameters, experts, images, in this order.
-
-        Names of files, ids and true labels are left out, so that a renamed file is the same data.
-        """
-        hasher = hashlib.sha256()
-        for values in (self.x, self.y, self.diameter):
-            hasher.update(values.astype("<f8").tobytes())
-        for names in (self.expert, self.image):
-            distinct, codes = ((), None) if names is None else encode(names.tolist())
-            # Lengths keep ("ab", "c") apart from ("a", "bc").
-            hasher.update(repr([len(name) for name in distinct]).encode())
-            hasher.update("".join(distinct).encode())
-            if codes is not None:
-                hasher.update(codes.astype("<i8").tobytes())
-        return hasher.hexdigest()
 
     def select(self, mask: ArrayLike) -> Markings:
         """Keep the markings where the boolean mask is true; ids and sources stay as they were."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from dfcrp.config import Config, settings_of_draws
 from dfcrp.errors import DfcrpWarning, RunFolderError, SettingsError
-from dfcrp.fitting import as_images, finish, is_imagewise, problem_of, settle
-from dfcrp.markings import Markings
+from dfcrp.fitting import as_images, finish, is_imagewise, settle
+from dfcrp.markings import Items, Markings
 from dfcrp.posterior.folder import (
     CONFIG,
     read_beginning,
@@ -32,6 +32,7 @@ from dfcrp.running_images import ImagesSitting
 from dfcrp.sampling.checkpoints import FOLDER, ChainFolder, scans_at
 from dfcrp.sampling.image_store import ImageStore
 from dfcrp.sampling.lock import locked
+from dfcrp.sampling.setup import problem_of
 
 
 def resume(
@@ -62,7 +63,7 @@ class FoundRun:
     """A run that can be gone on with."""
 
     folder: Path
-    markings: Markings
+    markings: Items
     #: With the settings that were changed for what is to come.
     config: Config
     #: Scans that each chain had done at its checkpoint; of many images, the fewest of each.
@@ -114,6 +115,7 @@ def go_on(found: FoundRun, watch: Watch) -> Posterior | ImagesPosterior:
 
 def _go_on_with_images(found: FoundRun, watch: Watch) -> ImagesPosterior:
     folder = found.folder
+    assert isinstance(found.markings, Markings)
     with locked(folder):
         _warn_of_other_versions(folder)
         sitting = ImagesSitting(found.markings, found.config, watch, folder)

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from dfcrp.config import Config
 from dfcrp.errors import DfcrpError
-from dfcrp.markings import Markings
+from dfcrp.markings import Items
 from dfcrp.posterior.convergence import choose_burn_in, scalar_series
+from dfcrp.posterior.kinds import posterior_of
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.sampling.checkpoints import ChainFolder
 from dfcrp.sampling.draws import Columns, Draws
@@ -78,7 +79,7 @@ class Sitting:
         self,
         problem: Problem,
         store: MemoryStore | FolderStore,
-        markings: Markings,
+        markings: Items,
         config: Config,
         watch: Watch,
         *,
@@ -151,7 +152,7 @@ class Sitting:
             tallies=[chain.tally for chain in runner.chains],
         )
         stored = self._store.draws(burn_in // run.thin, draws)
-        return Posterior(stored, self._markings, self._config, record)
+        return posterior_of(stored, self._markings, self._config, record)
 
 
 def next_look(thin: int, max_scans: int, scans: int) -> int:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfcrp.cli.ground import IMAGE_OPTIONS, SITE_OPTIONS, image_options, site_options
-from dfcrp.config import IMAGES, PRESETS, PRIORS, SAMPLERS
+from dfcrp.config import IMAGES, LIKELIHOODS, PRESETS, PRIORS, SAMPLERS
+
+if TYPE_CHECKING:
+    from dfcrp.config import Config
+    from dfcrp.markings import Items
 
 
 class Radius(click.ParamType):
@@ -99,6 +103,18 @@ def filter_options(command: Any) -> Any:
     "spread at each size]",
 )
 @click.option(
+    "--likelihood",
+    type=click.Choice(LIKELIHOODS),
+    help="What is listed: circles, points, boxes, ellipses, rows of numbers (diagonal, normal) or "
+    "records.  [default: circles]",
+)
+@click.option(
+    "--nearest",
+    type=int,
+    metavar="COUNT",
+    help="Items that are not circles: each may share an object with so many nearest ones.",
+)
+@click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),
     help="The paper's hyperparameters for one of its data sets.",
@@ -152,6 +168,7 @@ def command(
     from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
     from dfcrp.errors import InputError
+    from dfcrp.fitting import settle
     from dfcrp.io import read_markings
     from dfcrp.posterior.folder import refuse_used
 
@@ -162,6 +179,12 @@ def command(
     picture = image_settings({name: options.pop(name) for name in IMAGE_OPTIONS})
     refuse_used(out)  # before any work
     used = {name: value for name, value in filters.items() if value}
+    given = picture | {name: value for name, value in options.items() if value is not None}
+    asked = settle(config, dict(given))
+    if asked.model.likelihood != "circles":
+        items = _read_others(files, asked, used)
+        run_job(items, out, config=config, settings=given, quiet=quiet, report=False)
+        return
     read = read_markings(files, **filters)
     if len(read.images) > 1 and "image_file" in picture:
         raise InputError(
@@ -169,5 +192,20 @@ def command(
             "--image, or give it later with `dfcrp report RUN --image NAME`"
         )
     markings = dataclasses.replace(read, filters=used, site=told_site(read.site, ground))
-    given = picture | {name: value for name, value in options.items() if value is not None}
     run_job(markings, out, config=config, settings=given, quiet=quiet, report=not no_report)
+
+
+def _read_others(files: tuple[Path, ...], config: Config, filters: dict[str, Any]) -> Items:
+    """Items that are no circles; of the filters only the name of the expert column applies."""
+    from dfcrp.errors import SettingsError
+    from dfcrp.io.items import read_items
+
+    role, _, expert = str(filters.pop("columns", "")).partition("=")
+    if filters or (role and role != "expert"):
+        raise SettingsError(
+            f"{config.model.likelihood} are read as they are: of the filters only "
+            "--columns expert=NAME is for them"
+        )
+    return read_items(
+        list(files), config.model.likelihood, expert=expert or None, records=config.records
+    )

@@ -12,14 +12,14 @@ from dfcrp.config import Config, Image, Summary
 from dfcrp.errors import DfcrpError
 
 if TYPE_CHECKING:
-    from dfcrp.markings import Markings
+    from dfcrp.markings import Items
     from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.running import Watch
 
 
 def run_job(
-    markings: Markings,
+    markings: Items,
     out: Path,
     *,
     config: Path | None,
@@ -43,7 +43,7 @@ def run_job(
 
 def show_work(
     work: Callable[[Watch], Posterior | ImagesPosterior],
-    markings: Markings,
+    markings: Items,
     out: Path,
     config: Config,
     *,
@@ -82,7 +82,7 @@ def show_work(
         raise DfcrpError(_what_is_left(out)) from None
     if not quiet:
         click.echo(f"\n{describe(posterior)}\n")
-    if report:
+    if report and config.model.likelihood == "circles":
         make_report(posterior, out, quiet=quiet)
     if not quiet:
         click.echo(list_files(out))
@@ -149,7 +149,7 @@ def _dbscan(posterior: Posterior) -> dict[int, Any]:
     }
 
 
-def _introduce(markings: Markings, config: Config) -> None:
+def _introduce(markings: Items, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
     from dfcrp.cli.progress import counted
     from dfcrp.posterior.image_parts import most_experts
@@ -165,8 +165,9 @@ def _introduce(markings: Markings, config: Config) -> None:
     how_long = "until the verdict is good" if run.scans is None else f"{run.scans:,} scans"
     images = len(markings.images)
     where = f" on {images:,} images, {run.images}" if images > 1 else ""
+    kind = "marking" if config.model.likelihood == "circles" else "item"
     click.echo(
-        f"Fitting {counted(len(markings), 'marking')} by "
+        f"Fitting {counted(len(markings), kind)} by "
         f"{counted(len(markings.experts), 'expert')}{where}: "
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,

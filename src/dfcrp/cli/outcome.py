@@ -59,12 +59,28 @@ def _tolerances(posterior: Posterior | ImagesPosterior) -> list[str]:
     found = posterior.tolerances
     if found is None:
         return []
+    if posterior.config.model.likelihood != "circles":
+        return _learned(posterior.config.model.likelihood, found)
     sentence = (
         f"Learned from the data: around an object of the median diameter "
         f"({found['median_diameter']:.4g}) markings scatter by {found['position']['mean']:.3g} in "
         f"x and y and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
     )
     return textwrap.wrap(sentence, LINE)
+
+
+def _learned(likelihood: str, found: dict[str, Any]) -> list[str]:
+    """The same for items that are no circles."""
+    if likelihood == "records":
+        worst = sorted(found, key=lambda name: -found[name]["mean"])[:4]
+        rates = ", ".join(f"{name} {found[name]['mean']:.2g} %" for name in worst)
+        return textwrap.wrap(f"Learned from the data, the most frequent faults: {rates}.", LINE)
+    scatter = ", ".join(
+        f"{row['mean']:.3g} in {name}"
+        for name, row in found.items()
+        if not name.startswith("growth_")
+    )
+    return textwrap.wrap(f"Learned from the data: items of one object scatter by {scatter}.", LINE)
 
 
 def _counts(posterior: Posterior | ImagesPosterior) -> list[str]:

@@ -6,10 +6,14 @@ from dfcrp.kernels import (
     arrivals,
     circle,
     circle_proposal,
+    covariance,
     detection,
     detection_update,
+    normal,
+    normal_law,
+    records,
     tolerance,
 )
 
-LIKELIHOODS = (circle, circle_proposal, tolerance)
+LIKELIHOODS = (circle, circle_proposal, tolerance, normal, normal_law, covariance, records)
 PRIORS = (arrivals, detection, detection_update)

@@ -72,6 +72,8 @@ def find_partners(data, scratch, count, i, j):
     disjoint = True
     for position in range(count):
         family = data.family[deal.member[position]]
+        if data.family_start[family + 1] - data.family_start[family] == 1:
+            continue  # no relatives to look for: without families all are like this
         if family == data.family[i] or family == data.family[j]:
             deal.partner[position] = position
             disjoint = False

@@ -225,16 +225,21 @@ def update_law_given_variances(rng, hyper, state):
         )
 
 
-@implements(likelihood.update_shared, Hyper)
-@lean_kernel
-def update_shared(hyper, rng, data, state):
-    """Update the law if it is learned and due; returns whether it was.
+@inline_kernel
+def law_is_due(state):
+    """Whether this scan updates a law.
 
     Drawing all spares anew is most of the cost, and once the law has settled it hardly moves.
     """
     age = state.scans[0]
-    period = PERIOD if state.label.shape[0] > SMALL else 1
-    if not hyper.learned or (age >= EVERY_SCAN and age % period != 0):
+    return state.label.shape[0] <= SMALL or age < EVERY_SCAN or age % PERIOD == 0
+
+
+@implements(likelihood.update_shared, Hyper)
+@lean_kernel
+def update_shared(hyper, rng, data, state):
+    """Update the law if it is learned and due; returns whether it was."""
+    if not hyper.learned or not law_is_due(state):
         return False
     update_law(rng, hyper, data, state)
     return True

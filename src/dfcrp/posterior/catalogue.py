@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -20,10 +21,30 @@ from dfcrp.posterior.membership import Membership
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
 from dfcrp.sampling.draws import Draws
 
-QUANTITIES = ("x", "y", "diameter")
 #: Draws, and draws times clusters, that are kept for the intervals.
 MAX_DRAWS = 4_000
 MAX_VALUES = 8_000_000
+
+
+@dataclass(frozen=True)
+class Centre:
+    """What describes an object, and how it follows from the parameters of a cluster."""
+
+    quantities: tuple[str, ...]
+    #: Cluster parameters as they are stored with the draws.
+    parameters: tuple[str, ...]
+    #: From parameters (p, ...) to quantities (q, ...).
+    describe: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    #: Quantities that begin anew after so much, as angles do.
+    periods: Mapping[str, float] = field(default_factory=dict)
+
+
+def _circle(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.stack([parameters[0], parameters[1], np.exp(parameters[2])])
+
+
+QUANTITIES = ("x", "y", "diameter")
+CIRCLE = Centre(QUANTITIES, ("x", "y", "log_diameter"), _circle)
 
 
 def catalogue(
@@ -34,12 +55,13 @@ def catalogue(
     families: NDArray[np.int64],
     expert_names: Sequence[str],
     min_experts: int = 5,
+    centre: Centre = CIRCLE,
 ) -> dict[str, NDArray[Any]]:
     """Columns of the catalogue, in order; ``labels`` is the point partition.
 
     In each draw a cluster of the point partition is represented by the draw's cluster that
-    holds most of its members (the smallest label among equals). Position and diameter,
-    exp of the log diameter, are the posterior mean, standard deviation and 95 % interval of
+    holds most of its members (the smallest label among equals). What ``centre`` describes (of
+    circles position and diameter) is the posterior mean, standard deviation and 95 % interval of
     the representative's; ``p_consensus`` is the share of draws in which the representative
     has at least ``min_experts`` experts and stands for no other cluster of which it holds more.
     """
@@ -47,8 +69,8 @@ def catalogue(
     if len(expert_names) <= int(codes.max()):
         raise InputError(f"{int(codes.max()) + 1} experts, but {len(expert_names)} names")
     names, order, offsets = members_by_cluster(labels)
-    moments = _Moments(len(names), draws)
-    for start, values, experts in _representatives(draws, order, offsets, codes):
+    moments = _Moments(len(names), draws, centre)
+    for start, values, experts in _representatives(draws, order, offsets, codes, centre):
         moments.add(start, values, experts >= min_experts)
     table: dict[str, NDArray[Any]] = {"cluster": names}
     table.update(moments.columns())
@@ -94,9 +116,10 @@ def _representatives(
     order: NDArray[np.int64],
     offsets: NDArray[np.int64],
     families: NDArray[np.int64],
+    centre: Centre,
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
-    """Block by block (start, values (3, draws, clusters), experts (draws, clusters))."""
-    columns = parameter_columns(draws, ("x", "y", "log_diameter"))
+    """Block by block (start, values (q, draws, clusters), experts (draws, clusters))."""
+    columns = parameter_columns(draws, centre.parameters)
     codes, holder = family_arrays(families, draws.n_markings)
     for chain, start, stop, labels in label_blocks(draws):
         block = draws.clusters(chain, start, stop)
@@ -113,17 +136,17 @@ def _representatives(
             columns,
             values,
         )
-        values[2] = np.exp(values[2])
-        yield start, values, experts
+        yield start, centre.describe(values), experts
 
 
 class _Moments:
     """Running mean and spread over all draws; samples of evenly spaced ones for quantiles."""
 
-    def __init__(self, n_clusters: int, draws: Draws) -> None:
+    def __init__(self, n_clusters: int, draws: Draws, centre: Centre) -> None:
         self.n = 0
+        self.centre = centre
         self.shift: NDArray[np.float64] | None = None
-        self.sum = np.zeros((len(QUANTITIES), n_clusters))
+        self.sum = np.zeros((len(centre.quantities), n_clusters))
         self.squares = np.zeros_like(self.sum)
         self.consensus = np.zeros(n_clusters)
         self.step = stride_for(draws, min(MAX_DRAWS, MAX_VALUES // n_clusters))
@@ -134,6 +157,12 @@ class _Moments:
         if self.shift is None:
             # sums of deviations from a typical value do not cancel
             self.shift = values.mean(axis=1)
+            turning = [self.centre.quantities.index(name) for name in self.centre.periods]
+            self.shift[turning] = values[turning, 0]
+        for name, period in self.centre.periods.items():
+            q = self.centre.quantities.index(name)
+            turned = values[q] - self.shift[q]
+            values[q] = self.shift[q] + (turned + period / 2.0) % period - period / 2.0
         deviation = values - self.shift[:, np.newaxis]
         self.sum += deviation.sum(axis=1)
         self.squares += (deviation**2).sum(axis=1)
@@ -149,7 +178,7 @@ class _Moments:
         tails = [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0]
         lo, hi = np.quantile(np.concatenate(self.samples, axis=1), tails, axis=1)
         table = {}
-        for q, name in enumerate(QUANTITIES):
+        for q, name in enumerate(self.centre.quantities):
             table[name] = self.shift[q] + mean[q]
             table[f"{name}_sd"] = np.sqrt(variance[q])
             table[f"{name}_lo"] = lo[q].astype(np.float64)

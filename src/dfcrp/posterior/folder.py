@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp import __version__
 from dfcrp.config import Config, load_config, make_config, settings_of_draws, to_toml
 from dfcrp.errors import DfcrpError, RunFolderError
-from dfcrp.markings import Markings, Site, Source
+from dfcrp.markings import Items, Markings, Site, Source
+from dfcrp.measurements import Measurements
+from dfcrp.posterior.kinds import posterior_of
 from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.records import Records
 from dfcrp.sampling.checkpoints import FOLDER as CHECKPOINTS
 from dfcrp.sampling.draws import DrawBlock
 from dfcrp.sampling.lock import LOCK
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 PROVENANCE = "provenance.json"
 MARKINGS = "markings.csv"
 CONFIG = "config.toml"
+CANDIDATES = "candidates.csv"
 #: What a file is called until it is whole.
 PART = ".part"
 
@@ -78,16 +83,18 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, MARKINGS, CONFIG, CHECKPOINTS}
+    first = {LOCK, MARKINGS, CANDIDATES, CONFIG, CHECKPOINTS}
     return LOCK in names and names <= first | {name + PART for name in (*first, PROVENANCE)}
 
 
-def prepare_folder(folder: Path, markings: Markings, config: Config) -> None:
+def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
     """Write everything that is needed to read the run later, or to go on with it.
 
     provenance.json comes last: with it the run has begun.
     """
     write_markings(folder / MARKINGS, markings)
+    if isinstance(markings, Measurements | Records) and markings.candidates is not None:
+        write_pairs(folder / CANDIDATES, markings.candidates)
     write_settings(folder, config)
     write_provenance(folder, markings, config, None)
 
@@ -111,22 +118,31 @@ def discard_folder(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_markings(path: Path, markings: Markings) -> None:
+def write_pairs(path: Path, pairs: NDArray[np.int64]) -> None:
+    """Pairs of items that may share a cluster, as row numbers from 0."""
+    lines = [f"{first},{second}" for first, second in pairs.tolist()]
+    write_text(path, "\n".join(["first,second", *lines, ""]))
+
+
+def write_markings(path: Path, markings: Items) -> None:
     """Markings as CSV in full precision."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     extra = [n for n in ("image", "truth") if getattr(markings, n) is not None]
-    writer.writerow(["id", "expert", "x", "y", "diameter", *extra])
-    columns: list[Iterable[Any]] = [markings.id, markings.expert]
-    columns += [map(repr, getattr(markings, n).tolist()) for n in ("x", "y", "diameter")]
+    writer.writerow(["id", "expert", *markings.cells, *extra])
+    columns: list[Iterable[Any]] = [markings.id, markings.expert, *markings.cells.values()]
     columns += [getattr(markings, n) for n in extra]
     writer.writerows(zip(*columns, strict=True))
     write_text(path, text.getvalue())
 
 
-def read_markings_back(folder: Path) -> Markings:
+def read_markings_back(folder: Path, config: Config) -> Items:
     """The markings of a run folder, with the sources they first came from."""
-    markings = _read_markings(folder / MARKINGS)
+    markings: Items
+    if config.model.likelihood == "circles":
+        markings = _read_markings(folder / MARKINGS)
+    else:
+        markings = _read_items(folder, config)
     provenance = read_provenance(folder)
     try:
         return dataclasses.replace(
@@ -157,8 +173,31 @@ def _read_markings(path: Path) -> Markings:
         raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
 
 
+def _read_items(folder: Path, config: Config) -> Items:
+    """Items that are no circles."""
+    path = folder / MARKINGS
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            header, *rows = csv.reader(stream)
+        columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
+        known: dict[str, Any] = {"id": columns.pop("id"), "families": columns.pop("expert")}
+        if "truth" in columns:
+            known["truth"] = np.array(columns.pop("truth"), np.int64)
+        if (folder / CANDIDATES).exists():
+            pairs = np.loadtxt(folder / CANDIDATES, np.int64, delimiter=",", skiprows=1, ndmin=2)
+            known["candidates"] = pairs.reshape(-1, 2)
+        if config.model.likelihood == "records":
+            return Records.from_columns(columns, kinds=config.records.kinds, **known)
+        numbers = np.array(list(columns.values()), dtype=float).T
+        return Measurements.from_arrays(
+            numbers, columns=list(columns), likelihood=config.model.likelihood, **known
+        )
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
+
+
 def write_provenance(
-    folder: Path, markings: Markings, config: Config, record: RunRecord | None, **extra: Any
+    folder: Path, markings: Items, config: Config, record: RunRecord | None, **extra: Any
 ) -> None:
     """Who made this, from what, with which settings; ``record`` once there are results."""
     content = {
@@ -226,7 +265,7 @@ def load(path: str | os.PathLike[str]) -> Posterior | ImagesPosterior:
             f"{folder}: the run was not finished; `dfcrp resume {folder}` goes on with it"
         )
     several = len(markings.images) > 1
-    if several and config.run.images == "independent":
+    if several and config.run.images == "independent" and isinstance(markings, Markings):
         return load_images(folder, markings, config)
     record = record_of(folder, provenance)
     # A run that was stopped while it was being extended holds more draws than its results say.
@@ -237,7 +276,7 @@ def load(path: str | os.PathLike[str]) -> Posterior | ImagesPosterior:
             f"{folder}: the draws are of {draws.n_markings} markings, {MARKINGS} has "
             f"{len(markings)}; they do not belong together"
         )
-    posterior = Posterior(draws, markings, config, record)
+    posterior = posterior_of(draws, markings, config, record)
     return over_images(posterior) if several else posterior
 
 
@@ -259,7 +298,7 @@ def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
         ) from None
 
 
-def read_beginning(folder: Path) -> tuple[Markings, Config]:
+def read_beginning(folder: Path) -> tuple[Items, Config]:
     """Markings and settings of a run, finished or not, that are what it was begun with."""
     if not folder.is_dir():
         raise RunFolderError(f"{folder}: there is no such run folder")
@@ -269,7 +308,7 @@ def read_beginning(folder: Path) -> tuple[Markings, Config]:
         if not (folder / name).exists():
             raise RunFolderError(f"{folder}: is not a run folder of dfcrp: {name} is missing")
     config = make_config(load_config(folder / CONFIG))
-    markings = read_markings_back(folder)
+    markings = read_markings_back(folder, config)
     if read_provenance(folder).get("markings_sha256", markings.digest) != markings.digest:
         raise RunFolderError(
             f"{folder}: {MARKINGS} is not what the run was made from; it was changed afterwards. "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.config import Config, with_run
-from dfcrp.markings import Markings, encode
+from dfcrp.markings import Items, Markings, encode
 
 
 def image_seed(seed: int, name: str) -> int:
@@ -43,7 +43,7 @@ class ImageParts:
         return tuple(np.unique(self.markings.families[rows]) for rows in self.rows)
 
 
-def most_experts(markings: Markings) -> int:
+def most_experts(markings: Items) -> int:
     """Experts of the image that has most of them; all if no images are named."""
     if len(markings.images) < 2 or markings.image is None:
         return len(markings.experts)

@@ -18,6 +18,7 @@ from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_co
 from dfcrp.posterior.convergence import Verdict, check_convergence
 from dfcrp.posterior.detection import DetectionSummary, detection_summary
 from dfcrp.posterior.diameters import consensus_diameters
+from dfcrp.posterior.doubles import suspected_doubles
 from dfcrp.posterior.experts import ExpertSummary, expert_frame, expert_summary
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.membership import Membership, membership
@@ -107,6 +108,11 @@ class Posterior:
         )
 
     @property
+    def diameters(self) -> NDArray[np.float64] | None:
+        """The markings' diameters, for size classes; None where there is no such thing."""
+        return self.markings.diameter
+
+    @property
     def size_classes(self) -> SizeClasses:
         """Size classes of the settings."""
         return SizeClasses(self.config.summary.class_edges, self.config.summary.class_names)
@@ -141,7 +147,7 @@ class Posterior:
                 self.size_classes,
                 self.config.summary.diameter,
                 families=self.markings.families,
-                diameters=self.markings.diameter,
+                diameters=self.diameters,
             )
         return self._counts[min_experts]
 
@@ -230,6 +236,36 @@ class Posterior:
         if self.detection is not None:
             table["p_real"] = self.detection.p_real_marking
         return pandas.DataFrame(table)
+
+    def suspected_doubles(self) -> pandas.DataFrame:
+        """Markings that may be a second one of an object their expert has marked already.
+
+        They are alone in the point partition, and as close to that object as its own members are.
+        """
+        import pandas
+
+        found = self._doubles()
+        marking, other = found["marking"].astype(int), found["other"].astype(int)
+        return pandas.DataFrame(
+            {
+                "expert": self.markings.expert[marking],
+                "marking": self.markings.id[marking],
+                "other": self.markings.id[other],
+                "cluster": self.names(found["cluster"]),
+                "distance": found["distance"],
+            }
+        )
+
+    def _doubles(self) -> dict[str, NDArray[Any]]:
+        labels = self.point_partition().labels
+        return suspected_doubles(
+            self.markings.features, self.markings.families, labels, self._size_feature
+        )
+
+    @property
+    def _size_feature(self) -> int | None:
+        """Which feature is a log size."""
+        return 2
 
     @cached_property
     def verdict(self) -> Verdict:

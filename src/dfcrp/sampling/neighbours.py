@@ -65,12 +65,12 @@ def find_neighbours(
         pairs = np.empty((0, 2), dtype=np.int64)
     elif radius == "auto":
         reach = learned_reach(features, families) if hyper.learned else None
-        pairs = _auto_pairs(features, reach or auto_reach(features[:, 2], hyper))
+        pairs = auto_pairs(features, reach or auto_reach(features[:, 2], hyper))
     else:
-        pairs = _pairs_within(position, np.full(len(position), float(radius)))
+        pairs = pairs_within(position, np.full(len(position), float(radius)))
     if images is not None:
         pairs = pairs[images[pairs[:, 0]] == images[pairs[:, 1]]]
-    component = _components(pairs, len(features), bounded)
+    component = components_of(pairs, len(features), bounded)
     rivals, contacts = _close_pairs(features, families, pairs if bounded else None, hyper)
     return Neighbourhood(
         bounded=bounded,
@@ -78,7 +78,7 @@ def find_neighbours(
         rivals=rivals,
         contacts=contacts,
         component=component,
-        numbering=_number_by_place(position, component),
+        numbering=number_by_place(position, component),
     )
 
 
@@ -156,15 +156,16 @@ def _nearest_of_others(position: Floats, families: NDArray[np.int64]) -> NDArray
     return np.where(other[rows, first], around[rows, first], -1)
 
 
-def _auto_pairs(features: Floats, reach: tuple[Floats, Floats]) -> Pairs:
+def auto_pairs(features: Floats, reach: tuple[Floats, Floats]) -> Pairs:
+    """Pairs of (x, y, log diameter) within reach in distance and in log diameter."""
     distance, size = reach
-    pairs = _pairs_within(features[:, :2], distance)
+    pairs = pairs_within(features[:, :2], distance)
     first, second = pairs[:, 0], pairs[:, 1]
     apart = np.abs(features[first, 2] - features[second, 2])
     return pairs[apart <= np.maximum(size[first], size[second])]
 
 
-def _pairs_within(position: Floats, reach: Floats) -> Pairs:
+def pairs_within(position: Floats, reach: Floats) -> Pairs:
     """Index pairs (i < j) whose distance is at most the larger of their reaches.
 
     Points are handled by octaves of reach, each searched among those of no larger reach, so a
@@ -214,7 +215,7 @@ def _close_pairs(
     """Rivals and contacts, by distance in prior standard deviations of position and size."""
     mean_a, mean_d = mean_variances(features[:, 2], hyper)
     if pairs is None:
-        pairs = _pairs_within(features[:, :2], max(CONTACT_DEVIATIONS) * np.sqrt(mean_a))
+        pairs = pairs_within(features[:, :2], max(CONTACT_DEVIATIONS) * np.sqrt(mean_a))
     apart = features[pairs[:, 0]] - features[pairs[:, 1]]
     wide_a = np.maximum(mean_a[pairs[:, 0]], mean_a[pairs[:, 1]])
     wide_d = np.maximum(mean_d[pairs[:, 0]], mean_d[pairs[:, 1]])
@@ -225,7 +226,8 @@ def _close_pairs(
     return pairs[relatives & (scaled <= RIVAL_DEVIATIONS)], pairs[~relatives & middling]
 
 
-def _components(pairs: Pairs, n: int, bounded: bool) -> NDArray[np.int64]:
+def components_of(pairs: Pairs, n: int, bounded: bool) -> NDArray[np.int64]:
+    """The connected component of each marking; without bounds there is one."""
     if not bounded:
         return np.zeros(n, dtype=np.int64)
     from scipy.sparse import coo_array
@@ -235,7 +237,7 @@ def _components(pairs: Pairs, n: int, bounded: bool) -> NDArray[np.int64]:
     return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
-def _number_by_place(position: Floats, component: NDArray[np.int64]) -> NDArray[np.int64]:
+def number_by_place(position: Floats, component: NDArray[np.int64]) -> NDArray[np.int64]:
     """Internal numbers: components together, and near each other what is near in the image."""
     low, high = position.min(axis=0), position.max(axis=0)
     side = max(float((high - low).max()), 1e-300) / max(1.0, math.sqrt(len(position) / 8.0))

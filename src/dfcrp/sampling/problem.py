@@ -35,19 +35,25 @@ class Problem:
     """One clustering problem, ready to be sampled by any number of chains."""
 
     data: Data
-    hyper: circle.Hyper
+    #: Of the likelihood: a named tuple with a ``law``, as ``kernels.likelihood`` says.
+    hyper: Any
     prior: Arrivals | Detection
     alpha_start: float
     #: Numbers that a cluster's row of parameters takes in the kernels.
     row_width: int = circle.WIDTH
+    #: What the likelihood stores with every draw; if left out, what circles have.
+    likelihood_columns: Columns | None = None
     #: Of the prior's own parameters.
     prior_names: tuple[str, ...] = ()
 
     @property
     def columns(self) -> Columns:
         """What is stored with every draw."""
-        law = CIRCLE_COLUMNS.shared if self.hyper.learned else ()
-        return CIRCLE_COLUMNS._replace(shared=(*law, *self.prior_names))
+        found = self.likelihood_columns
+        if found is None:
+            law = CIRCLE_COLUMNS.shared if self.hyper.learned else ()
+            found = CIRCLE_COLUMNS._replace(shared=law)
+        return found._replace(shared=(*found.shared, *self.prior_names))
 
     @property
     def has_order(self) -> bool:

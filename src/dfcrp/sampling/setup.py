@@ -10,11 +10,28 @@ from numpy.typing import NDArray
 
 from dfcrp.config import Config
 from dfcrp.kernels.arrivals import Arrivals
+from dfcrp.markings import Items, encode
+from dfcrp.measurements import Measurements
 from dfcrp.model.defaults import circle_hyper
 from dfcrp.model.ties import set_apart
+from dfcrp.records import Records
 from dfcrp.sampling.detection import lay_out, parameter_names
+from dfcrp.sampling.feature_problem import make_feature_problem
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data
+from dfcrp.sampling.record_problem import make_record_problem
+
+
+def problem_of(items: Items, config: Config) -> Problem:
+    """Whatever is to be clustered; items of different images never share a cluster."""
+    if isinstance(items, Measurements):
+        families = _families(items.families, config)
+        return make_feature_problem(items, families, config, _prior(config))
+    if isinstance(items, Records):
+        families = _families(items.families, config)
+        return make_record_problem(items, families, config, _prior(config))
+    images = encode(items.image.tolist())[1] if items.image is not None else None
+    return make_problem(items.features, items.families, config, images, experts=items.experts)
 
 
 def make_problem(
@@ -25,19 +42,15 @@ def make_problem(
     *,
     experts: Sequence[str] | None = None,
 ) -> Problem:
-    """Lay out the data for the kernels.
+    """Lay out circles for the kernels; those of different ``images`` (codes) never meet.
 
-    ``dfcrp``: families, with the order of arrival averaged out. ``constrained``: families, but
-    the CRP's weights; the joint prior of (c, α) is the CRP's, cut down to valid partitions.
-    ``crp``: every marking is a family of its own, so nothing is excluded. ``detection``: families,
-    and objects that their experts find or miss. ``experts`` are the families' names.
-    Markings of different ``images`` (codes) are never neighbours.
+    ``experts`` are the families' names, for the prior ``detection``: objects that experts find
+    or miss.
     """
     hyper = circle_hyper(config.model, features)
     log_sizes = features[:, 2]
     features = set_apart(features, families)
-    if config.run.prior == "crp":
-        families = np.arange(len(families), dtype=np.int64)
+    families = _families(families, config)
     neighbourhood = find_neighbours(features, families, config.run.radius, hyper, images)
     data = build_data(features, families, neighbourhood)
     if config.run.prior == "detection":
@@ -45,11 +58,27 @@ def make_problem(
         prior, persons = lay_out(config.detection, log_sizes, families, names)
         named = parameter_names(prior, names, persons.names)
         return Problem(data, hyper, prior, math.nan, prior_names=named)
-    arrivals = Arrivals(
+    start = config.model.alpha_shape / config.model.alpha_rate
+    return Problem(data, hyper, _prior(config), start)
+
+
+def _families(families: NDArray[np.int64], config: Config) -> NDArray[np.int64]:
+    """``crp``: every marking is a family of its own, so nothing is excluded."""
+    if config.run.prior == "crp":
+        return np.arange(len(families), dtype=np.int64)
+    return families
+
+
+def _prior(config: Config) -> Arrivals:
+    """The prior over partitions.
+
+    ``dfcrp``: families, with the order of arrival averaged out. ``constrained``: families, but
+    the CRP's weights; the joint prior of (c, α) is the CRP's, cut down to valid partitions.
+    """
+    return Arrivals(
         use_order=config.run.prior == "dfcrp",
         update_alpha=True,
         alpha_shape=config.model.alpha_shape,
         alpha_rate=config.model.alpha_rate,
         own=np.empty(0),
     )
-    return Problem(data, hyper, arrivals, config.model.alpha_shape / config.model.alpha_rate)

@@ -1,0 +1,71 @@
+"""Slow twins of the likelihoods for any features: parameters integrated numerically."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import special, stats
+
+#: Nodes of log v, in units in which its prior has a spread of about one.
+NODES = np.linspace(-9.0, 12.0, 4001)
+
+
+def log_marginal(hyper, law, y) -> float:
+    """log p(rows of y in one cluster) for ``kernels.normal``; v integrated by the trapezoid rule.
+
+    Given v a feature of the members is jointly normal: N(m, v (diag(w) + 1 1ᵀ / κ)).
+    """
+    total, groups = 0.0, len(hyper.growth)
+    for g in range(groups):
+        s = math.exp(law[g])
+        log_v = math.log(s) + NODES
+        logs = stats.invgamma.logpdf(np.exp(log_v), hyper.shape, scale=hyper.shape * s) + log_v
+        for j in range(hyper.start[g], hyper.start[g + 1]):
+            w = np.ones(len(y))
+            if hyper.size[j] >= 0:
+                w = np.exp(law[hyper.growth[g]] * (y[:, hyper.size[j]] - hyper.level[j]))
+            kappa = s / hyper.spread[j] ** 2
+            shape = np.diag(w) + 1.0 / kappa
+            z = y[:, j] - hyper.centre[j]
+            squares = z @ np.linalg.solve(shape, z)
+            logs -= 0.5 * (len(y) * (log_v + math.log(2 * math.pi)) + squares / np.exp(log_v))
+            logs -= 0.5 * np.linalg.slogdet(shape)[1]
+        total += special.logsumexp(logs) + math.log(NODES[1] - NODES[0])
+    return total
+
+
+def log_marginal_full(hyper, law, y) -> float:
+    """log p(rows of y in one cluster) for ``kernels.covariance``, row by row as Student t."""
+    p = y.shape[1]
+    lower = np.diag(np.exp(law[:p]))
+    unit = np.eye(p)
+    unit[np.tril_indices(p, -1)] = law[p:]
+    scale = 2.0 * hyper.shape * (lower @ unit) @ (lower @ unit).T
+    total = -hyper.log_volume
+    for n in range(1, len(y)):
+        before = y[:n]
+        apart = before - before.mean(axis=0)
+        freedom = 2.0 * hyper.shape - 1.0 + n
+        spread = (scale + apart.T @ apart) * (1.0 + 1.0 / n) / freedom
+        total += stats.multivariate_t.logpdf(y[n], before.mean(axis=0), spread, freedom)
+    return float(total)
+
+
+def draw_features(rng, hyper, law, labels) -> np.ndarray:
+    """Features of every item, from the prior of (v, μ) of its cluster; sizes come first."""
+    p, n = len(hyper.centre), len(labels)
+    y = np.empty((n, p))
+    for g in reversed(range(len(hyper.growth))):
+        s = math.exp(law[g])
+        for k in set(labels):
+            members = np.flatnonzero(np.asarray(labels) == k)
+            v = hyper.shape * s / rng.gamma(hyper.shape)
+            for j in range(hyper.start[g], hyper.start[g + 1]):
+                w = np.ones(len(members))
+                if hyper.size[j] >= 0:
+                    away = y[members, hyper.size[j]] - hyper.level[j]
+                    w = np.exp(law[hyper.growth[g]] * away)
+                mu = hyper.centre[j] + rng.normal() * math.sqrt(v / s) * hyper.spread[j]
+                y[members, j] = mu + np.sqrt(v * w) * rng.normal(size=len(members))
+    return y

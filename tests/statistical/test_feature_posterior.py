@@ -1,0 +1,173 @@
+"""The whole sampler with features integrated out: enumerated posterior, and Geweke's joint test.
+
+Five items of three families; the law of the variances is learned and, in the enumeration, summed
+on a grid. False-alarm rate 1e-5 for each test; seeds are fixed, and planted bugs must be caught.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from dfcrp import prior
+from dfcrp.kernels import assignment, integrated, normal
+from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.draws import Columns
+from dfcrp.sampling.problem import Problem
+from reference import feature_reference as reference
+from reference import posterior_reference
+from reference import small_problems as small
+from reference.prior_reference import canonical
+
+FALSE_ALARM_RATE = 1e-5
+FAMILIES = [0, 0, 1, 1, 2]
+SHAPE, RATE = 2.0, 1.0
+HYPER = normal.Normal(
+    centre=np.zeros(2),
+    spread=np.array([1.5, 0.6]),
+    start=np.array([0, 1, 2]),
+    size=np.array([1, -1]),
+    level=np.array([0.1, 0.0]),
+    growth=np.array([2, -1]),
+    shape=2.5,
+    law=np.array([-1.0, -2.0, 1.0]),
+    law_mean=np.array([-1.0, -2.0, 1.0]),
+    law_sd=np.array([0.7, 0.6, 0.5]),
+)
+FEATURES = np.array([[0.0, 0.1], [1.1, 0.5], [0.3, -0.2], [1.6, 0.3], [0.7, 0.2]])
+COLUMNS = Columns(("x", "l", "x_se", "l_se", "var_x", "var_l"), ("scale_x", "scale_l", "growth_x"))
+
+
+def problem_with(features, hyper=HYPER, **changes) -> Problem:
+    made = small.make_problem(FAMILIES, features, shape=SHAPE, rate=RATE)
+    arrivals = made.prior._replace(**changes)
+    return Problem(made.data, hyper, arrivals, 2.0, normal.row_width(2, 2), COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def target() -> dict:
+    """p(c | y), the law summed on a grid of 13 nodes a side."""
+    nodes = np.linspace(-3.6, 3.6, 13)
+    sets = [m for size in range(1, 6) for m in combinations(range(5), size)]
+    partitions = list(prior.partitions(FAMILIES))
+    log_prior = posterior_reference.log_priors(partitions, FAMILIES, True, SHAPE, RATE)
+    logs = []
+    for z in product(nodes, repeat=3):
+        law = HYPER.law_mean + HYPER.law_sd * np.array(z)
+        m = {s: _marginal(law, FEATURES[list(s)]) for s in sets if _valid(s)}
+        weight = -0.5 * float(np.square(z).sum())
+        logs.append([weight + sum(m[s] for s in _clusters(c)) for c in partitions])
+    total = special.logsumexp(np.array(logs), axis=0) + log_prior
+    return dict(
+        zip(map(canonical, partitions), np.exp(total - special.logsumexp(total)), strict=True)
+    )
+
+
+def _valid(members) -> bool:
+    return len({FAMILIES[i] for i in members}) == len(members)
+
+
+def _clusters(labels) -> list[tuple[int, ...]]:
+    return [tuple(i for i in range(5) if labels[i] == k) for k in sorted(set(labels))]
+
+
+def _marginal(law, y) -> float:
+    """The closed form, which ``test_feature_likelihoods`` checks against integrals."""
+    hyper = HYPER._replace(law=law)
+    theta = np.zeros((1, normal.row_width(2, 2)))
+    integrated.empty_row(hyper, theta, 0)
+    for i in range(len(y)):
+        normal.add_member(hyper, theta, 0, y, i)
+    return integrated.log_marginal(hyper, theta, 0)
+
+
+def p_value(problem, target, draws=12_000, thin=5) -> float:
+    chain = Chain(problem, np.random.SeedSequence(83), "exact")
+    chain.run(1, 200)
+    labels = np.concatenate([chain.run(draws // 24, thin).labels for _ in range(24)])
+    observed = dict.fromkeys(target, 0)
+    for row, count in zip(*np.unique(labels, axis=0, return_counts=True), strict=True):
+        observed[canonical(row.tolist())] += int(count)
+    expected = np.array(list(target.values())) * len(labels)
+    found = np.array([observed[c] for c in target], dtype=float)
+    rare = expected < 5.0
+    cells = [np.append(v[~rare], v[rare].sum()) for v in (found, expected)]
+    statistic = ((cells[0] - cells[1]) ** 2 / np.maximum(cells[1], 1e-9)).sum()
+    # Draws that are thinned this far are worth at least half as many independent ones.
+    return float(stats.chi2.sf(statistic / 2.0, len(cells[0]) - 1))
+
+
+def test_sampler_reaches_the_posterior(target):
+    probability = np.array(list(target.values()))
+    assert probability.max() < 0.7
+    assert p_value(problem_with(FEATURES), target) > FALSE_ALARM_RATE
+
+
+@pytest.mark.parametrize(
+    ("hyper", "changes"),
+    [
+        (HYPER._replace(law_mean=np.array([0.2, -2.0, 1.0])), {}),  # wider clusters
+        (HYPER._replace(spread=np.array([2.2, 0.6])), {}),  # means spread wider
+        (HYPER, {"alpha_rate": 0.7}),
+    ],
+    ids=["law", "spread", "alpha"],
+)
+def test_planted_bugs_are_caught(target, hyper, changes):
+    assert p_value(problem_with(FEATURES, hyper, **changes), target) < FALSE_ALARM_RATE
+
+
+def successive(hyper, steps, seed) -> dict[str, np.ndarray]:
+    """Features given (partition, law), then a scan given features, over and over."""
+    rng = np.random.default_rng([seed, 84])
+    problem = problem_with(FEATURES.copy(), hyper)
+    chain = Chain(problem, np.random.SeedSequence(seed), "exact")
+    data, state = problem.data, chain.state
+    found: dict[str, list[float]] = {"scale": [], "growth": [], "alpha": [], "clusters": []}
+    for _ in range(steps):
+        data.features[:] = reference.draw_features(rng, HYPER, state.law, state.label.tolist())
+        for k in np.flatnonzero(state.size[:-1] > 0):
+            integrated.gather(chain.hyper, data.features, state, k, state.theta, k)
+        assignment.refresh_spares(chain.rng, data, chain.hyper, state, 0, len(FAMILIES), 1)
+        chain.run(1, 2)
+        found["scale"].append(state.law[0])
+        found["growth"].append(state.law[2])
+        found["alpha"].append(math.log(state.alpha[0]))
+        found["clusters"].append(float((state.size[:-1] > 0).sum()))
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def worst_z(found, batches=40) -> float:
+    """Largest deviation from the prior, of means and mean squares, by batch means."""
+    rng = np.random.default_rng(85)
+    alphas = rng.gamma(SHAPE, 1.0 / RATE, 4000)
+    clusters = [
+        len(set(prior.sample(FAMILIES, a, 1, seed=i)[0].tolist())) for i, a in enumerate(alphas)
+    ]
+    exact = {
+        "scale": HYPER.law_mean[0] + HYPER.law_sd[0] * rng.normal(size=4000),
+        "growth": HYPER.law_mean[2] + HYPER.law_sd[2] * rng.normal(size=4000),
+        "alpha": np.log(alphas),
+        "clusters": np.array(clusters, dtype=float),
+    }
+    worst = 0.0
+    for name, values in found.items():
+        for power in (1, 2):
+            means = np.mean(np.split(values**power, batches), axis=1)
+            other = exact[name] ** power
+            error = math.hypot(means.std() / math.sqrt(batches - 1), other.std() / math.sqrt(4000))
+            worst = max(worst, abs(means.mean() - other.mean()) / error)
+    return worst
+
+
+def test_geweke():
+    """Eight comparisons; 5.3 standard errors of 40 batches are exceeded once in 1e5."""
+    assert worst_z(successive(HYPER, 4000, seed=86)) < 5.3
+
+
+def test_geweke_catches_a_planted_bug():
+    wrong = HYPER._replace(law_sd=np.array([1.1, 0.6, 0.5]))
+    assert worst_z(successive(wrong, 4000, seed=87)) > 5.3

@@ -1,0 +1,125 @@
+"""The scikit-learn estimator, and ``dfcrp.fit`` of a matrix, end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import dfcrp
+from dfcrp.errors import InputError, SettingsError
+
+OBJECTS, SOURCES = 25, 5
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, groups and true labels; every source finds 85 % of the objects."""
+    rng = np.random.default_rng(90)
+    truth = np.tile(np.arange(OBJECTS), SOURCES)
+    groups = np.repeat(np.arange(SOURCES), OBJECTS)
+    objects = rng.uniform(0, 100, (OBJECTS, 3))
+    values = objects[truth] + rng.standard_normal((len(truth), 3)) * [0.5, 0.8, 0.3]
+    kept = rng.random(len(truth)) < 0.85
+    return values[kept], groups[kept], truth[kept]
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return dfcrp.DFCRP(scans=300, chains=1, random_state=1).fit(data[0], groups=data[1])
+
+
+def test_check_estimator():
+    """All checks apply but that of other array types, which scikit-learn skips; few scans each."""
+    check_estimator(dfcrp.DFCRP(scans=60, chains=1, random_state=0), on_skip=None)
+
+
+def test_objects_are_found(data, model):
+    assert adjusted_rand_score(data[2], model.labels_) > 0.98
+    assert model.labels_.max() + 1 == model.n_clusters_ == len(model.cluster_centers_)
+    for k in range(model.n_clusters_):
+        assert len(set(data[1][model.labels_ == k])) == (model.labels_ == k).sum()
+
+
+def test_new_rows(data, model):
+    chance = model.predict_proba(model.cluster_centers_)
+    assert chance.shape == (model.n_clusters_, model.n_clusters_ + 1)
+    assert chance.sum(axis=1) == pytest.approx(1.0)
+    large = np.bincount(model.labels_) >= 3
+    assert (model.predict(model.cluster_centers_)[large] == np.flatnonzero(large)).all()
+    assert model.predict([[1e5, 1e5, 1e5]]).tolist() == [-1]
+    # A source that has marked the object already marks no second one.
+    at, source = data[0][:1], data[1][:1]
+    barred = model.predict_proba(at, groups=source)
+    assert barred[0, model.labels_[0]] == 0.0
+    assert model.predict_proba(at, groups=["new"])[0] == pytest.approx(model.predict_proba(at)[0])
+
+
+def test_units_do_not_matter(data, model):
+    """The draws are the same up to rounding, so labels agree exactly."""
+    scaled = clone(model).fit(data[0] * [1e-3, 7.0, 1e6] + 5.0, groups=data[1])
+    assert adjusted_rand_score(scaled.labels_, model.labels_) == 1.0
+
+
+def test_frames_and_pipelines(data, model):
+    import pandas
+
+    polars = pytest.importorskip("polars")
+    names = ["a", "b", "c"]
+    frame = pandas.DataFrame(data[0], columns=names)
+    for table in (frame, polars.DataFrame(data[0], schema=names)):
+        again = clone(model).fit(table, groups=data[1])
+        assert (again.labels_ == model.labels_).all()
+        assert again.feature_names_in_.tolist() == names
+    pipe = make_pipeline(StandardScaler(), clone(model))
+    assert adjusted_rand_score(pipe.fit_predict(frame, dfcrp__groups=data[1]), data[2]) > 0.98
+
+
+def test_groups_of_another_length_are_refused(data):
+    with pytest.raises(InputError, match="groups must be"):
+        dfcrp.DFCRP(scans=20).fit(data[0], groups=data[1][:-1])
+
+
+def test_a_run_is_saved_and_loaded(data, tmp_path):
+    posterior = dfcrp.fit(
+        data[0], families=data[1], scans=120, chains=2, out=tmp_path / "run", min_experts=3
+    )
+    again = dfcrp.load(tmp_path / "run")
+    assert (again.labels == posterior.labels).all()
+    table = again.catalogue()
+    assert {"x1", "x2_sd", "x3_lo", "n_experts", "p_consensus"} <= set(table)
+    assert table.equals(posterior.catalogue())
+    assert again.tolerances["x1"]["mean"] == pytest.approx(0.5, rel=0.6)
+    assert posterior.consensus(3)["mean"].iloc[0] == pytest.approx(OBJECTS, abs=3)
+    longer = dfcrp.resume(tmp_path / "run", scans=160)
+    assert longer.record.scans == 160
+    with pytest.raises(InputError, match="explain is for circles"):
+        posterior.explain(0)
+
+
+def test_boxes_by_candidates_of_ones_own(data):
+    """Only the pairs that are named share a cluster."""
+    values = np.column_stack([data[0][:, :2], np.exp(data[0][:, 1:] / 100.0)])
+    pairs = [(i, i + 1) for i in range(0, len(values) - 1, 2)]
+    posterior = dfcrp.fit(
+        values, families=data[1], likelihood="boxes", candidates=pairs, scans=40, chains=1
+    )
+    together = posterior.coclustering().tocoo()
+    off = together.row < together.col
+    found = zip(together.row[off].tolist(), together.col[off].tolist(), strict=True)
+    assert set(found) <= set(pairs)
+    assert list(posterior.catalogue())[1] == "x"
+
+
+def test_settings_that_do_not_fit_are_refused(data):
+    markings = dfcrp.Markings.from_arrays([1.0], [1.0], [1.0], ["a"])
+    with pytest.raises(SettingsError, match='"boxes", but these items are circles'):
+        dfcrp.fit(markings, likelihood="boxes")
+    with pytest.raises(SettingsError, match="is for circles"):
+        dfcrp.fit(data[0], sampler="paper", scans=10)
+    with pytest.raises(InputError, match="have their own"):
+        dfcrp.fit(markings, families=[1])
