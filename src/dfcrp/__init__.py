@@ -21,12 +21,14 @@ _HOMES = {
     "resume": "dfcrp.resuming",
     "load": "dfcrp.posterior.folder",
     "Posterior": "dfcrp.posterior.posterior",
+    "ImagesPosterior": "dfcrp.posterior.images",
     "point_partition": "dfcrp.posterior.point_partition",
 }
 _MODULES = ("baselines", "crp", "prior", "simulate")
 
 __all__ = [
     "DFCRP",
+    "ImagesPosterior",
     "Markings",
     "Measurements",
     "Posterior",
