@@ -100,14 +100,14 @@ def _measure(
         return benchmarks_of_scale.bench_growth()
     if name == "families":
         return benchmarks_of_scale.bench_families()
+    if name == "threads":
+        return benchmarks_of_scale.bench_threads()
     reach: Any = radius if radius in ("auto", "none") else float(radius)
     markings = _markings(data, min_diameter, exclude_expert)
     if name == "scan":
         return benchmarks.bench_scan(markings, radius=reach)
     if name == "mixing":
         return benchmarks.bench_mixing(benchmarks.reduced(markings), seconds=seconds, radius=reach)
-    if name == "threads":
-        return benchmarks_of_scale.bench_threads(markings)
     if name == "storage":
         return benchmarks_of_scale.bench_storage(markings)
     return rivals.bench_rivals(markings)

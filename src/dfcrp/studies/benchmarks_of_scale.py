@@ -116,8 +116,9 @@ def bench_families(
     }
 
 
-def bench_threads(markings: Markings, threads: Sequence[int] = (1, 2)) -> dict[str, Any]:
-    """Speed of one chain with more threads, whose draws must be the same."""
+def bench_threads(threads: Sequence[int] = (1, 2), scale: float = 10.5) -> dict[str, Any]:
+    """Speed of one chain of 100,000 markings with more threads, whose draws must be the same."""
+    markings = highlands_like(1, scale=scale)
     problem = problem_for(markings)
     seeds = [np.random.SeedSequence(1) for _ in threads]
     chains = [Chain(problem, s, "exact", t) for s, t in zip(seeds, threads, strict=True)]
@@ -125,6 +126,7 @@ def bench_threads(markings: Markings, threads: Sequence[int] = (1, 2)) -> dict[s
     found = timed([lambda chain=chain: chain.run(1, 8) for chain in chains], 20)  # type: ignore[misc]
     return {
         "n": len(markings),
+        "parts": len(problem.data.block_start) - 1,
         "threads": list(threads),
         "seconds": [seconds / 8 for seconds, _ in found],
         "same_draws": all(np.array_equal(labels[0], other) for other in labels[1:]),
