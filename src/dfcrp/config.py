@@ -21,6 +21,7 @@ SAMPLERS = ("exact", "paper", "unmodified")
 PRIORS = ("dfcrp", "constrained", "crp", "detection")
 TOLERANCES = ("learned", "fixed")
 LIKELIHOODS = ("circles", "points", "boxes", "ellipses", "diagonal", "normal", "records")
+EXPERT_BIAS = ("none", "offset", "precision", "both")
 IMAGES = ("independent", "shared")
 IMAGE_Y = ("auto", "up", "down")
 #: Settings of the fixed law: giving one of them asks for it.
@@ -70,6 +71,13 @@ class Model:
     growth_sd: float = 0.7
     nu_x: float = 5.0
     nu_d: float = 5.0
+    #: Circles: whether experts differ in where and how large they draw ("offset"), in how exactly
+    #: ("precision"), or in both; standard deviations, between experts, of the offset of x and y
+    #: relative to the median diameter, of that of log diameter, and of the log of the noise.
+    expert_bias: str = "none"
+    expert_position_sd: float = 0.05
+    expert_size_sd: float = 0.1
+    expert_noise_sd: float = 0.5
     alpha_shape: float = 1.0
     alpha_rate: float = 0.01
     #: What is marked: "circles", or one of the likelihoods for other features (``dfcrp.shapes``).
@@ -87,12 +95,27 @@ class Model:
     def __post_init__(self) -> None:
         _check_choice("model.likelihood", self.likelihood, LIKELIHOODS)
         _check_choice("model.tolerances", self.tolerances, TOLERANCES)
+        _check_choice("model.expert_bias", self.expert_bias, EXPERT_BIAS)
+        if self.expert_bias != "none" and self.likelihood != "circles":
+            raise SettingsError(
+                f'model.expert_bias = "{self.expert_bias}" is for circles, not {self.likelihood}; '
+                'leave it at "none"'
+            )
         _check(self.variance_shape > 1, "model.variance_shape", self.variance_shape, "above 1")
         _check(self.scale_sd > 0, "model.scale_sd", self.scale_sd, "above 0")
         _check(self.odds_sd > 0, "model.odds_sd", self.odds_sd, "above 0")
         fixed = ("kappa_x", "tau_x", "kappa_d", "tau_d", "log_diameter_floor")
         learned = ("scale_x", "scale_x_sd", "scale_d", "scale_d_sd", "growth_sd", "nu_x", "nu_d")
-        for name in (*fixed, *learned, "lambda_a", "lambda_b", "alpha_shape", "alpha_rate"):
+        experts = ("expert_position_sd", "expert_size_sd", "expert_noise_sd")
+        for name in (
+            *fixed,
+            *learned,
+            *experts,
+            "lambda_a",
+            "lambda_b",
+            "alpha_shape",
+            "alpha_rate",
+        ):
             _check(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "above 0")
         if self.sigma0 is not None:
             _check(min(self.sigma0) > 0, "model.sigma0", self.sigma0, "three numbers above 0")

@@ -43,6 +43,7 @@ from dfcrp.sampling.setup import problem_of
 SETTINGS_ELSEWHERE = {
     "min_experts": ("summary", "min_experts"),
     "likelihood": ("model", "likelihood"),
+    "expert_bias": ("model", "expert_bias"),
     "image_file": ("image", "file"),
     "image_y": ("image", "y"),
     "image_offset": ("image", "offset"),
@@ -73,10 +74,11 @@ def fit(
 
     ``settings`` are those of the run: chains, scans, burn_in, thin, max_scans, max_minutes,
     radius (a number, "auto" or None), seed, workers, checkpoint_seconds, sampler, prior, preset;
-    min_experts; and image_file, image_y, image_offset, image_scale. ``config`` is a Config, a dict
-    of its tables or a TOML file; ``settings`` win over it. Without ``scans`` the run goes on until
-    the convergence verdict is good, or max_scans or max_minutes is reached. With ``out`` the draws
-    go to that run folder as they come, and tables follow; ``dfcrp.resume`` goes on with such a run.
+    expert_bias; min_experts; and image_file, image_y, image_offset, image_scale. ``config`` is a
+    Config, a dict of its tables or a TOML file; ``settings`` win over it. Without ``scans`` the run
+    goes on until the convergence verdict is good, or max_scans or max_minutes is reached. With
+    ``out`` the draws go to that run folder as they come, and tables follow; ``dfcrp.resume`` goes
+    on with such a run.
 
     Ctrl-C ends the run early and returns what there is; a second one interrupts as usual.
     ``progress``, ``on_look`` and ``on_stop`` are as in ``dfcrp.running.Watch``.
@@ -251,6 +253,11 @@ def check_fittable(markings: Markings, config: Config) -> None:
         raise InputError(
             f'the prior "detection" is for one image, on which everyone looked; these markings are '
             f"of {len(markings.images)}: choose one with image= (--image)"
+        )
+    if config.model.expert_bias != "none" and is_imagewise(markings, config):
+        raise SettingsError(
+            "how experts differ (expert_bias) is learned from all images together: add "
+            'images="shared" (--images shared), or choose one image with image= (--image)'
         )
     shared = config.run.images == "shared" and len(markings.images) > 1
     if shared and config.run.radius is None:

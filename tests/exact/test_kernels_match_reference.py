@@ -190,7 +190,7 @@ def test_covariance_targets(layout):
             given = circle.Conditional(
                 *circle.position_law(case.hyper, row[2]),
                 *circle.size_law(case.hyper, row[2]),
-                circle.members_spread(case.state.theta, k, case.features, case.state),
+                circle.members_spread(case.hyper, case.state.theta, k, case.features, case.state),
             )
             other = small.random_rows(case.rng, case.hyper, ())
             for coordinate, column in enumerate((3, 4, 5)):

@@ -160,7 +160,7 @@ def test_weight_of_proposed_parameters(hyper):
             circle_proposal.propose_row(hyper, rng, features, state, 0, drawn, 1)
             row = drawn[1, :6]
             assert drawn[1] == pytest.approx(small.complete(row), rel=1e-12)
-            moments = circle_proposal.moments_of(features, state, 0)
+            moments = circle_proposal.moments_of(hyper, features, state, 0)
             mode_a, width_a, mode_d, width_d = circle_proposal.peaks(hyper, moments)
             slow = (
                 sum(reference.log_density(row, y) for y in features)

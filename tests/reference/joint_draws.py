@@ -15,6 +15,7 @@ import numpy as np
 from scipy import stats
 
 from dfcrp import prior
+from dfcrp.kernels.bias import SHARE
 from dfcrp.sampling.problem import Problem
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -107,6 +108,9 @@ def _complete(problem, families, allowed, drawn, rng) -> JointDraws:
     hyper = problem.hyper
     law = np.array(hyper.law_mean) + hyper.law_sd * rng.standard_normal((draws, 4))
     arrays["law"] = law if hyper.learned else law[:, :0]
+    if hyper.bias.on:
+        drawn_bias = small.draw_bias(rng, hyper.bias, draws)
+        arrays["law"] = np.concatenate([arrays["law"], drawn_bias], axis=1)
     rows = small.random_rows(rng, hyper, (draws, n), law[:, np.newaxis])
     arrays["theta"] = small.complete(rows)
     own = np.take_along_axis(rows, arrays["label"][..., None].astype(int), axis=1)
@@ -119,9 +123,11 @@ def _complete(problem, families, allowed, drawn, rng) -> JointDraws:
         arrays["total"] = arrays["dense"].sum(axis=2)
     else:
         arrays["seated"] = np.tile(np.arange(n), (draws, 1))
-    return JointDraws(
-        problem, np.asarray(families), allowed, small.random_features(rng, own), arrays
-    )
+    features = small.random_features(rng, own)
+    if hyper.bias.on:
+        offsets, noise = small.offsets_and_noise(hyper.bias, arrays["law"])
+        features = own[..., :3] + offsets + np.exp(noise) * (features - own[..., :3])
+    return JointDraws(problem, np.asarray(families), allowed, features, arrays)
 
 
 def seat_partition_row(labels, problem) -> dict[str, np.ndarray]:
@@ -265,12 +271,35 @@ class After:
     def _law(self) -> dict[str, float]:
         """The learned law follows its own prior."""
         hyper = self.draws.problem.hyper
-        z = (self.now["law"] - hyper.law_mean) / hyper.law_sd
+        z = (self.now["law"][:, :4] - hyper.law_mean) / hyper.law_sd
         names = ("scale_x", "growth_x", "scale_d", "growth_d")
         return {
             name: float(stats.kstest(column, "norm").pvalue)
             for name, column in zip(names, z.T, strict=True)
         }
+
+    def _bias(self) -> dict[str, float]:
+        """Offsets and noise follow their prior: one by one, and the sum of their squares."""
+        bias = self.draws.problem.hyper.bias
+        law, share = self.now["law"], bias.work[:, SHARE]
+        experts = len(share)
+        by_name = {
+            name: law[:, bias.offsets + axis : bias.offsets + 3 * experts : 3]
+            / bias.offset_sd[axis]
+            for axis, name in enumerate(("offset_x", "offset_y", "size"))
+        }
+        by_name["noise"] = law[:, bias.noise : bias.noise + experts] / bias.noise_sd
+        spread = np.sqrt(1.0 - share**2 / (share @ share))
+        found = {}
+        for name, z in by_name.items():
+            if np.abs(z @ share).max() > 1e-9:
+                return {f"{name}: the sum is not held": 0.0}
+            chi_square = stats.chi2.cdf((z**2).sum(axis=1), experts - 1)
+            found[name] = float(stats.kstest(chi_square, "uniform").pvalue)
+            for f in range(experts):
+                one = stats.kstest(z[:, f] / spread[f], "norm").pvalue
+                found[f"{name} of {f}"] = float(one)
+        return found
 
     def _parameters(self) -> dict[str, float]:
         """θ of one marking's cluster follows the base measure; y its normal given θ."""
@@ -280,6 +309,9 @@ class After:
         mu_x, mu_y, mu_l, a, d, lam = theta[:, :6].T
         prior_a, prior_d = reference.variance_priors(hyper, mu_l, self.now["law"])
         v = self.draws.features[draw, marking] - theta[:, :3]
+        if hyper.bias.on:
+            offsets, noise = small.offsets_and_noise(hyper.bias, self.now["law"])
+            v = (v - offsets[draw, marking]) / np.exp(noise[draw, marking])
         z = v[:, 2] - lam * np.sqrt(d / (2 * a)) * (v[:, 0] + v[:, 1])
         distance = (v[:, 0] ** 2 + v[:, 1] ** 2) / a + z**2 / (d * (1 - lam**2))
         uniform = {

@@ -12,10 +12,12 @@ from scipy.sparse.csgraph import connected_components
 
 from dfcrp.kernels import assignment, circle, scan
 from dfcrp.kernels.arrivals import Arrivals
+from dfcrp.kernels.bias import COUNT, SHARE, WORK_COLUMNS, Bias
 from dfcrp.kernels.scan import Task
 from dfcrp.kernels.state import Part
+from dfcrp.sampling.bias import bias_names
 from dfcrp.sampling.neighbours import Neighbourhood
-from dfcrp.sampling.problem import Problem, build_data, new_state
+from dfcrp.sampling.problem import Problem, build_data, circle_columns, new_state
 from reference import kernel_reference as reference
 
 #: Base measure and clusters of comparable width, so that features leave the partition open; a
@@ -36,6 +38,47 @@ LEARNED = HYPER._replace(
     law_mean=(-0.2, 0.6, -2.3, -0.2),
     law_sd=(0.6, 0.5, 0.4, 0.5),
 )
+
+
+def biased(families, hyper=LEARNED) -> circle.Hyper:
+    """The same with experts, one for each family, who differ in offsets and noise."""
+    counts = np.bincount(families)
+    work = np.zeros((len(counts), WORK_COLUMNS))
+    work[:, COUNT], work[:, SHARE] = counts, counts / len(families)
+    at = len(hyper.law)
+    bias = Bias(
+        on=True,
+        offsets=at,
+        noise=at + 3 * len(counts),
+        offset_sd=(0.8, 0.6, 0.3),
+        noise_sd=0.5,
+        expert=np.array(families, np.int32),
+        work=work,
+    )
+    return hyper._replace(law=np.append(hyper.law, np.zeros(4 * len(counts))), bias=bias)
+
+
+def draw_bias(rng, bias: Bias, draws: int) -> np.ndarray:
+    """Offsets (x, y, log size of each expert), then noise, from their prior: rows of the law.
+
+    Normals given that their sums, weighted with the experts' shares, are zero.
+    """
+    share = bias.work[:, SHARE]
+    sd = np.array([*bias.offset_sd, bias.noise_sd])[:, np.newaxis]
+    free = sd * rng.standard_normal((draws, 4, len(share)))
+    held = free - share * (free @ share / (share @ share))[..., np.newaxis]
+    offsets = np.moveaxis(held[:, :3], 1, 2).reshape(draws, -1)
+    return np.concatenate([offsets, held[:, 3]], axis=1)
+
+
+def offsets_and_noise(bias: Bias, law) -> tuple[np.ndarray, np.ndarray]:
+    """Of each marking: its expert's offsets (..., n, 3) and log noise factor (..., n, 1)."""
+    law = np.asarray(law)
+    experts = len(bias.work)
+    offsets = law[..., bias.offsets : bias.offsets + 3 * experts]
+    offsets = offsets.reshape(*law.shape[:-1], experts, 3)
+    noise = law[..., bias.noise : bias.noise + experts, np.newaxis]
+    return offsets[..., bias.expert, :], noise[..., bias.expert, :]
 
 
 def make_problem(
@@ -74,7 +117,12 @@ def make_problem(
     data = build_data(
         np.asarray(features, float), np.asarray(families), neighbourhood, weigh_features=weigh
     )
-    return Problem(data, hyper, Arrivals(use_order, update_alpha, shape, rate, np.empty(0)), alpha)
+    columns = circle_columns(hyper)
+    if hyper.bias.on:
+        experts = [str(f) for f in range(len(hyper.bias.work))]
+        columns = columns._replace(shared=(*columns.shared, *bias_names(hyper.bias, experts)))
+    prior = Arrivals(use_order, update_alpha, shape, rate, np.empty(0))
+    return Problem(data, hyper, prior, alpha, likelihood_columns=columns)
 
 
 def _as_pairs(listed) -> np.ndarray:

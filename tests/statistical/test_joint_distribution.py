@@ -47,6 +47,31 @@ def test_geweke_catches_a_planted_bug(mistake):
     assert not geweke(DESIGN, 4000, seed=12, mistake=mistake)["ok"]
 
 
+def noisier_experts(problem):
+    """The prior of the noise factors with twice the spread."""
+    bias = problem.hyper.bias
+    wider = bias._replace(noise_sd=2.0 * bias.noise_sd)
+    return replace(problem, hyper=problem.hyper._replace(bias=wider))
+
+
+def experts_mixed_up(problem):
+    """Every marking is taken for the next expert's."""
+    bias = problem.hyper.bias
+    other = (bias.expert + 1) % len(bias.work)
+    return replace(problem, hyper=problem.hyper._replace(bias=bias._replace(expert=other)))
+
+
+def test_geweke_with_experts_who_differ():
+    outcome = geweke(Design(hyper=calibration.UNLIKE), 4000, seed=16, scans=4)
+    assert outcome["ok"], outcome
+
+
+@pytest.mark.parametrize("mistake", [noisier_experts, experts_mixed_up])
+def test_geweke_catches_a_bug_in_how_experts_differ(mistake):
+    design = Design(hyper=calibration.UNLIKE)
+    assert not geweke(design, 4000, seed=17, scans=4, mistake=mistake)["ok"]
+
+
 def test_calibration():
     outcome = calibrate(DESIGN, 300, seed=13)
     assert outcome["ok"], outcome
@@ -62,13 +87,14 @@ def test_the_likelihood_of_a_draw():
 
     rng = np.random.default_rng(15)
     draw = calibration.draw_prior(rng, DESIGN)
-    features = calibration.draw_features(rng, draw.parameters)
+    features = calibration.draw_features(rng, draw, DESIGN.hyper)
     expected = 0.0
     for row, y in zip(draw.parameters, features, strict=True):
         *start, a, d, covariance = row
         lam = covariance / np.sqrt(a * d / 2.0)
         expected += reference.log_density([*start, a, d, lam], y)
-    assert calibration.log_likelihood(draw.parameters, features) == pytest.approx(expected)
+    found = calibration.log_likelihood(draw, features, DESIGN.hyper)
+    assert found == pytest.approx(expected)
 
 
 def test_the_command_writes_its_outcome(tmp_path):

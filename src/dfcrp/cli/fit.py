@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.cli.ground import IMAGE_OPTIONS, SITE_OPTIONS, image_options, site_options
-from dfcrp.config import IMAGES, LIKELIHOODS, PRESETS, PRIORS, SAMPLERS
+from dfcrp.config import EXPERT_BIAS, IMAGES, LIKELIHOODS, PRESETS, PRIORS, SAMPLERS
 
 if TYPE_CHECKING:
     from dfcrp.config import Config
@@ -134,6 +134,12 @@ def filter_options(command: Any) -> Any:
     type=click.Choice(PRIORS),
     help="How partitions are weighed; crp lets one expert's markings share an object, detection "
     "says which are real and how many everyone missed.  [default: dfcrp]",
+)
+@click.option(
+    "--expert-bias",
+    type=click.Choice(EXPERT_BIAS),
+    help="Learn how experts differ: where and how large they draw (offset), how exactly "
+    "(precision), or both.  [default: none]",
 )
 @click.option(
     "--min-experts",

@@ -15,6 +15,9 @@ The one whose parameters are learned, free of units, with l₀ the median log di
 
     a ~ Gamma(νx, mean exp(sx + gx (l − l₀))),  d ~ Gamma(νd, mean exp(sd + gd (l − l₀))).
 
+Where experts differ, y stands for a marking without its expert's offsets, and Σ is Σ / precision
+(``kernels.bias``); where they do not, nothing is taken off and the precision is 1.
+
 Of the contract in ``kernels.likelihood`` this module has what a scan needs of a cluster;
 ``circle_proposal`` has what dealing two clusters out anew takes, ``tolerance`` the law's updates.
 """
@@ -27,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfcrp.kernels import likelihood
+from dfcrp.kernels.bias import ALIKE, Bias, corrected, log_noise_of
 from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 from dfcrp.kernels.partition_prior import log_tilt
 
@@ -63,9 +67,10 @@ class Hyper(NamedTuple):
     nu_d: float
     log_gamma: float  # log Γ(νx) + log Γ(νd)
     level: float  # l₀
-    law: np.ndarray  # (4,): sx, gx, sd, gd; a chain's own, updated as it runs
+    law: np.ndarray  # sx, gx, sd, gd if learned, what experts differ in; updated as a chain runs
     law_mean: tuple[float, float, float, float]
     law_sd: tuple[float, float, float, float]
+    bias: Bias = ALIKE  # how experts differ
 
 
 def without_law() -> dict[str, Any]:
@@ -99,12 +104,12 @@ def complete_row(theta, k):
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log N(y_i; μ_k, Σ_k)."""
-    v1 = y[i, 0] - theta[k, MU_X]
-    v2 = y[i, 1] - theta[k, MU_Y]
-    z = y[i, 2] - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
-    return theta[k, LOG_NORM] - 0.5 * (
-        (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
-    )
+    y1, y2, y3, precision = corrected(hyper, y, i)
+    v1 = y1 - theta[k, MU_X]
+    v2 = y2 - theta[k, MU_Y]
+    z = y3 - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
+    quadratic = (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
+    return theta[k, LOG_NORM] - 3.0 * log_noise_of(hyper, i) - 0.5 * precision * quadratic
 
 
 @inline_kernel
@@ -154,11 +159,12 @@ def log_variance_prior(hyper, log_diameter, log_a, log_d):
 @inline_kernel
 def log_marginal_given_covariance(hyper, theta, k, y, i):
     """log N(y_i; μ0, Σ0 + Σ_k): the mean integrated out."""
-    a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
+    y1, y2, y3, precision = corrected(hyper, y, i)
+    a, d = theta[k, VAR_POSITION] / precision, theta[k, VAR_SIZE] / precision
     b = theta[k, BETA] * a
     p1, p2 = hyper.var0_x + a, hyper.var0_y + a
-    v1, v2 = y[i, 0] - hyper.mu0_x, y[i, 1] - hyper.mu0_y
-    z = y[i, 2] - hyper.mu0_l - b * (v1 / p1 + v2 / p2)
+    v1, v2 = y1 - hyper.mu0_x, y2 - hyper.mu0_y
+    z = y3 - hyper.mu0_l - b * (v1 / p1 + v2 / p2)
     s = hyper.var0_l + d - b * b * (1.0 / p1 + 1.0 / p2)
     return (
         -0.5 * (math.log(p1 * p2) + math.log(s) + v1 * v1 / p1 + v2 * v2 / p2 + z * z / s)
@@ -175,16 +181,19 @@ def opening_weight(hyper, theta, k, y, i):
     (y_i, Σ); the conditional's density cancels and leaves N(y_i; μ0, Σ0 + Σ) p(Σ|μ_l)/p(Σ|y_l).
     """
     log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
+    _, _, log_diameter, _ = corrected(hyper, y, i)
     return (
         log_marginal_given_covariance(hyper, theta, k, y, i)
         + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
-        - log_variance_prior(hyper, y[i, 2], log_a, log_d)
+        - log_variance_prior(hyper, log_diameter, log_a, log_d)
     )
 
 
 @inline_kernel
 def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
     """Draw (μx, μy, μl) from the normal conditional given Σ_k and the members' sums.
+
+    ``count`` and the sums are weighted with the members' precisions.
 
     The precision P = Σ0⁻¹ + n Σ⁻¹ is factored as L Lᵀ by hand; the draw is P⁻¹ r + L⁻ᵀ z.
     """
@@ -215,19 +224,22 @@ def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
 @lean_kernel
 def open_cluster(hyper, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
-    shape_a, rate_a = position_law(hyper, y[i, 2])
-    shape_d, rate_d = size_law(hyper, y[i, 2])
+    y1, y2, y3, precision = corrected(hyper, y, i)
+    shape_a, rate_a = position_law(hyper, y3)
+    shape_d, rate_d = size_law(hyper, y3)
     theta[k, VAR_POSITION] = rng.standard_gamma(shape_a) / rate_a
     theta[k, VAR_SIZE] = rng.standard_gamma(shape_d) / rate_d
     theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, k)
-    m1, m2, m3 = draw_mean(rng, hyper, theta, k, 1.0, y[i, 0], y[i, 1], y[i, 2])
+    m1, m2, m3 = draw_mean(
+        rng, hyper, theta, k, precision, precision * y1, precision * y2, precision * y3
+    )
     theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
     return opening_weight(hyper, theta, k, y, i)
 
 
 class Spread(NamedTuple):
-    """Members' second moments about μ, with w = v1 + v2."""
+    """Members' second moments about μ, weighted with their precisions; w = v1 + v2."""
 
     members: float
     position: float  # Σ v1² + v2²
@@ -324,18 +336,19 @@ def slice_coordinate(rng, hyper, given, coordinate, start, width, first, second)
 
 
 @inline_kernel
-def members_spread(theta, k, y, state):
+def members_spread(hyper, theta, k, y, state):
     """Second moments of cluster k's members about its current mean."""
     count, position, ww, w3, v33 = 0.0, 0.0, 0.0, 0.0, 0.0
     i = state.head[k]
     while i >= 0:
-        v1, v2, v3 = y[i, 0] - theta[k, MU_X], y[i, 1] - theta[k, MU_Y], y[i, 2] - theta[k, MU_L]
+        y1, y2, y3, precision = corrected(hyper, y, i)
+        v1, v2, v3 = y1 - theta[k, MU_X], y2 - theta[k, MU_Y], y3 - theta[k, MU_L]
         w = v1 + v2
         count += 1.0
-        position += v1 * v1 + v2 * v2
-        ww += w * w
-        w3 += w * v3
-        v33 += v3 * v3
+        position += precision * (v1 * v1 + v2 * v2)
+        ww += precision * (w * w)
+        w3 += precision * (w * v3)
+        v33 += precision * (v3 * v3)
         i = state.after[i]
     return Spread(count, position, ww, w3, v33)
 
@@ -350,10 +363,11 @@ def update_mean(hyper, rng, prior, data, state, k):
     count, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0
     i = state.head[k]
     while i >= 0:
-        count += 1.0
-        sum_x += y[i, 0]
-        sum_y += y[i, 1]
-        sum_l += y[i, 2]
+        y1, y2, y3, precision = corrected(hyper, y, i)
+        count += precision
+        sum_x += precision * y1
+        sum_y += precision * y2
+        sum_l += precision * y3
         i = state.after[i]
     m1, m2, m3 = draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l)
     log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
@@ -374,7 +388,7 @@ def update_covariance(hyper, rng, data, state, k):
     theta, y = state.theta, data.features
     shape_a, rate_a = position_law(hyper, theta[k, MU_L])
     shape_d, rate_d = size_law(hyper, theta[k, MU_L])
-    given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(theta, k, y, state))
+    given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(hyper, theta, k, y, state))
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
     a = math.exp(slice_coordinate(rng, hyper, given, 0, theta[k, LOG_A], 1.0, d, lam))
     d = math.exp(slice_coordinate(rng, hyper, given, 1, theta[k, LOG_D], 1.0, a, lam))

@@ -14,6 +14,7 @@ import math
 from typing import NamedTuple
 
 from dfcrp.kernels import likelihood
+from dfcrp.kernels.bias import corrected
 from dfcrp.kernels.circle import (
     BETA,
     INV_A,
@@ -43,9 +44,10 @@ WIDER = 1.2
 
 
 class Moments(NamedTuple):
-    """Members' sums and their spread about the mean."""
+    """Members' sums and their spread about the mean, weighted with their precisions."""
 
     members: float
+    weight: float
     sum_x: float
     sum_y: float
     sum_l: float
@@ -57,7 +59,9 @@ class Moments(NamedTuple):
 @lean_kernel
 def start_deal(hyper, data, deal, i, j):
     """Begin with i on one side and j on the other; variances are the prior's means."""
-    level = 0.5 * (data.features[i, 2] + data.features[j, 2])
+    _, _, first, _ = corrected(hyper, data.features, i)
+    _, _, second, _ = corrected(hyper, data.features, j)
+    level = 0.5 * (first + second)
     shape_a, rate_a = position_law(hyper, level)
     shape_d, rate_d = size_law(hyper, level)
     deal.variance[0], deal.variance[1] = shape_a / rate_a, shape_d / rate_d
@@ -75,9 +79,10 @@ def log_attraction(hyper, data, deal, side, m):
     """Log weight of dealing m to a side: its size times a density around its running mean."""
     count = deal.dealt[side]
     wider = 1.0 + 1.0 / count
-    v1 = data.features[m, 0] - deal.sums[side, 0] / count
-    v2 = data.features[m, 1] - deal.sums[side, 1] / count
-    v3 = data.features[m, 2] - deal.sums[side, 2] / count
+    y1, y2, y3, _ = corrected(hyper, data.features, m)
+    v1 = y1 - deal.sums[side, 0] / count
+    v2 = y2 - deal.sums[side, 1] / count
+    v3 = y3 - deal.sums[side, 2] / count
     a, d = deal.variance[0] * wider, deal.variance[1] * wider
     return math.log(count) - 1.5 * math.log(wider) - 0.5 * ((v1 * v1 + v2 * v2) / a + v3 * v3 / d)
 
@@ -86,29 +91,34 @@ def log_attraction(hyper, data, deal, side, m):
 @inline_kernel
 def put_on_side(hyper, data, deal, side, m):
     """Count m in the side's running mean."""
+    y1, y2, y3, _ = corrected(hyper, data.features, m)
     deal.dealt[side] += 1.0
-    for column in range(3):
-        deal.sums[side, column] += data.features[m, column]
+    deal.sums[side, 0] += y1
+    deal.sums[side, 1] += y2
+    deal.sums[side, 2] += y3
 
 
 @lean_kernel
-def moments_of(y, state, k):
+def moments_of(hyper, y, state, k):
     """Moments of cluster k's members."""
-    count, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0
+    count, weight, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0, 0.0
     i = state.head[k]
     while i != NONE:
+        y1, y2, y3, precision = corrected(hyper, y, i)
         count += 1.0
-        sum_x += y[i, 0]
-        sum_y += y[i, 1]
-        sum_l += y[i, 2]
+        weight += precision
+        sum_x += precision * y1
+        sum_y += precision * y2
+        sum_l += precision * y3
         i = state.after[i]
     position, size = 0.0, 0.0
     i = state.head[k]
     while i != NONE:
-        position += (y[i, 0] - sum_x / count) ** 2 + (y[i, 1] - sum_y / count) ** 2
-        size += (y[i, 2] - sum_l / count) ** 2
+        y1, y2, y3, precision = corrected(hyper, y, i)
+        position += precision * ((y1 - sum_x / weight) ** 2 + (y2 - sum_y / weight) ** 2)
+        size += precision * (y3 - sum_l / weight) ** 2
         i = state.after[i]
-    return Moments(count, sum_x, sum_y, sum_l, position, size)
+    return Moments(count, weight, sum_x, sum_y, sum_l, position, size)
 
 
 @inline_kernel
@@ -125,7 +135,7 @@ def peak(k, rate, spread):
 @lean_kernel
 def peaks(hyper, moments):
     """Mode and width of log a, then of log d."""
-    level = moments.sum_l / moments.members
+    level = moments.sum_l / moments.weight
     shape_a, rate_a = position_law(hyper, level)
     shape_d, rate_d = size_law(hyper, level)
     mode_a, width_a = peak(shape_a - (moments.members - 1.0), rate_a, moments.position)
@@ -137,14 +147,14 @@ def peaks(hyper, moments):
 @lean_kernel
 def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
-    moments = moments_of(y, state, k)
+    moments = moments_of(hyper, y, state, k)
     mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
     theta[row, VAR_POSITION] = math.exp(mode_a + width_a * rng.standard_normal())
     theta[row, VAR_SIZE] = math.exp(mode_d + width_d * rng.standard_normal())
     theta[row, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, row)
     m1, m2, m3 = draw_mean(
-        rng, hyper, theta, row, moments.members, moments.sum_x, moments.sum_y, moments.sum_l
+        rng, hyper, theta, row, moments.weight, moments.sum_x, moments.sum_y, moments.sum_l
     )
     theta[row, MU_X], theta[row, MU_Y], theta[row, MU_L] = m1, m2, m3
 
@@ -153,26 +163,27 @@ def propose_row(hyper, rng, y, state, k, theta, row):
 def log_marginal(hyper, y, state, k, theta, row, moments):
     """log p(members | Σ) with the mean integrated out: likelihood × prior / conditional at μ.
 
-    The conditional's precision is P = Σ0⁻¹ + n Σ⁻¹; its mean is where the gradient vanishes, so
-    the exponent needs P and the gradient g at μ only: (μ − m)ᵀ P (μ − m) = gᵀ P⁻¹ g.
+    The conditional's precision is P = Σ0⁻¹ + w Σ⁻¹, w the members' weight; its mean is where the
+    gradient vanishes, so the exponent needs P and the gradient g at μ only:
+    (μ − m)ᵀ P (μ − m) = gᵀ P⁻¹ g.
     """
-    count = moments.members
+    weight = moments.weight
     inv_a, beta, inv_s = theta[row, INV_A], theta[row, BETA], theta[row, INV_S]
     cross, slope = beta * beta * inv_s, -beta * inv_s
-    d1 = moments.sum_x - count * theta[row, MU_X]
-    d2 = moments.sum_y - count * theta[row, MU_Y]
-    d3 = moments.sum_l - count * theta[row, MU_L]
+    d1 = moments.sum_x - weight * theta[row, MU_X]
+    d2 = moments.sum_y - weight * theta[row, MU_Y]
+    d3 = moments.sum_l - weight * theta[row, MU_L]
     e1 = theta[row, MU_X] - hyper.mu0_x
     e2 = theta[row, MU_Y] - hyper.mu0_y
     e3 = theta[row, MU_L] - hyper.mu0_l
     g1 = (inv_a + cross) * d1 + cross * d2 + slope * d3 - e1 / hyper.var0_x
     g2 = cross * d1 + (inv_a + cross) * d2 + slope * d3 - e2 / hyper.var0_y
     g3 = slope * (d1 + d2) + inv_s * d3 - e3 / hyper.var0_l
-    l11 = math.sqrt(1.0 / hyper.var0_x + count * (inv_a + cross))
-    l21, l31 = count * cross / l11, count * slope / l11
-    l22 = math.sqrt(1.0 / hyper.var0_y + count * (inv_a + cross) - l21 * l21)
-    l32 = (count * slope - l31 * l21) / l22
-    l33 = math.sqrt(1.0 / hyper.var0_l + count * inv_s - l31 * l31 - l32 * l32)
+    l11 = math.sqrt(1.0 / hyper.var0_x + weight * (inv_a + cross))
+    l21, l31 = weight * cross / l11, weight * slope / l11
+    l22 = math.sqrt(1.0 / hyper.var0_y + weight * (inv_a + cross) - l21 * l21)
+    l32 = (weight * slope - l31 * l21) / l22
+    l33 = math.sqrt(1.0 / hyper.var0_l + weight * inv_s - l31 * l31 - l32 * l32)
     w1 = g1 / l11
     w2 = (g2 - l21 * w1) / l22
     w3 = (g3 - l31 * w1 - l32 * w2) / l33
@@ -195,7 +206,7 @@ def log_marginal(hyper, y, state, k, theta, row, moments):
 @lean_kernel
 def row_weight(hyper, y, state, k, theta, row):
     """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""
-    moments = moments_of(y, state, k)
+    moments = moments_of(hyper, y, state, k)
     mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
     a, d = theta[row, VAR_POSITION], theta[row, VAR_SIZE]
     log_a, log_d = theta[row, LOG_A], theta[row, LOG_D]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dfcrp.kernels import (
     arrivals,
+    bias_update,
     circle,
     circle_proposal,
     covariance,
@@ -12,8 +13,7 @@ from dfcrp.kernels import (
     normal,
     normal_law,
     records,
-    tolerance,
 )
 
-LIKELIHOODS = (circle, circle_proposal, tolerance, normal, normal_law, covariance, records)
+LIKELIHOODS = (circle, circle_proposal, bias_update, normal, normal_law, covariance, records)
 PRIORS = (arrivals, detection, detection_update)

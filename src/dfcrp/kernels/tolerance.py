@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 
-from dfcrp.kernels import likelihood
 from dfcrp.kernels.circle import (
     LAMBDA,
     LOG_A,
@@ -26,13 +25,12 @@ from dfcrp.kernels.circle import (
     VAR_POSITION,
     VAR_SIZE,
     Conditional,
-    Hyper,
     complete_row,
     log_target_position,
     log_target_size,
     members_spread,
 )
-from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
+from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
 #: The law is updated in each of the first scans, then every so often; up to so many markings say
 #: little about it, and it is updated in every scan.
@@ -121,7 +119,7 @@ def log_moved(hyper, data, state, which, step):
         if state.size[k] <= 0:
             continue
         shift = step if which % 2 == 0 else step * (theta[k, MU_L] - hyper.level)
-        spread = members_spread(theta, k, data.features, state)
+        spread = members_spread(hyper, theta, k, data.features, state)
         given = Conditional(0.0, 0.0, 0.0, 0.0, spread)
         if which < 2:
             total += log_target_position(
@@ -235,7 +233,6 @@ def law_is_due(state):
     return state.label.shape[0] <= SMALL or age < EVERY_SCAN or age % PERIOD == 0
 
 
-@implements(likelihood.update_shared, Hyper)
 @lean_kernel
 def update_shared(hyper, rng, data, state):
     """Update the law if it is learned and due; returns whether it was."""

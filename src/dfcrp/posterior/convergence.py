@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dfcrp.posterior.coclustering import Coclustering, coclustering, pair_histories
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.streaming import n_clusters, stride_for
+from dfcrp.sampling.bias import too_many_to_judge
 from dfcrp.sampling.detection import judged_columns
 from dfcrp.sampling.draws import Draws
 
@@ -203,9 +204,11 @@ def scalar_series(
     alpha = draws.alpha()
     if np.isfinite(alpha).all():
         series["α"] = alpha
-    shared = draws.shared()
-    for column in judged_columns(draws.columns.shared):
-        series[draws.columns.shared[column]] = shared[:, :, column]
+    shared, names = draws.shared(), draws.columns.shared
+    left_out = too_many_to_judge(names)
+    for column in judged_columns(names):
+        if names[column] not in left_out:
+            series[names[column]] = shared[:, :, column]
     series["number of clusters"] = n_clusters(draws)
     if consensus is not None:
         series.update(consensus.series())

@@ -20,6 +20,13 @@ from dfcrp.sampling.draws import Draws
 if TYPE_CHECKING:
     import pandas
 
+#: What a row of the table may say with an interval: always the first two, then those known under
+#: the detection prior only, and those known where experts may differ.
+INTERVALS = (
+    *("size_1", "all_but_one"),
+    *("sensitivity", "false_marks", "shared_noticing"),
+    *("offset_x", "offset_y", "size_factor", "noise_factor"),
+)
 #: Matrix entries kept for the intervals; more draws than fit are thinned evenly.
 MAX_VALUES = 16_000_000
 #: Of more experts than this every pair would be too many: those with most markings are compared
@@ -67,8 +74,7 @@ def expert_frame(rows: Sequence[dict[str, Any]]) -> pandas.DataFrame:
     table = []
     for row in rows:
         flat = {key: row[key] for key in ("expert", "count", "jaccard")}
-        for name in ("size_1", "all_but_one", "sensitivity", "false_marks", "shared_noticing"):
-            # The last three are known under the detection prior only.
+        for name in INTERVALS:
             if name not in row:
                 continue
             flat[name] = row[name]["mean"]

@@ -208,7 +208,11 @@ class _Watch:
         self.family_rule = posterior.config.run.prior != "crp"
         relatives = np.flatnonzero(markings.families == markings.families[i])
         self.relatives = relatives[relatives != i]
-        self.feature = markings.features[i]
+        self.feature, self.noise = markings.features[i], 1.0
+        if posterior.expert_bias is not None:
+            expert = int(markings.families[i])
+            self.feature = posterior.expert_bias.corrected(self.feature, expert)
+            self.noise = posterior.expert_bias.noise(expert)
         self.places = list(self._places())
         names = np.array([place.name for place in self.places], np.int64)
         point = posterior.point_partition().labels
@@ -250,7 +254,7 @@ class _Watch:
             if block is not None and self.columns is not None:
                 rows = rows_of(block, representative)
                 parameters = block.parameters[rows][:, self.columns].astype(np.float64)
-                place.offsets.append(spreads(self.feature, parameters))
+                place.offsets.append(spreads(self.feature, parameters) / self.noise)
                 place.inside.append(representative == own)
 
     def candidates(self) -> tuple[Candidate, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.posterior.bias import ExpertBias, with_bias
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses
 from dfcrp.posterior.convergence import Verdict
 from dfcrp.posterior.experts import ExpertSummary, expert_frame
@@ -154,9 +155,18 @@ class ImagesPosterior:
             alone[self.parts.rows[image]] = found.alone
         return self.pool.experts(np.bincount(self.markings.families), alone)
 
+    @property
+    def expert_bias(self) -> ExpertBias | None:
+        """Offsets and noise of each expert, if that was learned: from all images together."""
+        return None if self.whole is None else self.whole.expert_bias
+
     def experts(self) -> pandas.DataFrame:
         """One row per expert, by number of markings."""
-        return expert_frame(self.expert_summary.rows(self.markings.experts))
+        return expert_frame(self._expert_rows())
+
+    def _expert_rows(self) -> list[dict[str, Any]]:
+        rows = self.expert_summary.rows(self.markings.experts)
+        return with_bias(rows, self.expert_bias, self.markings.experts)
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the images' point partitions, with uncertainty."""
@@ -270,7 +280,7 @@ class ImagesPosterior:
             "alpha": summarise(hyper[:, 0]).as_dict(),
             **({"tolerances": self.tolerances} if self.tolerances else {}),
             "consensus": self.table_counts.rows(),
-            "experts": self.expert_summary.rows(self.markings.experts),
+            "experts": self._expert_rows(),
             "convergence": self.verdict.as_dict(),
         }
 

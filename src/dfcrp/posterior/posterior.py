@@ -12,6 +12,7 @@ from scipy import sparse
 
 from dfcrp.config import Config
 from dfcrp.markings import Markings
+from dfcrp.posterior.bias import ExpertBias, expert_bias, with_bias
 from dfcrp.posterior.catalogue import catalogue
 from dfcrp.posterior.coclustering import Coclustering, coclustering
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_counts
@@ -93,6 +94,11 @@ class Posterior:
     def tolerances(self) -> dict[str, Any] | None:
         """How far apart markings of one object lie, if that was learned."""
         return tolerances(self.draws, self.markings.diameter)
+
+    @cached_property
+    def expert_bias(self) -> ExpertBias | None:
+        """Offsets and noise of each expert, if that was learned."""
+        return expert_bias(self.draws, self.markings.experts)
 
     @cached_property
     def detection(self) -> DetectionSummary | None:
@@ -192,7 +198,7 @@ class Posterior:
         if self.detection is not None:
             for row in rows:
                 row.update(self.detection.expert(self.markings.experts.index(row["expert"])))
-        return rows
+        return with_bias(rows, self.expert_bias, self.markings.experts)
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the point partition, with uncertainty."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from dfcrp.plots.jaccard import MAX_SHOWN, prepare_jaccard
 from dfcrp.plots.singletons import loneliest_experts
+from dfcrp.posterior.bias import ExpertBias
 from dfcrp.report.contents import Contents
 from dfcrp.report.markup import (
     Column,
@@ -26,7 +27,7 @@ MAX_ROWS = 100
 
 def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
     """The paper's table, the pairwise agreement, and where experts were alone."""
-    parts: list[object] = [expert_table(contents)]
+    parts: list[object] = [expert_tables(contents)]
     if "jaccard" in pictures:
         parts += [
             _similarity_words(contents),
@@ -49,6 +50,12 @@ def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
     else:
         parts.append(paragraph("No marking is more likely alone than not."))
     return Section("experts", "How do the experts compare?", join(parts))
+
+
+def expert_tables(contents: Contents) -> Markup:
+    """The paper's table of experts, and how they differ if that was learned."""
+    bias = contents.posterior.expert_bias
+    return join([expert_table(contents), *([bias_table(contents, bias)] if bias else [])])
 
 
 def expert_table(contents: Contents) -> Markup:
@@ -87,6 +94,38 @@ def expert_table(contents: Contents) -> Markup:
         f"expert marked, the share that is this expert's. Missed: of the objects that "
         f"{counted(but_one, 'expert')} of {len(names)} marked, the share that only this expert "
         f"did not.{_only(len(names), MAX_ROWS)}",
+    )
+
+
+#: How the table of differences names a quantity, and the digits it shows.
+_BIAS_COLUMNS = {
+    "offset_x": ("x offset", 2),
+    "offset_y": ("y offset", 2),
+    "size_factor": ("size", 3),
+    "noise_factor": ("noise", 2),
+}
+
+
+def bias_table(contents: Contents, bias: ExpertBias) -> Markup:
+    """How experts differ from the mean marking."""
+    count = contents.posterior.expert_summary.count
+    names = contents.posterior.markings.experts
+    columns = [Column("expert", number=False), Column("markings")]
+    for name in bias.found:
+        columns += [Column(_BIAS_COLUMNS[name][0]), Column("95 %")]
+    rows = []
+    for f in np.argsort(count, kind="stable")[-MAX_ROWS:]:
+        row: list[object] = [names[f], number(int(count[f]))]
+        for name, found in bias.found.items():
+            digits = _BIAS_COLUMNS[name][1]
+            row += [number(found.mean[f], digits), interval(found.lo[f], found.hi[f], digits)]
+        rows.append(row)
+    return table(
+        columns,
+        rows,
+        "How each expert differs from the mean marking. Offsets: how far to the side of the others "
+        "the expert draws, in the unit of x and y. Size: 1.05 is 5 % larger than the others. "
+        f"Noise: 2 is twice as far off.{_only(len(names), MAX_ROWS)}",
     )
 
 

@@ -15,6 +15,7 @@ from dfcrp.kernels.paper import run_modified, run_unmodified
 from dfcrp.kernels.scan import Record, Task, run_exact, start_alone
 from dfcrp.kernels.state import TALLY, Part, Scratch, State
 from dfcrp.kernels.tail import rebuild_tail
+from dfcrp.sampling.bias import hyper_of_chain
 from dfcrp.sampling.detection import bring_up_to_date, prior_of_chain
 from dfcrp.sampling.draws import DrawBlock
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
@@ -50,7 +51,7 @@ class Chain:
         self.rng = np.random.default_rng(seed)
         self.state = new_state(problem)
         #: What is learned is learned by each chain for itself.
-        self.hyper = problem.hyper._replace(law=self.state.law)
+        self.hyper = hyper_of_chain(problem.hyper, self.state.law)
         self.prior = prior_of_chain(problem.prior, self.state.own)
         self._sampler = sampler
         self._whole, self._pieces = self._cut(_parts(problem), seed)

@@ -96,7 +96,7 @@ def mean_variances(log_diameter: Floats, hyper: Hyper) -> tuple[Floats, Floats]:
     """Prior means of the position and log diameter variances at each log diameter."""
     if hyper.learned:
         away = log_diameter - hyper.level
-        scale_x, growth_x, scale_d, growth_d = hyper.law
+        scale_x, growth_x, scale_d, growth_d = hyper.law[:4]
         return np.exp(scale_x + growth_x * away), np.exp(scale_d + growth_d * away)
     held = np.maximum(log_diameter, hyper.floor)
     return hyper.kappa_x * held**hyper.eta_x, hyper.kappa_d * held**hyper.eta_d

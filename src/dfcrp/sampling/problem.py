@@ -30,6 +30,11 @@ CIRCLE_COLUMNS = Columns(
 )
 
 
+def circle_columns(hyper: circle.Hyper) -> Columns:
+    """What circles store with every draw, but for how experts differ."""
+    return CIRCLE_COLUMNS if hyper.learned else CIRCLE_COLUMNS._replace(shared=())
+
+
 @dataclass(frozen=True)
 class Problem:
     """One clustering problem, ready to be sampled by any number of chains."""
@@ -41,7 +46,7 @@ class Problem:
     alpha_start: float
     #: Numbers that a cluster's row of parameters takes in the kernels.
     row_width: int = circle.WIDTH
-    #: What the likelihood stores with every draw; if left out, what circles have.
+    #: What the likelihood stores with every draw; if left out, what circles by equals have.
     likelihood_columns: Columns | None = None
     #: Of the prior's own parameters.
     prior_names: tuple[str, ...] = ()
@@ -51,8 +56,7 @@ class Problem:
         """What is stored with every draw."""
         found = self.likelihood_columns
         if found is None:
-            law = CIRCLE_COLUMNS.shared if self.hyper.learned else ()
-            found = CIRCLE_COLUMNS._replace(shared=law)
+            found = circle_columns(self.hyper)
         return found._replace(shared=(*found.shared, *self.prior_names))
 
     @property

@@ -15,10 +15,11 @@ from dfcrp.measurements import Measurements
 from dfcrp.model.defaults import circle_hyper
 from dfcrp.model.ties import set_apart
 from dfcrp.records import Records
+from dfcrp.sampling.bias import bias_names, with_bias
 from dfcrp.sampling.detection import lay_out, parameter_names
 from dfcrp.sampling.feature_problem import make_feature_problem
 from dfcrp.sampling.neighbours import find_neighbours
-from dfcrp.sampling.problem import Problem, build_data
+from dfcrp.sampling.problem import Problem, build_data, circle_columns
 from dfcrp.sampling.record_problem import make_record_problem
 
 
@@ -44,22 +45,25 @@ def make_problem(
 ) -> Problem:
     """Lay out circles for the kernels; those of different ``images`` (codes) never meet.
 
-    ``experts`` are the families' names, for the prior ``detection``: objects that experts find
-    or miss.
+    ``experts`` are the families' names, for the names of what is learned of each.
     """
     hyper = circle_hyper(config.model, features)
-    log_sizes = features[:, 2]
+    log_sizes, lists = features[:, 2], families
+    names = experts or [str(f) for f in range(int(lists.max()) + 1)]
     features = set_apart(features, families)
     families = _families(families, config)
     neighbourhood = find_neighbours(features, families, config.run.radius, hyper, images)
     data = build_data(features, families, neighbourhood)
+    columns = circle_columns(hyper)
+    if config.model.expert_bias != "none":
+        hyper = with_bias(hyper, config.model, lists[data.original])
+        columns = columns._replace(shared=(*columns.shared, *bias_names(hyper.bias, names)))
     if config.run.prior == "detection":
-        names = experts or [str(f) for f in range(data.n_families)]
         prior, persons = lay_out(config.detection, log_sizes, families, names)
         named = parameter_names(prior, names, persons.names)
-        return Problem(data, hyper, prior, math.nan, prior_names=named)
+        return Problem(data, hyper, prior, math.nan, likelihood_columns=columns, prior_names=named)
     start = config.model.alpha_shape / config.model.alpha_rate
-    return Problem(data, hyper, _prior(config), start)
+    return Problem(data, hyper, _prior(config), start, likelihood_columns=columns)
 
 
 def _families(families: NDArray[np.int64], config: Config) -> NDArray[np.int64]:

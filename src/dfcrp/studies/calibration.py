@@ -29,12 +29,20 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dfcrp import prior
+from dfcrp.config import Model
 from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.assignment import refresh_spares
 from dfcrp.kernels.circle import BETA, VAR_POSITION, Hyper, without_law
+from dfcrp.sampling.bias import bias_names, with_bias
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.neighbours import Neighbourhood, find_neighbours
-from dfcrp.sampling.problem import Problem, build_data
+from dfcrp.sampling.problem import Problem, build_data, circle_columns
+from dfcrp.studies.calibration_experts import (
+    as_if_alike,
+    as_marked,
+    draw_experts,
+    expert_quantities,
+)
 
 Floats = NDArray[np.float64]
 #: Changes the problem that the sampler sees: a planted bug, to show that a test can fail.
@@ -71,6 +79,13 @@ LEARNED = HYPER._replace(
     law_mean=(0.3, 0.8, -2.5, -0.4),
     law_sd=(0.7, 0.6, 0.5, 0.6),
 )
+#: The same with experts who differ.
+FAMILIES = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3)
+UNLIKE = with_bias(
+    LEARNED,
+    Model(expert_bias="both", expert_position_sd=0.05, expert_size_sd=0.3),
+    np.array(FAMILIES),
+)
 LAW_NAMES = ("scale_x", "growth_x", "scale_d", "growth_d")
 #: Probability of a false alarm, in each of the two tests as a whole.
 FALSE_ALARM_RATE = 1e-4
@@ -92,14 +107,16 @@ EFFORT = {
     "exact": Effort(2, 12, 200, 1),
     "paper": Effort(4, 300, 1000, 6),
     "exact, learned tolerances": Effort(8, 96, 400, 4),
+    "exact, experts who differ": Effort(8, 96, 400, 4),
 }
+HYPERS = {"exact, learned tolerances": LEARNED, "exact, experts who differ": UNLIKE}
 
 
 @dataclass(frozen=True)
 class Design:
     """A small problem to be calibrated on."""
 
-    families: tuple[int, ...] = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3)
+    families: tuple[int, ...] = FAMILIES
     hyper: Hyper = HYPER
     alpha_shape: float = 3.0
     alpha_rate: float = 1.5
@@ -143,26 +160,33 @@ def draw_prior(rng: np.random.Generator, design: Design) -> Draw:
     d = rng.standard_gamma(shape_d, n) * mean_d / shape_d
     lam = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b, n) - 1.0
     by_cluster = np.column_stack([mu, a, d, lam * np.sqrt(a * d / 2.0)])
+    if hyper.bias.on:
+        law = np.concatenate([law, draw_experts(rng, hyper.bias)])
     return Draw(alpha, labels, by_cluster[labels], law)
 
 
-def draw_features(rng: np.random.Generator, parameters: Floats) -> Floats:
+def draw_features(rng: np.random.Generator, draw: Draw, hyper: Hyper) -> Floats:
     """y | θ, one for each row."""
+    parameters = draw.parameters
     a, d, covariance = parameters[:, 3], parameters[:, 4], parameters[:, 5]
     across = np.sqrt(a)[:, None] * rng.standard_normal((len(a), 2))
     rest = np.sqrt(d - 2.0 * covariance**2 / a) * rng.standard_normal(len(a))
     along = covariance / a * across.sum(axis=1) + rest
-    return np.asarray(parameters[:, :3] + np.column_stack([across, along]))
+    alike = np.asarray(parameters[:, :3] + np.column_stack([across, along]))
+    return as_marked(hyper.bias, draw.law, parameters[:, :3], alike)
 
 
-def log_likelihood(parameters: Floats, features: Floats) -> float:
+def log_likelihood(draw: Draw, features: Floats, hyper: Hyper) -> float:
     """log p(y | c, θ)."""
+    parameters = draw.parameters
     a, d, covariance = parameters[:, 3], parameters[:, 4], parameters[:, 5]
-    v = features - parameters[:, :3]
+    alike, shrunk = as_if_alike(hyper.bias, draw.law, parameters[:, :3], features)
+    v = alike - parameters[:, :3]
     s = d - 2.0 * covariance**2 / a
     z = v[:, 2] - covariance / a * (v[:, 0] + v[:, 1])
     squares = (v[:, 0] ** 2 + v[:, 1] ** 2) / a + z**2 / s
-    return float(-0.5 * np.sum(squares + 2.0 * np.log(a) + np.log(s) + 3 * math.log(2 * math.pi)))
+    terms = squares + 2.0 * np.log(a) + np.log(s) + 3 * math.log(2 * math.pi)
+    return float(-0.5 * np.sum(terms)) + shrunk
 
 
 def quantities(draw: Draw, hyper: Hyper) -> dict[str, float]:
@@ -170,9 +194,10 @@ def quantities(draw: Draw, hyper: Hyper) -> dict[str, float]:
     labels, first, last = draw.labels, draw.parameters[0], len(draw.labels) - 1
     mean_a, mean_d = variance_means(hyper, draw.law, first[2])
     sizes = np.unique(labels, return_counts=True)[1]
-    learned = dict(zip(LAW_NAMES, draw.law.tolist(), strict=True)) if hyper.learned else {}
+    learned = dict(zip(LAW_NAMES, draw.law[:4].tolist(), strict=True)) if hyper.learned else {}
     return {
         **learned,
+        **expert_quantities(hyper.bias, draw.law),
         "log_alpha": math.log(draw.alpha),
         "clusters": float(len(sizes)),
         "pairs_together": float((sizes * (sizes - 1) / 2).sum()),
@@ -207,7 +232,12 @@ def _everyone_in_touch(families: tuple[int, ...]) -> Neighbourhood:
 
 def _problem(design: Design, features: Floats, neighbourhood: Neighbourhood) -> Problem:
     data = build_data(features, np.array(design.families, dtype=np.int64), neighbourhood)
-    return Problem(data, design.hyper, design.prior, design.alpha_shape / design.alpha_rate)
+    columns = circle_columns(design.hyper)
+    if design.hyper.bias.on:
+        names = bias_names(design.hyper.bias, [str(f) for f in sorted(set(design.families))])
+        columns = columns._replace(shared=(*columns.shared, *names))
+    start = design.alpha_shape / design.alpha_rate
+    return Problem(data, design.hyper, design.prior, start, likelihood_columns=columns)
 
 
 def _current(chain: Chain) -> Draw:
@@ -236,9 +266,8 @@ def geweke(
     rng = np.random.default_rng([seed, 1])
     independent = [quantities(draw_prior(rng, design), design.hyper) for _ in range(steps)]
     start = draw_prior(rng, design)
-    problem = _problem(
-        design, draw_features(rng, start.parameters), _everyone_in_touch(design.families)
-    )
+    features = draw_features(rng, start, design.hyper)
+    problem = _problem(design, features, _everyone_in_touch(design.families))
     problem = mistake(problem) if mistake else problem
     chain = Chain(problem, np.random.SeedSequence([seed, 2]), sampler)
     data = chain.problem.data
@@ -247,7 +276,7 @@ def geweke(
     for step in range(burn_in + steps):
         chain.run(1, scans)
         now = _current(chain)
-        data.features[:] = draw_features(rng, now.parameters)
+        data.features[:] = draw_features(rng, now, design.hyper)
         # Spares are drawn given y, so new data need new ones.
         refresh_spares(chain.rng, data, chain.hyper, chain.state, 0, len(data.family), 1)
         if step >= burn_in:
@@ -298,7 +327,7 @@ def calibrate(
     for replicate in range(replicates):
         rng = np.random.default_rng([seed, 3, replicate])
         truth = draw_prior(rng, design)
-        features = draw_features(rng, truth.parameters)
+        features = draw_features(rng, truth, design.hyper)
         families = np.array(design.families, dtype=np.int64)
         problem = _problem(
             design, features, find_neighbours(features, families, None, design.hyper)
@@ -320,7 +349,7 @@ def calibrate(
 def _with_fit(draw: Draw, features: Floats, hyper: Hyper) -> dict[str, float]:
     return {
         **quantities(draw, hyper),
-        "log_likelihood": log_likelihood(draw.parameters, features),
+        "log_likelihood": log_likelihood(draw, features, hyper),
     }
 
 
@@ -360,7 +389,9 @@ def _verdict(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(hyper: Hyper) -> dict[str, Any]:
-    return {**hyper._asdict(), "law": hyper.law.tolist()}
+    numbers = {**hyper._asdict(), "law": hyper.law.tolist()}
+    del numbers["bias"]
+    return numbers
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -376,6 +407,10 @@ def main(arguments: list[str] | None = None) -> None:
         "families": list(design.families),
         "hyperparameters": _listed(HYPER),
         "learned_tolerances": _listed(LEARNED),
+        "experts_who_differ": {
+            "offset_sd": UNLIKE.bias.offset_sd,
+            "noise_sd": UNLIKE.bias.noise_sd,
+        },
         "alpha_prior": [design.alpha_shape, design.alpha_rate],
         "seed": options.seed,
         "steps": options.steps,
@@ -384,7 +419,7 @@ def main(arguments: list[str] | None = None) -> None:
     for case, effort in EFFORT.items():
         begun = time.perf_counter()
         sampler = case.split(",")[0]
-        design = Design(hyper=LEARNED) if "learned" in case else Design()
+        design = Design(hyper=HYPERS.get(case, HYPER))
         outcome[case] = {
             "geweke": geweke(
                 design,

@@ -10,7 +10,7 @@ from typing import Any
 from dfcrp.posterior.convergence import Limits
 from dfcrp.posterior.folder import write_text
 from dfcrp.posterior.images import ImagesPosterior
-from dfcrp.report.about_experts import expert_table
+from dfcrp.report.about_experts import expert_tables
 from dfcrp.report.about_objects import count_table
 from dfcrp.report.about_run import (
     data_words,
@@ -171,7 +171,7 @@ def _experts(contents: Contents) -> Markup:
         "Over all images. Two experts are compared on the images that both have markings on; "
         "“all but one” refers to the experts of each image."
     )
-    return join([note, expert_table(contents)])
+    return join([note, expert_tables(contents)])
 
 
 def _words(contents: Contents) -> list[str]:

@@ -1,0 +1,171 @@
+"""Experts who differ: found on known data, in the tables, and wherever a run may go."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import dfcrp
+from dfcrp.cli.main import main
+from dfcrp.config import make_config
+from dfcrp.errors import SettingsError
+from dfcrp.report.about_experts import bias_table
+from dfcrp.report.contents import Contents
+from dfcrp.sampling import problem as problem_module
+from dfcrp.sampling.bias import too_many_to_judge
+from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.setup import make_problem
+from dfcrp.studies import expert_bias, scaling
+
+SETTINGS = {"chains": 2, "scans": 400, "burn_in": 100, "seed": 5}
+COLUMNS = ["offset_x", "offset_y", "size_factor", "noise_factor"]
+
+
+@pytest.fixture(scope="module")
+def markings():
+    """C draws 5 % larger, E errs twice as much; four images' worth of objects side by side."""
+    parts = [expert_bias.draw("unlike", seed)[0] for seed in range(4)]
+    return dfcrp.Markings.from_arrays(
+        np.concatenate([part.x + 2000.0 * k for k, part in enumerate(parts)]),
+        *(
+            np.concatenate([getattr(p, role) for p in parts])
+            for role in ("y", "diameter", "expert")
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def posterior(markings):
+    return dfcrp.fit(markings, expert_bias="both", **SETTINGS)
+
+
+def test_what_was_planted_is_found(posterior, markings):
+    """120 objects; a 95 % interval each for 24 numbers: 20 or fewer hold with probability 0.02."""
+    truth = expert_bias.truth_of("unlike", markings)
+    found = posterior.expert_bias.found
+    assert found["size_factor"].lo[2] > 1.0
+    assert found["noise_factor"].lo[4] > 1.5
+    held = [(found[name].lo <= truth[name]) & (truth[name] <= found[name].hi) for name in COLUMNS]
+    assert np.sum(held) > 20
+
+
+def test_the_mean_marking_is_the_measure(posterior, markings):
+    shared = posterior.draws.shared()
+    names = posterior.draws.columns.shared
+    share = np.bincount(markings.families) / len(markings)
+    for what in ("x offset", "y offset", "log size offset", "log noise"):
+        columns = [names.index(f"{what} of {expert}") for expert in markings.experts]
+        assert np.abs(shared[:, :, columns] @ share).max() < 1e-9
+
+
+def test_tables_and_diagnostics(posterior, markings):
+    row = posterior.summary()["experts"][0]
+    assert set(row["noise_factor"]) == {"mean", "lo", "hi"}
+    frame = posterior.experts()
+    assert {f"{name}{end}" for name in COLUMNS for end in ("", "_lo", "_hi")} <= set(frame)
+    judged = {diagnostic.name for diagnostic in posterior.verdict.diagnostics}
+    assert {f"log noise of {expert}" for expert in markings.experts} <= judged
+    page = str(bias_table(Contents(posterior), posterior.expert_bias))
+    assert page.count("<tr>") == 1 + len(markings.experts)
+    assert "noise" in page
+    # A noisy expert's marking is not far off by the expert's own measure.
+    assert "standard deviations" in posterior.explain(0).text()
+
+
+def test_one_kind_of_difference_at_a_time(markings):
+    for option, columns in (("offset", COLUMNS[:3]), ("precision", COLUMNS[3:]), ("none", [])):
+        found = dfcrp.fit(markings, expert_bias=option, chains=1, scans=20, seed=1)
+        assert [name for name in COLUMNS if name in found.experts()] == columns
+
+
+def test_more_experts_than_can_be_judged():
+    names = [f"log noise of {f}" for f in range(40)]
+    assert too_many_to_judge(["scale_x", *names]) == set(names[25:])
+
+
+def test_under_the_detection_prior(markings):
+    """Learned by all samplers' common kernels; the prior's own parameters come after."""
+    found = dfcrp.fit(markings, expert_bias="both", prior="detection", **SETTINGS)
+    assert found.expert_bias.found["noise_factor"].lo[4] > 1.5
+    assert found.expert_bias.found["size_factor"].lo[2] > 1.0
+    assert abs(found.detection.numbers()["n_total"]["mean"] - 120) < 5
+
+
+def test_by_the_papers_sampler_and_law(markings):
+    settings = {"chains": 1, "scans": 60, "seed": 2, "preset": "simulation"}
+    found = dfcrp.fit(markings, expert_bias="both", sampler="paper", **settings)
+    assert np.isfinite(found.expert_bias.found["noise_factor"].mean).all()
+
+
+def test_threads_change_nothing(markings, monkeypatch):
+    monkeypatch.setattr(problem_module, "BLOCK_MARKINGS", 100)
+    config = make_config({"model": {"expert_bias": "both"}})
+    problem = make_problem(markings.features, markings.families, config)
+    assert len(problem.data.block_start) > 3
+    one, two = (
+        Chain(problem, np.random.SeedSequence(3), "exact", threads).run(20, 1) for threads in (1, 2)
+    )
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_resumed_run_goes_on_where_it_was(markings, tmp_path):
+    settings = {"chains": 2, "seed": 4, "expert_bias": "both"}
+    dfcrp.fit(markings, out=tmp_path / "run", scans=30, **settings)
+    longer = dfcrp.resume(tmp_path / "run", scans=60)
+    whole = dfcrp.fit(markings, scans=60, **settings)
+    np.testing.assert_array_equal(longer.labels, whole.labels)
+    np.testing.assert_array_equal(longer.draws.shared(), whole.draws.shared())
+    table = json.loads((tmp_path / "run" / "summary.json").read_text())["experts"]
+    assert "size_factor" in table[0]
+
+
+def test_the_unit_of_length_enters_the_offsets_alone(markings):
+    config = make_config({"model": {"expert_bias": "both"}})
+    for factor in (1e-3, 50.0):
+        other = scaling.in_unit(markings, factor)
+        here, there = (
+            make_problem(m.features, m.families, config).hyper.bias for m in (markings, other)
+        )
+        ratio = np.array(there.offset_sd) / here.offset_sd
+        assert ratio == pytest.approx([factor, factor, 1.0])
+
+
+def test_images_share_their_experts(markings):
+    image = np.where(markings.x < 3000.0, "left", "right")
+    both = dfcrp.Markings.from_arrays(
+        markings.x, markings.y, markings.diameter, markings.expert, image=image
+    )
+    with pytest.raises(SettingsError, match="--images shared"):
+        dfcrp.fit(both, expert_bias="both", scans=20)
+    found = dfcrp.fit(both, expert_bias="both", images="shared", chains=2, scans=40)
+    assert "noise_factor_lo" in found.experts()
+    assert "noise_factor" in found.summary()["experts"][0]
+    assert found["left"].expert_bias is not None
+
+
+def test_circles_only():
+    with pytest.raises(SettingsError, match="is for circles, not points"):
+        make_config({"model": {"likelihood": "points", "expert_bias": "both"}})
+    with pytest.raises(SettingsError, match="expert_bias"):
+        make_config({"model": {"expert_bias": "noise"}})
+
+
+def test_the_command(markings, tmp_path):
+    lists = tmp_path / "lists.csv"
+    rows = zip(markings.x, markings.y, markings.diameter, markings.expert, strict=True)
+    lists.write_text("x,y,diameter,expert\n" + "\n".join(",".join(map(str, r)) for r in rows))
+    out = tmp_path / "run"
+    options = ["--expert-bias", "both", "--scans", "30", "--chains", "1", "--no-report", "--quiet"]
+    assert main(["fit", str(lists), "--out", str(out), *options]) == 0
+    assert "size_factor_lo" in (out / "experts.csv").read_text().splitlines()[0]
+
+
+def test_the_studies_run(tmp_path, capsys):
+    expert_bias.main(["--out", str(tmp_path), "--datasets", "2", "--scans", "60"])
+    scaling.main(["--out", str(tmp_path), "--scans", "20", "--chains", "1", "--size", "0.02"])
+    assert "noise of E" in capsys.readouterr().out
+    table = json.loads((tmp_path / "scaling.json").read_text())["table"]
+    assert [row["run"] for row in table][-2:] == ["preset, in pixels", "the paper"]
