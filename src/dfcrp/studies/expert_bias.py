@@ -70,7 +70,7 @@ def errors(posterior: Posterior, objects: Floats) -> dict[str, float]:
     labels, truth = posterior.point_partition().labels, posterior.markings.truth
     assert truth is not None
     catalogue = posterior.catalogue()
-    found = catalogue[catalogue["size"] >= 2]
+    found = catalogue[catalogue["n_experts"] >= 2]
     named = found["cluster"].to_numpy()
     true = np.array([np.bincount(truth[labels == name]).argmax() for name in named])
     known = true < len(objects)
