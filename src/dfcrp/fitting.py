@@ -19,6 +19,7 @@ from dfcrp.config import (
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, SettingsError
 from dfcrp.items import described, make_items
 from dfcrp.limits import refuse_beyond_reason
+from dfcrp.many_machines import ClusterRunner, connected
 from dfcrp.markings import Items, Markings
 from dfcrp.measurements import Measurements
 from dfcrp.posterior.folder import (
@@ -62,6 +63,7 @@ def fit(
     progress: Callable[[Any], None] | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
+    dask: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Posterior | ImagesPosterior:
     """Cluster the markings and return the posterior: of several images, an ImagesPosterior.
@@ -81,14 +83,19 @@ def fit(
     on with such a run.
 
     Ctrl-C ends the run early and returns what there is; a second one interrupts as usual.
-    ``progress``, ``on_look`` and ``on_stop`` are as in ``dfcrp.running.Watch``.
+    ``progress``, ``on_look`` and ``on_stop`` are as in ``dfcrp.running.Watch``. ``dask`` is the
+    address or the scheduler file of a Dask cluster on which the chains are run; all its machines
+    must see the folder ``out``.
     """
     markings, settled = prepare(
         markings, config, settings, families=families, likelihood=likelihood, candidates=candidates
     )
     watch = Watch(progress, on_look, on_stop)
+    if dask is not None:
+        refuse_on_cluster(markings, settled, out)
     if out is not None:
-        return _fit_in_folder(Path(out), markings, settled, watch)
+        with connected(dask) as client:
+            return _fit_in_folder(Path(out), markings, settled, watch, client)
     if is_imagewise(markings, settled):
         return ImagesSitting(markings, settled, watch).run()
     problem = problem_of(markings, settled)
@@ -139,7 +146,7 @@ def prepare(
 
 
 def _fit_in_folder(
-    folder: Path, markings: Items, config: Config, watch: Watch
+    folder: Path, markings: Items, config: Config, watch: Watch, client: Any
 ) -> Posterior | ImagesPosterior:
     imagewise = is_imagewise(markings, config)
     problem = None if imagewise else problem_of(markings, config)
@@ -157,7 +164,9 @@ def _fit_in_folder(
                     ChainFolder.create(folder, number, len(markings), problem.columns)
                     for number in range(config.run.chains)
                 ]
-                sitting = Sitting(problem, FolderStore(folder, chains), markings, config, watch)
+                elsewhere = None if client is None else ClusterRunner(client, folder, config)
+                store = FolderStore(folder, chains)
+                sitting = Sitting(problem, store, markings, config, watch, elsewhere=elsewhere)
         except DfcrpError:
             discard_folder(folder)
             raise
@@ -185,6 +194,17 @@ def write_tables(posterior: Posterior | ImagesPosterior, folder: Path) -> None:
         write_images(posterior, folder)
     else:
         write_results(posterior, folder)
+
+
+def refuse_on_cluster(markings: Items, config: Config, out: Any) -> None:
+    """Refuse what a Dask cluster does not do."""
+    if out is None:
+        raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
+    if is_imagewise(markings, config):
+        raise SettingsError(
+            "on Dask the chains of one problem are run, and here each image is one; choose an "
+            'image, or fit all together with images="shared"'
+        )
 
 
 def is_imagewise(markings: Items, config: Config) -> TypeGuard[Markings]:

@@ -14,7 +14,8 @@ from typing import Any
 
 from dfcrp.config import Config, settings_of_draws
 from dfcrp.errors import DfcrpWarning, RunFolderError, SettingsError
-from dfcrp.fitting import as_images, finish, is_imagewise, settle
+from dfcrp.fitting import as_images, finish, is_imagewise, refuse_on_cluster, settle
+from dfcrp.many_machines import ClusterRunner, connected
 from dfcrp.markings import Items, Markings
 from dfcrp.posterior.folder import (
     CONFIG,
@@ -45,6 +46,7 @@ def resume(
     progress: Callable[[Any], None] | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
+    dask: str | os.PathLike[str] | None = None,
 ) -> Posterior | ImagesPosterior:
     """Go on with the run in a folder and return its posterior.
 
@@ -55,7 +57,7 @@ def resume(
     found = find_run(
         path, scans=scans, max_scans=max_scans, max_minutes=max_minutes, workers=workers
     )
-    return go_on(found, Watch(progress, on_look, on_stop))
+    return go_on(found, Watch(progress, on_look, on_stop), dask)
 
 
 @dataclass(frozen=True)
@@ -93,20 +95,27 @@ def find_run(path: str | os.PathLike[str], **changes: Any) -> FoundRun:
     return FoundRun(folder, markings, config, scans)
 
 
-def go_on(found: FoundRun, watch: Watch) -> Posterior | ImagesPosterior:
+def go_on(
+    found: FoundRun, watch: Watch, dask: str | os.PathLike[str] | None = None
+) -> Posterior | ImagesPosterior:
     """Draw what is missing, then write tables and record anew."""
     folder, config, markings = found.folder, found.config, found.markings
+    if dask is not None:
+        refuse_on_cluster(markings, config, folder)
     if is_imagewise(markings, config):
         return _go_on_with_images(found, watch)
     problem = problem_of(markings, config)
-    with locked(folder):
+    with connected(dask) as client, locked(folder):
         _warn_of_other_versions(folder)
         chains = [
             ChainFolder.open(folder, number, len(markings), problem.columns)
             for number in range(config.run.chains)
         ]
-        sitting = Sitting(problem, FolderStore(folder, chains), markings, config, watch)
-        _restore(sitting, chains, found)
+        elsewhere = None if client is None else ClusterRunner(client, folder, config)
+        store = FolderStore(folder, chains)
+        sitting = Sitting(problem, store, markings, config, watch, elsewhere=elsewhere)
+        sitting.runner.restore()
+        _forget_lost_results(sitting, found)
         write_settings(folder, config)
         posterior = as_images(sitting.run())
         finish(folder, posterior)
@@ -127,16 +136,11 @@ def _go_on_with_images(found: FoundRun, watch: Watch) -> ImagesPosterior:
     return posterior
 
 
-def _restore(sitting: Sitting, chains: list[ChainFolder], found: FoundRun) -> None:
-    """Bring every chain to its checkpoint."""
+def _forget_lost_results(sitting: Sitting, found: FoundRun) -> None:
+    """Take back the record of results of which the draws are no longer there."""
     runner, provenance = sitting.runner, read_provenance(found.folder)
-    thin = found.config.run.thin
-    seconds = [
-        files.restore(chain, thin) for files, chain in zip(chains, runner.chains, strict=True)
-    ]
-    runner.seconds = max(seconds)
     if "run" in provenance and runner.scans < record_of(found.folder, provenance).scans:
-        # Checkpoints were deleted: there are no longer the draws that the results speak of.
+        # Checkpoints were deleted.
         write_provenance(found.folder, found.markings, found.config, None)
 
 

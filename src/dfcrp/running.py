@@ -14,10 +14,12 @@ from typing import Any, Protocol
 
 from dfcrp.config import Config
 from dfcrp.errors import DfcrpError
+from dfcrp.many_machines import ClusterRunner
 from dfcrp.markings import Items
 from dfcrp.posterior.convergence import choose_burn_in, scalar_series
 from dfcrp.posterior.kinds import posterior_of
 from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.checkpoints import ChainFolder
 from dfcrp.sampling.draws import Columns, Draws
 from dfcrp.sampling.problem import Problem
@@ -64,7 +66,6 @@ class FolderStore:
 
     def __init__(self, folder: Path, chains: list[ChainFolder]) -> None:
         self._folder = folder
-        self.chains = chains
         self.writers: list[Writer] = list(chains)
 
     def draws(self, burn_in: int, stop: int) -> Draws:
@@ -85,9 +86,11 @@ class Sitting:
         *,
         workers: int | None = None,
         deadline: float | None = None,
+        elsewhere: ClusterRunner | None = None,
     ) -> None:
+        """With ``elsewhere`` the chains run there; the store must then be the same run folder."""
         run = config.run
-        self.runner = Runner(
+        self.runner = elsewhere or Runner(
             problem,
             store.writers,
             seed=run.seed,
@@ -104,6 +107,12 @@ class Sitting:
         #: In time.monotonic() seconds; without it the settings say how long to go on from now.
         self._deadline = deadline
         self._goal = 0
+
+    @property
+    def chains(self) -> list[Chain]:
+        """The chains, where they run in this process."""
+        assert isinstance(self.runner, Runner)
+        return self.runner.chains
 
     def run(self) -> Posterior:
         """Go on to the asked-for scans, or in doubling spans until the verdict is good."""

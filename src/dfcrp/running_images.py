@@ -141,7 +141,7 @@ class ImagesSitting:
         sitting = Sitting(
             problem, drawing.store, markings, config, Watch(), workers=workers, deadline=deadline
         )
-        drawing.restore(sitting, config.run.thin)
+        drawing.restore(sitting)
         try:
             with self._watched(sitting):
                 posterior = sitting.run()
@@ -254,15 +254,14 @@ class _Drawing:
             for writer, block in zip(self.store.memory, self._before.chains, strict=True):
                 writer.append(block)
 
-    def restore(self, sitting: Sitting, thin: int) -> None:
+    def restore(self, sitting: Sitting) -> None:
         """Bring the chains to where they were left."""
         runner = sitting.runner
         if isinstance(self.store, FolderStore):
-            chains = zip(self.store.chains, runner.chains, strict=True)
-            runner.seconds = max(files.restore(chain, thin) for files, chain in chains)
+            runner.restore()
         elif self._before is not None:
             runner.seconds = self._before.seconds
-            for state, chain in zip(self._before.states, runner.chains, strict=True):
+            for state, chain in zip(self._before.states, sitting.chains, strict=True):
                 state.restore(chain)
 
     def drawn(self, sitting: Sitting) -> ImageDraws | None:
@@ -282,7 +281,7 @@ class _Drawing:
             columns,
             # A chain that was ahead of the others may have stood still.
             [join_blocks(blocks) if blocks else no_draws(n, columns) for blocks in new],
-            [ChainState.of(chain) for chain in sitting.runner.chains],
+            [ChainState.of(chain) for chain in sitting.chains],
             sitting.runner.seconds,
             before,
         )

@@ -122,6 +122,12 @@ def filter_options(command: Any) -> Any:
 @click.option("--seed", type=int, help="Same seed, same draws.  [default: 1]")
 @click.option("--workers", type=int, help="Threads.  [default: one per core]")
 @click.option(
+    "--dask",
+    metavar="ADDRESS|FILE",
+    help="Run the chains on this Dask cluster: tcp://HOST:PORT or a scheduler file. All its "
+    "machines must see RUN.",
+)
+@click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE.toml", help="Settings from a file."
 )
 @click.option(
@@ -160,6 +166,7 @@ def command(
     config: Path | None,
     no_report: bool,
     quiet: bool,
+    dask: str | None,
     **options: Any,
 ) -> None:
     """Merge the markings in FILE... into one catalogue.
@@ -189,7 +196,7 @@ def command(
     asked = settle(config, dict(given))
     if asked.model.likelihood != "circles":
         items = _read_others(files, asked, used)
-        run_job(items, out, config=config, settings=given, quiet=quiet, report=False)
+        run_job(items, out, config=config, settings=given, dask=dask, quiet=quiet, report=False)
         return
     read = read_markings(files, **filters)
     if len(read.images) > 1 and "image_file" in picture:
@@ -198,7 +205,15 @@ def command(
             "--image, or give it later with `dfcrp report RUN --image NAME`"
         )
     markings = dataclasses.replace(read, filters=used, site=told_site(read.site, ground))
-    run_job(markings, out, config=config, settings=given, quiet=quiet, report=not no_report)
+    run_job(
+        markings,
+        out,
+        config=config,
+        settings=given,
+        dask=dask,
+        quiet=quiet,
+        report=not no_report,
+    )
 
 
 def _read_others(files: tuple[Path, ...], config: Config, filters: dict[str, Any]) -> Items:

@@ -25,6 +25,7 @@ def run_job(
     config: Path | None,
     settings: Mapping[str, Any],
     quiet: bool,
+    dask: str | None = None,
     report: bool = True,
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
@@ -36,7 +37,7 @@ def run_job(
         _introduce(markings, settled)
 
     def work(watch: Watch) -> Posterior | ImagesPosterior:
-        return fit(markings, config=settled, out=out, **vars(watch))
+        return fit(markings, config=settled, out=out, dask=dask, **vars(watch))
 
     show_work(work, markings, out, settled, quiet=quiet, report=report)
 

@@ -31,9 +31,14 @@ if TYPE_CHECKING:
     help="Stop after this time, counted from now, keeping what is drawn.",
 )
 @click.option("--workers", type=int, help="Chains at a time.  [default: as in the run]")
+@click.option(
+    "--dask",
+    metavar="ADDRESS|FILE",
+    help="Run the chains on this Dask cluster, as in `dfcrp fit`.",
+)
 @click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
-def command(run: Path, no_report: bool, quiet: bool, **changes: Any) -> None:
+def command(run: Path, no_report: bool, quiet: bool, dask: str | None, **changes: Any) -> None:
     """Go on with the run in the folder RUN, or extend it.
 
     Works after Ctrl-C, a power cut, a full disk or a kill at any moment: the draws will be those
@@ -46,7 +51,7 @@ def command(run: Path, no_report: bool, quiet: bool, **changes: Any) -> None:
     if not quiet:
         click.echo(_introduction(found), err=True)
     show_work(
-        lambda watch: go_on(found, watch),
+        lambda watch: go_on(found, watch, dask),
         found.markings,
         run,
         found.config,

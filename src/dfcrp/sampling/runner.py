@@ -40,6 +40,10 @@ class Writer(Protocol):
         """Make safe what was added, and how to go on from there."""
         ...
 
+    def restore(self, chain: Chain, thin: int) -> float:
+        """Bring the chain to where it was saved; the seconds that the run had taken by then."""
+        ...
+
 
 class MemoryWriter:
     """Keeps one chain's draws in memory."""
@@ -53,6 +57,10 @@ class MemoryWriter:
 
     def save(self, chain: Chain, seconds: float) -> None:
         """Nothing to do in memory."""
+
+    def restore(self, chain: Chain, thin: int) -> float:
+        """There is nothing from before."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -74,13 +82,16 @@ class Runner:
         writers: list[Writer],
         *,
         seed: int,
+        chain: int | None = None,
         sampler: str = "exact",
         thin: int = 1,
         workers: int | None = None,
         seconds_per_save: float = SECONDS_PER_SAVE,
         observer: Callable[[Progress], None] | None = None,
     ) -> None:
-        seeds = np.random.SeedSequence(seed).spawn(len(writers))
+        """``chain`` is the number of the only chain that is run here, of a run with more."""
+        numbers = range(len(writers)) if chain is None else [chain]
+        seeds = [np.random.SeedSequence(seed).spawn(number + 1)[number] for number in numbers]
         # Cores that are left over by the chains work inside them.
         threads = max(1, (workers or cores()) // len(writers))
         self.chains = [Chain(problem, child, sampler, threads) for child in seeds]
@@ -116,6 +127,11 @@ class Runner:
     def stop(self) -> None:
         """Let every chain finish its block and return."""
         self._stop.set()
+
+    def restore(self) -> None:
+        """Bring every chain to where its writer has saved it."""
+        pairs = zip(self._writers, self.chains, strict=True)
+        self.seconds = max(writer.restore(chain, self._thin) for writer, chain in pairs)
 
     def advance(self, scans: int, deadline: float | None = None) -> None:
         """Bring every chain to so many scans since its start.

@@ -1,0 +1,208 @@
+"""Chains on the workers of a Dask cluster that share the run folder.
+
+Each chain is a task. It opens the chain's files in the run folder, goes on from its checkpoint and
+saves there, as a chain on this machine does; only numbers travel. If a worker dies, Dask gives its
+task to another, which goes on from the last checkpoint. The draws are those of one machine: a
+chain's depend on the problem and its seed alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dfcrp.config import Config
+from dfcrp.errors import DfcrpError, SettingsError
+from dfcrp.posterior.folder import read_beginning, versions
+from dfcrp.sampling.checkpoints import FOLDER as CHECKPOINTS
+from dfcrp.sampling.checkpoints import ChainFolder, scans_at
+from dfcrp.sampling.runner import Progress, Runner
+from dfcrp.sampling.setup import problem_of
+
+#: How long to wait for a scheduler that does not answer, in seconds.
+PATIENCE = 30
+#: How often this process looks whether a stop was asked for, in seconds.
+PULSE = 0.2
+#: In the folder of the checkpoints: asks the chains to stop; says which task has a chain.
+STOP, OWNER = "stop", "chain-{}.owner"
+
+
+@dataclass
+class RemoteChain:
+    """What this process knows of a chain: where it stood when its task ended."""
+
+    scans: int = 0
+    seconds: float = 0.0
+    tally: dict[str, int] = field(default_factory=dict)
+    #: Scans at the checkpoint from which the task went on that brought it here.
+    begun: int = 0
+
+
+class ClusterRunner:
+    """The chains of a run folder, advanced by a cluster; behaves as ``Runner`` does."""
+
+    def __init__(self, client: Any, folder: Path, config: Config) -> None:
+        self.chains = [RemoteChain(scans) for scans in scans_at(folder, config.run.chains)]
+        self.seconds = 0.0
+        self._client = client
+        self._folder = folder.resolve()
+        self._stop = threading.Event()
+
+    @property
+    def scans(self) -> int:
+        """Scans that every chain has done."""
+        return min(chain.scans for chain in self.chains)
+
+    @property
+    def most_scans(self) -> int:
+        """Scans of the chain that is furthest ahead."""
+        return max(chain.scans for chain in self.chains)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Let every chain finish its block and return."""
+        self._stop.set()
+
+    def restore(self) -> None:
+        """Nothing to do here: each task begins at its chain's checkpoint."""
+
+    def advance(self, scans: int, deadline: float | None = None) -> None:
+        """Bring every chain to so many scans since its start, or to where it is at a stop.
+
+        ``deadline`` is in time.monotonic() seconds; what is drawn until then is saved.
+        """
+        sign = self._folder / CHECKPOINTS / STOP
+        sign.unlink(missing_ok=True)
+        start = time.monotonic()
+        tasks = [
+            self._client.submit(
+                advance_chain, str(self._folder), number, scans, versions(), pure=False
+            )
+            for number in range(len(self.chains))
+        ]
+        while not all(task.done() for task in tasks):
+            if deadline is not None and time.monotonic() > deadline:
+                self._stop.set()
+            if self._stop.is_set() and not sign.exists():
+                sign.touch()
+            time.sleep(PULSE)
+        self.chains = [task.result() for task in tasks]
+        sign.unlink(missing_ok=True)
+        self.seconds = max(self.seconds + time.monotonic() - start, *self._own_seconds())
+
+    def _own_seconds(self) -> list[float]:
+        return [0.0, *(chain.seconds for chain in self.chains)]
+
+
+class _Claim:
+    """A task's claim on a chain.
+
+    A worker that was taken for dead may still live: its task ends when it finds that another
+    has the chain, so that two never write to the same files for long.
+    """
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._path = folder / CHECKPOINTS / OWNER.format(number)
+        self._sign = folder / CHECKPOINTS / STOP
+        self._token = uuid.uuid4().hex
+        self._path.write_text(self._token, encoding="utf-8")
+
+    def check(self, runner: Runner) -> None:
+        """After each block: stop if that was asked for, fail if the chain is another's now."""
+        if self._path.read_text(encoding="utf-8") != self._token:
+            raise DfcrpError(f"{self._path}: another worker has taken this chain over")
+        if self._sign.exists():
+            runner.stop()
+
+    def release(self) -> None:
+        """The chain is nobody's."""
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+
+def advance_chain(folder: str, number: int, scans: int, expected: dict[str, str]) -> RemoteChain:
+    """The task: bring one chain of a run folder to so many scans, on whatever worker this is."""
+    place = Path(folder)
+    _refuse_other_versions(expected)
+    markings, config = read_beginning(place)
+    run = config.run
+    problem = problem_of(markings, config)
+    files = ChainFolder.open(place, number, len(markings), problem.columns)
+    claim = _Claim(place, number)
+
+    def look(_: Progress) -> None:
+        claim.check(runner)
+
+    runner = Runner(
+        problem,
+        [files],
+        seed=run.seed,
+        chain=number,
+        sampler=run.sampler,
+        thin=run.thin,
+        workers=1,
+        seconds_per_save=run.checkpoint_seconds,
+        observer=look,
+    )
+    runner.restore()
+    begun = runner.scans
+    runner.advance(scans)
+    claim.release()
+    [chain] = runner.chains
+    return RemoteChain(chain.scans, runner.seconds, chain.tally, begun)
+
+
+def _refuse_other_versions(expected: dict[str, str]) -> None:
+    found = versions()
+    differing = [
+        f"{name} {found[name]} where this run has {expected[name]}"
+        for name in ("dfcrp", "kernels", "numpy", "numba")
+        if found[name] != expected[name]
+    ]
+    if differing:
+        raise DfcrpError(
+            f"a worker has {', '.join(differing)}; install the same versions on all machines, or "
+            "its draws may differ"
+        )
+
+
+@contextmanager
+def connected(address: str | os.PathLike[str] | None) -> Iterator[Any]:
+    """A client of a cluster, as long as it is needed; None without an address."""
+    if address is None:
+        yield None
+        return
+    with _client(address) as client:
+        yield client
+
+
+def _client(address: str | os.PathLike[str]) -> Any:
+    """A client of the scheduler at tcp://HOST:PORT, or of the one that wrote a scheduler file."""
+    try:
+        import distributed
+    except ImportError:
+        raise SettingsError("running on Dask needs: pip install 'dfcrp[dask]'") from None
+    text = os.fspath(address)
+    try:
+        if "://" in text:
+            return distributed.Client(text, timeout=PATIENCE, set_as_default=False)
+        if not Path(text).is_file():
+            raise SettingsError(
+                f"{text}: there is no such scheduler file; give one, or an address as in "
+                "tcp://HOST:8786"
+            )
+        return distributed.Client(scheduler_file=text, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{text}: no Dask scheduler answers there ({error})") from None

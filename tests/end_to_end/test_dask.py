@@ -1,0 +1,121 @@
+"""Chains on a real Dask cluster: the same draws, also when a worker is killed on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dfcrp
+from dfcrp.cli.main import main
+from dfcrp.errors import SettingsError
+from dfcrp.many_machines import ClusterRunner, connected
+from dfcrp.sampling.checkpoints import scans_at
+from dfcrp.sampling.storage import StoredDraws
+
+EXTRA = "needs the extra: pip install dfcrp[dask]"
+dask = pytest.importorskip("dask", reason=EXTRA)
+distributed = pytest.importorskip("distributed", reason=EXTRA)
+
+# Dask's own warnings, when a worker is killed.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Any:
+    """Two workers, each a process; one that dies is started again."""
+    quiet = {"logging.distributed": "critical"}
+    with (
+        dask.config.set(quiet),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as started,
+    ):
+        yield started
+
+
+@pytest.fixture(scope="module")
+def markings() -> dfcrp.Markings:
+    return dfcrp.simulate.paper_design(3)
+
+
+def same_draws(first: dfcrp.Posterior, second: dfcrp.Posterior) -> bool:
+    return np.array_equal(first.labels, second.labels) and np.array_equal(first.alpha, second.alpha)
+
+
+def test_draws_are_those_of_one_machine(cluster: Any, markings: dfcrp.Markings, tmp_path: Path):
+    settings = {"chains": 3, "scans": 60, "seed": 5}
+    here = dfcrp.fit(markings, out=tmp_path / "here", **settings)
+    there = dfcrp.fit(markings, out=tmp_path / "there", dask=cluster.scheduler_address, **settings)
+    assert same_draws(here, there)
+    assert here.record.tallies == there.record.tallies
+    more = dfcrp.resume(tmp_path / "there", scans=90, dask=cluster.scheduler_address)
+    assert same_draws(dfcrp.resume(tmp_path / "here", scans=90), more)
+
+
+def kill_busy_worker(cluster: Any, folder: Path, beyond: int) -> int:
+    """Once the chain has a checkpoint beyond so many scans, kill its worker; the scans by then."""
+    while (done := scans_at(folder, 1)[0]) <= beyond:
+        time.sleep(0.02)
+    with distributed.Client(cluster, set_as_default=False) as client:
+        busy = {address for address, tasks in client.processing().items() if tasks}
+    for worker in list(cluster.workers.values()):
+        if worker.worker_address in busy:
+            os.kill(worker.process.pid, signal.SIGKILL)
+            return done
+    return -1
+
+
+def test_a_killed_worker_costs_the_time_since_its_checkpoint(
+    cluster: Any, markings: dfcrp.Markings, tmp_path: Path
+) -> None:
+    """With a checkpoint after every block, another worker goes on from where the killed one was."""
+    folder, scans = tmp_path / "run", 20_000
+    settings = {"chains": 1, "thin": 20, "seed": 5, "checkpoint_seconds": 0.0}
+    begun = dfcrp.fit(markings, out=folder, scans=20, **settings)
+    killed: list[int] = []
+    killer = threading.Thread(
+        target=lambda: killed.append(kill_busy_worker(cluster, folder, beyond=20))
+    )
+    killer.start()
+    with connected(cluster.scheduler_address) as client:
+        runner = ClusterRunner(client, folder, begun.config)
+        runner.advance(scans)
+    killer.join()
+    [chain] = runner.chains
+    assert 20 < killed[0] <= chain.begun < chain.scans == scans
+    here = dfcrp.fit(markings, scans=scans, burn_in=0, **settings)
+    there = StoredDraws(folder)
+    assert np.array_equal(here.labels, there.label_array())
+    assert np.array_equal(here.alpha, there.alpha())
+    assert here.record.tallies == [chain.tally]
+
+
+def test_what_cannot_be_reached_is_said(
+    markings: dfcrp.Markings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dfcrp.many_machines.PATIENCE", 1)
+    with pytest.raises(SettingsError, match="no Dask scheduler answers"):
+        dfcrp.fit(markings, out=tmp_path / "run", dask="tcp://127.0.0.1:9")
+    with pytest.raises(SettingsError, match="no such scheduler file"):
+        dfcrp.fit(markings, out=tmp_path / "run", dask=tmp_path / "scheduler.json")
+    with pytest.raises(SettingsError, match="give out="):
+        dfcrp.fit(markings, dask="tcp://127.0.0.1:9")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_line_takes_a_scheduler_file(cluster: Any, tmp_path: Path) -> None:
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.write_scheduler_file(str(tmp_path / "scheduler.json"))
+    source = tmp_path / "markings.csv"
+    assert main(["simulate", "--out", str(source), "--n-objects", "5"]) == 0
+    arguments = ["fit", str(source), "--out", str(tmp_path / "run"), "--no-report", "--quiet"]
+    arguments += ["--chains", "2", "--scans", "20", "--dask", str(tmp_path / "scheduler.json")]
+    assert main(arguments) == 0
+    assert dfcrp.load(tmp_path / "run").labels.shape[:2] == (2, 15)
