@@ -1,7 +1,7 @@
 """How quick the explorer is: ready, redrawn at full view and zoomed in, without a GPU.
 
-    python benchmarks/explorer_page.py RUN            a run folder whose report is written
-    python benchmarks/explorer_page.py --made-up 100000
+    python -m dfcrp.studies.explorer_page RUN            a run folder whose report is written
+    python -m dfcrp.studies.explorer_page --made-up 100000
 
 Times are those of the page's own clock in headless Chromium. A redraw ends when a pixel of the map
 was read back, so that it counts what the browser would otherwise draw later. Ready counts from the
@@ -27,8 +27,8 @@ from dfcrp.config import make_config
 from dfcrp.markings import Markings
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.posterior.streaming import canonical
-from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
-from dfcrp.sampling.problem import PARAMETER_NAMES
+from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
+from dfcrp.sampling.problem import CIRCLE_COLUMNS
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 REDRAW = """(zoom) => {
@@ -102,7 +102,8 @@ def posterior_of(
     block = ClusterBlock(
         np.array(offsets), np.concatenate(names).astype(np.int32), np.vstack(rows).astype("f4")
     )
-    draws = MemoryDraws(labels, rng.gamma(2.0, size=labels.shape[:2]), [block], PARAMETER_NAMES)
+    columns = Columns(CIRCLE_COLUMNS.parameters)
+    draws = MemoryDraws(labels, rng.gamma(2.0, size=labels.shape[:2]), [block], columns)
     return Posterior(draws, markings, make_config(), RunRecord(labels.shape[1], 0, 1, 1.0))
 
 
