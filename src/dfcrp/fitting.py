@@ -91,8 +91,8 @@ def fit(
         markings, config, settings, families=families, likelihood=likelihood, candidates=candidates
     )
     watch = Watch(progress, on_look, on_stop)
-    if dask is not None:
-        refuse_on_cluster(markings, settled, out)
+    if dask is not None and out is None:
+        raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
     if out is not None:
         with connected(dask) as client:
             return _fit_in_folder(Path(out), markings, settled, watch, client)
@@ -158,7 +158,7 @@ def _fit_in_folder(
             sitting: Sitting | ImagesSitting
             if problem is None:
                 assert isinstance(markings, Markings)
-                sitting = ImagesSitting(markings, config, watch, folder)
+                sitting = ImagesSitting(markings, config, watch, folder, client)
             else:
                 chains = [
                     ChainFolder.create(folder, number, len(markings), problem.columns)
@@ -194,17 +194,6 @@ def write_tables(posterior: Posterior | ImagesPosterior, folder: Path) -> None:
         write_images(posterior, folder)
     else:
         write_results(posterior, folder)
-
-
-def refuse_on_cluster(markings: Items, config: Config, out: Any) -> None:
-    """Refuse what a Dask cluster does not do."""
-    if out is None:
-        raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
-    if is_imagewise(markings, config):
-        raise SettingsError(
-            "on Dask the chains of one problem are run, and here each image is one; choose an "
-            'image, or fit all together with images="shared"'
-        )
 
 
 def is_imagewise(markings: Items, config: Config) -> TypeGuard[Markings]:

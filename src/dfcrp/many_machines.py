@@ -1,9 +1,9 @@
-"""Chains on the workers of a Dask cluster that share the run folder.
+"""Chains and images on the workers of a Dask cluster that share the run folder.
 
-Each chain is a task. It opens the chain's files in the run folder, goes on from its checkpoint and
-saves there, as a chain on this machine does; only numbers travel. If a worker dies, Dask gives its
-task to another, which goes on from the last checkpoint. The draws are those of one machine: a
-chain's depend on the problem and its seed alone.
+Each chain is a task, and of many images each image. A chain's task opens its files in the run
+folder, goes on from its checkpoint and saves there, as a chain on this machine does; only numbers
+travel. If a worker dies, Dask gives its task to another, which goes on from the last checkpoint.
+The draws are those of one machine: a chain's depend on the problem and its seed alone.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from dfcrp.sampling.setup import problem_of
 PATIENCE = 30
 #: How often this process looks whether a stop was asked for, in seconds.
 PULSE = 0.2
-#: In the folder of the checkpoints: asks the chains to stop; says which task has a chain.
-STOP, OWNER = "stop", "chain-{}.owner"
+#: In the folder of the checkpoints: asks the tasks to stop; says which task has a chain or image.
+STOP, OWNER = "stop", "{}.owner"
 
 
 @dataclass
@@ -83,88 +83,116 @@ class ClusterRunner:
 
         ``deadline`` is in time.monotonic() seconds; what is drawn until then is saved.
         """
-        sign = self._folder / CHECKPOINTS / STOP
-        sign.unlink(missing_ok=True)
         start = time.monotonic()
-        tasks = [
-            self._client.submit(
-                advance_chain, str(self._folder), number, scans, versions(), pure=False
-            )
-            for number in range(len(self.chains))
-        ]
-        while not all(task.done() for task in tasks):
-            if deadline is not None and time.monotonic() > deadline:
-                self._stop.set()
-            if self._stop.is_set() and not sign.exists():
-                sign.touch()
-            time.sleep(PULSE)
-        self.chains = [task.result() for task in tasks]
-        sign.unlink(missing_ok=True)
+        with StopSign(self._folder, self._stop, deadline) as sign:
+            tasks = [
+                self._client.submit(
+                    advance_chain, str(self._folder), number, scans, versions(), pure=False
+                )
+                for number in range(len(self.chains))
+            ]
+            for task in tasks:
+                sign.wait(task)
+            self.chains = [task.result() for task in tasks]
         self.seconds = max(self.seconds + time.monotonic() - start, *self._own_seconds())
 
     def _own_seconds(self) -> list[float]:
         return [0.0, *(chain.seconds for chain in self.chains)]
 
 
-class _Claim:
-    """A task's claim on a chain.
+class StopSign:
+    """A file in the run folder that asks the tasks to stop; set here on Ctrl-C or when time is up.
 
-    A worker that was taken for dead may still live: its task ends when it finds that another
-    has the chain, so that two never write to the same files for long.
+    ``deadline`` is in time.monotonic() seconds.
     """
 
-    def __init__(self, folder: Path, number: int) -> None:
-        self._path = folder / CHECKPOINTS / OWNER.format(number)
+    def __init__(self, folder: Path, stop: threading.Event, deadline: float | None) -> None:
+        self._path = folder / CHECKPOINTS / STOP
+        self._stop = stop
+        self._deadline = deadline
+
+    def __enter__(self) -> StopSign:
+        self._path.unlink(missing_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def wait(self, task: Any) -> None:
+        """Until a task is done, see to it that a stop reaches all of them."""
+        while not task.done():
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                self._stop.set()
+            if self._stop.is_set() and not self._path.exists():
+                self._path.touch()
+            time.sleep(PULSE)
+
+
+class Claim:
+    """A task's claim on a chain or an image.
+
+    A worker that was taken for dead may still live: its task ends when it finds that another
+    has what it works on, so that two never write to the same files for long.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = folder / CHECKPOINTS / OWNER.format(name)
         self._sign = folder / CHECKPOINTS / STOP
         self._token = uuid.uuid4().hex
+
+    def __enter__(self) -> Claim:
         self._path.write_text(self._token, encoding="utf-8")
+        return self
 
-    def check(self, runner: Runner) -> None:
-        """After each block: stop if that was asked for, fail if the chain is another's now."""
-        if self._path.read_text(encoding="utf-8") != self._token:
-            raise DfcrpError(f"{self._path}: another worker has taken this chain over")
-        if self._sign.exists():
-            runner.stop()
-
-    def release(self) -> None:
-        """The chain is nobody's."""
+    def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):
-            self._path.unlink()
+            if self._is_ours():
+                self._path.unlink()
+
+    def _is_ours(self) -> bool:
+        return self._path.read_text(encoding="utf-8") == self._token
+
+    def must_stop(self) -> bool:
+        """After each block: whether a stop is asked for; fails if another has taken over."""
+        if not self._is_ours():
+            raise DfcrpError(f"{self._path}: another worker has taken this over")
+        return self._sign.exists()
 
 
 def advance_chain(folder: str, number: int, scans: int, expected: dict[str, str]) -> RemoteChain:
     """The task: bring one chain of a run folder to so many scans, on whatever worker this is."""
     place = Path(folder)
-    _refuse_other_versions(expected)
+    refuse_other_versions(expected)
     markings, config = read_beginning(place)
     run = config.run
     problem = problem_of(markings, config)
     files = ChainFolder.open(place, number, len(markings), problem.columns)
-    claim = _Claim(place, number)
 
     def look(_: Progress) -> None:
-        claim.check(runner)
+        if claim.must_stop():
+            runner.stop()
 
-    runner = Runner(
-        problem,
-        [files],
-        seed=run.seed,
-        chain=number,
-        sampler=run.sampler,
-        thin=run.thin,
-        workers=1,
-        seconds_per_save=run.checkpoint_seconds,
-        observer=look,
-    )
-    runner.restore()
-    begun = runner.scans
-    runner.advance(scans)
-    claim.release()
+    with Claim(place, f"chain-{number}") as claim:
+        runner = Runner(
+            problem,
+            [files],
+            seed=run.seed,
+            chain=number,
+            sampler=run.sampler,
+            thin=run.thin,
+            workers=1,
+            seconds_per_save=run.checkpoint_seconds,
+            observer=look,
+        )
+        runner.restore()
+        begun = runner.scans
+        runner.advance(scans)
     [chain] = runner.chains
     return RemoteChain(chain.scans, runner.seconds, chain.tally, begun)
 
 
-def _refuse_other_versions(expected: dict[str, str]) -> None:
+def refuse_other_versions(expected: dict[str, str]) -> None:
+    """Fail on a worker whose draws may differ from those of the machine that asks for them."""
     found = versions()
     differing = [
         f"{name} {found[name]} where this run has {expected[name]}"
@@ -176,6 +204,11 @@ def _refuse_other_versions(expected: dict[str, str]) -> None:
             f"a worker has {', '.join(differing)}; install the same versions on all machines, or "
             "its draws may differ"
         )
+
+
+def slots(client: Any) -> int:
+    """Tasks that a cluster works on at a time; at least one, as workers may still be coming."""
+    return max(1, sum(client.nthreads().values()))
 
 
 @contextmanager

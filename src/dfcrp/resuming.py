@@ -14,7 +14,7 @@ from typing import Any
 
 from dfcrp.config import Config, settings_of_draws
 from dfcrp.errors import DfcrpWarning, RunFolderError, SettingsError
-from dfcrp.fitting import as_images, finish, is_imagewise, refuse_on_cluster, settle
+from dfcrp.fitting import as_images, finish, is_imagewise, settle
 from dfcrp.many_machines import ClusterRunner, connected
 from dfcrp.markings import Items, Markings
 from dfcrp.posterior.folder import (
@@ -100,10 +100,8 @@ def go_on(
 ) -> Posterior | ImagesPosterior:
     """Draw what is missing, then write tables and record anew."""
     folder, config, markings = found.folder, found.config, found.markings
-    if dask is not None:
-        refuse_on_cluster(markings, config, folder)
     if is_imagewise(markings, config):
-        return _go_on_with_images(found, watch)
+        return _go_on_with_images(found, watch, dask)
     problem = problem_of(markings, config)
     with connected(dask) as client, locked(folder):
         _warn_of_other_versions(folder)
@@ -122,12 +120,14 @@ def go_on(
     return posterior
 
 
-def _go_on_with_images(found: FoundRun, watch: Watch) -> ImagesPosterior:
+def _go_on_with_images(
+    found: FoundRun, watch: Watch, dask: str | os.PathLike[str] | None
+) -> ImagesPosterior:
     folder = found.folder
     assert isinstance(found.markings, Markings)
-    with locked(folder):
+    with connected(dask) as client, locked(folder):
         _warn_of_other_versions(folder)
-        sitting = ImagesSitting(found.markings, found.config, watch, folder)
+        sitting = ImagesSitting(found.markings, found.config, watch, folder, client)
         before = read_provenance(folder).get("run", {})
         sitting.seconds_before = float(before.get("seconds", 0.0))
         write_settings(folder, found.config)

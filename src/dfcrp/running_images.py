@@ -1,27 +1,32 @@
 """From many independent images to the end of a run: each of them a small run of its own.
 
 Images are drawn side by side, one worker to an image; large ones before, one at a time, all
-workers on its chains. What is drawn depends on neither.
+workers on its chains. On a Dask cluster every image is a task. What is drawn depends on none of it.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from dfcrp.config import Config
+from dfcrp.many_machines import Claim, StopSign, refuse_other_versions, slots
 from dfcrp.markings import Markings
 from dfcrp.posterior.findings import Findings, Series, Totals, find
+from dfcrp.posterior.folder import read_beginning, versions
 from dfcrp.posterior.image_parts import ImageParts
 from dfcrp.posterior.images import Found, ImagesPosterior
 from dfcrp.posterior.images_folder import StoredImages
 from dfcrp.posterior.pooling import Pool
-from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.posterior import RunRecord
 from dfcrp.running import (
     FolderStore,
     MemoryStore,
@@ -36,11 +41,13 @@ from dfcrp.sampling.image_draws import ChainState, ImageDraws, no_draws
 from dfcrp.sampling.image_store import ImageStore
 from dfcrp.sampling.packs import PackWriter
 from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.runner import cores
+from dfcrp.sampling.runner import Progress, cores
 from dfcrp.sampling.setup import make_problem
 
 #: Images with more markings are drawn one at a time, with a worker for each chain.
 LARGE = 5_000
+#: Images handed to each worker ahead of the one whose result is waited for.
+AHEAD = 16
 
 
 @dataclass(frozen=True)
@@ -67,27 +74,82 @@ class MemoryImages:
         return self.found[image]
 
 
+class Drawn(NamedTuple):
+    """What has become of one image."""
+
+    found: Found
+    #: What is to be packed; None if the image has files of its own, or nothing is new.
+    new: ImageDraws | None
+    #: All draws, if the run leaves no files.
+    draws: Draws | None
+
+
+class ImageDrawer:
+    """Draws one image after the other; used from many threads."""
+
+    def __init__(self, markings: Markings, config: Config, folder: Path | None) -> None:
+        self.parts = ImageParts(markings, config)
+        self.totals = Totals.plan(config, len(markings.experts))
+        self._store = None if folder is None else ImageStore(folder, config)
+
+    def draw(
+        self,
+        image: int,
+        stopped: Callable[[], bool],
+        *,
+        workers: int = 1,
+        deadline: float | None = None,
+    ) -> Drawn | None:
+        """Draw an image as far as it is to go, or until ``stopped``; None if nothing is there."""
+        if stopped() and not (self._store is not None and self._store.begun(image)):
+            return None
+        markings, config = self.parts.markings_of(image), self.parts.config_of(image)
+        problem = make_problem(markings.features, markings.families, config)
+        drawing = _Drawing(self._store, image, problem, config.run.chains)
+
+        def look(_: Progress | None = None) -> None:
+            if stopped():
+                sitting.runner.stop()
+
+        sitting = Sitting(
+            problem,
+            drawing.store,
+            markings,
+            config,
+            Watch(look),
+            workers=workers,
+            deadline=deadline,
+        )
+        drawing.restore(sitting)
+        look()
+        try:
+            posterior = sitting.run()
+        except NothingDrawnError:
+            return None
+        kept = posterior.draws if self._store is None else None
+        return Drawn(find(posterior, self.totals), drawing.drawn(sitting), kept)
+
+
 class ImagesSitting:
     """What is drawn of many images between one start of the program and its end."""
 
     def __init__(
-        self, markings: Markings, config: Config, watch: Watch, folder: Path | None = None
+        self,
+        markings: Markings,
+        config: Config,
+        watch: Watch,
+        folder: Path | None = None,
+        client: Any = None,
     ) -> None:
-        self.parts = ImageParts(markings, config)
+        """With a client of a Dask cluster the images are drawn there; it must see the folder."""
+        self._packs = None if folder is None else PackWriter(folder, config.run.checkpoint_seconds)
+        self._drawer = ImageDrawer(markings, config, folder)
         self._config = config
         self._watch = watch
-        self._totals = Totals.plan(config, len(markings.experts))
         self._memory = MemoryImages()
         self._folder = folder
-        self._store: ImageStore | None = None
-        self._packs: PackWriter | None = None
-        if folder is not None:
-            self._packs = PackWriter(folder, config.run.checkpoint_seconds)
-            self._store = ImageStore(folder, config)
-        # Ctrl-C may ask for a stop while this very thread holds it.
-        self._lock = threading.RLock()
+        self._client = client
         self._stop = threading.Event()
-        self._active: set[Sitting] = set()
         self._done = 0
         #: Time spent in earlier sittings.
         self.seconds_before = 0.0
@@ -95,95 +157,78 @@ class ImagesSitting:
     def stop(self) -> None:
         """Let every chain finish its block, and begin no other image."""
         self._stop.set()
-        with self._lock:
-            for sitting in self._active:
-                sitting.runner.stop()
 
     def run(self) -> ImagesPosterior:
         """Draw all images, as far as time allows, and summarise them."""
         begun = time.monotonic()
-        pool, findings = Pool(len(self.parts.markings.experts), self._totals), _InOrder()
+        parts = self._drawer.parts
+        pool, findings = Pool(len(parts.markings.experts), self._drawer.totals), _InOrder()
         with stopped_by_interrupt(self, self._watch.on_stop):
-            for image, found in self._draw_all():
-                findings.add(image, found)
+            for image, drawn in self._draw_all():
+                if drawn is not None:
+                    self._keep(image, drawn)
+                    self._tell(image, drawn.found[0])
+                findings.add(image, None if drawn is None else drawn.found)
                 for number, series in findings.ready():
-                    pool.add(series, self.parts.expert_codes[number])
+                    pool.add(series, parts.expert_codes[number])
         if self._packs is not None:
             self._packs.flush()
         if not findings.found:
             raise NothingDrawnError("stopped before the first image was drawn: nothing to keep")
         return self._posterior(findings.found, pool, time.monotonic() - begun)
 
-    def _draw_all(self) -> Iterator[tuple[int, Found | None]]:
-        """Every image's summary; None for those that the run did not come to."""
+    def _draw_all(self) -> Iterator[tuple[int, Drawn | None]]:
+        """Every image; None for those that the run did not come to."""
         workers = self._config.run.workers or cores()
         deadline = deadline_of(self._config)
-        large = [i for i, rows in enumerate(self.parts.rows) if len(rows) > LARGE]
-        small = [i for i, rows in enumerate(self.parts.rows) if len(rows) <= LARGE]
-        for image in large:
-            yield image, self._draw(image, workers, deadline)
-        with ThreadPoolExecutor(workers) as threads:
+        images = range(len(self._drawer.parts.names))
+        if self._client is not None:
+            yield from self._draw_there(list(images), deadline)
+            return
+        small = []
+        for image in images:
+            if len(self._drawer.parts.rows[image]) <= LARGE:
+                small.append(image)
+            else:
+                yield image, self._draw_here(image, deadline, workers)
+        with ThreadPoolExecutor(workers) as pool:
+            tasks = _Tasks(pool.submit, AHEAD * workers)
             try:
-                drawn = threads.map(lambda image: self._draw(image, 1, deadline), small)
-                yield from zip(small, drawn, strict=True)
+                yield from tasks.run(self._draw_here, small, deadline)
             except BaseException:
                 self.stop()  # or leaving the pool would wait for every image
                 raise
 
-    def _draw(self, image: int, workers: int, deadline: float | None) -> Found | None:
+    def _draw_here(self, image: int, deadline: float | None, workers: int = 1) -> Drawn | None:
         if deadline is not None and time.monotonic() > deadline:
-            self._stop.set()
-        if self._stop.is_set() and not self._is_there(image):
-            return None
-        markings, config = self.parts.markings_of(image), self.parts.config_of(image)
-        problem = make_problem(markings.features, markings.families, config)
-        drawing = _Drawing(self._store, image, problem, config.run.chains)
-        sitting = Sitting(
-            problem, drawing.store, markings, config, Watch(), workers=workers, deadline=deadline
-        )
-        drawing.restore(sitting)
-        try:
-            with self._watched(sitting):
-                posterior = sitting.run()
-        except NothingDrawnError:
-            return None
-        self._keep(image, posterior, drawing, sitting)
-        found = find(posterior, self._totals)
-        self._tell(image, found[0])
-        return found
+            self.stop()
+        return self._drawer.draw(image, self._stop.is_set, workers=workers, deadline=deadline)
 
-    def _is_there(self, image: int) -> bool:
-        return self._store is not None and self._store.begun(image)
+    def _draw_there(
+        self, images: list[int], deadline: float | None
+    ) -> Iterator[tuple[int, Drawn | None]]:
+        assert self._folder is not None
+        place = str(self._folder.resolve())
+        ticket = uuid.uuid4().hex
+        with StopSign(Path(place), self._stop, deadline) as sign:
+            submit = partial(self._client.submit, pure=False)
+            tasks = _Tasks(submit, AHEAD * slots(self._client), sign.wait)
+            yield from tasks.run(draw_elsewhere, images, place, ticket, versions())
 
-    @contextmanager
-    def _watched(self, sitting: Sitting) -> Iterator[None]:
-        """Let a stop reach an image while it is drawn."""
-        with self._lock:
-            self._active.add(sitting)
-            if self._stop.is_set():
-                sitting.runner.stop()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._active.remove(sitting)
-
-    def _keep(self, image: int, posterior: Posterior, drawing: _Drawing, sitting: Sitting) -> None:
-        if self._packs is None:
-            self._memory.found[image] = posterior.draws
-        elif (drawn := drawing.drawn(sitting)) is not None:
-            self._packs.add(drawn)
+    def _keep(self, image: int, drawn: Drawn) -> None:
+        if drawn.draws is not None:
+            self._memory.found[image] = drawn.draws
+        if self._packs is not None and drawn.new is not None:
+            self._packs.add(drawn.new)
 
     def _tell(self, image: int, found: Findings) -> None:
-        with self._lock:
-            self._done += 1
-            done = self._done
+        self._done += 1
         if self._watch.progress is not None:
             self._watch.progress(
                 ImagesProgress(
-                    image=self.parts.names[image],
-                    done=done,
-                    of=len(self.parts.names),
+                    image=self._drawer.parts.names[image],
+                    done=self._done,
+                    of=len(self._drawer.parts.names),
                     clusters=float(found.n_clusters.mean),
                     agreed=float(found.consensus.mean),
                     ok=found.verdict.ok,
@@ -191,9 +236,9 @@ class ImagesSitting:
             )
 
     def _posterior(self, found: dict[int, Findings], pool: Pool, seconds: float) -> ImagesPosterior:
+        parts = self._drawer.parts
         records = [
-            found[image].record if image in found else None
-            for image in range(len(self.parts.names))
+            found[image].record if image in found else None for image in range(len(parts.names))
         ]
         drawn = [one for one in records if one is not None]
         longest = max(drawn, key=lambda one: one.scans)
@@ -206,9 +251,54 @@ class ImagesSitting:
         )
         source = self._memory if self._folder is None else StoredImages(self._folder, self._config)
         ordered = tuple(found[image] for image in sorted(found))
-        return ImagesPosterior(
-            self.parts, records, source, record=record, summaries=(ordered, pool)
-        )
+        return ImagesPosterior(parts, records, source, record=record, summaries=(ordered, pool))
+
+
+class _Tasks:
+    """Calls for one image after the other, a limited number of them ahead of the results."""
+
+    def __init__(
+        self,
+        submit: Callable[..., Any],
+        ahead: int,
+        wait: Callable[[Any], None] | None = None,
+    ) -> None:
+        self._submit = submit
+        self._ahead = ahead
+        self._wait = wait
+
+    def run(
+        self, call: Callable[..., Drawn | None], images: list[int], *arguments: Any
+    ) -> Iterator[tuple[int, Drawn | None]]:
+        """The results, in the order of the images."""
+        begun: deque[tuple[int, Any]] = deque()
+        for image in images:
+            if len(begun) >= self._ahead:
+                yield self._first(begun)
+            begun.append((image, self._submit(call, image, *arguments)))
+        while begun:
+            yield self._first(begun)
+
+    def _first(self, begun: deque[tuple[int, Any]]) -> tuple[int, Drawn | None]:
+        image, task = begun.popleft()
+        if self._wait is not None:
+            self._wait(task)
+        return image, task.result()
+
+
+def draw_elsewhere(image: int, folder: str, ticket: str, expected: dict[str, str]) -> Drawn | None:
+    """The task of a cluster's worker: one image of the run in a folder."""
+    refuse_other_versions(expected)
+    with Claim(Path(folder), f"image-{image}") as claim:
+        return _drawer_at(folder, ticket).draw(image, claim.must_stop)
+
+
+@lru_cache(maxsize=1)
+def _drawer_at(folder: str, ticket: str) -> ImageDrawer:
+    """Read once for all images of a sitting that come to this worker; ``ticket`` tells sittings."""
+    markings, config = read_beginning(Path(folder))
+    assert isinstance(markings, Markings)
+    return ImageDrawer(markings, config, Path(folder))
 
 
 class _InOrder:

@@ -18,6 +18,7 @@ from dfcrp.errors import SettingsError
 from dfcrp.many_machines import ClusterRunner, connected
 from dfcrp.sampling.checkpoints import scans_at
 from dfcrp.sampling.storage import StoredDraws
+from dfcrp.studies.simulation import Plan, run_study
 
 EXTRA = "needs the extra: pip install dfcrp[dask]"
 dask = pytest.importorskip("dask", reason=EXTRA)
@@ -95,6 +96,44 @@ def test_a_killed_worker_costs_the_time_since_its_checkpoint(
     assert np.array_equal(here.labels, there.label_array())
     assert np.array_equal(here.alpha, there.alpha())
     assert here.record.tallies == [chain.tally]
+
+
+def images(count: int = 5) -> dfcrp.Markings:
+    parts = [dfcrp.simulate.paper_design(seed).take(np.arange(40)) for seed in range(count)]
+    return dfcrp.Markings.from_arrays(
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("x", "y", "diameter")
+        ),
+        np.concatenate([part.expert for part in parts]),
+        image=np.repeat([f"image {k}" for k in range(count)], 40),
+    )
+
+
+def test_images_are_those_of_one_machine(cluster: Any, tmp_path: Path) -> None:
+    settings = {"chains": 2, "scans": 40, "seed": 5}
+    here = dfcrp.fit(images(), out=tmp_path / "here", **settings)
+    there = dfcrp.fit(images(), out=tmp_path / "there", dask=cluster.scheduler_address, **settings)
+    assert isinstance(here, dfcrp.ImagesPosterior)
+    assert isinstance(there, dfcrp.ImagesPosterior)
+    assert all(same_draws(here[name], there[name]) for name in here)
+    assert {**here.summary(), "seconds": 0.0} == {**there.summary(), "seconds": 0.0}
+    more = dfcrp.resume(tmp_path / "there", scans=60, dask=cluster.scheduler_address)
+    again = dfcrp.resume(tmp_path / "here", scans=60)
+    assert isinstance(more, dfcrp.ImagesPosterior)
+    assert isinstance(again, dfcrp.ImagesPosterior)
+    assert all(same_draws(more[name], again[name]) for name in again)
+    assert not list((tmp_path / "there" / "checkpoints").glob("*.owner"))
+
+
+def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
+    plan = Plan(datasets=3, scans=30, burn_in=10)
+    here = run_study(plan, tmp_path / "here")
+    there = run_study(plan, tmp_path / "there", dask=cluster.scheduler_address)
+    for one in (*here, *there):
+        for model in one["models"].values():
+            del model["core_seconds"]
+    assert here == there
 
 
 def test_what_cannot_be_reached_is_said(

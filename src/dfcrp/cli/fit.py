@@ -124,7 +124,7 @@ def filter_options(command: Any) -> Any:
 @click.option(
     "--dask",
     metavar="ADDRESS|FILE",
-    help="Run the chains on this Dask cluster: tcp://HOST:PORT or a scheduler file. All its "
+    help="Run chains or images on this Dask cluster: tcp://HOST:PORT or a scheduler file. All its "
     "machines must see RUN.",
 )
 @click.option(

@@ -76,6 +76,9 @@ class _Lines:
     help='One of the designs of dfcrp.simulate (repeatable), or "all".',
 )
 @click.option("--workers", type=int, help="Threads.  [default: all cores]")
+@click.option(
+    "--dask", metavar="ADDRESS|FILE", help="Do the data sets on this Dask cluster instead."
+)
 @_seed
 def simulation_study(
     out: Path,
@@ -85,6 +88,7 @@ def simulation_study(
     burn_in: int | None,
     designs: tuple[str, ...],
     workers: int | None,
+    dask: str | None,
     seed: int,
 ) -> None:
     """DFCRP, DFCRP with a radius and CRP on simulated data (section 7).
@@ -104,7 +108,7 @@ def simulation_study(
     plans = [Plan(design=name, seed=seed, **chosen) for name in names]
     show = _Lines()
     try:
-        page = reproduce_simulation(out, plans, workers=workers, progress=show)
+        page = reproduce_simulation(out, plans, workers=workers, dask=dask, progress=show)
     except KeyboardInterrupt:
         click.echo("\nStopped; the same command goes on from here.", err=True)
         raise

@@ -168,6 +168,7 @@ def in_words(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", nargs="?", type=Path)
     parser.add_argument("--made-up", type=int, metavar="N")

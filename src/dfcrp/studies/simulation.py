@@ -21,6 +21,7 @@ import numpy as np
 from dfcrp import __version__
 from dfcrp.config import make_config
 from dfcrp.errors import SettingsError
+from dfcrp.many_machines import connected
 from dfcrp.markings import Markings
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.setup import make_problem
@@ -123,13 +124,17 @@ class _Run:
             result = run_dataset(self.plan, index, self.stop)
         except Interrupted:
             return
-        self.store.save(index, result)
         with self.lock:
-            self.done += 1
-            self.new += 1
-            if self.observer is not None:
-                spent = time.monotonic() - self.begun
-                self.observer(Step(self.done, self.plan.datasets, spent, self.new))
+            self.keep(index, result)
+
+    def keep(self, index: int, result: dict[str, Any]) -> None:
+        """Save a data set's result, and tell of it."""
+        self.store.save(index, result)
+        self.done += 1
+        self.new += 1
+        if self.observer is not None:
+            spent = time.monotonic() - self.begun
+            self.observer(Step(self.done, self.plan.datasets, spent, self.new))
 
 
 def run_study(
@@ -137,9 +142,13 @@ def run_study(
     folder: Path,
     *,
     workers: int | None = None,
+    dask: str | None = None,
     observer: Callable[[Step], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Results of all data sets, in order; those that the folder holds are not done again.
+
+    They are done by threads, or by the Dask cluster at an address or of a scheduler file, where
+    each data set is a task.
 
     Ctrl-C ends it within a moment and loses the data sets in hand, nothing else; the same call
     goes on from there and comes to the same results.
@@ -147,7 +156,9 @@ def run_study(
     store = ResultStore(folder, plan.identity())
     missing = [index for index in range(plan.datasets) if store.load(index) is None]
     run = _Run(plan, store, observer, done=plan.datasets - len(missing))
-    if missing:
+    if missing and dask is not None:
+        _on_cluster(run, missing, dask)
+    elif missing:
         _in_threads(run, missing, workers or cores())
     found = [store.load(index) for index in range(plan.datasets)]
     return [result for result in found if result is not None]
@@ -163,6 +174,17 @@ def _in_threads(run: _Run, missing: list[int], workers: int) -> None:
             run.stop.set()
     for job in jobs:
         job.result()
+
+
+def _on_cluster(run: _Run, missing: list[int], address: str) -> None:
+    with connected(address) as client:
+        from distributed import as_completed
+
+        jobs = {client.submit(run_dataset, run.plan, index, pure=False): index for index in missing}
+        for job in as_completed(list(jobs)):
+            run.keep(jobs[job], job.result())
+            # What is kept need not stay in the cluster's memory.
+            job.release()
 
 
 def run_dataset(plan: Plan, index: int, stop: threading.Event | None = None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ def reproduce_simulation(
     plans: Sequence[Plan],
     *,
     workers: int | None = None,
+    dask: str | None = None,
     progress: Callable[..., None] | None = None,
 ) -> Path:
     """Run every plan in a folder of its own; returns the page to read first.
@@ -39,7 +40,7 @@ def reproduce_simulation(
     for plan in plans:
         folder = out / plan.design
         found[plan.design] = run_study(
-            plan, folder, workers=workers, observer=_observer(plan, progress)
+            plan, folder, workers=workers, dask=dask, observer=_observer(plan, progress)
         )
         if progress is not None:
             progress(f"{plan.design}: {plan.datasets} data sets done", final=True)
