@@ -1,7 +1,7 @@
 """How quick the explorer is: ready, redrawn at full view and zoomed in, without a GPU.
 
-    python -m dfcrp.studies.explorer_page RUN            a run folder whose report is written
-    python -m dfcrp.studies.explorer_page --made-up 100000
+    python -m dfcrp.report.explorer.speed RUN            a run folder whose report is written
+    python -m dfcrp.report.explorer.speed --made-up 100000
 
 Times are those of the page's own clock in headless Chromium. A redraw ends when a pixel of the map
 was read back, so that it counts what the browser would otherwise draw later. Ready counts from the
