@@ -133,7 +133,7 @@ def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
     for one in (*here, *there):
         for model in one["models"].values():
             del model["core_seconds"]
-    assert here == there
+    np.testing.assert_equal(here, there)
 
 
 def test_what_cannot_be_reached_is_said(
