@@ -7,6 +7,7 @@ Subsets of allowed clusters are allowed, so the samplers are exact for the trunc
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,8 @@ LEARNED_RATIO = 3.0
 PILOT_FACTOR, PILOT_SHARE = 12.0, 0.2
 #: More pairs of neighbours than this take several GB.
 MOST_PAIRS = 50_000_000
+#: Pairs that are weighed together.
+CHUNK = 1 << 18
 #: Two markings of one family compete when they lie within so many prior standard deviations.
 RIVAL_DEVIATIONS = 6.0
 #: Two markings of different families are in contact between these: neither surely of one
@@ -181,16 +184,31 @@ def pairs_within(position: Floats, reach: Floats) -> Pairs:
         widest = float(reach[here].max())
         _refuse_crowds(position[here], widest)
         tree = cKDTree(position[here])
-        found.append(here[tree.query_pairs(widest, output_type="ndarray")].reshape(-1, 2))
+        found += _within(position, reach, tree.query_pairs(widest, output_type="ndarray"), here)
         if len(below):
             near = tree.sparse_distance_matrix(
                 cKDTree(position[below]), widest, output_type="ndarray"
             )
-            found.append(np.column_stack([here[near["i"]], below[near["j"]]]))
-    pairs = np.sort(np.concatenate(found), axis=1)
-    apart = position[pairs[:, 0]] - position[pairs[:, 1]]
-    close = np.hypot(apart[:, 0], apart[:, 1]) <= np.maximum(reach[pairs[:, 0]], reach[pairs[:, 1]])
-    return pairs[close].astype(np.int64)
+            both = np.column_stack([near["i"], len(here) + near["j"]])
+            found += _within(position, reach, both, np.concatenate([here, below]))
+    return np.concatenate(found)
+
+
+def _in_chunks(pairs: Pairs) -> Iterator[Pairs]:
+    """Some pairs at a time: what is worked out for all at once would take several GB."""
+    for start in range(0, len(pairs), CHUNK):
+        yield pairs[start : start + CHUNK]
+
+
+def _within(
+    position: Floats, reach: Floats, pairs: Pairs, names: NDArray[np.int64]
+) -> Iterator[Pairs]:
+    """The pairs of ``names`` that are within reach of each other, the smaller index first."""
+    for chunk in _in_chunks(pairs):
+        named = np.sort(names[chunk], axis=1)
+        first, second = named[:, 0], named[:, 1]
+        distance = np.linalg.norm(position[first] - position[second], axis=1)
+        yield named[distance <= np.maximum(reach[first], reach[second])]
 
 
 def _refuse_crowds(position: Floats, reach: float) -> None:
@@ -199,7 +217,9 @@ def _refuse_crowds(position: Floats, reach: float) -> None:
     Points in one square with this diagonal are neighbours of each other.
     """
     square = np.floor(position * (math.sqrt(2.0) / reach))
-    together = np.unique(square, axis=0, return_counts=True)[1].astype(float)
+    ordered = square[np.lexsort(square.T)]
+    begins = np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1
+    together = np.diff(begins, prepend=0, append=len(square)).astype(float)
     pairs = float((together * (together - 1.0)).sum()) / 2.0
     if pairs > MOST_PAIRS:
         raise InputError(
@@ -216,14 +236,19 @@ def _close_pairs(
     mean_a, mean_d = mean_variances(features[:, 2], hyper)
     if pairs is None:
         pairs = pairs_within(features[:, :2], max(CONTACT_DEVIATIONS) * np.sqrt(mean_a))
-    apart = features[pairs[:, 0]] - features[pairs[:, 1]]
-    wide_a = np.maximum(mean_a[pairs[:, 0]], mean_a[pairs[:, 1]])
-    wide_d = np.maximum(mean_d[pairs[:, 0]], mean_d[pairs[:, 1]])
-    scaled = np.sqrt((apart[:, 0] ** 2 + apart[:, 1] ** 2) / wide_a + apart[:, 2] ** 2 / wide_d)
-    relatives = families[pairs[:, 0]] == families[pairs[:, 1]]
     low, high = CONTACT_DEVIATIONS
-    middling = (scaled >= low) & (scaled <= high)
-    return pairs[relatives & (scaled <= RIVAL_DEVIATIONS)], pairs[~relatives & middling]
+    rivals, contacts = [pairs[:0]], [pairs[:0]]
+    for chunk in _in_chunks(pairs):
+        first, second = chunk[:, 0], chunk[:, 1]
+        apart = features[first] - features[second]
+        wide_a = np.maximum(mean_a[first], mean_a[second])
+        wide_d = np.maximum(mean_d[first], mean_d[second])
+        squared = apart[:, 0] ** 2 + apart[:, 1] ** 2
+        scaled = np.sqrt(squared / wide_a + apart[:, 2] ** 2 / wide_d)
+        relatives = families[first] == families[second]
+        rivals.append(chunk[relatives & (scaled <= RIVAL_DEVIATIONS)])
+        contacts.append(chunk[~relatives & (scaled >= low) & (scaled <= high)])
+    return np.concatenate(rivals), np.concatenate(contacts)
 
 
 def components_of(pairs: Pairs, n: int, bounded: bool) -> NDArray[np.int64]:

@@ -135,10 +135,13 @@ def _rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Lay out index pairs as compressed rows, in internal numbers and increasing order."""
     first, second = internal[pairs[:, 0]], internal[pairs[:, 1]]
+    # Pairs as single numbers: sorting them in place takes a fraction of the memory.
+    pair = first * n + second
     if symmetric:
-        first, second = np.concatenate([first, second]), np.concatenate([second, first])
-    by_row = np.lexsort((second, first))
-    return _starts(first, n), second[by_row].astype(np.int32)
+        pair = np.concatenate([pair, second * n + first])
+    del first, second
+    pair.sort()
+    return np.searchsorted(pair, n * np.arange(n + 1)), (pair % n).astype(np.int32)
 
 
 def new_state(problem: Problem) -> State:
