@@ -66,7 +66,7 @@ def command(
     from dfcrp.studies.bench_check import compare, draw_ratios, read_results
 
     known = None if baseline is None else read_results(baseline)
-    source = str(options["data"] or "generated")
+    source = "generated" if options["data"] is None else options["data"].name
     results: dict[str, Any] = {}
     for one in NAMES if name == "all" else (name,):
         results[one] = {"bench": one, "data": source, **_measure(one, **options)}
