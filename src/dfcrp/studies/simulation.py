@@ -181,7 +181,7 @@ def _on_cluster(run: _Run, missing: list[int], address: str) -> None:
         from distributed import as_completed
 
         jobs = {client.submit(run_dataset, run.plan, index, pure=False): index for index in missing}
-        for job in as_completed(list(jobs)):
+        for job in as_completed(list(jobs), loop=client.loop):
             run.keep(jobs[job], job.result())
             # What is kept need not stay in the cluster's memory.
             job.release()
