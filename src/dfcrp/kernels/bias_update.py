@@ -40,6 +40,11 @@ from dfcrp.kernels.bias import (
 from dfcrp.kernels.circle import BETA, INV_A, INV_S, MU_L, MU_X, MU_Y, Hyper
 from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 
+#: On large data, law and bias are updated once in so many scans: more often than the law alone, as
+#: they wait for each other.
+PERIOD = 2
+#: How often each noise factor is moved in an update: against few others each time, at little cost.
+NOISE_ROUNDS = 4
 #: Where ``gather_squares`` puts Q_f: in place of a sum that is no longer needed.
 SQUARES = XX
 
@@ -178,15 +183,15 @@ def update_offsets(rng, hyper, data, state):
 
 @lean_kernel
 def update_noise(rng, hyper, data, state):
-    """Move each noise factor against a random other; leaves p(noise | the rest) unchanged."""
+    """Move each noise factor against random others; leaves p(noise | the rest) unchanged."""
     gather_squares(hyper, data, state)
     experts = hyper.bias.work.shape[0]
-    for f in range(experts):
-        e = int(rng.random() * (experts - 1))
-        if e >= f:
-            e += 1
-        if e < experts:  # a lone expert has no other
-            slice_noise(rng, hyper, f, e)
+    if experts == 1:
+        return
+    for _ in range(NOISE_ROUNDS):
+        for f in range(experts):
+            e = int(rng.random() * (experts - 1))
+            slice_noise(rng, hyper, f, e if e < f else e + 1)
 
 
 @lean_kernel
@@ -202,8 +207,11 @@ def update_bias(rng, hyper, data, state):
 @lean_kernel
 def update_shared(hyper, rng, data, state):
     """Update the law, and how experts differ, if learned and due; returns whether anything was."""
-    changed = tolerance.update_shared(hyper, rng, data, state)
-    if hyper.bias.on and tolerance.law_is_due(state):
-        update_bias(rng, hyper, data, state)
-        return True
-    return changed
+    if not hyper.bias.on:
+        return tolerance.update_shared(hyper, rng, data, state)
+    if state.scans[0] % PERIOD != 0 and not tolerance.law_is_due(state):
+        return False
+    if hyper.learned:
+        tolerance.update_law(rng, hyper, data, state)
+    update_bias(rng, hyper, data, state)
+    return True

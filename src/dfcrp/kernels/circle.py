@@ -248,6 +248,13 @@ class Spread(NamedTuple):
     v33: float
 
 
+class CorrelationLaw(NamedTuple):
+    """The parameters of λ's Beta law: of all hyperparameters, what slices need of them."""
+
+    lambda_a: float
+    lambda_b: float
+
+
 class Conditional(NamedTuple):
     """What the covariance's conditional needs besides (a, d, λ)."""
 
@@ -288,7 +295,7 @@ def log_target_size(given, log_d, a, lam):
 
 
 @inline_kernel
-def log_target_lambda(hyper, given, lam, a, d):
+def log_target_lambda(law, given, lam, a, d):
     """log p(λ | a, d, members) up to a constant."""
     if lam <= -1.0 or lam >= 1.0:
         return -math.inf
@@ -297,35 +304,35 @@ def log_target_lambda(hyper, given, lam, a, d):
     quadratic = spread.v33 + beta * (beta * spread.ww - 2.0 * spread.w3)
     half = 0.5 * spread.members
     return (
-        (hyper.lambda_a - 1.0 - half) * math.log1p(lam)
-        + (hyper.lambda_b - 1.0 - half) * math.log1p(-lam)
+        (law.lambda_a - 1.0 - half) * math.log1p(lam)
+        + (law.lambda_b - 1.0 - half) * math.log1p(-lam)
         - 0.5 * quadratic / (d * (1.0 - lam * lam))
     )
 
 
 @inline_kernel
-def log_target(hyper, given, coordinate, value, first, second):
+def log_target(law, given, coordinate, value, first, second):
     """The conditional of one coordinate of (log a, log d, λ) given the two others' values."""
     if coordinate == 0:
         return log_target_position(given, value, first, second)
     if coordinate == 1:
         return log_target_size(given, value, first, second)
-    return log_target_lambda(hyper, given, value, first, second)
+    return log_target_lambda(law, given, value, first, second)
 
 
 @lean_kernel
-def slice_coordinate(rng, hyper, given, coordinate, start, width, first, second):
+def slice_coordinate(rng, law, given, coordinate, start, width, first, second):
     """One slice update (stepping out, then shrinking); leaves log_target unchanged."""
-    level = log_target(hyper, given, coordinate, start, first, second) - rng.standard_exponential()
+    level = log_target(law, given, coordinate, start, first, second) - rng.standard_exponential()
     low = start - width * rng.random()
     high = low + width
-    while log_target(hyper, given, coordinate, low, first, second) > level:
+    while log_target(law, given, coordinate, low, first, second) > level:
         low -= width
-    while log_target(hyper, given, coordinate, high, first, second) > level:
+    while log_target(law, given, coordinate, high, first, second) > level:
         high += width
     while True:
         value = low + (high - low) * rng.random()
-        if log_target(hyper, given, coordinate, value, first, second) > level:
+        if log_target(law, given, coordinate, value, first, second) > level:
             return value
         if value < start:
             low = value
@@ -389,10 +396,11 @@ def update_covariance(hyper, rng, data, state, k):
     shape_a, rate_a = position_law(hyper, theta[k, MU_L])
     shape_d, rate_d = size_law(hyper, theta[k, MU_L])
     given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(hyper, theta, k, y, state))
+    law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
-    a = math.exp(slice_coordinate(rng, hyper, given, 0, theta[k, LOG_A], 1.0, d, lam))
-    d = math.exp(slice_coordinate(rng, hyper, given, 1, theta[k, LOG_D], 1.0, a, lam))
-    lam = slice_coordinate(rng, hyper, given, 2, lam, 0.25, a, d)
+    a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, lam))
+    d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, lam))
+    lam = slice_coordinate(rng, law, given, 2, lam, 0.25, a, d)
     theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA] = a, d, lam
     complete_row(theta, k)
 

@@ -76,9 +76,8 @@ def published() -> dict[str, Any]:
     return {"run": "the paper", **sums}
 
 
-def run_all(markings: Markings, chains: int, scans: int, seed: int) -> list[dict[str, Any]]:
+def run_all(markings: Markings, seed: int, **length: Any) -> list[dict[str, Any]]:
     """Every unit, with and without differing experts; then the preset, and the paper."""
-    length = {"chains": chains, "scans": scans, "burn_in": scans // 4}
     table: list[dict[str, Any]] = []
     for option, name in (("none", "learned"), ("both", "learned, experts differ")):
         rows: list[dict[str, Any]] = []
@@ -109,6 +108,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--scans", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, help="threads; one per core if left out")
     parser.add_argument("--size", type=float, default=1.0, help="of the stand-in")
     options = parser.parse_args(arguments)
     out = prepare_out(options.out)
@@ -116,9 +116,10 @@ def main(arguments: list[str] | None = None) -> None:
     print(data.note)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DfcrpWarning)
-        table = run_all(data.markings, options.chains, options.scans, options.seed)
-    length = {"chains": options.chains, "scans": options.scans, "seed": options.seed}
-    content = {"data": data.note, "table": table, "provenance": provenance(**length)}
+        length = {"chains": options.chains, "scans": options.scans, "workers": options.workers}
+        table = run_all(data.markings, options.seed, **length)
+    settings = provenance(**length, seed=options.seed)
+    content = {"data": data.note, "table": table, "provenance": settings}
     write_json(out / "scaling.json", content)
     print(markdown_table(table, 2))
 
