@@ -9,6 +9,7 @@ import pytest
 
 import dfcrp
 from dfcrp.cli.main import main
+from dfcrp.cli.outcome import describe
 from dfcrp.config import make_config
 from dfcrp.errors import SettingsError
 from dfcrp.report.about_experts import bias_table
@@ -67,6 +68,10 @@ def test_tables_and_diagnostics(posterior, markings):
     assert {f"{name}{end}" for name in COLUMNS for end in ("", "_lo", "_hi")} <= set(frame)
     judged = {diagnostic.name for diagnostic in posterior.verdict.diagnostics}
     assert {f"log noise of {expert}" for expert in markings.experts} <= judged
+    words = posterior.expert_bias.in_words(markings.experts)
+    assert "C draws largest" in words
+    assert "E scatters most" in words
+    assert words in describe(posterior).replace("\n", " ")
     page = str(bias_table(Contents(posterior), posterior.expert_bias))
     assert page.count("<tr>") == 1 + len(markings.experts)
     assert "noise" in page

@@ -30,7 +30,7 @@ FILES = {
 def describe(posterior: Posterior | ImagesPosterior) -> str:
     """Counts with their intervals, and the verdict."""
     parts = [[_first_line(posterior)], _counts(posterior), _tolerances(posterior)]
-    parts.append(_verdict(posterior))
+    parts += [_experts(posterior), _verdict(posterior)]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
@@ -67,6 +67,12 @@ def _tolerances(posterior: Posterior | ImagesPosterior) -> list[str]:
         f"x and y and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
     )
     return textwrap.wrap(sentence, LINE)
+
+
+def _experts(posterior: Posterior | ImagesPosterior) -> list[str]:
+    """How experts differ, if that was learned."""
+    bias = posterior.expert_bias
+    return [] if bias is None else textwrap.wrap(bias.in_words(posterior.markings.experts), LINE)
 
 
 def _learned(likelihood: str, found: dict[str, Any]) -> list[str]:

@@ -45,6 +45,25 @@ class ExpertBias:
         """The expert's noise factor."""
         return float(self.found["noise_factor"].mean[f]) if "noise_factor" in self.found else 1.0
 
+    def in_words(self, experts: Sequence[str]) -> str:
+        """Who stands out, in a sentence."""
+        parts = []
+        if "size_factor" in self.found:
+            size = self.found["size_factor"].mean
+            large, small = int(np.argmax(size)), int(np.argmin(size))
+            parts += [
+                f"{experts[large]} draws largest ({100.0 * (size[large] - 1.0):+.1f} %)",
+                f"{experts[small]} smallest ({100.0 * (size[small] - 1.0):+.1f} %)",
+            ]
+        if "noise_factor" in self.found:
+            noise = self.found["noise_factor"].mean
+            most, least = int(np.argmax(noise)), int(np.argmin(noise))
+            parts += [
+                f"{experts[most]} scatters most ({noise[most]:.2f} times)",
+                f"{experts[least]} least ({noise[least]:.2f} times)",
+            ]
+        return f"Compared with the mean marking, {', '.join(parts)}."
+
 
 def expert_bias(draws: Draws, experts: Sequence[str]) -> ExpertBias | None:
     """From the draws; None if experts were taken to be alike."""
@@ -62,7 +81,7 @@ def expert_bias(draws: Draws, experts: Sequence[str]) -> ExpertBias | None:
     return ExpertBias(found) if found else None
 
 
-def with_bias(
+def rows_with_bias(
     rows: list[dict[str, Any]], bias: ExpertBias | None, experts: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The rows of the table of experts with what is known of how these differ."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.posterior.bias import ExpertBias, with_bias
+from dfcrp.posterior.bias import ExpertBias, rows_with_bias
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses
 from dfcrp.posterior.convergence import Verdict
 from dfcrp.posterior.experts import ExpertSummary, expert_frame
@@ -166,7 +166,7 @@ class ImagesPosterior:
 
     def _expert_rows(self) -> list[dict[str, Any]]:
         rows = self.expert_summary.rows(self.markings.experts)
-        return with_bias(rows, self.expert_bias, self.markings.experts)
+        return rows_with_bias(rows, self.expert_bias, self.markings.experts)
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the images' point partitions, with uncertainty."""

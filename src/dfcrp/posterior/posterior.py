@@ -12,7 +12,7 @@ from scipy import sparse
 
 from dfcrp.config import Config
 from dfcrp.markings import Markings
-from dfcrp.posterior.bias import ExpertBias, expert_bias, with_bias
+from dfcrp.posterior.bias import ExpertBias, expert_bias, rows_with_bias
 from dfcrp.posterior.catalogue import catalogue
 from dfcrp.posterior.coclustering import Coclustering, coclustering
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_counts
@@ -198,7 +198,7 @@ class Posterior:
         if self.detection is not None:
             for row in rows:
                 row.update(self.detection.expert(self.markings.experts.index(row["expert"])))
-        return with_bias(rows, self.expert_bias, self.markings.experts)
+        return rows_with_bias(rows, self.expert_bias, self.markings.experts)
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the point partition, with uncertainty."""
