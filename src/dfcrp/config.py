@@ -80,6 +80,11 @@ class Model:
     expert_noise_sd: float = 0.5
     alpha_shape: float = 1.0
     alpha_rate: float = 0.01
+    #: Under the prior "dfcrp": how much more a marking is drawn to those on other lists by the same
+    #: person (``detection.persons``), as the logarithm of a factor, or "learned", then normal about
+    #: 0 with this spread.
+    attraction: float | str = 0.0
+    attraction_sd: float = 1.5
     #: What is marked: "circles", or one of the likelihoods for other features (``dfcrp.shapes``).
     likelihood: str = "circles"
     #: Of those: shape of the inverse Gamma law of a cluster's variances, and how uncertain the
@@ -117,6 +122,11 @@ class Model:
             "alpha_rate",
         ):
             _check(getattr(self, name) > 0, f"model.{name}", getattr(self, name), "above 0")
+        if isinstance(self.attraction, str):
+            _check_choice("model.attraction", self.attraction, ("learned",))
+        else:
+            _check(abs(self.attraction) <= 20, "model.attraction", self.attraction, "-20 to 20")
+        _check(self.attraction_sd > 0, "model.attraction_sd", self.attraction_sd, "above 0")
         if self.sigma0 is not None:
             _check(min(self.sigma0) > 0, "model.sigma0", self.sigma0, "three numbers above 0")
 

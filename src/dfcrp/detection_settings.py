@@ -23,20 +23,24 @@ class DetectionSettings:
     persons: Groups = ()
     #: Dirichlet parameter of the classes' weights; below 1 classes tend to be empty.
     class_weight: float = 0.05
-    #: Log odds that an expert finds an object: mean over classes, spread between classes, spread
+    #: Log odds that an expert finds an object: mean over classes, spread between classes, the
+    #: least that a class may have (what is found less often is not called an object), spread
     #: between experts within a class, and how much they change with the log size (spread).
     ease_mean: float = 1.0
     ease_sd: float = 1.25
+    ease_least: float = -2.2
     skill_sd: float = 1.0
     slope_sd: float = 1.0
     #: Probability that a person with several lists puts what they notice on one (Beta).
     listing_a: float = 1.0
     listing_b: float = 1.0
     #: Gamma shapes of the expected numbers of objects and of an expert's false marks. Their means
-    #: are the number of markings, and this share of the expert's markings.
+    #: are the number of markings, and a share of the expert's markings that is learned.
     objects_shape: float = 1.0
     false_shape: float = 1.0
+    #: What that share is about, and how sure that is: 1 / share is Gamma of this shape.
     false_share: float = 0.1
+    share_shape: float = 1.0
 
     def __post_init__(self) -> None:
         if isinstance(self.classes, str):
@@ -47,7 +51,7 @@ class DetectionSettings:
             check(1 <= self.classes <= 4, "detection.classes", self.classes, '1 to 4, or "auto"')
         for name in (
             *("class_weight", "ease_sd", "skill_sd", "slope_sd", "listing_a", "listing_b"),
-            *("objects_shape", "false_shape", "false_share"),
+            *("objects_shape", "false_shape", "false_share", "share_shape"),
         ):
             check(getattr(self, name) > 0, f"detection.{name}", getattr(self, name), "above 0")
         names = [name for group in self.persons for name in group]

@@ -38,6 +38,7 @@ from dfcrp.running import FolderStore, MemoryStore, NothingDrawnError, Sitting, 
 from dfcrp.running_images import ImagesSitting
 from dfcrp.sampling.checkpoints import ChainFolder, make_checkpoint_folder
 from dfcrp.sampling.lock import locked
+from dfcrp.sampling.persons import groups_by_person
 from dfcrp.sampling.setup import problem_of
 
 #: Keyword settings that do not belong to the run: their section and name.
@@ -137,11 +138,14 @@ def prepare(
     if isinstance(data, Records):
         settled = replace(settled, records=described(data, settled.records))
     if isinstance(data, Markings):
+        settled = with_persons(settled, data)
         check_fittable(data, settled)
     elif settled.run.sampler != "exact":
         raise SettingsError(f'run.sampler = "{settled.run.sampler}" is for circles; use "exact"')
     elif settled.run.prior == "detection":
         raise SettingsError('run.prior = "detection" is for circles; use "dfcrp"')
+    elif settled.model.attraction != 0.0:
+        raise SettingsError("model.attraction is for circles; leave it out")
     return data, settled
 
 
@@ -256,8 +260,24 @@ def _as_tables(config: Config) -> dict[str, Any]:
     return tables
 
 
+def with_persons(config: Config, markings: Markings) -> Config:
+    """Settings that know from the markings which lists are one person's, unless they say it."""
+    if config.detection.persons or markings.person is None:
+        return config
+    groups = groups_by_person(markings)
+    return replace(config, detection=replace(config.detection, persons=groups))
+
+
 def check_fittable(markings: Markings, config: Config) -> None:
     """Refuse, or tell of, what would be fitted wrongly in silence."""
+    if config.model.attraction != 0.0 and (config.run.prior, config.run.sampler) != (
+        "dfcrp",
+        "exact",
+    ):
+        raise SettingsError(
+            'model.attraction belongs to the prior "dfcrp" and the sampler "exact"; the prior '
+            '"detection" takes lists of one person into account by itself'
+        )
     if config.run.prior == "detection" and len(markings.images) > 1:
         raise InputError(
             f'the prior "detection" is for one image, on which everyone looked; these markings are '

@@ -84,6 +84,8 @@ class Items:
     id: NDArray[np.str_]
     image: NDArray[np.str_] | None = None
     truth: NDArray[np.int64] | None = None
+    #: Who made the expert's list, where experts are not all persons of their own.
+    person: NDArray[np.str_] | None = None
     sources: tuple[Source, ...] = ()
     #: The filters that these are the rest of, as in ``read_markings``.
     filters: Mapping[str, Any] = field(default_factory=dict)
@@ -169,6 +171,7 @@ class Markings(Items):
         image: ArrayLike | None = None,
         id: ArrayLike | None = None,
         truth: ArrayLike | None = None,
+        person: ArrayLike | None = None,
     ) -> Markings:
         """Check and copy one value of each per marking; ids default to 1, 2, 3, ..."""
         # Here and below: dfcrp.io stands on this module, so it cannot be imported before it.
@@ -182,6 +185,7 @@ class Markings(Items):
             "image": image,
             "id": id,
             "truth": truth,
+            "person": person,
         }
         cells: dict[str, Any] = {role: raw for role, raw in given.items() if raw is not None}
         columns = check_columns(cells, lambda role, row: f"index {row}, {role}")
@@ -223,7 +227,7 @@ class Markings(Items):
         """Keep the markings in these rows; ids and sources stay as they were."""
         columns = {
             role: values[rows]
-            for role in ("x", "y", "diameter", "image", "id", "truth")
+            for role in ("x", "y", "diameter", "image", "id", "truth", "person")
             if (values := getattr(self, role)) is not None
         }
         columns["expert"] = self.expert[rows].tolist()
@@ -251,7 +255,7 @@ def build(columns: Mapping[str, Any]) -> Markings:
     experts, families = encode(columns["expert"])
     count = len(families)
     image = columns.get("image")
-    truth = columns.get("truth")
+    truth, person = columns.get("truth"), columns.get("person")
     return Markings(
         x=columns["x"],
         y=columns["y"],
@@ -262,6 +266,7 @@ def build(columns: Mapping[str, Any]) -> Markings:
         id=np.array(columns["id"] if "id" in columns else range(1, count + 1), dtype=np.str_),
         image=None if image is None else np.array(image),
         truth=None if truth is None else np.asarray(truth, dtype=np.int64),
+        person=None if person is None else np.array(person),
     )
 
 

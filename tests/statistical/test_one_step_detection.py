@@ -26,6 +26,7 @@ from dfcrp.kernels import (
 )
 from dfcrp.sampling.detection import for_chain
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
+from dfcrp.studies.detection_story import parts
 from reference import detection_reference as twin
 from reference import small_problems as small
 from reference.prior_reference import canonical
@@ -38,7 +39,7 @@ PERSONS = [0, 0, 1]
 SETTINGS = {
     "classes": 2, "class_weight": 0.7, "ease_mean": 0.3, "ease_sd": 1.0, "skill_sd": 0.7,
     "slope_sd": 1.5, "listing_a": 2.0, "listing_b": 1.5, "objects_shape": 2.0,
-    "false_shape": 1.2, "false_share": 0.3,
+    "false_shape": 1.2, "false_share": 0.3, "share_shape": 2.5, "ease_least": -0.8,
 }  # fmt: skip
 
 
@@ -121,10 +122,10 @@ def statistics(labels, own, sizes, marked, prior) -> dict[str, np.ndarray]:
     """Numbers by draw; NaN where there is none."""
     table = np.array(labels)
     same = (table[:, :, None] == table[:, None, :]).sum(axis=2)
-    where = twin.parts(prior)
+    where = parts(prior)
     found = {
         f"{name} {column}": own[:, where[name]][:, column]
-        for name in ("weight", "ease", "skill", "slope", "false", "objects")
+        for name in ("weight", "ease", "skill", "slope", "false", "false_share", "objects")
         for column in range(own[:, where[name]].shape[1])
     }
     found |= {f"listing {f}": own[:, where["listing"]][:, f] for f in (0, 1)}
@@ -208,7 +209,7 @@ def nothing_missed(step: Step):
 def rate_of_the_poisson_forgotten(step: Step):
     """Λ and φ are drawn without the 1 that their Poisson numbers add to the rate."""
     step.detection()
-    where, beliefs = twin.parts(step.prior), step.prior.beliefs
+    where, beliefs = parts(step.prior), step.prior.beliefs
     step.state.own[where["objects"]] *= (beliefs.objects_rate + 1.0) / beliefs.objects_rate
 
 

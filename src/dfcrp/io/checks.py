@@ -19,7 +19,7 @@ Place = Callable[[str, int], str]
 """Says where a cell is, given its role and position: "markings.csv, row 318, column 'D'"."""
 
 NUMBERS = ("x", "y", "diameter", "radius", "truth")
-NAMES = ("expert", "image", "id")
+NAMES = ("expert", "image", "id", "person")
 
 LARGEST = 1e15
 """Beyond this, differences of coordinates lose the digits that clustering needs."""
@@ -34,7 +34,7 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d*")
 def check_columns(cells: Mapping[str, Cells], place: Place) -> dict[str, Any]:
     """Turn raw columns, keyed by role, into float arrays and lists of names, or refuse them.
 
-    A radius becomes a diameter.
+    A radius becomes a diameter; an expert for whom no person is named is a person of their own.
 
     Every column is looked at before the complaint is made, so that the message can name the first
     bad marking of all and say how many more there are.
@@ -49,6 +49,11 @@ def check_columns(cells: Mapping[str, Cells], place: Place) -> dict[str, Any]:
             bad[role] = np.flatnonzero(~acceptable(role, columns[role]))
         else:
             columns[role] = to_names(raw)
+            if role == "person" and "expert" in cells:
+                lists = to_names(cells["expert"])
+                columns[role] = [
+                    name or own for name, own in zip(columns[role], lists, strict=True)
+                ]
             bad[role] = _bad_names(columns[role])
     faulty = {role: rows for role, rows in bad.items() if rows.size}
     if faulty:

@@ -44,6 +44,7 @@ SPELLINGS: dict[str, frozenset[str]] = {
     )
     | {"imagefile", "picture", "photo", "tile", "scene"},
     "id": frozenset({"id", "markid", "markingid", "marking", "craterid", "objectid"}),
+    "person": frozenset({"person", "personname", "personid"}),
     "truth": frozenset({"truth", "truelabel", "truelabels", "truecluster"}),
 }
 """Names that are recognised, as `plain` leaves them."""

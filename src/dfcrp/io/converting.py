@@ -217,7 +217,7 @@ def notes(records: Records, path: Path) -> list[str]:
     if path.suffix.lower() in (".diam", ".scc"):
         dropped: list[Any] = [
             title
-            for title in ("image", "id", "truth", *records.extra)
+            for title in ("person", "image", "id", "truth", *records.extra)
             if title in records.columns or title in records.extra
         ]
         dropped = [title for title in dropped if title not in ("fraction", "topo_scale_factor")]

@@ -164,7 +164,7 @@ def write_geojson(records: Records, path: Path, *, outlines: bool = False) -> di
     site = records.site
     size = "diameter_km" if site.units in ("deg", "km") else "diameter"
     columns: dict[str, Any] = {size: records.columns["diameter"].tolist()}
-    for role in ("expert", "image", "id", "truth"):
+    for role in ("expert", "person", "image", "id", "truth"):
         if role in records.columns:
             columns[role] = list(records.columns[role])
     for title, values in records.typed_extra().items():

@@ -120,7 +120,7 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
 
 
 def _joined(parts: Sequence[Part]) -> Records:
-    for role in ("image", "truth"):
+    for role in ("image", "truth", "person"):
         _refuse_mixture(role, parts, f"add it, or leave it aside with --columns {role}=")
     first = parts[0].records.columns
     joined: dict[str, Any] = {
@@ -128,7 +128,7 @@ def _joined(parts: Sequence[Part]) -> Records:
         for role in ("x", "y", "diameter", "truth")
         if role in first
     }
-    for role in ("expert", "image"):
+    for role in ("expert", "image", "person"):
         if role in first:
             joined[role] = [name for part in parts for name in part.records.columns[role]]
     if len(parts) > 1 or "id" in first:

@@ -40,7 +40,7 @@ def write_shapefile(records: Records, path: Path) -> dict[Path, bytes]:
         columns.add(title, values)
     extra = records.typed_extra()
     columns.add("tag", extra.pop("tag", ["standard"] * len(records)))
-    for role in ("expert", "image", "id", "truth"):
+    for role in ("expert", "person", "image", "id", "truth"):
         if role in records.columns:
             columns.add(role, list(records.columns[role]))
     for title, values in extra.items():

@@ -18,7 +18,7 @@ def titled_columns(records: Records) -> dict[str, list[Any]]:
     """All columns of a table to be written: names first, then the circle, then the rest."""
     given = records.columns
     columns: dict[str, list[Any]] = {
-        role: list(given[role]) for role in ("id", "expert") if role in given
+        role: list(given[role]) for role in ("id", "expert", "person") if role in given
     }
     for role, title in zip(("x", "y", "diameter"), TITLES[records.site.units], strict=True):
         columns[title] = given[role].tolist()

@@ -41,11 +41,12 @@ class Parameters(NamedTuple):
     """What is updated; every array is a part of ``Detection.own``."""
 
     weight: np.ndarray  # (G,): π
-    ease: np.ndarray  # (G,): mean of a_gp over persons, in falling order
+    ease: np.ndarray  # (G,): expected a_gp of a person, in falling order
     skill: np.ndarray  # (G, P): a
     slope: np.ndarray  # (P,): b
     listing: np.ndarray  # (F,): r
     false: np.ndarray  # (F,): φ
+    false_share: np.ndarray  # (1,): q, of an expert's markings typically false
     objects: np.ndarray  # (1,): Λ
     tally: np.ndarray  # (3,): objects seen and missed and false marks, as last filled in
 
@@ -53,19 +54,26 @@ class Parameters(NamedTuple):
 class Beliefs(NamedTuple):
     """Priors of the parameters.
 
-    Λ ~ Gamma(shape, rate), φ_f ~ Gamma(shape, rate_f), π ~ Dirichlet(class_weight, ...),
-    r_f ~ Beta(listing), a_gp ~ N(ease_g, skill_sd²), ease_g ~ N(mean, sd²), b_p ~ N(0, slope_sd²).
+    Λ ~ Gamma(shape, rate), φ_f ~ Gamma(shape, shape / (q markings_f)), 1/q ~ Gamma(shape, rate),
+    π ~ Dirichlet(class_weight, ...), r_f ~ Beta(listing), a_gp ~ N(ease_g, skill_sd²),
+    ease_g ~ N(mean, sd²) above ``ease_least``, b_p ~ N(0, slope_sd²).
+
+    What is found less often than ``ease_least`` says cannot be told from false marks, so that
+    it is not called an object.
     """
 
     objects_shape: float
     objects_rate: float
     false_shape: float
-    false_rate: np.ndarray  # (F,)
+    markings: np.ndarray  # (F,): of each expert
+    share_shape: float
+    share_rate: float
     class_weight: float
     listing_a: float
     listing_b: float
     ease_mean: float
     ease_sd: float
+    ease_least: float
     skill_sd: float
     slope_sd: float
 
@@ -76,7 +84,8 @@ class Tables(NamedTuple):
     missed: np.ndarray  # (L, CLASSES): P_g(∅)
     empty: np.ndarray  # (L, CLASSES): Λ π_g P_g(∅) / (1 − P_g(∅))
     found: np.ndarray  # (L, F, CLASSES): what P_g gains by the first list of a person
-    again: np.ndarray  # (F,): and by another list of that person
+    gain: np.ndarray  # (L, F, CLASSES): the same, not its logarithm
+    again: np.ndarray  # (F,): what it gains by another list of that person
     alone: np.ndarray  # (L, F): factor({f})
 
 
@@ -189,21 +198,25 @@ def log_open(prior, common, data, state, i, size):
 def log_join(prior, data, state, scratch, i, k, size):
     """log of factor(S + f) / factor(S)."""
     level, family = level_of(prior, size), data.family[i]
+    single, again = state.size[k] == 1, is_again(prior, data, state, k, i, NONE)
+    if again and not single:
+        return prior.tables.again[family]
     first, second, third, fourth = class_weights(prior, data, state, k, level)
-    if state.size[k] == 1:
-        before = prior.tables.alone[level, data.family[state.head[k]]]
-    else:
-        before = log_sum(first, second, third, fourth)
-    if is_again(prior, data, state, k, i, NONE):
-        return log_sum(first, second, third, fourth) + prior.tables.again[family] - before
-    found = prior.tables.found
-    after = log_sum(
-        first + found[level, family, 0],
-        second + found[level, family, 1],
-        third + found[level, family, 2],
-        fourth + found[level, family, 3],
+    largest = max(first, second, third, fourth)
+    w1, w2 = math.exp(first - largest), math.exp(second - largest)
+    w3, w4 = math.exp(third - largest), math.exp(fourth - largest)
+    gain = prior.tables.gain
+    after = (
+        w1 * gain[level, family, 0]
+        + w2 * gain[level, family, 1]
+        + w3 * gain[level, family, 2]
+        + w4 * gain[level, family, 3]
     )
-    return after - before
+    if not single:
+        return math.log(after / (w1 + w2 + w3 + w4))
+    if again:
+        after = (w1 + w2 + w3 + w4) * math.exp(prior.tables.again[family])
+    return largest + math.log(after) - prior.tables.alone[level, data.family[state.head[k]]]
 
 
 @implements(partition_prior.log_cluster, Detection)
@@ -272,6 +285,7 @@ def rebuild_tables(prior):
     tables.missed[:] = 0.0
     tables.empty[:] = -math.inf
     tables.found[:] = 0.0
+    tables.gain[:] = 1.0
     for f in range(families):
         p = prior.person[f]
         unlisted = log_unlisted(prior, p)
@@ -284,7 +298,10 @@ def rebuild_tables(prior):
                 gain = log_s - absent + tables.again[f]
                 if prior.lists[p] > 1:
                     gain += unlisted
+                # Within what doubles hold; beyond it nothing is in doubt.
+                gain = min(max(gain, -600.0), 600.0)
                 tables.found[level, f, g] = gain
+                tables.gain[level, f, g] = math.exp(gain)
     for level in range(prior.away.shape[0]):
         for g in range(classes):
             missed = tables.missed[level, g]

@@ -2,9 +2,10 @@
 
 For a moment every cluster gets a class, or is called false if it is one marking; every seen object
 gets its number of missed ones, and each person who may have noticed an object without listing it is
-asked whether they did. Given all that the parameters part: Λ and φ are Gamma, π Dirichlet, r Beta,
-the eases normal, and (a_gp, b_p) have the likelihood of a logistic regression on counts by level.
-What was filled in is then forgotten: the update leaves p(parameters | partition, sizes) unchanged.
+asked whether they did. Given all that the parameters part: Λ, φ and 1/q are Gamma, π Dirichlet,
+r Beta, the eases normal (above their bound), and (a_gp, b_p) have the likelihood of a logistic
+regression on counts by level. What was filled in is then forgotten: the update leaves
+p(parameters | partition, sizes) unchanged.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from dfcrp.kernels.state import NONE
 FALSE = CLASSES
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
+#: Updates of the parameters in a scan.
+ROUNDS = 3
 #: Nothing is listed with certainty by someone with several lists.
 ALMOST_ONE = 1.0 - 1e-12
 
@@ -182,6 +185,23 @@ def slice_update(rng, prior, g, p, start):
     return start
 
 
+@inline_kernel
+def normal_above(rng, mean, sd, least):
+    """A normal number, given that it is not below ``least``."""
+    bound = (least - mean) / sd
+    if bound < 0.5:
+        z = rng.standard_normal()
+        while z < bound:
+            z = rng.standard_normal()
+        return mean + sd * z
+    # Far out the normal falls like an exponential of this rate, which bounds it from above.
+    rate = 0.5 * (bound + math.sqrt(bound * bound + 4.0))
+    while True:
+        z = bound + rng.standard_exponential() / rate
+        if rng.standard_exponential() > 0.5 * (z - rate) ** 2:
+            return mean + sd * z
+
+
 @lean_kernel
 def update_curves(rng, prior):
     """Skills, eases and slopes given the counts."""
@@ -196,7 +216,7 @@ def update_curves(rng, prior):
         own, each = 1.0 / beliefs.ease_sd**2, 1.0 / beliefs.skill_sd**2
         precision = own + persons * each
         mean = (own * beliefs.ease_mean + each * skills) / precision
-        parameters.ease[g] = mean + rng.standard_normal() / math.sqrt(precision)
+        parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
     if prior.away.shape[0] > 1:
         for p in range(persons):
             parameters.slope[p] = slice_update(rng, prior, NONE, p, parameters.slope[p])
@@ -204,7 +224,7 @@ def update_curves(rng, prior):
 
 @lean_kernel
 def update_rates(rng, prior):
-    """Λ, φ, π and r given the counts: all conjugate."""
+    """Λ, φ and q, π and r given the counts: all conjugate."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
     classes, levels = parameters.weight.shape[0], prior.away.shape[0]
     objects, total, weights = 0.0, 0.0, 0.0
@@ -224,7 +244,8 @@ def update_rates(rng, prior):
     for f in range(prior.person.shape[0]):
         parameters.tally[2] += counts.false[f]
         shape = beliefs.false_shape + counts.false[f]
-        parameters.false[f] = rng.standard_gamma(shape) / (beliefs.false_rate[f] + 1.0)
+        rate = beliefs.false_shape / (parameters.false_share[0] * beliefs.markings[f])
+        parameters.false[f] = rng.standard_gamma(shape) / (rate + 1.0)
         p = prior.person[f]
         if prior.lists[p] > 1:
             noticed = 0.0
@@ -234,6 +255,19 @@ def update_rates(rng, prior):
             listed = counts.listed[f]
             r = rng.beta(beliefs.listing_a + listed, beliefs.listing_b + noticed - listed)
             parameters.listing[f] = min(r, ALMOST_ONE)
+    update_false_share(rng, prior)
+
+
+@inline_kernel
+def update_false_share(rng, prior):
+    """q given φ: 1/q is Gamma."""
+    parameters, beliefs = prior.parameters, prior.beliefs
+    experts = prior.person.shape[0]
+    rate = beliefs.share_rate
+    for f in range(experts):
+        rate += beliefs.false_shape * parameters.false[f] / beliefs.markings[f]
+    shape = beliefs.share_shape + experts * beliefs.false_shape
+    parameters.false_share[0] = rate / rng.standard_gamma(shape)
 
 
 @lean_kernel
@@ -253,10 +287,15 @@ def sort_classes(prior):
 @implements(partition_prior.update_prior, Detection)
 @lean_kernel
 def update_detection(prior, rng, data, hyper, state, scratch):
-    """All parameters given the partition and the clusters' sizes."""
-    count_clusters_by_class(rng, hyper, prior, data, state)
-    fill_in_missed(rng, prior)
-    update_curves(rng, prior)
-    update_rates(rng, prior)
-    sort_classes(prior)
-    rebuild_tables(prior)
+    """All parameters given the partition and the clusters' sizes.
+
+    Several times over: which class an object is of and what the classes are like hold each other
+    fast, and a scan's sweeps cost far more.
+    """
+    for _ in range(ROUNDS):
+        count_clusters_by_class(rng, hyper, prior, data, state)
+        fill_in_missed(rng, prior)
+        update_curves(rng, prior)
+        update_rates(rng, prior)
+        sort_classes(prior)
+        rebuild_tables(prior)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dfcrp.kernels import (
     arrivals,
+    attraction,
     bias_update,
     circle,
     circle_proposal,
@@ -16,4 +17,4 @@ from dfcrp.kernels import (
 )
 
 LIKELIHOODS = (circle, circle_proposal, bias_update, normal, normal_law, covariance, records)
-PRIORS = (arrivals, detection, detection_update)
+PRIORS = (arrivals, attraction, detection, detection_update)

@@ -128,7 +128,7 @@ def write_markings(path: Path, markings: Items) -> None:
     """Markings as CSV in full precision."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    extra = [n for n in ("image", "truth") if getattr(markings, n) is not None]
+    extra = [n for n in ("person", "image", "truth") if getattr(markings, n) is not None]
     writer.writerow(["id", "expert", *markings.cells, *extra])
     columns: list[Iterable[Any]] = [markings.id, markings.expert, *markings.cells.values()]
     columns += [getattr(markings, n) for n in extra]

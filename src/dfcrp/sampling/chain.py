@@ -16,8 +16,8 @@ from dfcrp.kernels.scan import Record, Task, run_exact, start_alone
 from dfcrp.kernels.state import TALLY, Part, Scratch, State
 from dfcrp.kernels.tail import rebuild_tail
 from dfcrp.sampling.bias import hyper_of_chain
-from dfcrp.sampling.detection import bring_up_to_date, prior_of_chain
 from dfcrp.sampling.draws import DrawBlock
+from dfcrp.sampling.priors import bring_up_to_date, prior_of_chain
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 
 #: The paper's samplers, which take the data as a whole.

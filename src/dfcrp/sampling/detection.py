@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.detection_settings import DetectionSettings
-from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.detection import (
     CLASSES,
     Beliefs,
@@ -16,7 +15,6 @@ from dfcrp.kernels.detection import (
     Detection,
     Parameters,
     Tables,
-    rebuild_tables,
 )
 from dfcrp.sampling.persons import Persons, persons_of
 
@@ -58,12 +56,15 @@ def make_detection(
         objects_shape=settings.objects_shape,
         objects_rate=settings.objects_shape / len(families),
         false_shape=settings.false_shape,
-        false_rate=settings.false_shape / (settings.false_share * per_family),
+        markings=per_family.astype(np.float64),
+        share_shape=settings.share_shape,
+        share_rate=settings.share_shape * settings.false_share,
         class_weight=settings.class_weight,
         listing_a=settings.listing_a,
         listing_b=settings.listing_b,
         ease_mean=settings.ease_mean,
         ease_sd=settings.ease_sd,
+        ease_least=settings.ease_least,
         skill_sd=settings.skill_sd,
         slope_sd=settings.slope_sd,
     )
@@ -77,10 +78,10 @@ def make_detection(
             lists=np.bincount(persons).astype(np.int32),
             first_list=np.unique(persons, return_index=True)[1].astype(np.int32),
             beliefs=beliefs,
-            own=_start(beliefs, classes, n_persons, per_family),
-            parameters=Parameters(*[nothing] * 8),
-            tables=Tables(*[nothing] * 5),
-            counts=Counts(*[nothing] * 5),
+            own=_start(beliefs, classes, n_persons),
+            parameters=Parameters(*[nothing] * len(Parameters._fields)),
+            tables=Tables(*[nothing] * len(Tables._fields)),
+            counts=Counts(*[nothing] * len(Counts._fields)),
         ),
         classes,
     )
@@ -95,21 +96,6 @@ def lay_out(
     """The prior, and whose lists are whose."""
     persons = persons_of(experts, settings.persons)
     return make_detection(settings, log_sizes, families, persons.codes), persons
-
-
-def prior_of_chain(prior: Arrivals | Detection, own: NDArray[np.float64]) -> Arrivals | Detection:
-    """The prior as one chain uses it: its parameters are in ``own``."""
-    if isinstance(prior, Arrivals):
-        return prior._replace(own=own)
-    mine = for_chain(prior, own)
-    rebuild_tables(mine)
-    return mine
-
-
-def bring_up_to_date(prior: Arrivals | Detection) -> None:
-    """What follows from parameters that were put in place from outside."""
-    if isinstance(prior, Detection):
-        rebuild_tables(prior)
 
 
 def for_chain(prior: Detection, own: NDArray[np.float64]) -> Detection:
@@ -129,6 +115,7 @@ def parameter_names(
         *(f"slope of {name}" for name in persons),
         *(f"listing of {name}" for name in experts),
         *(f"false marks of {name}" for name in experts),
+        "typical share of false marks",
         "expected objects",
         *TALLY_NAMES,
     )
@@ -158,21 +145,21 @@ def _levels(
     return low, step, np.asarray(middle - np.median(log_sizes), np.float64)
 
 
-def _start(
-    beliefs: Beliefs, classes: int, n_persons: int, per_family: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _start(beliefs: Beliefs, classes: int, n_persons: int) -> NDArray[np.float64]:
     """Where chains begin: classes of equal weight from easy to hard, few false marks."""
     spread = np.linspace(1.0, -1.0, classes) if classes > 1 else np.zeros(1)
-    ease = beliefs.ease_mean + beliefs.ease_sd * spread
+    ease = np.maximum(beliefs.ease_mean + beliefs.ease_sd * spread, beliefs.ease_least)
+    share = beliefs.share_rate / beliefs.share_shape
     return np.concatenate(
         [
             np.full(classes, 1.0 / classes),
             ease,
             np.repeat(ease, n_persons),
             np.zeros(n_persons),
-            np.full(len(per_family), 0.5),
-            beliefs.false_shape / beliefs.false_rate,
-            [float(per_family.max())],
+            np.full(len(beliefs.markings), 0.5),
+            share * beliefs.markings,
+            [share],
+            [float(beliefs.markings.max())],
             np.zeros(len(TALLY_NAMES)),
         ]
     )
@@ -187,6 +174,7 @@ def _for_one_chain(prior: Detection, classes: int) -> Detection:
             missed=np.zeros((levels, CLASSES)),
             empty=np.zeros((levels, CLASSES)),
             found=np.zeros((levels, n_families, CLASSES)),
+            gain=np.ones((levels, n_families, CLASSES)),
             again=np.zeros(n_families),
             alone=np.zeros((levels, n_families)),
         ),
@@ -202,6 +190,6 @@ def _for_one_chain(prior: Detection, classes: int) -> Detection:
 
 def _parts(own: NDArray[np.float64], classes: int, n_persons: int, n_families: int) -> Parameters:
     """The parameters as parts of one array."""
-    sizes = (classes, classes, classes * n_persons, n_persons, n_families, n_families, 1)
+    sizes = (classes, classes, classes * n_persons, n_persons, n_families, n_families, 1, 1)
     weight, ease, skill, *rest = np.split(own, np.cumsum(sizes))
     return Parameters(weight, ease, skill.reshape(classes, n_persons), *rest)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.errors import SettingsError
+from dfcrp.errors import InputError, SettingsError
+from dfcrp.markings import Markings
 
 
 class Persons(NamedTuple):
@@ -44,3 +45,22 @@ def persons_of(experts: Sequence[str], groups: Sequence[Sequence[str]]) -> Perso
             names.append("/".join(groups[key]) if isinstance(key, int) else expert)
         codes.append(number_of[key])
     return Persons(np.array(codes, dtype=np.int64), tuple(names))
+
+
+def groups_by_person(markings: Markings) -> tuple[tuple[str, ...], ...]:
+    """The lists of every person with several, by the markings' own word."""
+    if markings.person is None:
+        return ()
+    person_of: dict[str, str] = {}
+    rows = zip(markings.id, markings.expert.tolist(), markings.person.tolist(), strict=True)
+    for name, expert, person in rows:
+        if person_of.setdefault(expert, person) != person:
+            raise InputError(
+                f"marking {name}: the list of {expert!r} is by {person_of[expert]!r} in an earlier "
+                f"row and by {person!r} here; a list is by one person: correct the column person, "
+                "or give the two parts names of their own in the column expert"
+            )
+    groups: dict[str, list[str]] = {}
+    for expert in markings.experts:
+        groups.setdefault(person_of[expert], []).append(expert)
+    return tuple(tuple(lists) for lists in groups.values() if len(lists) > 1)

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.kernels import circle
-from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.kernels.detection import Detection
 from dfcrp.kernels.scan import Record
 from dfcrp.kernels.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.sampling.draws import Columns
 from dfcrp.sampling.neighbours import Neighbourhood
+from dfcrp.sampling.priors import Prior, has_order
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
@@ -42,7 +41,7 @@ class Problem:
     data: Data
     #: Of the likelihood: a named tuple with a ``law``, as ``kernels.likelihood`` says.
     hyper: Any
-    prior: Arrivals | Detection
+    prior: Prior
     alpha_start: float
     #: Numbers that a cluster's row of parameters takes in the kernels.
     row_width: int = circle.WIDTH
@@ -62,7 +61,7 @@ class Problem:
     @property
     def has_order(self) -> bool:
         """Whether the prior is about the order of arrival."""
-        return isinstance(self.prior, Arrivals) and self.prior.use_order
+        return has_order(self.prior)
 
     @property
     def n(self) -> int:

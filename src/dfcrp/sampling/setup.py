@@ -15,10 +15,12 @@ from dfcrp.measurements import Measurements
 from dfcrp.model.defaults import circle_hyper
 from dfcrp.model.ties import set_apart
 from dfcrp.records import Records
+from dfcrp.sampling.attraction import STRENGTH, make_attraction
 from dfcrp.sampling.bias import bias_names, with_bias
 from dfcrp.sampling.detection import lay_out, parameter_names
 from dfcrp.sampling.feature_problem import make_feature_problem
 from dfcrp.sampling.neighbours import find_neighbours
+from dfcrp.sampling.persons import persons_of
 from dfcrp.sampling.problem import Problem, build_data, circle_columns
 from dfcrp.sampling.record_problem import make_record_problem
 
@@ -45,7 +47,8 @@ def make_problem(
 ) -> Problem:
     """Lay out circles for the kernels; those of different ``images`` (codes) never meet.
 
-    ``experts`` are the families' names, for the names of what is learned of each.
+    ``experts`` are the families' names, by which settings know the lists of one person, and for the
+    names of what is learned of each.
     """
     hyper = circle_hyper(config.model, features)
     log_sizes, lists = features[:, 2], families
@@ -63,6 +66,13 @@ def make_problem(
         named = parameter_names(prior, names, persons.names)
         return Problem(data, hyper, prior, math.nan, likelihood_columns=columns, prior_names=named)
     start = config.model.alpha_shape / config.model.alpha_rate
+    if config.model.attraction != 0.0:
+        persons = persons_of(names, config.detection.persons)
+        drawn = make_attraction(config.model, persons, data.family.shape[0])
+        named = (STRENGTH,) if drawn.learned else ()
+        return Problem(
+            data, hyper, drawn, start, likelihood_columns=columns, prior_names=named
+        )
     return Problem(data, hyper, _prior(config), start, likelihood_columns=columns)
 
 

@@ -214,7 +214,7 @@ def quantities(draw: Draw, hyper: Hyper) -> dict[str, float]:
     }
 
 
-def _everyone_in_touch(families: tuple[int, ...]) -> Neighbourhood:
+def everyone_in_touch(families: tuple[int, ...]) -> Neighbourhood:
     """Rivals and contacts that do not depend on the data, which Geweke's test changes."""
     n = len(families)
     listed = list(combinations(range(n), 2))
@@ -267,7 +267,7 @@ def geweke(
     independent = [quantities(draw_prior(rng, design), design.hyper) for _ in range(steps)]
     start = draw_prior(rng, design)
     features = draw_features(rng, start, design.hyper)
-    problem = _problem(design, features, _everyone_in_touch(design.families))
+    problem = _problem(design, features, everyone_in_touch(design.families))
     problem = mistake(problem) if mistake else problem
     chain = Chain(problem, np.random.SeedSequence([seed, 2]), sampler)
     data = chain.problem.data
@@ -281,10 +281,10 @@ def geweke(
         refresh_spares(chain.rng, data, chain.hyper, chain.state, 0, len(data.family), 1)
         if step >= burn_in:
             successive.append(quantities(now, design.hyper))
-    return _compare_moments(independent, successive)
+    return compare_moments(independent, successive)
 
 
-def _compare_moments(
+def compare_moments(
     independent: list[dict[str, float]], successive: list[dict[str, float]]
 ) -> dict[str, Any]:
     """z scores of first and second moments; standard errors of the chain by 100 batch means."""

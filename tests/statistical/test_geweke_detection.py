@@ -1,0 +1,60 @@
+"""Geweke's joint test of the detection prior, in short.
+
+Classes, size dependence, lists of one person and false marks are all in the case. A test raises a
+false alarm with probability 1e-4; seeds are fixed, planted bugs must be caught. The long version
+is a command, ``python -m dfcrp.studies.calibration_detection``; ``docs/calibration-detection.json``
+has its outcome.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dfcrp.studies import calibration_detection
+from dfcrp.studies.calibration_detection import DetectionCase, geweke
+
+CASE = DetectionCase()
+
+
+def persons_forgotten(problem):
+    """Every list is taken for a person's of their own."""
+    prior = replace(CASE, persons=(0, 1, 2)).prior()
+    names = tuple(map(str, range(len(prior.own))))
+    return replace(problem, prior=prior, prior_names=names)
+
+
+def sizes_forgotten(problem):
+    """Large and small objects are found alike."""
+    return replace(problem, prior=problem.prior._replace(away=np.zeros_like(problem.prior.away)))
+
+
+def bound_forgotten(problem):
+    """Classes may be as hard as they like."""
+    beliefs = problem.prior.beliefs._replace(ease_least=-50.0)
+    return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
+
+
+def test_geweke():
+    outcome = geweke(CASE, 4000, seed=21)
+    assert outcome["ok"], outcome
+
+
+@pytest.mark.parametrize("mistake", [sizes_forgotten, bound_forgotten])
+def test_geweke_catches_a_planted_bug(mistake):
+    assert not geweke(CASE, 4000, seed=22, mistake=mistake)["ok"]
+
+
+def test_the_command_writes_its_outcome(tmp_path):
+    out = tmp_path / "outcome.json"
+    calibration_detection.main(["--out", str(out), "--steps", "300"])
+    assert {"geweke", "seconds", "persons"} <= set(json.loads(out.read_text()))
+
+
+def test_the_kept_outcome_is_good():
+    kept = Path(__file__).parents[2] / "docs" / "calibration-detection.json"
+    assert json.loads(kept.read_text())["geweke"]["ok"]
