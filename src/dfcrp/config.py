@@ -233,6 +233,9 @@ class Summary:
     class_names: tuple[str, ...] = ("small", "medium", "large")
     #: A cluster's diameter: its mean's, exp(μ), or the mean of its members'.
     diameter: str = "mu"
+    #: Under the prior "detection": whether the report also says how many objects so many experts
+    #: share, beside how many are real.
+    side_by_side: bool = False
 
     def __post_init__(self) -> None:
         _check(self.min_experts >= 1, "summary.min_experts", self.min_experts, "at least 1")

@@ -44,6 +44,7 @@ from dfcrp.sampling.setup import problem_of
 #: Keyword settings that do not belong to the run: their section and name.
 SETTINGS_ELSEWHERE = {
     "min_experts": ("summary", "min_experts"),
+    "side_by_side": ("summary", "side_by_side"),
     "likelihood": ("model", "likelihood"),
     "expert_bias": ("model", "expert_bias"),
     "image_file": ("image", "file"),

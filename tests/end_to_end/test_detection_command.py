@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -14,11 +15,15 @@ import dfcrp.fitting
 from dfcrp.cli.main import dfcrp as command
 from dfcrp.config import make_config, to_toml
 from dfcrp.detection_settings import DetectionSettings
-from dfcrp.errors import SettingsError
+from dfcrp.errors import InputError, SettingsError
+from dfcrp.markings import Markings
 from dfcrp.posterior.folder import write_markings
-from dfcrp.sampling.persons import persons_of
+from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.persons import groups_by_person, persons_of
+from dfcrp.sampling.setup import problem_of
 from dfcrp.studies import detection as study
 from dfcrp.studies.detection_designs import DETECTION_DESIGNS
+from dfcrp.studies.numbers import describe, shortest
 
 N_OBJECTS = 30
 
@@ -31,11 +36,10 @@ def markings():
 @pytest.fixture(scope="module")
 def run_folder(markings, tmp_path_factory):
     folder = tmp_path_factory.mktemp("detection")
-    write_markings(folder / "markings.csv", markings)
-    settings = folder / "settings.toml"
-    settings.write_text('[detection]\npersons = [["E", "F"]]\n', encoding="utf-8")
+    person = np.where(np.isin(markings.expert, ["E", "F"]), "somebody", "")
+    write_markings(folder / "markings.csv", replace(markings, person=person))
     arguments = ["fit", str(folder / "markings.csv"), "--out", str(folder / "run")]
-    arguments += ["--prior", "detection", "--config", str(settings), "--chains", "2"]
+    arguments += ["--prior", "detection", "--chains", "2"]
     result = CliRunner().invoke(command, [*arguments, "--scans", "400", "--seed", "3"])
     assert result.exit_code == 0, result.output
     assert "real, missed by all" in result.output
@@ -52,6 +56,7 @@ def test_summary_is_right_on_known_data(run_folder):
     for row in summary["experts"]:
         assert row["sensitivity"]["mean"] > 0.75
         assert ("shared_noticing" in row) == (row["expert"] in "EF")
+    assert 'persons = [["E", "F"]]' in (run_folder / "config.toml").read_text(encoding="utf-8")
 
 
 def test_markings_are_called_real_rightly(run_folder, markings):
@@ -62,9 +67,15 @@ def test_markings_are_called_real_rightly(run_folder, markings):
     assert abs(catalogue["p_real"].sum() - N_OBJECTS) < 1.0
 
 
-def test_the_page_has_its_section(run_folder):
+def test_the_page_says_what_is_real_and_on_request_who_agrees(run_folder):
     page = (run_folder / "report.html").read_text(encoding="utf-8")
     assert "What is real, and how many were missed?" in page
+    assert "How many objects?" not in page
+    result = CliRunner().invoke(command, ["report", str(run_folder), "--side-by-side", "--quiet"])
+    assert result.exit_code == 0, result.output
+    page = (run_folder / "report.html").read_text(encoding="utf-8")
+    assert "How many objects?" in page
+    assert "anybody, and real" in page
     for name in ("sensitivity", "corrected_sizes", "cluster_sizes"):
         assert (run_folder / "figures" / f"{name}.png").exists()
 
@@ -89,6 +100,7 @@ def test_settings_survive_toml(tmp_path):
         ({"detection": {"persons": ["A", "B"]}}, "lists of names|a list"),
         ({"run": {"prior": "detection", "sampler": "paper"}}, "use sampler"),
         ({"detection": {"false_share": 0.0}}, "above 0"),
+        ({"model": {"attraction": "strong"}}, "learned"),
     ],
 )
 def test_wrong_settings_are_refused(tables, message):
@@ -104,15 +116,55 @@ def test_unknown_experts_are_named():
     assert found.names == ("Cy/Anna", "Bob")
 
 
+def test_a_list_is_by_one_person(markings):
+    """Found in a column; blank means a person of their own."""
+    person = np.where(markings.expert == "A", "", "x").astype("<U1")
+    frame = {name: getattr(markings, name) for name in ("x", "y", "diameter", "expert")}
+    told = Markings.from_frame({**frame, "person": person})
+    assert groups_by_person(told) == (("B", "C", "D", "E", "F"),)
+    assert groups_by_person(told.select(told.expert < "C")) == ()
+    person[np.flatnonzero(markings.expert == "B")[1]] = "y"
+    with pytest.raises(InputError, match="a list is by one person"):
+        groups_by_person(Markings.from_frame({**frame, "person": person}))
+
+
+def test_attraction_belongs_to_the_dfcrp(markings):
+    """With lists of one person, under the DFCRP, and nowhere else."""
+    settings = {"model": {"attraction": "learned"}, "detection": {"persons": [["A", "B"]]}}
+    with pytest.raises(SettingsError, match="belongs to the prior"):
+        dfcrp.fit(markings, config=settings, prior="detection")
+    with pytest.raises(SettingsError, match=r"detection\.persons"):
+        dfcrp.fit(markings, config={"model": {"attraction": 1.5}})
+    chain = Chain(problem_of(markings, make_config(settings)), np.random.SeedSequence(1), "exact")
+    assert chain.problem.columns.shared[-1] == "attraction"
+    assert chain.prior.strong[0] == 1.0
+
+
 def test_every_default_is_a_setting_of_its_own():
     assert DetectionSettings() == make_config().detection
 
 
-def test_study_goes_on_where_it_stopped(tmp_path):
+def test_study_goes_on_where_it_stopped(tmp_path, monkeypatch):
     """Two short data sets; the second call finds them done and comes to the same table."""
+    # Attraction takes long to compile, and is tested elsewhere.
+    monkeypatch.delitem(study.MODELS, "dfcrp, attraction")
     plan = study.Plan("one-person", datasets=2, scans=60, burn_in=30)
     first = study.report(plan, study.run_study(plan, tmp_path, workers=1), tmp_path)
     assert study.report(plan, study.run_study(plan, tmp_path, workers=1), tmp_path) == first
-    rows = study.table_of(study.run_study(plan, tmp_path, workers=1))
+    rows = study.table_of(study.run_study(plan, tmp_path, workers=1), "total")
     assert [row["prior"] for row in rows] == list(study.MODELS)
     assert all(0.0 <= row["ARI"] <= 1.0 for row in rows)
+
+
+def test_what_intervals_of_whole_numbers_hold():
+    """An interval holds at least what it should; one that ends in between holds just that."""
+    numbers, share = np.array([3, 4, 6, 9]), np.array([0.01, 0.6, 0.36, 0.03])
+    assert shortest(numbers, share) == (4.0, 6.0)
+    rng = np.random.default_rng(8)
+    draws = rng.choice(numbers, (2, 4000), p=share)
+    found = [describe(draws, truth) for truth in rng.choice(numbers, 3000, p=share)]
+    covered = np.mean([row["exact"] for row in found])
+    # The false-alarm rate of four standard errors is 6e-5.
+    assert covered == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / 3000))
+    assert np.mean([row["shortest"]["covers"] for row in found]) == pytest.approx(0.96, abs=0.015)
+    assert found[0]["shortest"]["mass"] == pytest.approx(0.96, abs=0.01)

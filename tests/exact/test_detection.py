@@ -15,7 +15,7 @@ import pytest
 
 from dfcrp import prior as prior_module
 from dfcrp.kernels import assignment, circle, detection, pair, regroup
-from dfcrp.kernels.partition_prior import log_cluster, log_join, log_open, log_tilt
+from dfcrp.kernels.partition_prior import log_cluster, log_join, log_join_bound, log_open, log_tilt
 from dfcrp.sampling.problem import new_scratch
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
@@ -130,6 +130,7 @@ def test_weights_are_ratios_of_factors():
                             more = twin.log_factor(prior, [*held, families[i]], size)
                             found = log_join(prior, data, state, scratch, i, k, size)
                             assert found == pytest.approx(more - whole, abs=1e-9)
+                            assert found <= log_join_bound(prior, data, i, size) + 1e-12
                 for i in range(len(families)):
                     alone = twin.log_factor(prior, [families[i]], size)
                     assert log_open(prior, 0.0, data, state, i, size) == pytest.approx(alone)

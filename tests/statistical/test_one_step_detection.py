@@ -38,8 +38,8 @@ FAMILIES = [0, 0, 1, 1, 2]
 PERSONS = [0, 0, 1]
 SETTINGS = {
     "classes": 2, "class_weight": 0.7, "ease_mean": 0.3, "ease_sd": 1.0, "skill_sd": 0.7,
-    "slope_sd": 1.5, "listing_a": 2.0, "listing_b": 1.5, "objects_shape": 2.0,
-    "false_shape": 1.2, "false_share": 0.3, "share_shape": 2.5, "ease_least": -0.8,
+    "slope_sd": 1.5, "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
+    "false_shape": 1.2, "false_share": 0.3, "share_shape": 6.0, "ease_least": -0.8,
 }  # fmt: skip
 
 
@@ -199,11 +199,16 @@ def never_false(step: Step):
     step.markings()
 
 
+def update_once(step: Step, **callees):
+    """One round of the parameters' update, with some of its parts replaced."""
+    update = small.with_callees(detection_update.update_detection, ROUNDS=1, **callees)
+    update(step.prior, step.rng, step.data, step.hyper, step.state, step.scratch)
+
+
 def nothing_missed(step: Step):
     """The parameters are updated as if every object had been seen."""
     fill = small.with_callees(detection_update.fill_in_missed, draw_missed=lambda *_: 0.0)
-    update = small.with_callees(detection_update.update_detection, fill_in_missed=fill)
-    update(step.prior, step.rng, step.data, step.hyper, step.state, step.scratch)
+    update_once(step, fill_in_missed=fill)
 
 
 def rate_of_the_poisson_forgotten(step: Step):
@@ -216,8 +221,7 @@ def rate_of_the_poisson_forgotten(step: Step):
 def noticing_forgotten(step: Step):
     """Who noticed an object without listing it is not asked."""
     fill = small.with_callees(detection_update.fill_in_missed, draw_binomial=lambda *_: 0.0)
-    update = small.with_callees(detection_update.update_detection, fill_in_missed=fill)
-    update(step.prior, step.rng, step.data, step.hyper, step.state, step.scratch)
+    update_once(step, fill_in_missed=fill)
 
 
 BUGS = [

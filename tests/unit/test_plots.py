@@ -304,7 +304,7 @@ def test_certainty_and_catalogue_map(posterior):
         low, high = k / 5, (k + 1) / 5 if k < 4 else 1.1
         assert table.members[k] == ((p_member >= low) & (p_member < high)).sum()
         p = catalogue["p_consensus"]
-        assert table.consensus[k] == ((p >= low) & (p < high)).sum()
+        assert table.clusters[k] == ((p >= low) & (p < high)).sum()
     shown = plots.prepare_catalogue_map(posterior, catalogue=catalogue)
     for state, p in zip(shown.state, catalogue["p_consensus"], strict=True):
         assert state == (AGREED if p >= 0.95 else IN_DOUBT if p > 0.05 else NOT_AGREED)

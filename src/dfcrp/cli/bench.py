@@ -11,7 +11,7 @@ import click
 from dfcrp.errors import DfcrpError
 
 #: Each in the order of ``all``; ``mixing`` and ``rivals`` take minutes.
-NAMES = ("scan", "mixing", "growth", "families", "threads", "storage", "rivals")
+NAMES = ("scan", "priors", "mixing", "growth", "families", "threads", "storage", "rivals")
 
 
 @click.command()
@@ -106,6 +106,8 @@ def _measure(
     markings = _markings(data, min_diameter, exclude_expert)
     if name == "scan":
         return benchmarks.bench_scan(markings, radius=reach)
+    if name == "priors":
+        return benchmarks.bench_priors(markings, radius=reach)
     if name == "mixing":
         return benchmarks.bench_mixing(benchmarks.reduced(markings), seconds=seconds, radius=reach)
     if name == "storage":

@@ -153,6 +153,12 @@ def filter_options(command: Any) -> Any:
     help="Experts that make a consensus (p_consensus).  [default: 5; a majority of fewer than 5]",
 )
 @click.option(
+    "--side-by-side",
+    is_flag=True,
+    default=None,
+    help="Prior detection: let the report count by number of experts, too.",
+)
+@click.option(
     "--images",
     type=click.Choice(IMAGES),
     help="Several images: each with tolerances and a concentration of its own, or all with the "

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     help="Count as consensus what this many experts share, from now on.  [default: as in the run]",
 )
 @click.option(
+    "--side-by-side",
+    is_flag=True,
+    default=None,
+    help="Prior detection: let the report count by number of experts, too, from now on.",
+)
+@click.option(
     "--image",
     metavar="NAME",
     help="Of a run over many images: figures and page of this one; the tables stay.",
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
 def command(
     run: Path,
     min_experts: int | None,
+    side_by_side: bool | None,
     image: str | None,
     pages: int | None,
     quiet: bool,
@@ -72,6 +79,8 @@ def command(
         return
     if min_experts is not None:
         changes["min_experts"] = min_experts
+    if side_by_side is not None:
+        changes["side_by_side"] = side_by_side
     if _note_changes(run, posterior, changes, options):
         posterior = load(run)
     write_tables(posterior, run)

@@ -67,6 +67,13 @@ def log_join(prior, data, state, scratch, i, k, size):
     return scratch.log_size[state.size[k]]
 
 
+@implements(partition_prior.log_join_bound, Arrivals)
+@inline_kernel
+def log_join_bound(prior, data, i, size):
+    """None: the weight itself costs as little."""
+    return math.inf
+
+
 @implements(partition_prior.log_cluster, Arrivals)
 @lean_kernel
 def log_cluster(prior, data, state, k, size):

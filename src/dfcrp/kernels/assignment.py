@@ -21,7 +21,13 @@ import numpy as np
 
 from dfcrp.kernels import likelihood
 from dfcrp.kernels.jit import entry_kernel, inline_kernel, lean_kernel
-from dfcrp.kernels.partition_prior import log_join, log_open, log_open_all, uses_order
+from dfcrp.kernels.partition_prior import (
+    log_join,
+    log_join_bound,
+    log_open,
+    log_open_all,
+    uses_order,
+)
 from dfcrp.kernels.state import NONE, link, release_slot, take_slot, unlink
 from dfcrp.kernels.tail import tail_sum
 
@@ -105,18 +111,23 @@ def weigh_features(data, hyper, prior, state, scratch, i, log_new, candidate, we
     """Log weights of marking i (unlinked) without the order's share; a new cluster last.
 
     Returns the number of options; ``candidate`` holds NONE for the new cluster, whose log
-    weight is ``log_new``.
+    weight is ``log_new``. What is negligible beside it whatever the prior says may be left out.
     """
     found = find_candidates(data, state, scratch, i, candidate)
+    kept = 0
     for position in range(found):
-        k = candidate[position]
+        k, value = candidate[position], 0.0
         size = likelihood.size_of(hyper, state.theta, k)
-        weight[position] = log_join(prior, data, state, scratch, i, k, size)
         if data.weigh_features:
-            weight[position] += likelihood.log_density(hyper, state.theta, k, data.features, i)
-    candidate[found] = NONE
-    weight[found] = log_new
-    return found + 1
+            value = likelihood.log_density(hyper, state.theta, k, data.features, i)
+            if value + log_join_bound(prior, data, i, size) < log_new - NEGLIGIBLE:
+                continue
+        candidate[kept] = k
+        weight[kept] = value + log_join(prior, data, state, scratch, i, k, size)
+        kept += 1
+    candidate[kept] = NONE
+    weight[kept] = log_new
+    return kept + 1
 
 
 @inline_kernel

@@ -146,6 +146,13 @@ def log_join(prior, data, state, scratch, i, k, size):
     return total
 
 
+@implements(partition_prior.log_join_bound, Attraction)
+@inline_kernel
+def log_join_bound(prior, data, i, size):
+    """None is known that is cheap."""
+    return math.inf
+
+
 @implements(partition_prior.log_cluster, Attraction)
 @lean_kernel
 def log_cluster(prior, data, state, k, size):

@@ -87,6 +87,7 @@ class Tables(NamedTuple):
     gain: np.ndarray  # (L, F, CLASSES): the same, not its logarithm
     again: np.ndarray  # (F,): what it gains by another list of that person
     alone: np.ndarray  # (L, F): factor({f})
+    most: np.ndarray  # (L, F): the largest of found and again
 
 
 class Counts(NamedTuple):
@@ -219,6 +220,13 @@ def log_join(prior, data, state, scratch, i, k, size):
     return largest + math.log(after) - prior.tables.alone[level, data.family[state.head[k]]]
 
 
+@implements(partition_prior.log_join_bound, Detection)
+@inline_kernel
+def log_join_bound(prior, data, i, size):
+    """The largest gain in any class: a mean of gains is no larger, and what is false gains none."""
+    return prior.tables.most[level_of(prior, size), data.family[i]]
+
+
 @implements(partition_prior.log_cluster, Detection)
 @lean_kernel
 def log_cluster(prior, data, state, k, size):
@@ -313,6 +321,9 @@ def rebuild_tables(prior):
             )
         for f in range(families):
             tables.alone[level, f] = log_alone(prior, level, f)
+            tables.most[level, f] = tables.again[f]
+            for g in range(classes):
+                tables.most[level, f] = max(tables.most[level, f], tables.found[level, f, g])
 
 
 @inline_kernel

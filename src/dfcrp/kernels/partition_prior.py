@@ -32,6 +32,11 @@ def log_join(prior, data, state, scratch, i, k, size):
 
 
 @by_type
+def log_join_bound(prior, data, i, size):
+    """An upper bound of ``log_join``, whatever the cluster; ∞ where none is cheaper than itself."""
+
+
+@by_type
 def log_cluster(prior, data, state, k, size):
     """Log of cluster k's factor in the prior, the order's share included."""
 

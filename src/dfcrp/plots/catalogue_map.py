@@ -1,4 +1,7 @@
-"""Figure: the catalogue as a map: which objects are agreed on, doubtful, or not agreed on."""
+"""Figure: the catalogue as a map: which objects are agreed on, doubtful, or not agreed on.
+
+Where the prior says what is real, that takes the place of agreement.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from dfcrp.plots.style import BLUE, GREY, VERMILION, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
 
-#: Probabilities of consensus between which an object is called doubtful.
+#: Probabilities between which an object is called doubtful.
 DOUBTFUL = (0.05, 0.95)
 NOT_AGREED, IN_DOUBT, AGREED = 0, 1, 2
 
@@ -25,10 +28,11 @@ class CatalogueMap:
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     diameter: NDArray[np.float64]
-    p_consensus: NDArray[np.float64]
+    probability: NDArray[np.float64]
     #: ``AGREED``, ``IN_DOUBT`` or ``NOT_AGREED``.
     state: NDArray[np.int64]
-    min_experts: int
+    #: Of what the probability is.
+    of: str
     region: maps.Region
     underlay: Underlay | None = None
 
@@ -44,28 +48,29 @@ def prepare_catalogue_map(
     table = posterior.catalogue() if catalogue is None else catalogue
     found = posterior.markings
     underlay = read_underlay(image, found.y, extent)
-    p = table["p_consensus"].to_numpy()
+    real = "p_real" in table
+    p = table["p_real" if real else "p_consensus"].to_numpy()
     return CatalogueMap(
         x=table["x"].to_numpy(),
         y=table["y"].to_numpy(),
         diameter=table["diameter"].to_numpy(),
-        p_consensus=p,
+        probability=p,
         state=np.select([p >= DOUBTFUL[1], p > DOUBTFUL[0]], [AGREED, IN_DOUBT], NOT_AGREED),
-        min_experts=posterior.config.summary.min_experts,
+        of="real" if real else f"≥ {posterior.config.summary.min_experts} experts",
         region=maps.frame(found.x, found.y, found.diameter, underlay),
         underlay=underlay,
     )
 
 
 def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
-    """Blue: enough experts agree; vermilion: doubtful; grey: too few experts."""
+    """Blue: real, or enough experts agree; vermilion: doubtful; grey: false, or too few experts."""
     from matplotlib.lines import Line2D
 
     agreed, rest = (BLUE, GREY) if table.underlay is None else ("#9fd3ff", "#c8c8c8")
     low, high = DOUBTFUL
     looks = (
         (NOT_AGREED, rest, 0.4, f"probability ≤ {low:g}"),
-        (AGREED, agreed, 0.8, f"≥ {table.min_experts} experts: probability ≥ {high:g}"),
+        (AGREED, agreed, 0.8, f"{table.of}: probability ≥ {high:g}"),
         (IN_DOUBT, VERMILION, 1.4, "in between"),
     )
     with styled():

@@ -21,23 +21,25 @@ class Certainty:
     edges: NDArray[np.float64]
     #: Markings by their probability to belong where they are listed.
     members: NDArray[np.int64]
-    #: Clusters by their probability to be shared by enough experts.
-    consensus: NDArray[np.int64]
-    min_experts: int
+    #: Clusters by their probability to be shared by enough experts, or to be real if that is known.
+    clusters: NDArray[np.int64]
+    #: Which of the two, in words.
+    of: str
 
 
 def prepare_certainty(
-    posterior: Posterior, *, p_consensus: NDArray[np.float64] | None = None, bins: int = BINS
+    posterior: Posterior, *, catalogue: Any = None, bins: int = BINS
 ) -> Certainty:
-    """``p_consensus`` saves making the catalogue a second time."""
-    if p_consensus is None:
-        p_consensus = posterior.catalogue()["p_consensus"].to_numpy()
+    """``catalogue`` saves making it a second time."""
+    table = posterior.catalogue() if catalogue is None else catalogue
+    real = "p_real" in table
+    agreed = f"p_consensus: clusters with ≥ {posterior.config.summary.min_experts} experts"
     edges = np.linspace(0.0, 1.0, bins + 1)
     return Certainty(
         edges=edges,
         members=np.histogram(posterior.membership.p_member, edges)[0],
-        consensus=np.histogram(p_consensus, edges)[0],
-        min_experts=posterior.config.summary.min_experts,
+        clusters=np.histogram(table["p_real" if real else "p_consensus"], edges)[0],
+        of="p_real: clusters that are real objects" if real else agreed,
     )
 
 
@@ -47,12 +49,7 @@ def draw_certainty(table: Certainty, axes: Any = None) -> list[Any]:
         panels = given_axes(new_axes(WIDE, 2.4, 1, 2) if axes is None else axes, 2)
         for ax, counts, title, what in (
             (panels[0], table.members, "p_member: markings in their cluster", "markings"),
-            (
-                panels[1],
-                table.consensus,
-                f"p_consensus: clusters with ≥ {table.min_experts} experts",
-                "clusters",
-            ),
+            (panels[1], table.clusters, table.of, "clusters"),
         ):
             ax.bar(
                 table.edges[:-1],

@@ -50,7 +50,8 @@ def draw_cluster_sizes(table: ClusterSizes, ax: Any = None) -> Any:
         predicted = ax.errorbar(
             table.size,
             table.predicted,
-            yerr=[table.predicted - table.lo, table.hi - table.predicted],
+            # The mean of a number that is nearly always the same may lie outside of its interval.
+            yerr=np.maximum([table.predicted - table.lo, table.hi - table.predicted], 0.0),
             fmt="none",
             ecolor=BLUE,
             elinewidth=5.0,

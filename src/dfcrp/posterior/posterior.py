@@ -27,6 +27,7 @@ from dfcrp.posterior.point_partition import PointPartition, point_partition
 from dfcrp.posterior.size_frequency import SizeFrequency, size_frequency
 from dfcrp.posterior.streaming import n_clusters
 from dfcrp.posterior.tolerances import tolerances
+from dfcrp.sampling.attraction import STRENGTH
 from dfcrp.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -297,11 +298,19 @@ class Posterior:
                 if self.detection
                 else {"alpha": summarise(self.alpha.ravel()).as_dict()}
             ),
+            **self._attraction(),
             **({"tolerances": self.tolerances} if self.tolerances else {}),
             "consensus": self.table_counts.rows(),
             "experts": self._expert_rows(),
             "convergence": verdict.as_dict(),
         }
+
+    def _attraction(self) -> dict[str, Any]:
+        """The strength with which lists of one person attract each other, where it is learned."""
+        if STRENGTH not in self.draws.columns.shared:
+            return {}
+        column = self.draws.columns.shared.index(STRENGTH)
+        return {STRENGTH: summarise(self.draws.shared()[:, :, column].ravel()).as_dict()}
 
     def to_arviz(self) -> Any:
         """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""

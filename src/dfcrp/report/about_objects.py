@@ -31,8 +31,10 @@ from dfcrp.report.section import Section
 MAX_ROWS = 50
 
 
-def how_many(contents: Contents, pictures: dict[str, Picture]) -> Section:
+def how_many(contents: Contents, pictures: dict[str, Picture]) -> Section | None:
     """Counts by threshold and size class, with intervals, and beside the experts' own."""
+    if not contents.by_threshold:
+        return None
     m = contents.min_experts
     with_dbscan = contents.dbscan is not None
     picture = pictures["counts_by_size"].html(
@@ -57,6 +59,8 @@ def count_table(contents: Contents) -> Markup:
         columns.insert(2, Column("DBSCAN"))
     rows = list(_count_rows(contents, with_dbscan))
     caption = "Number of objects: posterior mean and 95 % credible interval."
+    if contents.knows_reality:
+        caption += " Real ones are those that somebody marked."
     if with_dbscan:
         caption += " DBSCAN gives one number, without an interval."
     return table(columns, rows, caption)
@@ -71,6 +75,8 @@ def _count_rows(contents: Contents, with_dbscan: bool) -> Any:
     rows = contents.summary["consensus"]
     # As in the paper's table: class by class, and the thresholds within each.
     for name, described in words.items():
+        if contents.knows_reality:
+            yield _real_row(contents, name, described, with_dbscan)
         for row in rows:
             if row["size_class"] != name:
                 continue
@@ -83,6 +89,19 @@ def _count_rows(contents: Contents, with_dbscan: bool) -> Any:
             if with_dbscan:
                 cells.insert(2, number(_dbscan_cell(contents, row["min_experts"], name)))
             yield cells
+
+
+def _real_row(
+    contents: Contents, size_class: str, described: str, with_dbscan: bool
+) -> list[object]:
+    """What is real, for comparison with the thresholds below it."""
+    found = next(row for row in contents.summary["objects"] if row["size_class"] == size_class)
+    seen = found["seen"]
+    cells: list[object] = [described, "anybody, and real"]
+    cells += [number(seen["mean"], 1), interval(seen["lo"], seen["hi"])]
+    if with_dbscan:
+        cells.insert(2, number(None))
+    return cells
 
 
 def _dbscan_cell(contents: Contents, min_experts: int, size_class: str) -> int | None:
@@ -110,8 +129,8 @@ def where(contents: Contents, pictures: dict[str, Picture]) -> Section:
         ),
         pictures["catalogue_map"].html(
             "Map of the catalogue",
-            f"Every object of the catalogue, to scale. Blue: at least "
-            f"{counted(contents.min_experts, 'expert')} with a probability of {high:g} or more; "
+            f"Every object of the catalogue, to scale. Blue: {_sure_words(contents)} with a "
+            f"probability of {high:g} or more; "
             f"vermilion: between {low:g} and {high:g}; grey: {low:g} or less.",
         ),
         pictures["expert_panels"].html(
@@ -123,19 +142,35 @@ def where(contents: Contents, pictures: dict[str, Picture]) -> Section:
     return Section("where", "Where are they?", join(parts))
 
 
+def _sure_words(contents: Contents) -> str:
+    """What an object may be: real, or found by enough experts."""
+    if contents.knows_reality:
+        return "real"
+    return f"at least {counted(contents.min_experts, 'expert')}"
+
+
+def _sure_clause(contents: Contents, what: str) -> str:
+    """That it is so."""
+    words = _sure_words(contents)
+    return f"{what} is {words}" if contents.knows_reality else f"{words} share {what}"
+
+
 def how_sure(contents: Contents, pictures: dict[str, Picture]) -> Section:
     """Undecided markings and doubtful objects, and the distributions they are the tail of."""
     parts = [
         pictures["certainty"].html(
             "Histograms of membership and consensus probabilities",
             "Left: how probable it is that a marking belongs to the cluster it is listed in. "
-            f"Right: how probable it is that at least {counted(contents.min_experts, 'expert')} "
-            "share an object. The scales are logarithmic.",
+            f"Right: how probable it is that {_sure_clause(contents, 'an object')}. The scales are "
+            "logarithmic.",
         ),
         tag("h3", "Markings that are undecided"),
         _undecided(contents),
         _between_chains(contents),
-        tag("h3", "Objects whose consensus is doubtful"),
+        tag(
+            "h3",
+            f"Objects whose {'reality' if contents.knows_reality else 'consensus'} is doubtful",
+        ),
         _doubtful(contents),
     ]
     if contents.example is not None:
@@ -226,14 +261,14 @@ def _between_chains(contents: Contents) -> Markup:
 def _doubtful(contents: Contents) -> Markup:
     table_ = contents.catalogue
     low, high = DOUBTFUL
-    p = table_["p_consensus"].to_numpy()
+    sure_of = "p_real" if contents.knows_reality else "p_consensus"
+    p = table_[sure_of].to_numpy()
     found = np.flatnonzero((p > low) & (p < high))
     found = found[np.argsort(np.abs(p[found] - 0.5), kind="stable")]
-    m = contents.min_experts
     if not found.size:
         return paragraph(
-            f"None: for every object it is as good as certain whether at least "
-            f"{counted(m, 'expert')} share it."
+            "None: for every object it is as good as certain whether "
+            f"{_sure_clause(contents, 'it')}."
         )
     place, size = contents.place_digits, contents.size_digits
     rows = []
@@ -246,7 +281,7 @@ def _doubtful(contents: Contents) -> Markup:
                 f"{row['diameter']:.{size}f} "
                 f"({row['diameter_lo']:.{size}f} to {row['diameter_hi']:.{size}f})",
                 int(row["n_experts"]),
-                probability(row["p_consensus"]),
+                probability(row[sure_of]),
             ]
         )
     columns = [
@@ -255,11 +290,11 @@ def _doubtful(contents: Contents) -> Markup:
         Column("y ± sd"),
         Column("diameter (95 %)"),
         Column("experts", note="in the published partition"),
-        Column("p_consensus"),
+        Column(sure_of),
     ]
     sentence = paragraph(
         f"{counted(found.size, 'object')} of {len(table_):,} {'has' if found.size == 1 else 'have'}"
-        f" a probability between {low:g} and {high:g} of at least {counted(m, 'expert')}"
+        f" a probability between {low:g} and {high:g} that {_sure_clause(contents, 'it')}"
         f"{_only(found.size)}."
     )
     return join([sentence, table(columns, rows)])

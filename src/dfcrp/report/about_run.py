@@ -93,10 +93,11 @@ def model_words(contents: Contents) -> list[str]:
     words += _tolerance_words(contents)
     if config.run.preset:
         words.append(f"Hyperparameters: those of the paper's data set “{config.run.preset}”.")
-    words.append(
-        f"An object counts as agreed on (consensus) if at least "
-        f"{counted(summary.min_experts, 'expert')} marked it."
-    )
+    if contents.by_threshold:
+        words.append(
+            f"An object counts as agreed on (consensus) if at least "
+            f"{counted(summary.min_experts, 'expert')} marked it."
+        )
     if summary.class_edges:
         edges = " and ".join(f"{edge:g}" for edge in summary.class_edges)
         how = (

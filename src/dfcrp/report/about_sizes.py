@@ -16,8 +16,10 @@ from dfcrp.report.section import Section
 FILE = "size_frequency.csv"
 
 
-def sizes(contents: Contents, pictures: dict[str, Picture]) -> Section:
-    """The three customary size-frequency distributions."""
+def sizes(contents: Contents, pictures: dict[str, Picture]) -> Section | None:
+    """The three customary size-frequency distributions, of objects with enough experts."""
+    if not contents.by_threshold:
+        return None
     who = f"objects with at least {counted(contents.min_experts, 'expert')}"
     beside = "thin lines: each expert's own markings"
     if contents.dbscan is not None:

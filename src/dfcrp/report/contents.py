@@ -44,6 +44,16 @@ class Contents:
         return read_underlay(self.image, y)
 
     @property
+    def knows_reality(self) -> bool:
+        """Whether the prior says what is real."""
+        return bool(self.posterior.config.run.prior == "detection")
+
+    @property
+    def by_threshold(self) -> bool:
+        """Whether the page counts by number of experts: not, unless asked, if it knows better."""
+        return not self.knows_reality or self.posterior.config.summary.side_by_side
+
+    @property
     def min_experts(self) -> int:
         """Experts that make a consensus."""
         return self.posterior.config.summary.min_experts

@@ -69,7 +69,7 @@ def _plan(contents: Contents) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
     yield plan("traces", counts=contents.counts)
     yield plan("counts_by_size", counts=contents.counts, dbscan=contents.dbscan)
     yield plan("catalogue_map", photo, catalogue=contents.catalogue, image=image)
-    yield plan("certainty", p_consensus=contents.catalogue["p_consensus"].to_numpy())
+    yield plan("certainty", catalogue=contents.catalogue)
     if contents.example is not None:
         yield plan("neighbourhood", photo, marking=contents.example, image=image)
         yield plan("coclustering", marking=contents.example.index)

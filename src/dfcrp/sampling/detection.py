@@ -177,6 +177,7 @@ def _for_one_chain(prior: Detection, classes: int) -> Detection:
             gain=np.ones((levels, n_families, CLASSES)),
             again=np.zeros(n_families),
             alone=np.zeros((levels, n_families)),
+            most=np.zeros((levels, n_families)),
         ),
         counts=Counts(
             seen=np.zeros((levels, CLASSES)),

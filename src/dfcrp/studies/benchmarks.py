@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.config import make_config
+from dfcrp.config import PRIORS, make_config
 from dfcrp.kernels.seating import empty_seats, log_prior_given_order
 from dfcrp.kernels.unsettled import NOTE_UNTIL
 from dfcrp.markings import Markings
@@ -121,6 +122,28 @@ def bench_scan(
     priors_of_all = (n * prior, (n * prior_spread[0], n * prior_spread[1]))
     compared = ratio_of(priors_of_all, (scan, scan_spread), "higher")
     return {**asdict(times), "ratios": {"priors for all markings over a scan": compared}}
+
+
+def bench_priors(
+    markings: Markings, *, preset: str | None = "highlands", radius: Any = 75.0, repeats: int = 40
+) -> dict[str, Any]:
+    """Time one exact scan under each prior over partitions, beside the DFCRP's."""
+    chains = {}
+    for prior in PRIORS:
+        problem = problem_for(markings, preset=preset, radius=radius, prior=prior)
+        chains[prior] = Chain(problem, np.random.SeedSequence(1), "exact")
+        chains[prior].run(1, WARM_UP)
+    blocks = [partial(chain.run, 1, SCANS_TIMED) for chain in chains.values()]
+    times = dict(zip(chains, timed(blocks, repeats), strict=True))
+    return {
+        "n": len(markings),
+        "scan_seconds": {name: middle / SCANS_TIMED for name, (middle, _) in times.items()},
+        "ratios": {
+            f"a scan under {name} over one under dfcrp": ratio_of(found, times["dfcrp"], "lower")
+            for name, found in times.items()
+            if name != "dfcrp"
+        },
+    }
 
 
 def reduced(markings: Markings) -> Markings:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.posterior.catalogue import QUANTITIES, consensus_draws
-from dfcrp.posterior.intervals import Interval
+from dfcrp.posterior.intervals import Interval, summarise
 from dfcrp.posterior.membership import UNDECIDED
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.groups import Groups, distinct_clusters
@@ -56,6 +56,8 @@ def make_payload(contents: Contents) -> tuple[dict[str, Any], str]:
         "sizeDigits": contents.size_digits,
         "undecidedBelow": UNDECIDED,
         "counts": _intervals(posterior.consensus_counts(thresholds).interval()),
+        "objects": _objects(contents),
+        "sideBySide": contents.by_threshold,
         "expertNumbers": _expert_numbers(contents),
         "image": _image(contents.underlay),
     }
@@ -73,12 +75,16 @@ def _pack_markings(packer: Packer, contents: Contents, origin: list[float]) -> N
     labels = posterior.point_partition().labels
     packer.counts("markingCluster", np.unique(labels, return_inverse=True)[1])
     packer.floats("markingProbability", posterior.membership.p_member)
+    if posterior.detection is not None:
+        packer.floats("markingReal", posterior.detection.p_real_marking)
 
 
 def _pack_catalogue(packer: Packer, contents: Contents, origin: list[float]) -> None:
     table = contents.catalogue
     packer.counts("clusterName", table["cluster"].to_numpy())
     packer.floats("clusterStability", table["stability"].to_numpy())
+    if contents.posterior.detection is not None:
+        packer.floats("clusterReal", table["p_real"].to_numpy())
     for name, start in zip(QUANTITIES, (*origin, 0.0), strict=True):
         short = f"cluster{name.capitalize()}"
         packer.floats(short, table[name].to_numpy() - start, "float64")
@@ -138,6 +144,17 @@ def _finite(values: NDArray[np.float64]) -> list[Any]:
     found = values.astype(object)
     found[~np.isfinite(values)] = None
     return found.tolist()
+
+
+def _objects(contents: Contents) -> dict[str, Any] | None:
+    """Real objects by size class, "all" first: those that somebody marked, and the missed."""
+    found = contents.posterior.detection
+    if found is None:
+        return None
+    return {
+        "seen": _intervals(summarise(found.seen)),
+        "missed": _intervals(summarise(found.missed)),
+    }
 
 
 def _expert_numbers(contents: Contents) -> dict[str, Any]:

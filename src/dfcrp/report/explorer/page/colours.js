@@ -17,6 +17,8 @@ const DOUBT = {
 };
 const DOUBT_ENDS = [0.5, 0.75, 0.9, 0.99];
 const DOUBT_NAMES = ["below 0.5", "0.5 to 0.75", "0.75 to 0.9", "0.9 to 0.99", "0.99 and above"];
+const REAL_ENDS = [0.1, 0.5, 0.9, 0.99];
+const REAL_NAMES = ["below 0.1", "0.1 to 0.5", "0.5 to 0.9", "0.9 to 0.99", "0.99 and above"];
 /** Dashes tell apart the experts who share a colour. */
 const DASHES = [[], [5, 3], [1.5, 3]];
 
@@ -74,6 +76,11 @@ const COLOURINGS = {
     const bin = (p) => DOUBT_ENDS.filter((end) => p >= end).length;
     return { colours: DOUBT[shade], names: DOUBT_NAMES, title: "Membership probability",
       ofMarking: (i) => bin(state.data.markingProbability[i]), ofCluster: (k) => bin(state.data.clusterLeast[k]) };
+  },
+  real(state, shade) {
+    const of = (p) => REAL_ENDS.filter((end) => p >= end).length;
+    const colours = REAL_NAMES.map((_, k) => mix(RAMP[shade], k / (REAL_NAMES.length - 1)));
+    return { colours, names: REAL_NAMES, title: "Probability to be real", ofCluster: (k) => of(state.data.clusterReal[k]) };
   },
   size(state, shade) {
     const { classEdges, classNames } = state.data;

@@ -25,12 +25,13 @@ function makeCountsPanel(state, map) {
         cells[1].textContent = interval(inClass.lo, inClass.hi);
       }
       const single = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]) && data.groupActiveMarkings[g] === 1;
-      const singles = summarise(countByDraw(data, single));
+      const singles = summarise(countByDraw(data, single, () => 1));
       byId("singletons-count").textContent = `${number(singles.mean, 1)} (${interval(singles.lo, singles.hi)})`;
       const doubtful = data.undecided.filter((k) => inRegion(state.region, data.clusterX[k], data.clusterY[k]));
       byId("undecided-count").textContent = number(doubtful.length);
       byId("histogram").replaceChildren(histogram(found, "How often each number of objects was drawn"));
-      byId("histogram-note").textContent = `≥ ${counted(state.minExperts, "expert")}`;
+      const agreed = `≥ ${counted(state.minExperts, "expert")}`;
+      byId("histogram-note").textContent = data.clusterReal && state.minExperts === 1 ? "real, marked by anybody" : agreed;
       panel.sizes = sizeFrequency(state, passing);
       byId("sizes").replaceChildren(sizeCurve(panel.sizes, state));
       byId("sizes-note").textContent = `N(≥ D), ${number(data.sampledDraws.length)} draws`;

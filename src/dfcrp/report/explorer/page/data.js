@@ -14,6 +14,7 @@ function readData() {
   data.yDown = Boolean(data.image) && data.image.extent[2] > data.image.extent[3];
   addMembers(data);
   addGroupFacts(data);
+  if (data.markingReal) addReality(data);
   data.undecided = undecidedClusters(data);
   return data;
 }
@@ -67,6 +68,23 @@ function addGroupFacts(data) {
   }
   const lists = listsOf(groupMembers, data.markings);
   data.groupsOfMarking = (i) => lists.of(i).map((p) => owner[p]);
+}
+
+/** How likely a group is real. Only a single marking may be false, and how likely it is real where it
+ *  is alone follows from how likely it is real at all: elsewhere it is certain. */
+function addReality(data) {
+  data.groupReal = new Float32Array(data.groups).fill(1);
+  for (let g = 0; g < data.groups; g++) {
+    if (data.groupOffsets[g + 1] - data.groupOffsets[g] > 1 || !data.groupDraws[g]) continue;
+    const alone = data.groupDraws[g] / data.drawsUsed;
+    const real = data.markingReal[data.groupMembers[data.groupOffsets[g]]] - (1 - alone);
+    data.groupReal[g] = Math.min(Math.max(real / alone, 0), 1);
+  }
+}
+
+/** What a group counts for: one object, or where the model knows false marks, its probability. */
+function worthOf(data, group) {
+  return data.groupReal ? data.groupReal[group] : 1;
 }
 
 /** The object of the catalogue that most members of a group belong to, one marking left out; the

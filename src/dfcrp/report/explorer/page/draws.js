@@ -1,14 +1,15 @@
 // Posterior counts: how many objects pass in each draw, with mean and interval over the draws.
 
-/** For each draw, the number of these groups that were a cluster in it. */
-function countByDraw(data, wanted) {
+/** For each draw, the number of objects among these groups: those that were a cluster in it. */
+function countByDraw(data, wanted, worthOfGroup = (g) => worthOf(data, g)) {
   const counts = new Float64Array(data.drawsUsed);
-  const change = new Int32Array(data.drawsUsed + 1);
+  const change = new Float64Array(data.drawsUsed + 1);
   for (let g = 0; g < data.groups; g++) {
     if (!wanted(g)) continue;
+    const worth = worthOfGroup(g);
     for (let r = data.runOffsets[g]; r < data.runOffsets[g + 1]; r++) {
-      change[data.runStart[r]]++;
-      change[data.runStop[r]]--;
+      change[data.runStart[r]] += worth;
+      change[data.runStop[r]] -= worth;
     }
   }
   let sum = 0;
@@ -55,8 +56,9 @@ function countByDiameter(data, wanted, from, to) {
   const [low, high] = [Math.log(from), Math.log(to)];
   for (let g = 0; g < data.groups; g++) {
     if (!wanted(g)) continue;
+    const worth = worthOf(data, g);
     visitLogDiameters(data, g, (draw, logDiameter) => {
-      if (logDiameter >= low && logDiameter < high) counts[draw]++;
+      if (logDiameter >= low && logDiameter < high) counts[draw] += worth;
     });
   }
   return counts;
@@ -87,6 +89,10 @@ function reportedCount(data, least, from, to) {
   const ends = [null, ...data.classEdges, null];
   let column = from === null && to === null ? 0 : -1;
   for (let k = 0; k < data.classNames.length; k++) if (ends[k] === from && ends[k + 1] === to) column = k + 1;
+  if (data.objects && least === 1) {
+    const { mean, lo, hi } = data.objects.seen;
+    return column < 0 || column >= mean.length ? null : { mean: mean[column], lo: lo[column], hi: hi[column], draws: data.draws };
+  }
   const row = least - 1;
   if (column < 0 || row >= data.counts.mean.length || column >= data.counts.mean[row].length) return null;
   return { mean: data.counts.mean[row][column], lo: data.counts.lo[row][column], hi: data.counts.hi[row][column], draws: data.draws };
@@ -107,9 +113,10 @@ function sizeFrequency(state, passing, points = 48) {
   const found = new Float64Array(points * draws);
   for (let g = 0; g < data.groups; g++) {
     if (!wanted(g)) continue;
+    const worth = worthOf(data, g);
     visitLogDiameters(data, g, (draw, logDiameter) => {
       const bin = Math.min(Math.floor((logDiameter - start) / step + 1e-9), points - 1);
-      if (bin >= 0) found[bin * draws + draw]++;
+      if (bin >= 0) found[bin * draws + draw] += worth;
     });
   }
   for (let at = (points - 1) * draws - 1; at >= 0; at--) found[at] += found[at + draws];

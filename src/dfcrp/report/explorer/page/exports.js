@@ -7,6 +7,7 @@ function catalogueCsv(state, map) {
   const { data } = state;
   const ends = ["", "_sd", "_lo", "_hi"];
   const head = ["cluster", ...COLUMNS.flatMap((name) => ends.map((end) => name + end)), "n_experts", "p_consensus", "experts", "stability"];
+  if (data.clusterReal) head.push("p_real");
   const lines = [head.join(",")];
   for (let k = 0; k < data.clusters; k++) {
     if (map.passing[k] !== 2) continue;
@@ -14,7 +15,9 @@ function catalogueCsv(state, map) {
     const joined = names.map((f) => quoted(data.experts[f], ";")).join(";");
     const numbers = COLUMNS.flatMap((name, axis) => ends.map((end) => catalogueNumber(data, k, name, end, axis)));
     const agreed = data.minExperts <= data.experts.length ? consensusProbability(data, k, data.minExperts) : 0;
-    lines.push([data.clusterName[k], ...numbers, names.length, Number(agreed.toPrecision(10)), quoted(joined, ","), short(data.clusterStability[k])].join(","));
+    const row = [data.clusterName[k], ...numbers, names.length, Number(agreed.toPrecision(10)), quoted(joined, ","), short(data.clusterStability[k])];
+    if (data.clusterReal) row.push(short(data.clusterReal[k]));
+    lines.push(row.join(","));
   }
   return lines.join("\n") + "\n";
 }

@@ -4,6 +4,7 @@ function bindFilters(state) {
   const { data } = state;
   byId("least").max = data.experts.length;
   bindRange(state, "least", "minExperts", (value) => `${counted(value, "expert")} of ${data.experts.length}`);
+  if (data.clusterReal) bindReality(state);
   bindRange(state, "p-min", "pMin", (value) => number(value, 2), (value) => ({ pMax: Math.max(value, state.pMax) }));
   bindRange(state, "p-max", "pMax", (value) => number(value, 2), (value) => ({ pMin: Math.min(value, state.pMin) }));
   for (const [id, key] of [["d-min", "dMin"], ["d-max", "dMax"]]) {
@@ -20,6 +21,25 @@ function bindFilters(state) {
   }
   bindExperts(state);
   byId("clear").addEventListener("click", () => clearFilters(state));
+}
+
+/** What is real takes the place of how many experts agree; both stand side by side on request. */
+function bindReality(state) {
+  byId("reality").hidden = false;
+  byId("colour").prepend(element("option", { value: "real" }, "probability to be real"));
+  bindRange(state, "real", "realMin", (value) => number(value, 2));
+  const box = byId("by-experts");
+  const show = () => (byId("agreement").hidden = !box.checked);
+  box.checked = state.data.sideBySide || state.minExperts > 1 || state.pMin > 0 || state.pMax < 1;
+  box.addEventListener("change", () => {
+    show();
+    if (!box.checked) state.set({ minExperts: CHOICES.minExperts, pMin: CHOICES.pMin, pMax: CHOICES.pMax });
+  });
+  show();
+  const { mean, lo, hi } = state.data.objects.missed;
+  byId("missed").textContent = `Beside them about ${number(mean[0])} (95 %: ${interval(lo[0], hi[0])}) that nobody marked.`;
+  byId("missed").hidden = false;
+  byId("count-noun").textContent = "real objects";
 }
 
 /** A control whose event changes the state, and that shows it whenever it changes. */

@@ -1,14 +1,15 @@
 // The view in the address: what is seen can be sent as a link.
 
 const PREFIX = "#explore;";
-const NUMBERS = ["minExperts", "pMin", "pMax", "dMin", "dMax"];
+const NUMBERS = ["minExperts", "realMin", "pMin", "pMax", "dMin", "dMax"];
 const FLAGS = ["singletons", "undecided"];
 const NAMES = ["colour", "show"];
 
 function writeFragment(state, view, full) {
   const { data } = state;
   const parts = { x: (view.x + data.origin[0]).toPrecision(8), y: (view.y + data.origin[1]).toPrecision(8), zoom: (view.scale / view.fitScale()).toPrecision(4) };
-  for (const key of [...NUMBERS, ...NAMES]) if (state[key] !== CHOICES[key]) parts[key] = state[key];
+  const usual = choicesFor(data);
+  for (const key of [...NUMBERS, ...NAMES]) if (state[key] !== usual[key]) parts[key] = state[key];
   for (const key of FLAGS) if (state[key]) parts[key] = 1;
   if (state.off.size) parts.off = [...state.off].join(",");
   if (state.compare) parts.compare = state.compare.join(",");
@@ -28,8 +29,9 @@ function readFragment(data, fragment) {
   const choices = {};
   for (const key of NUMBERS) if (parts[key] && Number.isFinite(Number(parts[key]))) choices[key] = Number(parts[key]);
   if (choices.minExperts) choices.minExperts = Math.min(Math.max(Math.round(choices.minExperts), 1), data.experts.length);
+  if (!data.clusterReal) delete choices.realMin;
   for (const key of FLAGS) if (parts[key]) choices[key] = true;
-  if (Object.hasOwn(COLOURINGS, parts.colour)) choices.colour = parts.colour;
+  if (Object.hasOwn(COLOURINGS, parts.colour) && (parts.colour !== "real" || data.clusterReal)) choices.colour = parts.colour;
   if (["markings", "objects", "both"].includes(parts.show)) choices.show = parts.show;
   choices.off = new Set(numbers(parts.off).filter(isExpert));
   const compare = numbers(parts.compare);

@@ -65,6 +65,7 @@ function facts(state, k, present) {
     ["diameter", `${size[0]} (95 %: ${size[1]} to ${size[2]})`],
     ["experts", `${present} of ${data.experts.length}`],
   ];
+  if (data.clusterReal) rows.push(["P(real)", probability(data.clusterReal[k])]);
   for (const least of new Set([data.minExperts, state.minExperts])) {
     if (least <= data.experts.length) rows.push([`P(≥ ${counted(least, "expert")})`, probability(consensusProbability(data, k, least))]);
   }

@@ -38,6 +38,7 @@ function inRegion(region, x, y) {
 /** What is asked of an object as it stands in the catalogue, whatever a draw says of it. */
 function isListed(state, k) {
   if (state.undecided && !(state.data.clusterLeast[k] < state.data.undecidedBelow)) return false;
+  if (state.realMin > 0 && state.data.clusterReal[k] < state.realMin) return false;
   if (state.pMin <= 0 && state.pMax >= 1) return true;
   const p = consensusProbability(state.data, k, state.minExperts);
   return p >= state.pMin && p <= state.pMax;
@@ -68,7 +69,7 @@ function passingClusters(state) {
 /** Groups that pass everything but the threshold and the diameter, which differ by question. */
 function passingGroups(state) {
   const data = groupSizes(state);
-  const asksCatalogue = state.undecided || state.pMin > 0 || state.pMax < 1;
+  const asksCatalogue = state.undecided || state.realMin > 0 || state.pMin > 0 || state.pMax < 1;
   const passing = new Uint8Array(data.groups);
   for (let g = 0; g < data.groups; g++) {
     const passes =
@@ -83,5 +84,5 @@ function passingGroups(state) {
 
 /** Whether the whole image is asked about, so that the report's own numbers are the answer. */
 function isWhole(state) {
-  return !state.off.size && !state.singletons && !state.undecided && !state.region && state.pMin <= 0 && state.pMax >= 1;
+  return !state.off.size && !state.singletons && !state.undecided && !state.region && state.realMin <= 0 && state.pMin <= 0 && state.pMax >= 1;
 }

@@ -4,6 +4,7 @@ const CHOICES = {
   colour: "count",
   show: "markings",
   minExperts: 1,
+  realMin: 0,
   pMin: 0,
   pMax: 1,
   dMin: null,
@@ -18,11 +19,16 @@ const CHOICES = {
   theme: null,
 };
 
+/** Where everything begins; what is real comes first where the model knows. */
+function choicesFor(data) {
+  return { ...CHOICES, colour: data.clusterReal ? "real" : CHOICES.colour };
+}
+
 function makeState(data) {
   const listeners = [];
   const state = {
     data,
-    ...CHOICES,
+    ...choicesFor(data),
     off: new Set(),
     /** Change some choices, then tell everybody which. */
     set(changes) {
@@ -39,8 +45,8 @@ function makeState(data) {
 
 /** Back to where everything is shown; the view, the colours and the theme stay. */
 function clearFilters(state) {
-  const { minExperts, pMin, pMax, dMin, dMax, singletons, undecided } = CHOICES;
-  state.set({ minExperts, pMin, pMax, dMin, dMax, singletons, undecided, off: new Set(), region: null });
+  const { minExperts, realMin, pMin, pMax, dMin, dMax, singletons, undecided } = CHOICES;
+  state.set({ minExperts, realMin, pMin, pMax, dMin, dMax, singletons, undecided, off: new Set(), region: null });
 }
 
-const FILTERS = ["minExperts", "pMin", "pMax", "dMin", "dMax", "singletons", "undecided", "off", "region"];
+const FILTERS = ["minExperts", "realMin", "pMin", "pMax", "dMin", "dMax", "singletons", "undecided", "off", "region"];
