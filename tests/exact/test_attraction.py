@@ -33,7 +33,7 @@ from reference import small_problems as small
 from reference.prior_reference import canonical
 
 FALSE_ALARM_RATE = 1e-5
-DRAWS = 6_000
+DRAWS = 4_000
 FAMILIES = [0, 1, 2, 0, 1]
 #: The first two lists are one person's.
 PERSONS = Persons(np.array([0, 0, 1]), ("a/b", "c"))

@@ -57,6 +57,13 @@ def refresh(prior: Attraction) -> None:
 
 
 def _room(n: int, persons: NDArray[np.integer]) -> Arrived:
-    by_slot = [np.zeros(n) for _ in range(5)]
-    of_family, barred = (np.zeros(len(persons), np.int64) for _ in range(2))
-    return Arrived(*by_slot, of_family, np.zeros(int(persons.max()) + 1, np.int64), barred)
+    return Arrived(
+        open=np.zeros(n),
+        kin=np.zeros(n),
+        mates=np.zeros(n),
+        mate_kin=np.zeros(n),
+        seated=np.zeros(n),
+        of_family=np.zeros(len(persons), np.int64),
+        of_person=np.zeros(int(persons.max()) + 1, np.int64),
+        barred_kin=np.zeros(len(persons), np.int64),
+    )
