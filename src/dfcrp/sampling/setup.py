@@ -70,9 +70,7 @@ def make_problem(
         persons = persons_of(names, config.detection.persons)
         drawn = make_attraction(config.model, persons, data.family.shape[0])
         named = (STRENGTH,) if drawn.learned else ()
-        return Problem(
-            data, hyper, drawn, start, likelihood_columns=columns, prior_names=named
-        )
+        return Problem(data, hyper, drawn, start, likelihood_columns=columns, prior_names=named)
     return Problem(data, hyper, _prior(config), start, likelihood_columns=columns)
 
 

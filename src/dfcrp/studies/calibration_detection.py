@@ -30,6 +30,7 @@ from dfcrp.sampling.detection import make_detection
 from dfcrp.sampling.problem import Problem, build_data
 from dfcrp.studies.calibration import (
     HYPER,
+    Draw,
     Mistake,
     compare_moments,
     draw_features,
@@ -88,6 +89,10 @@ class State(NamedTuple):
     labels: NDArray[Any]
     rows: Floats
 
+    def features(self, rng: np.random.Generator) -> Floats:
+        """y | θ, one for each marking."""
+        return draw_features(rng, Draw(math.nan, self.labels, self.rows, WIDE.law), WIDE)
+
 
 def complete(rng: np.random.Generator, story: Story) -> State:
     """Add the clusters' other parameters to a story."""
@@ -144,14 +149,14 @@ def geweke(
     where, size_sd = parts(prior), math.sqrt(WIDE.var0_l)
     stories = tell_stories(rng, prior, case.families, WIDE.mu0_l, size_sd)
     independent = [quantities(complete(rng, story), where) for story in islice(stories, steps)]
-    start = draw_features(rng, complete(rng, next(stories)).rows)
+    start = complete(rng, next(stories)).features(rng)
     chain = _chain(case, prior, start, seed, mistake)
     data, successive = chain.problem.data, []
     burn_in = max(200, steps // 50)
     for step in range(burn_in + steps):
         chain.run(1, scans)
         now = _current(chain)
-        data.features[:] = draw_features(rng, now.rows)
+        data.features[:] = now.features(rng)
         # Spares are drawn given y, so new data need new ones.
         refresh_spares(chain.rng, data, chain.hyper, chain.state, 0, len(data.family), 1)
         if step >= burn_in:
