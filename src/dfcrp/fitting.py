@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from dfcrp.config import (
     load_config,
     make_config,
 )
-from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, SettingsError
+from dfcrp.errors import DfcrpError, InputError, SettingsError
 from dfcrp.items import described, make_items
 from dfcrp.limits import refuse_beyond_reason
 from dfcrp.many_machines import ClusterRunner, connected
@@ -295,7 +294,7 @@ def check_fittable(markings: Markings, config: Config) -> None:
             'several images that share their hyperparameters need a radius: "auto" or a number'
         )
     refuse_beyond_reason(markings)
-    warn_of_degrees(markings)
+    refuse_degrees_without_body(markings)
 
 
 def refuse_several_images(markings: Markings) -> None:
@@ -308,13 +307,7 @@ def refuse_several_images(markings: Markings) -> None:
         )
 
 
-def warn_of_degrees(markings: Markings) -> None:
-    """Tell of coordinates that are no lengths."""
-    if markings.site.units == "deg":
-        warnings.warn(
-            "the coordinates are degrees of longitude and latitude, and the model takes them for "
-            "lengths in a plane as they are: distances are wrong far from the equator, and "
-            "nothing meets across 180° or 360°",
-            DfcrpWarning,
-            stacklevel=3,
-        )
+def refuse_degrees_without_body(markings: Markings) -> None:
+    """Distances in longitude and latitude need the size of the sphere."""
+    if markings.site.on_sphere:
+        _ = markings.site.sphere_radius_km

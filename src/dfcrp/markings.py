@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
+from dfcrp.geometry import unit_vectors
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,22 @@ class Site:
     area_km2: float | None = None
     boundary: tuple[Ring, ...] = ()
     metres_per_pixel: float | None = None
-    """How much ground a pixel covers, where x, y and diameters are in pixels."""
+    """How much ground a pixel covers of the image that was marked."""
+
+    @property
+    def on_sphere(self) -> bool:
+        """Whether x and y are longitude and latitude."""
+        return self.units == "deg"
+
+    @property
+    def sphere_radius_km(self) -> float:
+        """The radius of the sphere that longitude and latitude are on."""
+        if self.body_radius_km is None:
+            raise InputError(
+                "the coordinates are longitude and latitude; distances need the radius of the "
+                "body: give it with --body, as in --body moon"
+            )
+        return self.body_radius_km
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Site:
@@ -213,6 +229,16 @@ class Markings(Items):
     def features(self) -> NDArray[np.float64]:
         """The (n, 3) array of x, y and log diameter."""
         return np.column_stack([self.x, self.y, np.log(self.diameter)])
+
+    @property
+    def places(self) -> NDArray[np.float64]:
+        """Where the centres lie, in the unit of the diameters, so that distances are right.
+
+        (n, 2), x and y; in degrees (n, 3), in space, where straight lines cut the ground short.
+        """
+        if not self.site.on_sphere:
+            return np.column_stack([self.x, self.y])
+        return self.site.sphere_radius_km * unit_vectors(self.x, self.y)
 
     def select(self, mask: ArrayLike) -> Markings:
         """Keep the markings where the boolean mask is true; ids and sources stay as they were."""

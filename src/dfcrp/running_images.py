@@ -42,7 +42,7 @@ from dfcrp.sampling.image_store import ImageStore
 from dfcrp.sampling.packs import PackWriter
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.runner import Progress, cores
-from dfcrp.sampling.setup import make_problem
+from dfcrp.sampling.setup import problem_of
 
 #: Images with more markings are drawn one at a time, with a worker for each chain.
 LARGE = 5_000
@@ -104,7 +104,7 @@ class ImageDrawer:
         if stopped() and not (self._store is not None and self._store.begun(image)):
             return None
         markings, config = self.parts.markings_of(image), self.parts.config_of(image)
-        problem = make_problem(markings.features, markings.families, config)
+        problem = problem_of(markings, config)
         drawing = _Drawing(self._store, image, problem, config.run.chains)
 
         def look(_: Progress | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -11,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from dfcrp.markings import Markings
+from dfcrp.markings import Markings, Site
 from dfcrp.posterior.folder import write_results
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.report import pictures, write_report
 from reference.small_posteriors import posterior_of
 
@@ -75,6 +77,22 @@ def made_up_posterior(n_objects=60, n_experts=6, n_draws=60, seed=3):
         for _ in range(2)
     ]
     return posterior_of(labels, markings, min_experts=4, rng=rng)
+
+
+def posterior_astride_180():
+    """The same objects on the Moon, 4° wide and high around 180° and 60° north."""
+    found = made_up_posterior(n_objects=30, n_experts=3, n_draws=20)
+    flat = found.markings
+    x, y = 178.0 + 0.004 * flat.x, 62.0 + flat.y / 150.0
+    km = np.round(0.1 * flat.diameter, 6)
+    for block in found.draws._clusters:
+        block.parameters[:, 0] = 178.0 + 0.004 * block.parameters[:, 0]
+        block.parameters[:, 1] = 62.0 + block.parameters[:, 1] / 150.0
+        block.parameters[:, 2] += np.log(0.1)
+    east = np.where(x > 180.0, x - 360.0, x)
+    site = Site("deg", body_radius_km=1737.4, metres_per_pixel=100.0)
+    markings = dataclasses.replace(flat, x=east, y=y, diameter=km, site=site)
+    return Posterior(found.draws, markings, found.config, found.record)
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,15 @@
 
 import csv
 import io
+import math
 import re
 
 import numpy as np
 import pytest
 
-from browser.conftest import EVIL, write_page
+from browser.conftest import EVIL, posterior_astride_180, write_page
 from dfcrp.posterior.explain import explain
+from dfcrp.posterior.folder import write_results
 from dfcrp.report.markup import interval, number, probability
 
 
@@ -499,6 +501,55 @@ def test_the_image_lies_beneath(browser, run, tmp_path):
     assert page.evaluate(look, [10, -10]) < 60
     page.locator("#explorer-image").uncheck()
     page.wait_for_function(f"({look})([10, -10]) > 200")
+    page.close()
+
+
+def test_degrees_across_180(browser, tmp_path):
+    """Round circles, kilometres on the bar, longitudes as the data count them, nothing torn."""
+    posterior = posterior_astride_180()
+    write_results(posterior, tmp_path)
+    page = browser.new_page(viewport={"width": 1366, "height": 860}, accept_downloads=True)
+    page.goto(write_page(posterior, tmp_path).as_uri())
+    page.wait_for_selector("#explorer-root[data-ready=yes]")
+    x = page.evaluate("[...explorer.data.markingX]")
+    assert max(x) - min(x) < 5
+    ratio = page.evaluate(
+        """() => { const { map, view } = explorer; return [...map.markings.wide].map(
+        (wide, i) => (wide * view.scaleX) / (map.markings.diameter[i] * view.scale)); }"""
+    )
+    assert ratio == pytest.approx([1.0] * len(ratio), rel=0.08)
+    for zoom in (1, 7):
+        page.evaluate("(z) => explorer.view.zoom(z)", zoom)
+        text(page, "count")
+        bar, (x, y) = state(page, "overlay.bar"), state(page, "data.origin")
+        assert bar["text"] == f"{bar['length']:g} km"
+        west, east = page.evaluate(
+            """(w) => { const { view } = explorer; const at = (s) => view.toData(
+            view.width / 2 + s, view.height / 2)[0]; return [at(-w / 2), at(w / 2)]; }""",
+            bar["width"],
+        )
+        circle = 1737.4 * math.cos(math.radians(y + state(page, "view.y")))
+        assert math.radians(east - west) * circle == pytest.approx(bar["length"], rel=1e-6)
+    for place in ("-179.5, 60.25", "180.5, 60.25"):
+        page.locator("#explorer-query").fill(place)
+        page.keyboard.press("Enter")
+        page.evaluate("document.getElementById('explore').scrollIntoView()")
+        page.mouse.move(*middle(page))
+        shown = [float(v) for v in re.findall(r"-?[\d.]+", text(page, "place"))]
+        assert shown == pytest.approx([-179.5, 60.25], abs=0.01)
+    page.locator("#explorer-query").fill("c0")
+    page.keyboard.press("Enter")
+    said = text(page, "object")
+    assert "longitude ± sd" in said
+    assert "km (95 %" in said
+    with page.expect_download() as download:
+        page.locator("#explorer-csv").click()
+    with open(tmp_path / "catalogue.csv", newline="") as stream:
+        expected = list(csv.DictReader(stream))
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
+    for mine, theirs in zip(rows, expected, strict=True):
+        for name in set(mine) - {"experts"}:
+            assert float(mine[name]) == pytest.approx(float(theirs[name]), rel=2e-6, abs=1e-4)
     page.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dfcrp.geometry import unit_vectors
 from dfcrp.io import read_records, write_records
 from dfcrp.io.records import Records
 from dfcrp.io.shapes import circle_of_polygon, ring
@@ -127,6 +128,17 @@ def test_shapefile_keeps_twelve_decimals(tmp_path: Path, data: Any, units: str) 
 def test_outlines_in_a_plane(tmp_path: Path, records: Records) -> None:
     read = round_trip(records, tmp_path, ".geojson", outlines=True)
     assert_same(records, read, 1e-6)
+
+
+@quick
+@given(records=catalogues("deg", labelled=True))
+def test_outlines_on_a_sphere(tmp_path: Path, records: Records) -> None:
+    """Also across ±180° and around a pole."""
+    read = round_trip(records, tmp_path, ".geojson", outlines=True)
+    assert read.site == records.site
+    places = [unit_vectors(found.columns["x"], found.columns["y"]) for found in (records, read)]
+    np.testing.assert_allclose(*places, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(read.columns["diameter"], records.columns["diameter"], rtol=1e-6)
 
 
 @quick

@@ -1,6 +1,7 @@
 """Model ages: the table that CraterStats writes, what is refused, and the real program."""
 
 import dataclasses
+import re
 import shutil
 import stat
 import sys
@@ -43,6 +44,7 @@ for line in lines:
         rows.append(f"{{found[2]}},1,{{n / 10}},{{n / 20}},{{n / 5}},{{n / 100:.2e}}")
 Path(sys.argv[2]).with_suffix(".csv").write_text("\n".join(rows), encoding="utf-8-sig")
 """
+NEUKUM = "Moon, Neukum et al. (2001)"
 DATING = Dating(area_km2=4.0, fit_range=(10.0, 60.0), chronology="Moon, One (2001)")
 
 
@@ -163,10 +165,8 @@ def test_the_real_program(method):
     rng = np.random.default_rng(2)
     few = 0.1 * rng.pareto(3.0, 300) + 0.1
     many = np.concatenate([few, 0.1 * rng.pareto(3.0, 300) + 0.1])
-    command = find_command()
-    name = check_chronology(command, "Moon, Neukum et al. (2001)")
-    dating = Dating(100.0, (0.1, 1.0), chronology=name, method=method)
-    found = model_ages(command, [few, np.array([50.0]), many], dating)
+    dating = Dating(100.0, (0.1, 1.0), chronology=NEUKUM, method=method)
+    found = model_ages(find_command(), [few, np.array([50.0]), many], dating)
     assert found.craters[0] == ((few >= 0.1) & (few < 1.0)).sum()
     assert np.isnan(found.age[1])
     assert found.low[0] < found.age[0] < found.high[0]
@@ -176,5 +176,5 @@ def test_the_real_program(method):
 
 @needs_craterstats
 def test_chronologies_of_the_real_program():
-    with pytest.raises(SettingsError, match="did you mean"):
-        check_chronology(find_command(), "Moon, Neukum (2001)")
+    with pytest.raises(SettingsError, match=rf"did you mean .*{re.escape(NEUKUM)}"):
+        check_chronology(find_command(), "Moon, Neukum et (2001)")

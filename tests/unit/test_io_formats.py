@@ -263,12 +263,12 @@ def test_units_do_not_mix(tmp_path: Path) -> None:
         read_markings([tmp_path / "a.csv", tmp_path / "b.csv"])
 
 
-def test_degrees_are_fitted_with_a_warning(tmp_path: Path) -> None:
-    from dfcrp.fitting import warn_of_degrees
+def test_degrees_need_a_body(tmp_path: Path) -> None:
+    from dfcrp.fitting import refuse_degrees_without_body
 
     (tmp_path / "a.csv").write_text("lon,lat,d,expert\n1,2,3,A\n")
-    with pytest.warns(DfcrpWarning, match="degrees of longitude and latitude"):
-        warn_of_degrees(read_markings(tmp_path / "a.csv"))
+    with pytest.raises(InputError, match="--body moon"):
+        refuse_degrees_without_body(read_markings(tmp_path / "a.csv"))
 
 
 BILLION_LAUGHS = b"""<?xml version="1.0"?>

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.baselines.dbscan import clusters_breaking_family_rule
-from dfcrp.baselines.methods import Length, Method, Offers, make_methods
+from dfcrp.baselines.methods import IN_A_PLANE, Length, Method, Offers, make_methods
 from dfcrp.baselines.scores import (
     adjusted_rand,
     adjusted_rand_of_draws,
     variation_of_information,
 )
 from dfcrp.errors import InputError
-from dfcrp.fitting import refuse_several_images, warn_of_degrees
+from dfcrp.fitting import refuse_degrees_without_body, refuse_several_images
 from dfcrp.markings import Markings
 from dfcrp.posterior.losses import distances
 from dfcrp.posterior.posterior import Posterior
@@ -142,13 +142,15 @@ def compare(
     samplers run; ``progress`` is told each method's title before it starts.
     """
     refuse_several_images(markings)
-    warn_of_degrees(markings)
+    refuse_degrees_without_body(markings)
     if not thresholds or min(thresholds) < 1:
         raise InputError(f"thresholds are {list(thresholds)}; they must be whole numbers from 1")
     known = markings.truth if truth is None else np.asarray(truth, np.int64)
     if known is not None and known.shape != (len(markings),):
         raise InputError(f"the truth has {known.size} labels for {len(markings)} markings")
     chosen = _chosen(methods, length or Length())
+    if markings.site.on_sphere:
+        chosen = _for_a_sphere(chosen, asked=methods is not None)
     outcomes = []
     for method in chosen:
         if progress is not None:
@@ -161,6 +163,14 @@ def compare(
         ari=_table(adjusted_rand, partitions),
         vi=_table(variation_of_information, partitions),
     )
+
+
+def _for_a_sphere(methods: list[Method], asked: bool) -> list[Method]:
+    """The methods without those that take places for a plane; refuses these if they were asked."""
+    flat = [method.title for method in methods if isinstance(method, IN_A_PLANE)]
+    if flat and asked:
+        raise InputError(f"{', '.join(flat)}: not for longitude and latitude, only for a plane")
+    return [method for method in methods if not isinstance(method, IN_A_PLANE)]
 
 
 def _chosen(methods: Sequence[str | Method] | None, length: Length) -> list[Method]:

@@ -69,7 +69,7 @@ def _neighbour_pairs(
     looked at, within the reach of the larger class: small markings never look as far as
     large ones, and the time stays nearly linear.
     """
-    place = np.column_stack([markings.x, markings.y])
+    place = markings.places
     size = markings.diameter
     image = np.zeros(len(size), int) if markings.image is None else markings.image
     # A hair wider than the factor, so that rounding cannot part neighbours by two classes.
@@ -89,7 +89,9 @@ def _neighbour_pairs(
                 found.append((below[1][across["i"]], members[across["j"]]))
             below = level, members, tree
     first, second = (np.concatenate(side) for side in zip(*found, strict=True))
-    apart = np.hypot(*(place[first] - place[second]).T) / ((size[first] + size[second]) / 2)
+    apart = np.linalg.norm(place[first] - place[second], axis=1) / (
+        (size[first] + size[second]) / 2
+    )
     alike = np.abs(size[first] - size[second]) < diameter * np.minimum(size[first], size[second])
     neighbours = (apart < distance) & alike
     return first[neighbours], second[neighbours], apart[neighbours]

@@ -271,6 +271,10 @@ class KMeans:
     counts = staticmethod(mean_counts)
 
 
+#: Methods that take places for a plane.
+IN_A_PLANE = (KMeans, DistanceDependent, LinkConstrained)
+
+
 def _mixture(name: str, title: str, prior: str, expert_structure: bool) -> Callable[..., Method]:
     offers = Offers(True, True, True, expert_structure)
     return lambda length: Mixture(name, title, prior, offers, length)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.config import Config, make_config
 from dfcrp.errors import InputError
+from dfcrp.geometry import degrees_of
 from dfcrp.kernels.jit import kernel
 from dfcrp.markings import Markings
 from dfcrp.posterior.posterior import Posterior, RunRecord
@@ -54,14 +55,16 @@ def posterior_of_labels(
 
 def draws_with_means(labels: NDArray[np.int32], markings: Markings) -> MemoryDraws:
     """Draws whose cluster parameters are the members' means."""
-    features = np.column_stack([markings.x, markings.y, markings.diameter])
+    features = np.column_stack([markings.places, markings.diameter])
     clusters = []
     for chain in labels:
         per_draw = (chain == np.arange(chain.shape[1])).sum(axis=1)
         offsets = np.concatenate([[0], np.cumsum(per_draw)]).astype(np.int64)
         names = np.empty(offsets[-1], np.int32)
-        means = np.empty((offsets[-1], 3))
+        means = np.empty((offsets[-1], features.shape[1]))
         member_means(np.ascontiguousarray(chain), features, offsets, names, means)
+        if markings.site.on_sphere:
+            means = np.column_stack([*degrees_of(means[:, :3]), means[:, 3]])
         means[:, 2] = np.log(means[:, 2])
         clusters.append(ClusterBlock(offsets, names, means.astype(np.float32)))
     no_alpha = np.full(labels.shape[:2], np.nan)

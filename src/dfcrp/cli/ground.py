@@ -99,8 +99,6 @@ def told_site(site: Site, options: Mapping[str, Any]) -> Site:
         if not 0 < value < float("inf"):
             raise SettingsError(f"--{name.replace('_', '-')} is {value:g}; it must be positive")
         told[name] = value
-    if "metres_per_pixel" in told and site.units != "px":
-        raise SettingsError(f"--metres-per-pixel is for data in pixels; these are in {site.units}")
     if options["body"] is not None:
         told["body_radius_km"] = body_radius(options["body"])
     return dataclasses.replace(site, **told)

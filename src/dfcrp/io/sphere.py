@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import SettingsError
+from dfcrp.geometry import tangents, unit_vectors
 from dfcrp.io.checks import shown
 from dfcrp.io.columns import did_you_mean
 from dfcrp.io.shapes import DEVIATION, FEWEST_VERTICES, Points, circle_of_polygon, distinct
@@ -87,19 +87,3 @@ def offsets(
     longitudes += 360 * np.round((longitude - longitudes) / 360)
     latitudes = np.degrees(np.arctan2(ends[:, 2], np.hypot(ends[:, 0], ends[:, 1])))
     return list(zip(longitudes.tolist(), latitudes.tolist(), strict=True))
-
-
-def unit_vectors(
-    longitudes: NDArray[np.float64], latitudes: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Points of the unit sphere, one per row."""
-    lon, lat = np.radians(longitudes), np.radians(latitudes)
-    return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-
-
-def tangents(normal: Sequence[float] | NDArray[np.float64]) -> tuple[NDArray, NDArray]:
-    """The directions east and north where the normal stands; at a pole, as at longitude 0 there."""
-    x, y, z = normal
-    length = math.hypot(x, y)
-    east = np.array([-y, x, 0.0]) / length if length > 1e-15 else np.array([0.0, 1.0, 0.0])
-    return east, np.cross([x, y, z], east)

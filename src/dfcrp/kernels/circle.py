@@ -31,7 +31,7 @@ import numpy as np
 
 from dfcrp.kernels import likelihood
 from dfcrp.kernels.bias import ALIKE, Bias, corrected, log_noise_of
-from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
+from dfcrp.kernels.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.kernels.partition_prior import log_tilt
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
@@ -342,6 +342,12 @@ def slice_coordinate(rng, law, given, coordinate, start, width, first, second):
             return start
 
 
+@by_type
+def spread_of(hyper, theta, k, y, state):
+    """Second moments of cluster k's members about its current mean, for the law's updates."""
+
+
+@implements(spread_of, Hyper)
 @inline_kernel
 def members_spread(hyper, theta, k, y, state):
     """Second moments of cluster k's members about its current mean."""

@@ -14,7 +14,19 @@ from dfcrp.kernels import (
     normal,
     normal_law,
     records,
+    sphere,
+    sphere_proposal,
 )
 
-LIKELIHOODS = (circle, circle_proposal, bias_update, normal, normal_law, covariance, records)
+LIKELIHOODS = (
+    circle,
+    circle_proposal,
+    bias_update,
+    normal,
+    normal_law,
+    covariance,
+    records,
+    sphere,
+    sphere_proposal,
+)
 PRIORS = (arrivals, attraction, detection, detection_update)

@@ -28,7 +28,7 @@ from dfcrp.kernels.circle import (
     complete_row,
     log_target_position,
     log_target_size,
-    members_spread,
+    spread_of,
 )
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
@@ -119,7 +119,7 @@ def log_moved(hyper, data, state, which, step):
         if state.size[k] <= 0:
             continue
         shift = step if which % 2 == 0 else step * (theta[k, MU_L] - hyper.level)
-        spread = members_spread(hyper, theta, k, data.features, state)
+        spread = spread_of(hyper, theta, k, data.features, state)
         given = Conditional(0.0, 0.0, 0.0, 0.0, spread)
         if which < 2:
             total += log_target_position(

@@ -22,13 +22,27 @@ _SEED = 20_140_415
 
 def set_apart(features: NDArray[np.float64], families: NDArray[np.int64]) -> NDArray[np.float64]:
     """The features (x, y, log diameter), with those moved on which many experts agree exactly."""
-    place = _shared(features[:, :2], families, FEWEST_AT_A_PLACE)
-    size = _shared(features[:, 2:], families, FEWEST_OF_A_SIZE)
+    place, size = shared_rows(features[:, :2], features[:, 2:], families)
     if not (place.any() or size.any()):
         return features
-    moves = APART * np.random.default_rng(_SEED).standard_normal(features.shape)
+    moves = APART * tie_moves(features.shape)
     moves[:, :2] *= np.exp(features[:, 2:])
     return features + moves * np.stack([place, place, size], axis=1)
+
+
+def shared_rows(
+    places: NDArray[np.float64], sizes: NDArray[np.float64], families: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whose place, and whose size, many experts agree on exactly."""
+    return (
+        _shared(places, families, FEWEST_AT_A_PLACE),
+        _shared(sizes, families, FEWEST_OF_A_SIZE),
+    )
+
+
+def tie_moves(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Standard normal moves, the same for data of the same shape."""
+    return np.random.default_rng(_SEED).standard_normal(shape)
 
 
 def _shared(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots import maps
+from dfcrp.plots.flat import flat_map
 from dfcrp.plots.style import BLUE, GREY, VERMILION, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
@@ -35,6 +36,7 @@ class CatalogueMap:
     of: str
     region: maps.Region
     underlay: Underlay | None = None
+    degrees: bool = False
 
 
 def prepare_catalogue_map(
@@ -46,19 +48,20 @@ def prepare_catalogue_map(
 ) -> CatalogueMap:
     """``catalogue`` saves making it a second time."""
     table = posterior.catalogue() if catalogue is None else catalogue
-    found = posterior.markings
+    found = flat_map(posterior.markings)
     underlay = read_underlay(image, found.y, extent)
     real = "p_real" in table
     p = table["p_real" if real else "p_consensus"].to_numpy()
     return CatalogueMap(
-        x=table["x"].to_numpy(),
+        x=found.across(table["x"].to_numpy()),
         y=table["y"].to_numpy(),
-        diameter=table["diameter"].to_numpy(),
+        diameter=table["diameter"].to_numpy() * found.scale,
         probability=p,
         state=np.select([p >= DOUBTFUL[1], p > DOUBTFUL[0]], [AGREED, IN_DOUBT], NOT_AGREED),
         of="real" if real else f"≥ {posterior.config.summary.min_experts} experts",
         region=maps.frame(found.x, found.y, found.diameter, underlay),
         underlay=underlay,
+        degrees=found.degrees,
     )
 
 
@@ -74,8 +77,8 @@ def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
         (IN_DOUBT, VERMILION, 1.4, "in between"),
     )
     with styled():
-        ax = maps.map_axes(table.region) if ax is None else ax
-        maps.set_map(ax, table.region, table.underlay)
+        ax = maps.map_axes(table.region, table.degrees) if ax is None else ax
+        maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
         entries = {}
         for state, colour, width, name in looks:
             own = table.state == state
@@ -84,6 +87,7 @@ def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
                 table.x[own],
                 table.y[own],
                 table.diameter[own],
+                degrees=table.degrees,
                 edgecolors=colour,
                 linewidths=width,
                 zorder=2 + width,

@@ -39,7 +39,8 @@ def neighbourhood_of(posterior: Posterior, i: int, size: int) -> NDArray[np.int6
     First the marking's own, then those it shared a cluster with most often, then the nearest.
     """
     markings, point = posterior.markings, posterior.point_partition().labels
-    apart = np.hypot(markings.x - markings.x[i], markings.y - markings.y[i])
+    places = markings.places
+    apart = np.linalg.norm(places - places[i], axis=1)
     pairs = posterior.pairs
     touching = (pairs.first == i) | (pairs.second == i)
     shared = np.zeros(len(markings))

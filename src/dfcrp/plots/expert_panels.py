@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.markings import Markings
 from dfcrp.plots import maps
+from dfcrp.plots.flat import FlatMap, flat_map, middle_stretch, stretch
 from dfcrp.plots.style import INK, PALE, WIDE, given_axes, new_axes, plain, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
@@ -35,15 +35,19 @@ class ExpertPanels:
     counts: tuple[int, ...]
     region: maps.Region
     underlay: Underlay | None = None
+    degrees: bool = False
 
 
-def region_around(markings: Markings, x: float, y: float, shown: int = SHOWN) -> maps.Region:
+def region_around(
+    found: FlatMap, n_experts: int, x: float, y: float, shown: int = SHOWN
+) -> maps.Region:
     """A square around a point in which a typical expert has ``shown`` markings."""
-    left, right, low, high = maps.frame(markings.x, markings.y, markings.diameter)
-    each = len(markings) / len(markings.experts)
+    left, right, low, high = maps.frame(found.x, found.y, found.diameter)
+    each = len(found.x) / n_experts
     side = np.sqrt((right - left) * (high - low) * min(shown / each, 1.0))
+    wider = np.sqrt(float(stretch(y, found.degrees)))
     # The square stays inside the data, so that no panel is half empty.
-    half_x, half_y = min(side, right - left) / 2.0, min(side, high - low) / 2.0
+    half_x, half_y = min(side * wider, right - left) / 2.0, min(side / wider, high - low) / 2.0
     x = float(np.clip(x, left + half_x, right - half_x))
     y = float(np.clip(y, low + half_y, high - half_y))
     return x - half_x, x + half_x, y - half_y, y + half_y
@@ -58,24 +62,26 @@ def prepare_expert_panels(
 ) -> ExpertPanels:
     """Without a ``region`` it lies around the marking whose cluster is least certain."""
     found = posterior.markings
+    placed = flat_map(found)
     if region is None:
         least = int(np.argmin(posterior.membership.p_member))
-        region = region_around(found, found.x[least], found.y[least])
-    centred = maps.within(found.x, found.y, region)
+        region = region_around(placed, len(found.experts), placed.x[least], placed.y[least])
+    centred = maps.within(placed.x, placed.y, region)
     counts = np.bincount(found.families[centred], minlength=len(found.experts))
     chosen = np.sort(np.argsort(-counts, kind="stable")[:MAX_PANELS])
     panel_of = np.full(len(found.experts), -1, np.int64)
     panel_of[chosen] = np.arange(len(chosen))
-    shown = maps.within(found.x, found.y, region, found.diameter / 2.0)
+    shown = maps.within(placed.x, placed.y, region, placed.diameter / 2.0)
     return ExpertPanels(
-        x=found.x[shown],
-        y=found.y[shown],
-        diameter=found.diameter[shown],
+        x=placed.x[shown],
+        y=placed.y[shown],
+        diameter=placed.diameter[shown],
         panel=panel_of[found.families[shown]],
         experts=tuple(found.experts[f] for f in chosen),
         counts=tuple(int(counts[f]) for f in chosen),
         region=region,
         underlay=read_underlay(image, found.y, extent),
+        degrees=placed.degrees,
     )
 
 
@@ -87,7 +93,8 @@ def draw_expert_panels(table: ExpertPanels, axes: Any = None) -> list[Any]:
             columns = min(count, PER_ROW)
             rows = -(-count // columns)
             left, right, low, high = table.region
-            shape = float(np.clip((high - low) / (right - left), 0.4, 2.0))
+            taller = middle_stretch(table.region, table.degrees)
+            shape = float(np.clip(taller * (high - low) / (right - left), 0.4, 2.0))
             width = WIDE if columns > 3 else 1.8 * columns
             axes = new_axes(width, rows * (width / columns * shape + 0.2), rows, columns)
         panels = given_axes(axes, count)
@@ -99,7 +106,7 @@ def draw_expert_panels(table: ExpertPanels, axes: Any = None) -> list[Any]:
 
 
 def _draw_panel(ax: Any, table: ExpertPanels, panel: int) -> None:
-    maps.set_map(ax, table.region, table.underlay)
+    maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
     ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
     over_image = table.underlay is not None
     own = table.panel == panel
@@ -112,6 +119,7 @@ def _draw_panel(ax: Any, table: ExpertPanels, panel: int) -> None:
             table.x[which],
             table.y[which],
             table.diameter[which],
+            degrees=table.degrees,
             edgecolors=colour,
             linewidths=width,
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.plots.flat import middle_stretch, stretch
 from dfcrp.plots.style import GREY, NARROW, WIDE, legend_of, single_axes
 from dfcrp.plots.underlay import Region, Underlay, grey_levels
 
@@ -46,16 +47,18 @@ def within(
     return inside
 
 
-def map_axes(region: Region, width: float = WIDE) -> Any:
+def map_axes(region: Region, degrees: bool = False) -> Any:
     """An axes whose figure has the shape of the region, and fits on a page."""
     left, right, low, high = region
-    shape = (high - low) / (right - left)
-    width = max(min(width, MAX_HEIGHT / shape), NARROW)
+    shape = (high - low) / (right - left) * middle_stretch(region, degrees)
+    width = max(min(WIDE, MAX_HEIGHT / shape), NARROW)
     return single_axes(width, float(np.clip(width * shape + 0.4, 2.2, MAX_HEIGHT + 0.4)))
 
 
-def set_map(ax: Any, region: Region, underlay: Underlay | None = None) -> None:
-    """Equal scales, y as given, the image beneath."""
+def set_map(
+    ax: Any, region: Region, underlay: Underlay | None = None, *, degrees: bool = False
+) -> None:
+    """Equal scales (on the ground, in the middle of the map), y as given, the image beneath."""
     left, right, low, high = region
     downwards = False
     if underlay is not None:
@@ -68,11 +71,11 @@ def set_map(ax: Any, region: Region, underlay: Underlay | None = None) -> None:
             aspect="equal",
             zorder=0,
         )
-    ax.set_aspect("equal", adjustable="box")
+    ax.set_aspect(middle_stretch(region, degrees), adjustable="box")
     ax.set_xlim(left, right)
     ax.set_ylim(*((high, low) if downwards else (low, high)))
-    ax.set_xlabel("x")
-    ax.set_ylabel("y")
+    ax.set_xlabel("longitude (°)" if degrees else "x")
+    ax.set_ylabel("latitude (°)" if degrees else "y")
     for side in ("top", "right"):
         ax.spines[side].set_visible(True)
 
@@ -82,6 +85,8 @@ def add_circles(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     diameter: NDArray[np.float64],
+    *,
+    degrees: bool = False,
     **keywords: Any,
 ) -> Any:
     """Circles to scale; ``keywords`` go to matplotlib's collection."""
@@ -89,7 +94,7 @@ def add_circles(
 
     options: dict[str, Any] = {"facecolors": "none", "edgecolors": GREY, "linewidths": 0.6}
     circles = EllipseCollection(
-        diameter,
+        diameter * stretch(y, degrees),
         diameter,
         np.zeros(len(diameter)),
         units="xy",

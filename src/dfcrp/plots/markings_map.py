@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots import maps
+from dfcrp.plots.flat import flat_map
 from dfcrp.plots.style import INK, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
@@ -24,6 +25,7 @@ class MarkingsMap:
     #: Left, right, low, high.
     region: maps.Region
     underlay: Underlay | None = None
+    degrees: bool = False
 
 
 def prepare_markings_map(
@@ -34,24 +36,26 @@ def prepare_markings_map(
     region: maps.Region | None = None,
 ) -> MarkingsMap:
     """The markings, and the image (a file or an array) placed as in ``underlay.read_underlay``."""
-    found = posterior.markings
+    found = flat_map(posterior.markings)
     underlay = read_underlay(image, found.y, extent)
     if region is None:
         region = maps.frame(found.x, found.y, found.diameter, underlay)
     shown = maps.within(found.x, found.y, region, found.diameter / 2.0)
-    return MarkingsMap(found.x[shown], found.y[shown], found.diameter[shown], region, underlay)
+    circles = found.x[shown], found.y[shown], found.diameter[shown]
+    return MarkingsMap(*circles, region, underlay, found.degrees)
 
 
 def draw_markings_map(table: MarkingsMap, ax: Any = None) -> Any:
     """Circles in one colour: where many experts agree they darken."""
     with styled():
-        ax = maps.map_axes(table.region) if ax is None else ax
-        maps.set_map(ax, table.region, table.underlay)
+        ax = maps.map_axes(table.region, table.degrees) if ax is None else ax
+        maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
         maps.add_circles(
             ax,
             table.x,
             table.y,
             table.diameter,
+            degrees=table.degrees,
             edgecolors=INK if table.underlay is None else "#ffd166",
             linewidths=maps.line_width(len(table.x)),
             alpha=0.55,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots import maps
+from dfcrp.plots.flat import FlatMap, flat_map, stretch
 from dfcrp.plots.style import (
     COLOURS,
     GREY,
@@ -41,6 +42,8 @@ class Neighbourhood:
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     diameter: NDArray[np.float64]
+    #: x, y and diameter of the marking itself.
+    own: NDArray[np.float64]
     #: Position in ``clusters``, or ``OTHER``.
     candidate: NDArray[np.int64]
     #: Whether the marking is by the same expert.
@@ -51,6 +54,7 @@ class Neighbourhood:
     p_alone: float
     region: maps.Region
     underlay: Underlay | None = None
+    degrees: bool = False
 
 
 def prepare_neighbourhood(
@@ -62,11 +66,11 @@ def prepare_neighbourhood(
 ) -> Neighbourhood:
     """Around a marking given by index, id or its explanation."""
     found = marking if isinstance(marking, Explanation) else explain(posterior, marking)
-    markings = posterior.markings
+    markings, placed = posterior.markings, flat_map(posterior.markings)
     places = [c for c in found.candidates if c.cluster != ALONE][:MAX_CANDIDATES]
     inside = np.array([found.index, *(j for place in places for j in place.members)])
-    region = _square(markings.x[inside], markings.y[inside], markings.diameter[inside])
-    shown = maps.within(markings.x, markings.y, region, markings.diameter / 2.0)
+    region = _square(placed, inside)
+    shown = maps.within(placed.x, placed.y, region, placed.diameter / 2.0)
     shown[found.index] = False
     candidate = np.full(len(markings), OTHER, np.int64)
     for k, place in enumerate(places):
@@ -74,9 +78,10 @@ def prepare_neighbourhood(
     return Neighbourhood(
         explanation=found,
         markings=np.flatnonzero(shown),
-        x=markings.x[shown],
-        y=markings.y[shown],
-        diameter=markings.diameter[shown],
+        x=placed.x[shown],
+        y=placed.y[shown],
+        diameter=placed.diameter[shown],
+        own=np.array([v[found.index] for v in (placed.x, placed.y, placed.diameter)]),
         candidate=candidate[shown],
         relative=markings.families[shown] == markings.families[found.index],
         clusters=tuple(place.cluster for place in places),
@@ -84,25 +89,26 @@ def prepare_neighbourhood(
         p_alone=sum(c.probability for c in found.candidates if c.cluster == ALONE),
         region=region,
         underlay=read_underlay(image, markings.y, extent),
+        degrees=placed.degrees,
     )
 
 
-def _square(
-    x: NDArray[np.float64], y: NDArray[np.float64], diameter: NDArray[np.float64]
-) -> maps.Region:
+def _square(placed: FlatMap, inside: NDArray[np.int64]) -> maps.Region:
     """The smallest square around these circles, and a little more."""
-    r = diameter / 2.0
-    left, right, low, high = (x - r).min(), (x + r).max(), (y - r).min(), (y + r).max()
-    half = 0.56 * max(right - left, high - low)
+    x, y, r = placed.x[inside], placed.y[inside], placed.diameter[inside] / 2.0
+    low, high = (y - r).min(), (y + r).max()
+    wider = float(stretch((low + high) / 2.0, placed.degrees))
+    left, right = (x - wider * r).min(), (x + wider * r).max()
+    half = 0.56 * max((right - left) / wider, high - low)
     middle_x, middle_y = (left + right) / 2.0, (low + high) / 2.0
-    return middle_x - half, middle_x + half, middle_y - half, middle_y + half
+    return middle_x - half * wider, middle_x + half * wider, middle_y - half, middle_y + half
 
 
 def draw_neighbourhood(table: Neighbourhood, ax: Any = None) -> Any:
     """A colour for each candidate; dashed circles are by the marking's own expert."""
     with styled():
         ax = single_axes(6.0, 3.9) if ax is None else ax
-        maps.set_map(ax, table.region, table.underlay)
+        maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
         for relative in (False, True):
             for k in range(OTHER, len(table.clusters)):
                 chosen = (table.candidate == k) & (table.relative == relative)
@@ -111,13 +117,13 @@ def draw_neighbourhood(table: Neighbourhood, ax: Any = None) -> Any:
                     table.x[chosen],
                     table.y[chosen],
                     table.diameter[chosen],
+                    degrees=table.degrees,
                     edgecolors=PALE if k == OTHER else COLOURS[k],
                     linewidths=0.8 if k == OTHER else 1.1,
                     linestyles="--" if relative else "-",
                 )
-        found = table.explanation
-        own = np.array([[found.x], [found.y], [found.diameter]])
-        maps.add_circles(ax, *own, edgecolors=INK, linewidths=2.2, zorder=4)
+        own = table.own[:, np.newaxis]
+        maps.add_circles(ax, *own, degrees=table.degrees, edgecolors=INK, linewidths=2.2, zorder=4)
         _draw_legend(ax, table)
     return ax
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import pdist
 
 from dfcrp.errors import InputError
 from dfcrp.markings import Markings
@@ -44,14 +45,12 @@ def cluster_widths(
     """
     _, order, offsets = members_by_cluster(labels)
     order = order.astype(np.int32)
-    widths = np.zeros(len(offsets) - 1)
+    widths, places = np.zeros(len(offsets) - 1), markings.places
     for k in np.flatnonzero(np.diff(offsets) > 1):
         members = order[offsets[k] : offsets[k + 1]]
         key = members.tobytes()
         if key not in known:
-            x, y = markings.x[members], markings.y[members]
-            apart = np.hypot(x[:, np.newaxis] - x, y[:, np.newaxis] - y)
-            known[key] = float(apart.max())
+            known[key] = float(pdist(places[members]).max())
         widths[k] = known[key]
     return widths
 

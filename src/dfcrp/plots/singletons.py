@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.plots import maps
+from dfcrp.plots.flat import flat_map
 from dfcrp.plots.style import COLOURS, PALE, plain, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
@@ -33,6 +34,7 @@ class SingletonMap:
     threshold: float
     region: maps.Region
     underlay: Underlay | None = None
+    degrees: bool = False
 
 
 def loneliest_experts(posterior: Posterior, count: int = 2) -> tuple[str, ...]:
@@ -62,19 +64,21 @@ def prepare_singletons(
     position = np.full(len(found.experts), -1, np.int64)
     position[codes] = np.arange(len(codes))
     shown = (position[found.families] >= 0) & (alone >= threshold)
+    placed = flat_map(found)
     underlay = read_underlay(image, found.y, extent)
     share = np.asarray(posterior.expert_summary.size_1.mean)
     return SingletonMap(
         experts=names,
         shares=tuple(float(share[f]) for f in codes),
-        x=found.x[shown],
-        y=found.y[shown],
-        diameter=found.diameter[shown],
+        x=placed.x[shown],
+        y=placed.y[shown],
+        diameter=placed.diameter[shown],
         expert=position[found.families[shown]],
         p_alone=alone[shown],
         threshold=threshold,
-        region=maps.frame(found.x, found.y, found.diameter, underlay),
+        region=maps.frame(placed.x, placed.y, placed.diameter, underlay),
         underlay=underlay,
+        degrees=placed.degrees,
     )
 
 
@@ -84,8 +88,8 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
 
     colours = (PALE, "#E69F00") if table.underlay is not None else COLOURS
     with styled():
-        ax = maps.map_axes(table.region) if ax is None else ax
-        maps.set_map(ax, table.region, table.underlay)
+        ax = maps.map_axes(table.region, table.degrees) if ax is None else ax
+        maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
         handles, names = [], []
         for k, name in enumerate(table.experts):
             own = table.expert == k
@@ -95,6 +99,7 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
                 table.x[own],
                 table.y[own],
                 table.diameter[own],
+                degrees=table.degrees,
                 edgecolors=colour,
                 linewidths=0.9,
             )

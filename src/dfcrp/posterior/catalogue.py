@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.geometry import TangentPlanes
 from dfcrp.kernels.summaries import gather_parameters, represent_clusters
-from dfcrp.posterior.consensus import family_arrays, parameter_columns
+from dfcrp.posterior.consensus import family_arrays, parameter_columns, rest_names
 from dfcrp.posterior.intervals import LEVEL
 from dfcrp.posterior.losses import members_by_cluster
 from dfcrp.posterior.membership import Membership
@@ -56,6 +57,7 @@ def catalogue(
     expert_names: Sequence[str],
     min_experts: int = 5,
     centre: Centre = CIRCLE,
+    ground: TangentPlanes | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Columns of the catalogue, in order; ``labels`` is the point partition.
 
@@ -64,6 +66,8 @@ def catalogue(
     circles position and diameter) is the posterior mean, standard deviation and 95 % interval of
     the representative's; ``p_consensus`` is the share of draws in which the representative
     has at least ``min_experts`` experts and stands for no other cluster of which it holds more.
+
+    On a sphere ``ground`` has a plane for each cluster, in which means and spreads are taken.
     """
     codes, _ = family_arrays(families, draws.n_markings)
     if len(expert_names) <= int(codes.max()):
@@ -71,9 +75,11 @@ def catalogue(
     names, order, offsets = members_by_cluster(labels)
     moments = _Moments(len(names), draws, centre)
     for start, values, experts in _representatives(draws, order, offsets, codes, centre):
+        if ground is not None:
+            values[0], values[1] = ground.offsets(values[0], values[1])
         moments.add(start, values, experts >= min_experts)
     table: dict[str, NDArray[Any]] = {"cluster": names}
-    table.update(moments.columns())
+    table.update(moments.columns() if ground is None else in_degrees(moments.columns(), ground))
     held = [np.unique(codes[order[a:b]]) for a, b in pairwise(offsets)]
     table["n_experts"] = np.array([len(f) for f in held])
     table["p_consensus"] = moments.consensus / moments.n
@@ -119,7 +125,8 @@ def _representatives(
     centre: Centre,
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
     """Block by block (start, values (q, draws, clusters), experts (draws, clusters))."""
-    columns = parameter_columns(draws, centre.parameters)
+    rest = rest_names(draws)
+    columns = parameter_columns(draws, (*centre.parameters, *rest))
     codes, holder = family_arrays(families, draws.n_markings)
     for chain, start, stop, labels in label_blocks(draws):
         block = draws.clusters(chain, start, stop)
@@ -136,7 +143,33 @@ def _representatives(
             columns,
             values,
         )
+        if rest:
+            values[: len(rest)] += values[-len(rest) :]
+            values = values[: -len(rest)]
         yield start, centre.describe(values), experts
+
+
+def in_degrees(columns: dict[str, Any], ground: TangentPlanes) -> dict[str, Any]:
+    """Places east and north of the points of contact, in km, as longitude and latitude.
+
+    Spreads are turned into degrees where the place is; ends of intervals run on across ±180°.
+    """
+    longitude, latitude = ground.places(columns["x"], columns["y"])
+    # Up to 180° or up to 360°, as the data count.
+    longitude += 360.0 * np.round((ground.longitude - longitude) / 360.0)
+    # At a pole nothing is known about the longitude.
+    shrunk = np.maximum(np.cos(np.radians(latitude)), 1e-9)
+    found = dict(columns)
+    for name, middle, scale in (
+        ("x", longitude, ground.radius * shrunk),
+        ("y", latitude, ground.radius),
+    ):
+        found[name] = middle
+        found[f"{name}_sd"] = np.minimum(np.degrees(columns[f"{name}_sd"] / scale), 180.0)
+        for end in (f"{name}_lo", f"{name}_hi"):
+            away = np.degrees((columns[end] - columns[name]) / scale)
+            found[end] = middle + np.clip(away, -180.0, 180.0)
+    return found
 
 
 class _Moments:

@@ -152,3 +152,8 @@ def parameter_columns(draws: Draws, names: Sequence[str]) -> NDArray[np.int64]:
             "they hold labels only, or were fitted to other features"
         )
     return np.array([draws.columns.parameters.index(name) for name in names], np.int64)
+
+
+def rest_names(draws: Draws) -> tuple[str, ...]:
+    """What is to be added to x and y, where single precision does not do for them."""
+    return ("x_rest", "y_rest") if "x_rest" in draws.columns.parameters else ()

@@ -29,16 +29,16 @@ def suspected_doubles(
 ) -> dict[str, NDArray[Any]]:
     """Columns ``marking``, ``other`` (indices), ``cluster`` and ``distance``, closest first.
 
-    ``size`` is the feature that holds a log size, if the first two are places whose errors go with
-    it. A marking is suspected if it is alone, the nearest object (of FEWEST members or more) holds
-    another marking of its expert, and it lies within CLOSE standard deviations of the objects'
-    own members.
+    ``size`` is the feature that holds a log size, if those before it are places whose errors go
+    with it. A marking is suspected if it is alone, the nearest object (of FEWEST members or more)
+    holds another marking of its expert, and it lies within CLOSE standard deviations of the
+    objects' own members.
     """
     names, code, count = np.unique(labels, return_inverse=True, return_counts=True)
     centre = _means(features, code, len(names))
     scale = np.ones_like(centre)
     if size is not None:
-        scale[:, :2] = np.exp(centre[:, size : size + 1])
+        scale[:, :size] = np.exp(centre[:, size : size + 1])
     sure = np.flatnonzero(count >= FEWEST)
     alone = np.flatnonzero(count[code] == 1)
     empty = np.empty(0, np.int64)

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.geometry import TangentPlanes
 from dfcrp.markings import Markings
+from dfcrp.posterior.consensus import rest_names
 from dfcrp.posterior.explain_text import explanation_text
 from dfcrp.posterior.membership import ALONE
 from dfcrp.posterior.streaming import label_blocks
@@ -221,12 +223,14 @@ class _Watch:
         #: (chains, places and alone)
         self.sat = np.zeros((draws.n_chains, len(names) + 1), np.int64)
         known = all(name in draws.columns.parameters for name in PARAMETERS)
-        self.columns = [draws.columns.parameters.index(n) for n in PARAMETERS] if known else None
+        wanted = (*PARAMETERS, *rest_names(draws))
+        self.columns = [draws.columns.parameters.index(n) for n in wanted] if known else None
 
     def _places(self) -> Iterator[_Place]:
         """Clusters of those it sat with, its own, and those of the nearest markings."""
         markings, point = self.posterior.markings, self.posterior.point_partition().labels
-        apart = np.hypot(markings.x - markings.x[self.i], markings.y - markings.y[self.i])
+        places = markings.places
+        apart = np.linalg.norm(places - places[self.i], axis=1)
         nearest = np.argsort(apart, kind="stable")[: NEAREST + 1]
         for name in np.unique(point[np.concatenate(([self.i], self.companions, nearest))]):
             members = np.flatnonzero(point == name)
@@ -254,8 +258,22 @@ class _Watch:
             if block is not None and self.columns is not None:
                 rows = rows_of(block, representative)
                 parameters = block.parameters[rows][:, self.columns].astype(np.float64)
-                place.offsets.append(spreads(self.feature, parameters) / self.noise)
+                rest = parameters[:, len(PARAMETERS) :]
+                parameters[:, : rest.shape[1]] += rest
+                place.offsets.append(spreads(*self._in_a_plane(parameters)) / self.noise)
                 place.inside.append(representative == own)
+
+    def _in_a_plane(
+        self, parameters: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The marking's features and the clusters' parameters; on a sphere seen from above."""
+        site = self.posterior.markings.site
+        if not site.on_sphere:
+            return self.feature, parameters
+        ground = TangentPlanes(self.feature[:1], self.feature[1:2], site.sphere_radius_km)
+        east, north = ground.offsets(parameters[:, 0], parameters[:, 1])
+        flat = np.column_stack([east, north, parameters[:, 2:]])
+        return np.array([0.0, 0.0, self.feature[2]]), flat
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Places where the marking sat, and those near enough to be wondered about."""

@@ -34,8 +34,8 @@ class PlainPosterior(Posterior):
         super().__init__(draws, items, config, record)  # type: ignore[arg-type]
 
     @property
-    def _size_feature(self) -> int | None:
-        return None
+    def _features_and_size(self) -> tuple[NDArray[np.float64], int | None]:
+        return self.markings.features, None
 
     @property
     def diameters(self) -> NDArray[np.float64] | None:
@@ -65,9 +65,9 @@ class FeaturePosterior(PlainPosterior):
         self.items = items
 
     @property
-    def _size_feature(self) -> int | None:
+    def _features_and_size(self) -> tuple[NDArray[np.float64], int | None]:
         sizes = self.items.shape.size
-        return sizes[0] if sizes[0] >= 0 else None
+        return self.items.features, sizes[0] if sizes[0] >= 0 else None
 
     @cached_property
     def tolerances(self) -> dict[str, Any]:

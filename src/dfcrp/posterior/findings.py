@@ -97,6 +97,7 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
             families=posterior.markings.families,
             expert_names=posterior.markings.experts,
             min_experts=config.min_experts,
+            ground=posterior.ground,
         ),
         alone=posterior.pairs.alone,
         n_clusters=summarise(posterior.n_clusters.ravel()),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dfcrp.config import Config
+from dfcrp.geometry import TangentPlanes
 from dfcrp.markings import Markings
 from dfcrp.posterior.bias import ExpertBias, expert_bias, rows_with_bias
 from dfcrp.posterior.catalogue import catalogue
@@ -205,13 +206,15 @@ class Posterior:
         """One row per cluster of the point partition, with uncertainty."""
         import pandas
 
+        labels = self.point_partition().labels
         table = catalogue(
             self.draws,
-            self.point_partition().labels,
+            labels,
             self.membership,
             families=self.markings.families,
             expert_names=self.markings.experts,
             min_experts=self.config.summary.min_experts,
+            ground=self.ground,
         )
         if self.detection is not None:
             table["p_real"] = self.detection.p_real_cluster
@@ -226,6 +229,15 @@ class Posterior:
             return labels
         found: NDArray[np.int64] = np.where(labels < 0, labels, self.rows[np.maximum(labels, 0)])
         return found
+
+    @property
+    def ground(self) -> TangentPlanes | None:
+        """On a sphere, the planes that touch it at the markings that clusters are named after."""
+        markings = self.markings
+        if not markings.site.on_sphere:
+            return None
+        names = np.unique(self.point_partition().labels)
+        return TangentPlanes(markings.x[names], markings.y[names], markings.site.sphere_radius_km)
 
     def members(self) -> pandas.DataFrame:
         """One row per marking, in input order, with its cluster and how sure that is."""
@@ -264,15 +276,15 @@ class Posterior:
         )
 
     def _doubles(self) -> dict[str, NDArray[Any]]:
+        features, size = self._features_and_size
         labels = self.point_partition().labels
-        return suspected_doubles(
-            self.markings.features, self.markings.families, labels, self._size_feature
-        )
+        return suspected_doubles(features, self.markings.families, labels, size)
 
     @property
-    def _size_feature(self) -> int | None:
-        """Which feature is a log size."""
-        return 2
+    def _features_and_size(self) -> tuple[NDArray[np.float64], int | None]:
+        """Features in which distances are right, and which of them is a log size, after places."""
+        places = self.markings.places
+        return np.column_stack([places, np.log(self.markings.diameter)]), places.shape[1]
 
     @cached_property
     def verdict(self) -> Verdict:

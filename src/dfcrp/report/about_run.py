@@ -59,13 +59,18 @@ def what_was_asked(contents: Contents, pictures: dict[str, Picture]) -> Section:
 
 def data_words(contents: Contents) -> list[str]:
     """The data and what was left out of them."""
-    markings = contents.posterior.markings
+    markings, site = contents.posterior.markings, contents.posterior.markings.site
     smallest, largest = float(markings.diameter.min()), float(markings.diameter.max())
+    unit = {"px": "the units of the data", "deg": "km"}.get(site.units, site.units)
     words = [
         f"{counted(len(markings), 'marking')} by {counted(len(markings.experts), 'expert')}, "
-        f"with diameters from {significant(smallest)} to {significant(largest)}, in the units of "
-        "the data."
+        f"with diameters from {significant(smallest)} to {significant(largest)}, in {unit}."
     ]
+    if site.on_sphere:
+        words.append(
+            "x and y are longitude and latitude in degrees; distances are those on a sphere with a "
+            f"radius of {site.body_radius_km:g} km."
+        )
     for source in markings.sources:
         left_out = source.rows - source.kept
         text = f"Read from {source.file}: {counted(source.rows, 'row')}"
@@ -113,9 +118,12 @@ def model_words(contents: Contents) -> list[str]:
 
 
 def _tolerance_words(contents: Contents) -> list[str]:
-    found = contents.posterior.tolerances
+    found, site = contents.posterior.tolerances, contents.posterior.markings.site
     if found is None:
-        return ["How far apart markings of one object may lie followed the paper's law."]
+        words = "How far apart markings of one object may lie followed the paper's law"
+        if site.on_sphere:
+            words += f", which is in pixels; one pixel was taken for {site.metres_per_pixel:g} m"
+        return [f"{words}."]
     position, percent = found["position"], found["diameter_percent"]
     return [
         "How far apart markings of one object lie was learned from the data. Around an object of "
@@ -123,7 +131,7 @@ def _tolerance_words(contents: Contents) -> list[str]:
         f"{significant(position['mean'])} ({significant(position['lo'])} to "
         f"{significant(position['hi'])}) in x and y, and by {significant(percent['mean'])} % "
         f"({significant(percent['lo'])} to {significant(percent['hi'])}) in diameter (one standard "
-        "deviation)."
+        "deviation). Lengths are relative to that diameter, so no scale of an image enters."
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.plots.flat import flat_map
 from dfcrp.plots.underlay import Underlay, configured_underlay, read_underlay
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.explain import Explanation, explain
@@ -60,9 +61,13 @@ class Contents:
 
     @cached_property
     def place_digits(self) -> int:
-        """Decimals of a coordinate: a hundred-thousandth of the width of the data, about."""
-        markings = self.posterior.markings
-        width = max(np.ptp(markings.x), np.ptp(markings.y), float(markings.diameter.max()))
+        """Decimals of a coordinate: a hundred-thousandth of the width of the data, about.
+
+        A thousandth of a typical diameter where the data are wider than a hundred of them.
+        """
+        placed = flat_map(self.posterior.markings)
+        width = max(np.ptp(placed.x), np.ptp(placed.y), float(placed.diameter.max()))
+        width = min(width, 100.0 * float(np.median(placed.diameter)))
         return int(max(5 - np.ceil(np.log10(width)), 0))
 
     @cached_property

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.kernels.circle import Hyper
+from dfcrp.kernels import circle, sphere
 
 Floats = NDArray[np.float64]
+Hyper = circle.Hyper | sphere.Hyper
 Pairs = NDArray[np.int64]
 
 #: ``auto`` excludes two markings of one object with at most this prior probability.
@@ -62,7 +63,7 @@ def find_neighbours(
     """
     if images is not None:
         features = _side_by_side(features, images)
-    position = features[:, :2]
+    position = places(features)
     bounded = radius is not None
     if radius is None:
         pairs = np.empty((0, 2), dtype=np.int64)
@@ -81,7 +82,7 @@ def find_neighbours(
         rivals=rivals,
         contacts=contacts,
         component=component,
-        numbering=number_by_place(position, component),
+        numbering=number_by_place(_flat(position), component),
     )
 
 
@@ -93,6 +94,19 @@ def _side_by_side(features: Floats, images: NDArray[np.int64]) -> Floats:
     moved[:, 0] += 16.0 * extent * (images % across)
     moved[:, 1] += 16.0 * extent * (images // across)
     return moved
+
+
+def places(features: Floats) -> Floats:
+    """Where markings lie: (x, y), or on a sphere, whose features have a fourth column, in space."""
+    return features[:, :2] if features.shape[1] == 3 else features[:, [0, 1, 3]]
+
+
+def _flat(position: Floats) -> Floats:
+    """Places of a sphere on a map of equal areas; places in a plane as they are."""
+    if position.shape[1] == 2:
+        return position
+    x, y, z = position.T
+    return np.column_stack([np.arctan2(y, x) * np.linalg.norm(position, axis=1), z])
 
 
 def mean_variances(log_diameter: Floats, hyper: Hyper) -> tuple[Floats, Floats]:
@@ -134,11 +148,11 @@ def learned_reach(features: Floats, families: NDArray[np.int64]) -> tuple[Floats
     where experts agree at all, however small the objects.
     """
     distance, size = np.exp(features[:, 2]), np.full(len(features), math.log(LEARNED_RATIO))
-    nearest = _nearest_of_others(features[:, :2], families)
+    nearest = _nearest_of_others(places(features), families)
     some = nearest >= 0
     if some.any():
         apart = features[some] - features[nearest[some]]
-        near = np.quantile(np.hypot(apart[:, 0], apart[:, 1]), PILOT_SHARE)
+        near = np.quantile(np.linalg.norm(places(apart), axis=1), PILOT_SHARE)
         alike = np.quantile(np.abs(apart[:, 2]), PILOT_SHARE)
         distance = np.maximum(distance, PILOT_FACTOR * near)
         size = np.maximum(size, PILOT_FACTOR * alike)
@@ -162,7 +176,7 @@ def _nearest_of_others(position: Floats, families: NDArray[np.int64]) -> NDArray
 def auto_pairs(features: Floats, reach: tuple[Floats, Floats]) -> Pairs:
     """Pairs of (x, y, log diameter) within reach in distance and in log diameter."""
     distance, size = reach
-    pairs = pairs_within(features[:, :2], distance)
+    pairs = pairs_within(places(features), distance)
     first, second = pairs[:, 0], pairs[:, 1]
     apart = np.abs(features[first, 2] - features[second, 2])
     return pairs[apart <= np.maximum(size[first], size[second])]
@@ -214,9 +228,9 @@ def _within(
 def _refuse_crowds(position: Floats, reach: float) -> None:
     """Refuse what has surely too many pairs, before memory runs out.
 
-    Points in one square with this diagonal are neighbours of each other.
+    Points in one square, or cube, with this diagonal are neighbours of each other.
     """
-    square = np.floor(position * (math.sqrt(2.0) / reach))
+    square = np.floor(position * (math.sqrt(position.shape[1]) / reach))
     ordered = square[np.lexsort(square.T)]
     begins = np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1
     together = np.diff(begins, prepend=0, append=len(square)).astype(float)
@@ -235,7 +249,7 @@ def _close_pairs(
     """Rivals and contacts, by distance in prior standard deviations of position and size."""
     mean_a, mean_d = mean_variances(features[:, 2], hyper)
     if pairs is None:
-        pairs = pairs_within(features[:, :2], max(CONTACT_DEVIATIONS) * np.sqrt(mean_a))
+        pairs = pairs_within(places(features), max(CONTACT_DEVIATIONS) * np.sqrt(mean_a))
     low, high = CONTACT_DEVIATIONS
     rivals, contacts = [pairs[:0]], [pairs[:0]]
     for chunk in _in_chunks(pairs):
@@ -243,7 +257,7 @@ def _close_pairs(
         apart = features[first] - features[second]
         wide_a = np.maximum(mean_a[first], mean_a[second])
         wide_d = np.maximum(mean_d[first], mean_d[second])
-        squared = apart[:, 0] ** 2 + apart[:, 1] ** 2
+        squared = (places(apart) ** 2).sum(axis=1)
         scaled = np.sqrt(squared / wide_a + apart[:, 2] ** 2 / wide_d)
         relatives = families[first] == families[second]
         rivals.append(chunk[relatives & (scaled <= RIVAL_DEVIATIONS)])

@@ -27,6 +27,11 @@ CIRCLE_COLUMNS = Columns(
     parameters=("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance"),
     shared=("scale_x", "growth_x", "scale_d", "growth_d"),
 )
+#: Of circles on a sphere: x is the longitude, y the latitude, in degrees; what single precision
+#: cuts off of them comes last. The rest is in km.
+SPHERE_COLUMNS = CIRCLE_COLUMNS._replace(
+    parameters=(*CIRCLE_COLUMNS.parameters, "x_rest", "y_rest")
+)
 
 
 def circle_columns(hyper: circle.Hyper) -> Columns:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.config import Config
+from dfcrp.errors import SettingsError
+from dfcrp.kernels import sphere, sphere_proposal  # noqa: F401 - registers what it has
 from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.markings import Items, encode
+from dfcrp.markings import Items, Markings, Site, encode
 from dfcrp.measurements import Measurements
 from dfcrp.model.defaults import circle_hyper
+from dfcrp.model.sphere import length_unit, set_apart_on_sphere, sphere_features, sphere_hyper
 from dfcrp.model.ties import set_apart
 from dfcrp.records import Records
 from dfcrp.sampling.attraction import STRENGTH, make_attraction
@@ -21,7 +25,7 @@ from dfcrp.sampling.detection import lay_out, parameter_names
 from dfcrp.sampling.feature_problem import make_feature_problem
 from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.persons import persons_of
-from dfcrp.sampling.problem import Problem, build_data, circle_columns
+from dfcrp.sampling.problem import SPHERE_COLUMNS, Problem, build_data, circle_columns
 from dfcrp.sampling.record_problem import make_record_problem
 
 
@@ -34,6 +38,10 @@ def problem_of(items: Items, config: Config) -> Problem:
         families = _families(items.families, config)
         return make_record_problem(items, families, config, _prior(config))
     images = encode(items.image.tolist())[1] if items.image is not None else None
+    if isinstance(items, Markings) and items.site.on_sphere:
+        return _sphere_problem(items, config, images)
+    if isinstance(items, Markings):
+        _refuse_law_in_pixels(items.site, config)
     return make_problem(items.features, items.families, config, images, experts=items.experts)
 
 
@@ -61,17 +69,74 @@ def make_problem(
     if config.model.expert_bias != "none":
         hyper = with_bias(hyper, config.model, lists[data.original])
         columns = columns._replace(shared=(*columns.shared, *bias_names(hyper.bias, names)))
+    problem = Problem(data, hyper, _prior(config), 1.0, likelihood_columns=columns)
+    return _with_prior(problem, config, log_sizes, names)
+
+
+def _sphere_problem(
+    markings: Markings, config: Config, images: NDArray[np.int64] | None
+) -> Problem:
+    """Lay out circles on a sphere, which come in degrees and km."""
+    if images is not None and images.any():
+        raise SettingsError(
+            'several images in degrees are fitted each by itself: leave out --images "shared"'
+        )
+    if config.model.expert_bias != "none":
+        raise SettingsError("experts are compared in a plane only: leave out --expert-bias")
+    unit = length_unit(config.model, markings.site)
+    features = sphere_features(markings, unit)
+    radius = markings.site.sphere_radius_km / unit
+    hyper = sphere_hyper(config.model, features, radius, unit)
+    log_sizes = features[:, 2]
+    features = set_apart_on_sphere(features, markings.families)
+    families = _families(markings.families, config)
+    reach = config.run.radius
+    if isinstance(reach, float):
+        # Along the ground in km; neighbours are found by straight lines.
+        reach = 2.0 * radius * math.sin(min(0.5 * reach / (unit * radius), 0.5 * math.pi))
+    neighbourhood = find_neighbours(features, families, reach, hyper)
+    columns = SPHERE_COLUMNS if hyper.learned else SPHERE_COLUMNS._replace(shared=())
+    problem = Problem(
+        build_data(features, families, neighbourhood),
+        hyper,
+        _prior(config),
+        1.0,
+        row_width=sphere.WIDTH,
+        likelihood_columns=columns,
+    )
+    return _with_prior(problem, config, log_sizes, markings.experts)
+
+
+def _refuse_law_in_pixels(site: Site, config: Config) -> None:
+    """The paper's tolerances mean nothing in m or km."""
+    if site.units in ("m", "km") and config.model.tolerances == "fixed":
+        raise SettingsError(
+            f"the paper's law of tolerances is in pixels, the data are in {site.units}: leave the "
+            "preset out, so that tolerances are learned, or give the data in pixels"
+        )
+
+
+def _with_prior(
+    problem: Problem,
+    config: Config,
+    log_sizes: NDArray[np.float64],
+    experts: Sequence[str],
+) -> Problem:
+    """The problem with the prior that the settings name, and where its parameters start."""
     if config.run.prior == "detection":
-        prior, persons = lay_out(config.detection, log_sizes, families, names)
-        named = parameter_names(prior, names, persons.names)
-        return Problem(data, hyper, prior, math.nan, likelihood_columns=columns, prior_names=named)
+        data = problem.data
+        families = np.empty(problem.n, np.int64)
+        families[data.original] = data.family
+        prior, persons = lay_out(config.detection, log_sizes, families, experts)
+        named = parameter_names(prior, experts, persons.names)
+        return replace(problem, prior=prior, alpha_start=math.nan, prior_names=named)
     start = config.model.alpha_shape / config.model.alpha_rate
     if config.model.attraction != 0.0:
-        persons = persons_of(names, config.detection.persons)
-        drawn = make_attraction(config.model, persons, data.family.shape[0])
+        persons = persons_of(experts, config.detection.persons)
+        drawn = make_attraction(config.model, persons, problem.n)
         named = (STRENGTH,) if drawn.learned else ()
-        return Problem(data, hyper, drawn, start, likelihood_columns=columns, prior_names=named)
-    return Problem(data, hyper, _prior(config), start, likelihood_columns=columns)
+        return replace(problem, prior=drawn, alpha_start=start, prior_names=named)
+    return replace(problem, alpha_start=start)
 
 
 def _families(families: NDArray[np.int64], config: Config) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from dfcrp.report.section import Section
 
 #: In the order in which they build on each other; together they are one script.
 SCRIPTS = (
-    "words", "base64", "data", "grid", "colours", "state", "selection", "draws",
+    "words", "base64", "ground", "data", "grid", "colours", "state", "selection", "draws",
     "experts_in_draws", "view", "rings", "map", "overlay", "charts", "filters_panel",
     "counts_panel", "object_panel", "experts_panel", "search", "exports", "gestures", "fragment",
     "main",

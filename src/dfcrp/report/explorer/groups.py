@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.posterior.consensus import parameter_columns
+from dfcrp.posterior.consensus import parameter_columns, rest_names
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
 from dfcrp.sampling.draws import ClusterBlock, Draws
 
@@ -108,13 +108,14 @@ class _Collector:
         self,
     ) -> Iterator[tuple[NDArray[np.int32], tuple[NDArray[np.int32], NDArray[np.float64]]]]:
         """Labels, and the clusters' names and parameters, of every ``step``-th draw."""
-        columns = parameter_columns(self.draws, QUANTITIES)
+        columns = parameter_columns(self.draws, (*QUANTITIES, *rest_names(self.draws)))
         for chain, start, stop, labels in label_blocks(self.draws):
             block: ClusterBlock = self.draws.clusters(chain, start, stop)
             for d in range(stop - start)[kept(start, self.step)]:
                 rows = slice(block.offsets[d], block.offsets[d + 1])
                 values = block.parameters[rows][:, columns].astype(np.float64)
-                yield labels[d], (block.labels[rows], values)
+                values[:, : len(columns) - 3] += values[:, 3:]
+                yield labels[d], (block.labels[rows], values[:, :3])
 
     def _begin(
         self,

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.markings import Markings
+from dfcrp.plots.flat import FlatMap, flat_map
 from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.posterior.catalogue import QUANTITIES, consensus_draws
 from dfcrp.posterior.intervals import Interval, summarise
@@ -30,10 +32,11 @@ def make_payload(contents: Contents) -> tuple[dict[str, Any], str]:
     markings, config = posterior.markings, posterior.config
     groups = distinct_clusters(posterior.draws)
     packer = Packer()
-    origin = [float(np.median(markings.x)), float(np.median(markings.y))]
-    _pack_markings(packer, contents, origin)
-    _pack_catalogue(packer, contents, origin)
-    _pack_groups(packer, groups, origin)
+    placed = flat_map(markings)
+    origin = [float(np.median(placed.x)), float(np.median(placed.y))]
+    _pack_markings(packer, contents, placed, origin)
+    _pack_catalogue(packer, contents, placed, origin)
+    _pack_groups(packer, groups, placed, origin)
     thresholds = tuple(range(1, len(markings.experts) + 1))
     packer.counts(
         "clusterConsensus",
@@ -46,6 +49,8 @@ def make_payload(contents: Contents) -> tuple[dict[str, Any], str]:
         "experts": list(markings.experts),
         "ids": None if markings.id.tolist() == counted_ids else markings.id.tolist(),
         "origin": origin,
+        "units": markings.site.units,
+        "sphere": _sphere(markings, placed),
         "draws": posterior.draws.n_chains * posterior.draws.n_draws,
         "drawsUsed": groups.n_draws,
         "minExperts": contents.min_experts,
@@ -64,12 +69,26 @@ def make_payload(contents: Contents) -> tuple[dict[str, Any], str]:
     return about | {"arrays": packer.table}, packer.base64()
 
 
-def _pack_markings(packer: Packer, contents: Contents, origin: list[float]) -> None:
+def _sphere(markings: Markings, placed: FlatMap) -> dict[str, float] | None:
+    """What the page must know of longitudes: where the map and where the data begin to count."""
+    if not placed.degrees:
+        return None
+    counted_from = 0.0 if markings.x.min() >= 0.0 and markings.x.max() > 180.0 else -180.0
+    return {
+        "radius": markings.site.sphere_radius_km,
+        "cut": placed.cut,
+        "countedFrom": counted_from,
+    }
+
+
+def _pack_markings(
+    packer: Packer, contents: Contents, placed: FlatMap, origin: list[float]
+) -> None:
     """Positions are relative to the origin: single precision is then enough for any unit."""
     posterior = contents.posterior
     markings = posterior.markings
-    packer.floats("markingX", markings.x - origin[0])
-    packer.floats("markingY", markings.y - origin[1])
+    packer.floats("markingX", placed.x - origin[0])
+    packer.floats("markingY", placed.y - origin[1])
     packer.floats("markingDiameter", markings.diameter)
     packer.counts("markingExpert", markings.families)
     labels = posterior.point_partition().labels
@@ -79,13 +98,18 @@ def _pack_markings(packer: Packer, contents: Contents, origin: list[float]) -> N
         packer.floats("markingReal", posterior.detection.p_real_marking)
 
 
-def _pack_catalogue(packer: Packer, contents: Contents, origin: list[float]) -> None:
+def _pack_catalogue(
+    packer: Packer, contents: Contents, placed: FlatMap, origin: list[float]
+) -> None:
     table = contents.catalogue
+    x = table["x"].to_numpy()
+    # Means and ends of intervals move together to where the map has the object.
+    starts = (origin[0] - (placed.across(x) - x), origin[1], 0.0)
     packer.counts("clusterName", table["cluster"].to_numpy())
     packer.floats("clusterStability", table["stability"].to_numpy())
     if contents.posterior.detection is not None:
         packer.floats("clusterReal", table["p_real"].to_numpy())
-    for name, start in zip(QUANTITIES, (*origin, 0.0), strict=True):
+    for name, start in zip(QUANTITIES, starts, strict=True):
         short = f"cluster{name.capitalize()}"
         packer.floats(short, table[name].to_numpy() - start, "float64")
         packer.floats(f"{short}Sd", table[f"{name}_sd"].to_numpy())
@@ -94,13 +118,15 @@ def _pack_catalogue(packer: Packer, contents: Contents, origin: list[float]) -> 
             packer.floats(f"{short}{end.capitalize()}", column)
 
 
-def _pack_groups(packer: Packer, groups: Groups, origin: list[float]) -> None:
+def _pack_groups(packer: Packer, groups: Groups, placed: FlatMap, origin: list[float]) -> None:
     packer.counts("groupOffsets", groups.offsets)
     packer.counts("groupMembers", groups.members)
     packer.counts("runOffsets", groups.run_offsets)
     packer.counts("runStart", groups.start)
     packer.counts("runStop", groups.stop)
     x, y, log_diameter = groups.values.T
+    first = groups.members[groups.offsets[:-1]]
+    x = placed.beside(x, placed.x[first[groups.value_group]])
     _pack_values(packer, "sampled", groups, groups.sampled, {"LogDiameter": log_diameter})
     ghosts = groups.sampled[:: -(-len(groups.sampled) // MAX_GHOSTS)]
     columns = {"X": x - origin[0], "Y": y - origin[1], "LogDiameter": log_diameter}

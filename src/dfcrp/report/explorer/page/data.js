@@ -11,6 +11,7 @@ function readData() {
   data.markings = data.markingX.length;
   data.clusters = data.clusterName.length;
   data.groups = data.groupOffsets.length - 1;
+  data.ground = makeGround(data);
   data.yDown = Boolean(data.image) && data.image.extent[2] > data.image.extent[3];
   addMembers(data);
   addGroupFacts(data);
@@ -54,10 +55,11 @@ function addGroupFacts(data) {
   const owner = new Uint32Array(groupMembers.length);
   for (let g = 0; g < data.groups; g++) {
     const size = groupOffsets[g + 1] - groupOffsets[g];
+    const first = data.markingX[groupMembers[groupOffsets[g]]];
     for (let p = groupOffsets[g]; p < groupOffsets[g + 1]; p++) {
       const i = groupMembers[p];
       owner[p] = g;
-      data.groupX[g] += data.markingX[i] / size;
+      data.groupX[g] += data.ground.beside(data.markingX[i], first) / size;
       data.groupY[g] += data.markingY[i] / size;
       data.groupDiameter[g] += data.markingDiameter[i] / size;
     }

@@ -24,7 +24,9 @@ function catalogueCsv(state, map) {
 
 function catalogueNumber(data, k, name, end, axis) {
   const column = "cluster" + name[0].toUpperCase() + name.slice(1) + (end ? end[1].toUpperCase() + end.slice(2) : "");
-  const origin = end === "_sd" ? 0 : (data.origin[axis] ?? 0);
+  // All of an object's longitudes count from where its own is.
+  const shift = axis === 0 ? data.ground.shownX(data.clusterX[k]) - data.clusterX[k] : (data.origin[axis] ?? 0);
+  const origin = end === "_sd" ? 0 : shift;
   return end === "" ? Number((data[column][k] + origin).toPrecision(10)) : short(data[column][k] + origin);
 }
 

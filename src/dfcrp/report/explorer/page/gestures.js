@@ -62,9 +62,11 @@ function box(view, from, to) {
 
 function showPlace(state, view, at) {
   const [x, y] = view.toData(...at);
-  const { origin, placeDigits } = state.data;
+  const { origin, placeDigits, ground } = state.data;
   const digits = Math.max(placeDigits - 1, 0);
-  byId("place").textContent = `x ${(x + origin[0]).toFixed(digits)}, y ${(y + origin[1]).toFixed(digits)}`;
+  const words = [ground.shownX(x), y + origin[1]].map((value, k) => `${ground.axes[k]} ${value.toFixed(digits)}${ground.degree}`);
+  // A map of degrees may be wider than the sphere.
+  byId("place").textContent = ground.degree && Math.abs(y + origin[1]) > 90 ? "" : words.join(", ");
 }
 
 /** Two fingers move and zoom at once. */

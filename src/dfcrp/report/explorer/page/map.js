@@ -7,18 +7,14 @@ const MAX_CIRCLES = 16000;
 const ARCS_PER_PATH = 120;
 /** Dashes cost time and only read when circles are large. */
 const MAX_DASHED = 1500;
+/** Pixels by which width and height of a small ring may differ before it is drawn as an oval. */
+const ROUND_ENOUGH = 1;
 
 function makeMap(state, view, canvas) {
   const { data } = state;
   const context = canvas.getContext("2d", { alpha: false });
-  const markings = {
-    x: data.markingX, y: data.markingY, diameter: data.markingDiameter,
-    grid: makeGrid(data.markingX, data.markingY, data.markingDiameter),
-  };
-  const objects = {
-    x: data.clusterX, y: data.clusterY, diameter: data.clusterDiameter,
-    grid: makeGrid(data.clusterX, data.clusterY, data.clusterDiameter),
-  };
+  const markings = circlesOf(data, data.markingX, data.markingY, data.markingDiameter);
+  const objects = circlesOf(data, data.clusterX, data.clusterY, data.clusterDiameter);
   const sheet = makeSheet();
   const image = data.image ? loadImage(data.image.uri, () => map.draw()) : null;
   const map = {
@@ -100,8 +96,8 @@ function drawCircles(context, view, sheet, circles, level, colourOf, { colours, 
   const buckets = colours.map(() => [[], []]);
   let total = 0;
   circles.grid.visit(left, low, right, high, (i) => {
-    const r = circles.diameter[i] / 2;
-    if (circles.x[i] + r < left || circles.x[i] - r > right || circles.y[i] + r < low || circles.y[i] - r > high) return;
+    const [r, across] = [circles.diameter[i] / 2, circles.wide[i] / 2];
+    if (circles.x[i] + across < left || circles.x[i] - across > right || circles.y[i] + r < low || circles.y[i] - r > high) return;
     const kind = level(i);
     if (!kind) return;
     total++;
@@ -125,12 +121,13 @@ function drawCircles(context, view, sheet, circles, level, colourOf, { colours, 
 }
 
 /** Stamp circles that are small on the screen, or all of them as dots; the rows of the others. */
-function stampSmall(view, sheet, ratio, { x, y, diameter }, rows, { colour, opacity, width }, asDots) {
+function stampSmall(view, sheet, ratio, { x, y, diameter, wide }, rows, { colour, opacity, width }, asDots) {
   const shade = channels(colour);
   const large = [];
   for (const i of rows) {
     const radius = asDots ? 0.5 : (diameter[i] / 2) * view.scale * ratio;
-    if (radius > MAX_STAMP) {
+    const across = asDots ? radius : (wide[i] / 2) * view.scaleX * ratio;
+    if (radius > MAX_STAMP || Math.abs(across - radius) > ROUND_ENOUGH) {
       large.push(i);
       continue;
     }
@@ -148,9 +145,9 @@ function strokeRings(context, view, circles, rows, { colour, opacity, width, das
   context.beginPath();
   rows.forEach((i, count) => {
     const [x, y] = view.toScreen(circles.x[i], circles.y[i]);
-    const r = (circles.diameter[i] / 2) * view.scale;
-    context.moveTo(x + r, y);
-    context.arc(x, y, r, 0, 2 * Math.PI);
+    const across = (circles.wide[i] / 2) * view.scaleX;
+    context.moveTo(x + across, y);
+    context.ellipse(x, y, across, (circles.diameter[i] / 2) * view.scale, 0, 0, 2 * Math.PI);
     if (count % ARCS_PER_PATH === ARCS_PER_PATH - 1) {
       context.stroke();
       context.beginPath();
@@ -165,11 +162,13 @@ function strokeRings(context, view, circles, rows, { colour, opacity, width, das
 function clusterAt(state, view, map, sx, sy) {
   const [x, y] = view.toData(sx, sy);
   const near = 8 / view.scale;
+  const nearX = 8 / view.scaleX;
   let [best, least] = [-1, Infinity];
   const consider = (circles, clusterOf, shown) => {
-    circles.grid.visit(x - near, y - near, x + near, y + near, (i) => {
+    circles.grid.visit(x - nearX, y - near, x + nearX, y + near, (i) => {
       if (!shown(i)) return;
-      const away = Math.hypot(circles.x[i] - x, circles.y[i] - y);
+      // As if the oval were the circle that it is on the ground.
+      const away = Math.hypot(((circles.x[i] - x) * circles.diameter[i]) / circles.wide[i], circles.y[i] - y);
       const r = circles.diameter[i] / 2;
       if (away > r + near) return;
       // Of circles within circles the small one is meant, unless the rim of a large one is hit.

@@ -54,15 +54,13 @@ function objectParts(state, overlay, k) {
 
 function facts(state, k, present) {
   const { data } = state;
-  const place = (axis, origin) => {
-    const sd = data[`cluster${axis}Sd`][k];
-    return `${(data[`cluster${axis}`][k] + origin).toFixed(data.placeDigits)} ± ${sd.toFixed(data.placeDigits)}`;
-  };
+  const { axes, degree, unit } = data.ground;
+  const place = (value, sd) => `${value.toFixed(data.placeDigits)} ± ${sd.toFixed(data.placeDigits)}${degree}`;
   const size = [data.clusterDiameter[k], data.clusterDiameterLo[k], data.clusterDiameterHi[k]].map((d) => d.toFixed(data.sizeDigits));
   const rows = [
-    ["x ± sd", place("X", data.origin[0])],
-    ["y ± sd", place("Y", data.origin[1])],
-    ["diameter", `${size[0]} (95 %: ${size[1]} to ${size[2]})`],
+    [`${axes[0]} ± sd`, place(data.ground.shownX(data.clusterX[k]), data.clusterXSd[k])],
+    [`${axes[1]} ± sd`, place(data.clusterY[k] + data.origin[1], data.clusterYSd[k])],
+    ["diameter", `${size[0]}${unit} (95 %: ${size[1]} to ${size[2]})`],
     ["experts", `${present} of ${data.experts.length}`],
   ];
   if (data.clusterReal) rows.push(["P(real)", probability(data.clusterReal[k])]);
@@ -139,8 +137,8 @@ function visitors(data, k, members) {
 }
 
 function away(data, k, other) {
-  const distance = Math.hypot(data.clusterX[k] - data.clusterX[other], data.clusterY[k] - data.clusterY[other]);
-  return ` (${distance.toFixed(data.sizeDigits)} away)`;
+  const distance = data.ground.apart(data.clusterX[k], data.clusterY[k], data.clusterX[other], data.clusterY[other]);
+  return ` (${distance.toFixed(data.sizeDigits)}${data.ground.unit} away)`;
 }
 
 function ghostBox(state) {

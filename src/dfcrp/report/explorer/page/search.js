@@ -12,7 +12,7 @@ function find(data, query) {
   }
   const place = /^(-?\d+(?:\.\d+)?)\s*[,; ]\s*(-?\d+(?:\.\d+)?)$/.exec(text);
   if (!place) return null;
-  return { x: Number(place[1]) - data.origin[0], y: Number(place[2]) - data.origin[1], said: `Moved to ${text}` };
+  return { x: data.ground.mapX(Number(place[1])), y: Number(place[2]) - data.origin[1], said: `Moved to ${text}` };
 }
 
 function findMarking(data, text) {

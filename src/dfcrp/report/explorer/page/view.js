@@ -6,14 +6,20 @@ const ZOOM_LIMIT = 400;
 function makeView(data, canvas) {
   const frame = outerFrame(data);
   const flip = data.yDown ? 1 : -1;
+  // Degrees of longitude are narrower, so that shapes are right in the middle of the data.
+  const squeeze = 1 / data.ground.stretch((frame[1] + frame[3]) / 2);
   const view = {
     x: 0, y: 0, scale: 1, width: 1, height: 1,
+    /** Pixels for a unit of x; `scale` has those for one of y. */
+    get scaleX() {
+      return view.scale * squeeze;
+    },
     onMove: () => {},
-    toScreen: (x, y) => [(x - view.x) * view.scale + view.width / 2, flip * (y - view.y) * view.scale + view.height / 2],
-    toData: (sx, sy) => [(sx - view.width / 2) / view.scale + view.x, (flip * (sy - view.height / 2)) / view.scale + view.y],
+    toScreen: (x, y) => [(x - view.x) * view.scaleX + view.width / 2, flip * (y - view.y) * view.scale + view.height / 2],
+    toData: (sx, sy) => [(sx - view.width / 2) / view.scaleX + view.x, (flip * (sy - view.height / 2)) / view.scale + view.y],
     /** Left, low, right, high of what is seen. */
     bounds() {
-      const [w, h] = [view.width / 2 / view.scale, view.height / 2 / view.scale];
+      const [w, h] = [view.width / 2 / view.scaleX, view.height / 2 / view.scale];
       return [view.x - w, view.y - h, view.x + w, view.y + h];
     },
     resize() {
@@ -24,7 +30,7 @@ function makeView(data, canvas) {
       if (whole) view.fit();
       view.onMove();
     },
-    fitScale: () => Math.min(view.width / (frame[2] - frame[0]), view.height / (frame[3] - frame[1])),
+    fitScale: () => Math.min(view.width / ((frame[2] - frame[0]) * squeeze), view.height / (frame[3] - frame[1])),
     fit() {
       view.go((frame[0] + frame[2]) / 2, (frame[1] + frame[3]) / 2, view.fitScale());
     },
@@ -36,7 +42,7 @@ function makeView(data, canvas) {
       view.onMove();
     },
     pan(dx, dy) {
-      view.go(view.x - dx / view.scale, view.y - (flip * dy) / view.scale);
+      view.go(view.x - dx / view.scaleX, view.y - (flip * dy) / view.scale);
     },
     /** Zoom about a point of the screen, which stays where it is. */
     zoom(factor, sx = view.width / 2, sy = view.height / 2) {
@@ -47,7 +53,8 @@ function makeView(data, canvas) {
     },
     /** Centre a circle, large enough to be looked at. */
     goTo(x, y, diameter) {
-      view.go(x, y, Math.max(view.scale, (0.25 * Math.min(view.width, view.height)) / diameter));
+      const high = diameter * data.ground.perLength;
+      view.go(x, y, Math.max(view.scale, (0.25 * Math.min(view.width, view.height)) / high));
     },
   };
   return view;
@@ -69,7 +76,7 @@ function outerFrame(data) {
     const space = Math.max(margin, 0.03 * (high - low));
     return [low - space, high + space];
   };
-  const typical = quantile(Float32Array.from(data.markingDiameter).sort(), 0.5);
+  const typical = quantile(Float32Array.from(data.markingDiameter).sort(), 0.5) * data.ground.perLength;
   const [left, right] = ends(data.markingX, 0.8 * typical);
   const [low, high] = ends(data.markingY, 0.8 * typical);
   return [left, low, right, high];
