@@ -201,9 +201,11 @@ class Run:
 class RecordSettings:
     """What the fields of records are, and which records may be of one object."""
 
-    #: Fields whose values may differ by typing errors, by small amounts, or are equal or not;
-    #: those not named are numbers if they have fractions, else strings.
+    #: Fields whose values may differ by typing errors, also with day and month exchanged, by small
+    #: amounts, or are equal or not; those not named are dates if they look like it, numbers if
+    #: they have fractions, else strings.
     strings: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     #: Records may be of one object if they agree in one of these: a field, or several as "a+b".
@@ -213,7 +215,12 @@ class RecordSettings:
     @property
     def kinds(self) -> dict[str, str]:
         """The kind of each field that is named."""
-        named = {"string": self.strings, "number": self.numbers, "category": self.categories}
+        named = {
+            "string": self.strings,
+            "date": self.dates,
+            "number": self.numbers,
+            "category": self.categories,
+        }
         return {name: kind for kind, names in named.items() for name in names}
 
     @property

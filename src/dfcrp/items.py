@@ -37,6 +37,7 @@ def described(records: Records, settings: RecordSettings) -> RecordSettings:
     return replace(
         settings,
         strings=tuple(name for name, kind in fields.items() if kind == "string"),
+        dates=tuple(name for name, kind in fields.items() if kind == "date"),
         numbers=tuple(name for name, kind in fields.items() if kind == "number"),
         categories=tuple(name for name, kind in fields.items() if kind == "category"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.markings import Items, encode
 
-#: How two values of a field may differ by a slip: by typing errors, by a small amount, or not.
-KINDS = ("string", "number", "category")
+#: How two values of a field may differ by a slip: by typing errors, also with day and month
+#: exchanged, by a small amount, or not.
+KINDS = ("string", "date", "number", "category")
+#: Dates that are told by their look: year first, or year last.
+DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})")
 #: What stands for a missing value.
 MISSING = ("", "nan", "none", "null", "na", "<na>")
 #: A block of more records than this is no evidence that two of them are alike.
@@ -50,10 +54,11 @@ class Records(Items):
     ) -> Records:
         """Check and encode columns of equal length, one value per record.
 
-        ``kinds`` says what a field is ("string" unless all its values are numbers, then "number";
-        "category": only equal or not). Records may be of one object if they agree in one of the
-        ``keys``, a field or several together ("name", or ("name", "year")); if left out, in any two
-        fields, or in one if there are fewer than four. ``candidates`` gives such pairs outright.
+        ``kinds`` says what a field is ("string", unless all its values are dates, then "date", or
+        numbers with fractions, then "number"; "category": only equal or not). Records may be of
+        one object if they agree in one of the ``keys``, a field or several together ("name", or
+        ("name", "year")); if left out, in any two fields, or in one if there are fewer than four.
+        ``candidates`` gives such pairs outright.
         """
         texts = {name: _texts(column) for name, column in columns.items()}
         count = _equal_length(texts)
@@ -183,13 +188,24 @@ def _sources(families: Any, count: int) -> tuple[tuple[str, ...], NDArray[np.int
 
 
 def _kind(column: list[str]) -> str:
-    """Numbers with a fraction are quantities; digits alone are mostly codes and dates."""
+    """Numbers with a fraction are quantities; digits alone are mostly codes."""
     known = [text for text in column if text]
+    if known and all(DATE.fullmatch(text) for text in known):
+        return "date"
     try:
         numbers = [float(text) for text in known]
     except ValueError:
         return "string"
     return "number" if numbers and any(number % 1.0 for number in numbers) else "string"
+
+
+def digits_of_date(text: str) -> str:
+    """yyyymmdd where the text is a date with separators, whichever end the year is at."""
+    found = DATE.fullmatch(text)
+    if not found:
+        return text
+    year, month, day = found.groups()[:3] if found[1] else found.groups()[:2:-1]
+    return f"{year}{int(month):02d}{int(day):02d}"
 
 
 def _check_kinds(kinds: Mapping[str, str], texts: Mapping[str, list[str]]) -> None:

@@ -120,27 +120,65 @@ def test_planted_bugs_are_caught(target, hyper, changes):
     assert p_value(problem_with(FEATURES, hyper, **changes), target) < FALSE_ALARM_RATE
 
 
-def successive(hyper, steps, seed) -> dict[str, np.ndarray]:
+def design(shape, sizes) -> normal.Normal:
+    """Features in groups as a shape has them, on scales at which the partition stays in doubt."""
+    starts = np.cumsum([0, *shape])
+    growth, laws = np.full(len(shape), -1), len(shape)
+    if max(sizes) >= 0:
+        growth[0], laws = len(shape), len(shape) + 1
+    law = np.linspace(-1.0, -2.0, laws)
+    law[len(shape) :] = 1.0
+    return normal.Normal(
+        centre=np.zeros(starts[-1]),
+        spread=np.linspace(1.5, 0.6, starts[-1]),
+        start=starts,
+        size=np.array(sizes),
+        level=np.full(starts[-1], 0.1),
+        growth=growth,
+        shape=2.5,
+        law=law,
+        law_mean=law.copy(),
+        law_sd=np.linspace(0.7, 0.5, laws),
+    )
+
+
+DESIGNS = {
+    "points": design([2], [-1, -1]),
+    "boxes": design([2, 2], [2, 3, -1, -1]),
+    "ellipses": design([2, 1, 2], [2, 2, -1, -1, -1]),
+    "diagonal": design([1, 1], [-1, -1]),
+}
+
+
+def any_problem(hyper) -> Problem:
+    """Items of so many features, to be drawn anew in every step."""
+    p, groups, laws = len(hyper.centre), len(hyper.growth), len(hyper.law)
+    made = small.make_problem(FAMILIES, np.zeros((5, p)), shape=SHAPE, rate=RATE)
+    columns = Columns(tuple("abcdefghijklm"[: 2 * p + groups]), tuple("stuvw"[:laws]))
+    return Problem(made.data, hyper, made.prior, 2.0, normal.row_width(p, groups), columns)
+
+
+def successive(truth, hyper, steps, seed) -> dict[str, np.ndarray]:
     """Features given (partition, law), then a scan given features, over and over."""
     rng = np.random.default_rng([seed, 84])
-    problem = problem_with(FEATURES.copy(), hyper)
+    problem = any_problem(hyper)
     chain = Chain(problem, np.random.SeedSequence(seed), "exact")
     data, state = problem.data, chain.state
-    found: dict[str, list[float]] = {"scale": [], "growth": [], "alpha": [], "clusters": []}
+    found: dict[str, list[float]] = {"first": [], "last": [], "alpha": [], "clusters": []}
     for _ in range(steps):
-        data.features[:] = reference.draw_features(rng, HYPER, state.law, state.label.tolist())
+        data.features[:] = reference.draw_features(rng, truth, state.law, state.label.tolist())
         for k in np.flatnonzero(state.size[:-1] > 0):
             integrated.gather(chain.hyper, data.features, state, k, state.theta, k)
         assignment.refresh_spares(chain.rng, data, chain.hyper, state, 0, len(FAMILIES), 1)
         chain.run(1, 2)
-        found["scale"].append(state.law[0])
-        found["growth"].append(state.law[2])
+        found["first"].append(state.law[0])
+        found["last"].append(state.law[-1])
         found["alpha"].append(math.log(state.alpha[0]))
         found["clusters"].append(float((state.size[:-1] > 0).sum()))
     return {name: np.array(values) for name, values in found.items()}
 
 
-def worst_z(found, batches=40) -> float:
+def worst_z(truth, found, batches=40) -> float:
     """Largest deviation from the prior, of means and mean squares, by batch means."""
     rng = np.random.default_rng(85)
     alphas = rng.gamma(SHAPE, 1.0 / RATE, 4000)
@@ -148,8 +186,8 @@ def worst_z(found, batches=40) -> float:
         len(set(prior.sample(FAMILIES, a, 1, seed=i)[0].tolist())) for i, a in enumerate(alphas)
     ]
     exact = {
-        "scale": HYPER.law_mean[0] + HYPER.law_sd[0] * rng.normal(size=4000),
-        "growth": HYPER.law_mean[2] + HYPER.law_sd[2] * rng.normal(size=4000),
+        "first": truth.law_mean[0] + truth.law_sd[0] * rng.normal(size=4000),
+        "last": truth.law_mean[-1] + truth.law_sd[-1] * rng.normal(size=4000),
         "alpha": np.log(alphas),
         "clusters": np.array(clusters, dtype=float),
     }
@@ -163,11 +201,15 @@ def worst_z(found, batches=40) -> float:
     return worst
 
 
-def test_geweke():
+@pytest.mark.parametrize("shape", DESIGNS)
+def test_geweke(shape):
     """Eight comparisons; 5.3 standard errors of 40 batches are exceeded once in 1e5."""
-    assert worst_z(successive(HYPER, 4000, seed=86)) < 5.3
+    truth = DESIGNS[shape]
+    assert worst_z(truth, successive(truth, truth, 2400, seed=86)) < 5.3
 
 
-def test_geweke_catches_a_planted_bug():
-    wrong = HYPER._replace(law_sd=np.array([1.1, 0.6, 0.5]))
-    assert worst_z(successive(wrong, 4000, seed=87)) > 5.3
+@pytest.mark.parametrize("shape", ["points", "boxes"])
+def test_geweke_catches_a_planted_bug(shape):
+    truth = DESIGNS[shape]
+    wrong = truth._replace(law_sd=truth.law_sd * 1.6)
+    assert worst_z(truth, successive(truth, wrong, 2400, seed=87)) > 5.3

@@ -24,6 +24,7 @@ from dfcrp.kernels import (
     order,
     pair,
     paper,
+    procession,
     regroup,
     tail,
     tolerance,
@@ -127,6 +128,13 @@ class Step:
             self.prior.alpha_shape, self.prior.alpha_rate, self.state.alpha[0], 0.8,
         )  # fmt: skip
 
+    def procession(self):
+        leap = 1.0 if self.prior.update_alpha else 0.0
+        procession.update_alpha_and_order(
+            self.rng, self.data, self.state, self.scratch,
+            self.prior.alpha_shape, self.prior.alpha_rate, leap,
+        )  # fmt: skip
+
     def auxiliary(self):
         tail.draw_auxiliary(self.rng, self.state)
 
@@ -184,6 +192,8 @@ UPDATES = [
     ("arrivals", Step.order, 5, ("cells",)),
     ("arrivals", Step.exchange, 3, ("cells", "u")),
     ("dfcrp", Step.alpha, 3, ("alpha", "joins")),
+    ("dfcrp", Step.procession, 3, ("alpha", "orders", "joins")),
+    ("arrivals", Step.procession, 3, ("cells",)),
     ("dfcrp", Step.auxiliary, 1, ("u",)),
     ("dfcrp", Step.exact_scan, 3, ALL),
     ("dfcrp", Step.paper_scan, 3, FREE_OF_U),
@@ -352,6 +362,17 @@ def jacobian_forgotten(step: Step):
     )
 
 
+def certainty_forgotten(step: Step):
+    """A procession is weighed as if joining and opening were always both possible."""
+
+    def odds(joins, openers, joiners, free, alpha):
+        return joiners / free if joins else float(openers)
+
+    walk = small.with_callees(procession.walk_line, odds=odds)
+    update = small.with_callees(procession.update_alpha_and_order, walk_line=walk)
+    update(step.rng, step.data, step.state, step.scratch, 2.0, 1.0, 0.0)
+
+
 def rate_without_alpha(step: Step):
     """u has the rate D + 1."""
     state = step.state
@@ -466,6 +487,7 @@ BUGS = [
     ("arrivals", surrogate_uncorrected, 5, DRAWS, ("cells",)),
     ("dfcrp", exchanges_always, 3, DRAWS, ("u", "orders", "joins")),
     ("dfcrp", jacobian_forgotten, 3, 1500, ("alpha", "joins")),
+    ("arrivals", certainty_forgotten, 3, 3000, ("cells",)),
     ("dfcrp", rate_without_alpha, 1, 3000, ("u",)),
     ("arrivals", swaps_always, 2, 2000, ("cells",)),
     ("radius", neighbours_of_one, 1, 1500, ("partition", "parameters", "u")),

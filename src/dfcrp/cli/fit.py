@@ -202,7 +202,8 @@ def command(
     asked = settle(config, dict(given))
     if asked.model.likelihood != "circles":
         items = _read_others(files, asked, used)
-        run_job(items, out, config=config, settings=given, dask=dask, quiet=quiet, report=False)
+        report = not no_report
+        run_job(items, out, config=config, settings=given, dask=dask, quiet=quiet, report=report)
         return
     read = read_markings(files, **filters)
     if len(read.images) > 1 and "image_file" in picture:
@@ -223,16 +224,14 @@ def command(
 
 
 def _read_others(files: tuple[Path, ...], config: Config, filters: dict[str, Any]) -> Items:
-    """Items that are no circles; of the filters only the name of the expert column applies."""
+    """Items that are no circles, which have no diameters to filter by."""
     from dfcrp.errors import SettingsError
+    from dfcrp.io.columns import parse_pairs
     from dfcrp.io.items import read_items
 
-    role, _, expert = str(filters.pop("columns", "")).partition("=")
-    if filters or (role and role != "expert"):
-        raise SettingsError(
-            f"{config.model.likelihood} are read as they are: of the filters only "
-            "--columns expert=NAME is for them"
-        )
+    if "min_diameter" in filters:
+        raise SettingsError(f"--min-diameter is for circles, not for {config.model.likelihood}")
+    columns = parse_pairs(filters.pop("columns", None))
     return read_items(
-        list(files), config.model.likelihood, expert=expert or None, records=config.records
+        list(files), config.model.likelihood, columns=columns, records=config.records, **filters
     )

@@ -83,7 +83,7 @@ def show_work(
         raise DfcrpError(_what_is_left(out)) from None
     if not quiet:
         click.echo(f"\n{describe(posterior)}\n")
-    if report and config.model.likelihood == "circles":
+    if report:
         make_report(posterior, out, quiet=quiet)
     if not quiet:
         click.echo(list_files(out))
@@ -119,8 +119,10 @@ def make_report(
         click.echo("Drawing the figures and the report ...", err=True)
     if isinstance(posterior, ImagesPosterior):
         write_overview(posterior, folder, pages=pages)
-    else:
+    elif posterior.config.model.likelihood == "circles":
         write_report(posterior, folder, dbscan=_dbscan(posterior))
+    else:
+        write_report(posterior, folder)
 
 
 def make_image_report(

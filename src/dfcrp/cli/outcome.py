@@ -30,7 +30,7 @@ FILES = {
 def describe(posterior: Posterior | ImagesPosterior) -> str:
     """Counts with their intervals, and the verdict."""
     parts = [[_first_line(posterior)], _counts(posterior), _tolerances(posterior)]
-    parts += [_experts(posterior), _verdict(posterior)]
+    parts += [_experts(posterior), _doubles(posterior), _verdict(posterior)]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
@@ -87,6 +87,19 @@ def _learned(likelihood: str, found: dict[str, Any]) -> list[str]:
         if not name.startswith("growth_")
     )
     return textwrap.wrap(f"Learned from the data: items of one object scatter by {scatter}.", LINE)
+
+
+def _doubles(posterior: Posterior | ImagesPosterior) -> list[str]:
+    """Whether an expert may have marked an object twice."""
+    count = posterior.summary().get("suspected_doubles", 0)
+    if not count:
+        return []
+    noun = counted(count, "marking")
+    sentence = (
+        f"Suspected doubles: {noun} as close to an object as its own markings, by an expert who "
+        "has marked it already. They count as objects of their own; the report lists them."
+    )
+    return textwrap.wrap(sentence, LINE)
 
 
 def _counts(posterior: Posterior | ImagesPosterior) -> list[str]:

@@ -81,30 +81,34 @@ def units_by_name(header: Sequence[str], found: Mapping[str, int]) -> str:
     return named.pop() if len(named) == 1 and "" not in named else "px"
 
 
-def parse_choice(choice: ColumnChoice) -> dict[str, str]:
-    """Read the user's word on columns, from a dict or from "x=LON,y=LAT"."""
+def parse_pairs(choice: ColumnChoice) -> dict[str, str]:
+    """Read the user's word on columns, from a dict or from "x=LON,y=LAT", whatever the roles."""
     if choice is None:
         return {}
-    if isinstance(choice, str):
-        parts = [part for part in choice.split(",") if part.strip()]
-        pairs: list[tuple[str, str]] = []
-        for part in parts:
-            role, equals, name = part.partition("=")
-            if not equals:
-                raise SettingsError(f"columns: {shown(part)} is not of the form role=NAME")
-            pairs.append((role.strip(), name.strip()))
-    else:
-        pairs = [(str(role), str(name or "")) for role, name in choice.items()]
+    if not isinstance(choice, str):
+        return {str(role): str(name or "") for role, name in choice.items()}
     parsed: dict[str, str] = {}
-    for role, name in pairs:
+    for part in choice.split(","):
+        if not part.strip():
+            continue
+        role, equals, name = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise SettingsError(f"columns: {shown(part)} is not of the form role=NAME")
+        if role in parsed:
+            raise SettingsError(f"columns: {role} is given twice")
+        parsed[role] = name
+    return parsed
+
+
+def parse_choice(choice: ColumnChoice) -> dict[str, str]:
+    """The same, for the columns of circles."""
+    parsed = parse_pairs(choice)
+    for role in parsed:
         if role not in SPELLINGS:
             raise SettingsError(
                 f"columns: unknown role {shown(role)}{did_you_mean(role, SPELLINGS)}; "
                 f"the roles are {', '.join(SPELLINGS)}"
             )
-        if role in parsed:
-            raise SettingsError(f"columns: {role} is given twice")
-        parsed[role] = name
     return parsed
 
 

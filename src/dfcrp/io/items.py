@@ -4,145 +4,234 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.config import RecordSettings
 from dfcrp.errors import InputError
 from dfcrp.io.columns import did_you_mean, listed
+from dfcrp.io.item_columns import CORNERS, by_corners, recognise_items, refuse_missing
 from dfcrp.markings import Items, Source
 from dfcrp.measurements import Measurements
 from dfcrp.records import Records
 from dfcrp.shapes import SHAPES
 
-#: Names of the column that says whose list a row is on, in small letters.
-EXPERT_NAMES = ("expert", "observer", "annotator", "source", "detector", "list", "file", "user")
-ID_NAMES = ("id", "rec_id", "record", "marking")
 DELIMITERS = ",;\t|"
 PathLike = str | Path
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one file or several, one below the other."""
+
+    columns: dict[str, list[str]]
+    #: File and row within it, of each row.
+    files: list[Path]
+    rows: list[int]
+
+    def where(self, row: int) -> str:
+        """The place of a row, for messages."""
+        return f"{self.files[row]}, row {self.rows[row]}"
+
+    def select(self, kept: list[int]) -> Table:
+        """Some of the rows."""
+        columns = {name: [cells[at] for at in kept] for name, cells in self.columns.items()}
+        return Table(columns, [self.files[at] for at in kept], [self.rows[at] for at in kept])
 
 
 def read_items(
     paths: PathLike | Sequence[PathLike],
     likelihood: str,
     *,
-    expert: str | None = None,
+    columns: dict[str, str] | None = None,
+    image: str | None = None,
+    exclude_experts: Sequence[str] = (),
     records: RecordSettings | None = None,
 ) -> Items:
     """Read points, boxes, ellipses, rows of numbers or records from files with a header line.
 
-    ``expert`` names the column that says whose list a row is on (found by its usual names); several
-    files without one are a source each. An id column is kept; of shapes other columns are left
-    aside, of other kinds every column counts.
+    ``columns`` says which column plays which role where the names do not tell: expert (whose list
+    a row is on; several files without such a column are a source each), id, and of shapes x, y and
+    so on, and image, of which ``image`` picks one. Of shapes other columns are left aside, of other
+    kinds every column counts.
     """
     files = [Path(p) for p in ([paths] if isinstance(paths, str | Path) else paths)]
-    tables = [_read(path) for path in files]
-    columns, families = _join(files, tables, expert)
+    read = [_read(path) for path in files]
+    whole = _join(files, [table for table, _ in read])
+    header, where = list(whole.columns), str(files[0])
+    found = recognise_items(header, likelihood, columns or {}, where)
+    if likelihood in SHAPES:
+        refuse_missing(found, header, likelihood, where)
+    experts = _experts(whole, found.get("expert"), files)
+    kept = _kept(whole, found.get("image"), image, experts, exclude_experts)
+    table, experts = whole.select(kept), [experts[at] for at in kept]
+    ids = _ids(table, found.get("id"))
+    counts = {path: table.files.count(path) for path in set(files)}
     sources = tuple(
-        Source(str(path), digest, rows, rows)
-        for path, (_, digest, rows) in zip(files, tables, strict=True)
+        Source(str(path), digest, len(part.rows), counts[path])
+        for path, (part, digest) in zip(files, read, strict=True)
     )
-    known = {name.lower(): name for name in columns}
-    name = next((known[n] for n in ID_NAMES if n in known), None)
-    ids = columns.pop(name) if name is not None else None
-    if ids is not None and len(set(ids)) < len(ids):
-        raise InputError(f"column {name!r}: ids must differ; rename it if it is a field")
     items: Items
     if likelihood == "records":
         settings = records or RecordSettings()
+        fields = {n: c for n, c in table.columns.items() if n not in found.values()}
         items = Records.from_columns(
-            columns, families, kinds=settings.kinds, keys=settings.split_keys, id=ids
+            fields, experts, kinds=settings.kinds, keys=settings.split_keys, id=ids
         )
     else:
-        names = _wanted(columns, likelihood)
+        names, values = _numbers(table, likelihood, found)
         items = Measurements.from_arrays(
-            np.column_stack([_numbers(name, columns[name], files) for name in names]),
-            families,
-            likelihood=likelihood,
-            columns=[name.lower() for name in names] if likelihood in SHAPES else names,
-            id=ids,
+            values, experts, likelihood=likelihood, columns=names, id=ids
         )
     return replace(items, sources=sources)
 
 
-def _read(path: Path) -> tuple[dict[str, list[str]], str, int]:
-    """Columns by name, a hash of the file, and the number of rows."""
+def _read(path: Path) -> tuple[Table, str]:
+    """The table of a file, and a hash of it."""
     try:
         content = path.read_bytes()
         text = content.decode("utf-8-sig")
-        first_line = text.partition("\n")[0]
-        delimiter = max(DELIMITERS, key=first_line.count)
-        reader = csv.reader(text.splitlines(), delimiter=delimiter, skipinitialspace=True)
-        header, *rows = reader
+        delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
+        lines = io.StringIO(text, newline="")
+        header, *rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error, ValueError) as error:
         raise InputError(f"{path}: is no table with a header line: {error}") from None
-    rows = [row for row in rows if row]
     names = [name.strip() for name in header]
-    for number, row in enumerate(rows, start=2):
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: column {twice!r} is there several times; rename the others")
+    rows = [row for row in rows if row]
+    for number, row in enumerate(rows, start=1):
         if len(row) != len(names):
             raise InputError(
-                f"{path}, line {number}: {len(row)} values under {len(names)} column names"
+                f"{path}, row {number}: {len(row)} values under {len(names)} column names"
             )
     if not rows:
         raise InputError(f"{path}: has no rows")
     columns = {name: [row[at].strip() for row in rows] for at, name in enumerate(names)}
-    return columns, hashlib.sha256(content).hexdigest(), len(rows)
+    numbers = list(range(1, len(rows) + 1))
+    return Table(columns, [path] * len(rows), numbers), hashlib.sha256(content).hexdigest()
 
 
-def _join(
-    files: list[Path], tables: list[Any], expert: str | None
-) -> tuple[dict[str, list[str]], list[str]]:
-    """The files one below the other, and whose list each row is on."""
-    first = tables[0][0]
-    for path, (columns, _, _) in zip(files, tables, strict=True):
-        if list(columns) != list(first):
-            raise InputError(f"{path}: its columns are {listed(list(columns))}, not those before")
-    if expert is not None and expert not in first:
-        raise InputError(f"no column {expert!r}{did_you_mean(expert, list(first))}")
-    known = {name.lower(): name for name in first}
-    expert = expert or next((known[n] for n in EXPERT_NAMES if n in known), None)
-    joined = {name: [cell for table in tables for cell in table[0][name]] for name in first}
-    if expert is not None:
-        return joined, joined.pop(expert)
+def _join(files: list[Path], tables: list[Table]) -> Table:
+    """The files one below the other."""
+    first = tables[0].columns
+    for path, table in zip(files, tables, strict=True):
+        if list(table.columns) != list(first):
+            raise InputError(
+                f"{path}: its columns are {listed(list(table.columns))}, but those of {files[0]} "
+                f"are {listed(list(first))}"
+            )
+    return Table(
+        {name: [cell for table in tables for cell in table.columns[name]] for name in first},
+        [path for table in tables for path in table.files],
+        [row for table in tables for row in table.rows],
+    )
+
+
+def _experts(table: Table, column: str | None, files: list[Path]) -> list[str]:
+    """Whose list each row is on."""
+    if column is not None:
+        names = table.columns[column]
+        if "" in names:
+            where = table.where(names.index(""))
+            raise InputError(f"{where}, column {column!r}: it must say whose list the row is on")
+        return names
     if len(files) == 1:
         raise InputError(
-            f"{files[0]}: no column says whose list a row is on; name it expert, or give one file "
+            f"{files[0]}: no column says whose list a row is on, among "
+            f"{listed(list(table.columns))}; name it with --columns expert=NAME, or give one file "
             "for each list"
         )
-    owners = zip(files, tables, strict=True)
-    return joined, [path.stem for path, table in owners for _ in range(table[2])]
+    return [path.stem for path in table.files]
 
 
-def _wanted(columns: dict[str, list[str]], likelihood: str) -> list[str]:
-    """The columns of a shape, whatever their case; else all."""
-    if likelihood not in SHAPES:
-        return list(columns)
-    known = {name.lower(): name for name in columns}
-    wanted = SHAPES[likelihood].columns
-    missing = [name for name in wanted if name not in known]
-    if missing:
+def _kept(
+    table: Table,
+    column: str | None,
+    image: str | None,
+    experts: list[str],
+    excluded: Sequence[str],
+) -> list[int]:
+    """Rows of the image asked for, by experts who are not left out."""
+    kept = list(range(len(experts)))
+    images = table.columns[column] if column is not None else [""] * len(experts)
+    if image is not None:
+        if image not in images:
+            raise InputError(f"no image is called {image!r}{did_you_mean(image, images)}")
+        kept = [at for at in kept if images[at] == image]
+    elif len(set(images)) > 1:
         raise InputError(
-            f"{likelihood} need the columns {', '.join(wanted)}; {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing among {listed(list(columns))}"
+            f"column {column!r} names {len(set(images))} images ({listed(sorted(set(images)))}); "
+            "items that are no circles are fitted one image at a time: choose it with --image NAME"
         )
-    return [known[name] for name in wanted]
+    for name in excluded:
+        if name not in experts:
+            raise InputError(f"no expert is called {name!r}{did_you_mean(name, experts)}")
+    kept = [at for at in kept if experts[at] not in excluded]
+    if not kept:
+        raise InputError("every row is by an excluded expert; exclude fewer")
+    return kept
 
 
-def _numbers(name: str, cells: list[str], files: list[Path]) -> Any:
+def _ids(table: Table, column: str | None) -> list[str] | None:
+    if column is None:
+        return None
+    ids = table.columns[column]
+    if len(set(ids)) < len(ids):
+        first: dict[str, int] = {}
+        row = next(at for at, name in enumerate(ids) if first.setdefault(name, at) != at)
+        raise InputError(
+            f"{table.where(row)}, column {column!r}: the id {ids[row]!r} is there already; ids "
+            "must differ (--columns id= leaves the column aside)"
+        )
+    return ids
+
+
+def _numbers(table: Table, likelihood: str, found: dict[str, str]) -> tuple[list[str], Floats]:
+    """Names and numbers of the columns that describe an item."""
+    if likelihood not in SHAPES:
+        names = [name for name in table.columns if name not in found.values()]
+        return names, np.column_stack([_column(table, name) for name in names])
+    shape = SHAPES[likelihood]
+    if likelihood == "boxes" and by_corners(found):
+        left, top, right, bottom = (_column(table, found[role]) for role in CORNERS)
+        values = np.column_stack(
+            [(left + right) / 2.0, (top + bottom) / 2.0, right - left, bottom - top]
+        )
+    else:
+        values = np.column_stack([_column(table, found[role]) for role in shape.columns])
+    for role in shape.positive:
+        at = shape.columns.index(role)
+        bad = np.flatnonzero(values[:, at] <= 0.0)
+        if bad.size:
+            raise InputError(
+                f"{table.where(int(bad[0]))}: the {role} is {values[bad[0], at]:g}; it must be "
+                "above zero"
+            )
+    return list(shape.columns), values
+
+
+def _column(table: Table, name: str) -> Floats:
+    cells = table.columns[name]
     try:
-        return np.array(cells, dtype=np.float64)
+        numbers = np.array(cells, dtype=np.float64)
     except ValueError:
         row = next(at for at, cell in enumerate(cells) if not _is_number(cell))
-        raise InputError(
-            f"{files[0] if len(files) == 1 else 'row ' + str(row + 1) + ' of all files'}, row "
-            f"{row + 1}, column {name!r}: {cells[row]!r} is no number"
-        ) from None
+    else:
+        if np.isfinite(numbers).all():
+            return numbers
+        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+    what = "is empty" if not cells[row] else f"{cells[row]!r} is no number"
+    raise InputError(f"{table.where(row)}, column {name!r}: {what}; fill it in, or drop the row")
 
 
 def _is_number(cell: str) -> bool:

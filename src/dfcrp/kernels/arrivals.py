@@ -20,6 +20,7 @@ from dfcrp.kernels.concentration import step_width, update_alpha
 from dfcrp.kernels.exchange import exchange_slots
 from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 from dfcrp.kernels.order import update_order, walk_arrivals
+from dfcrp.kernels.procession import LEAP, procession_is_due, update_alpha_and_order
 from dfcrp.kernels.state import NONE, count_clusters
 from dfcrp.kernels.tail import draw_auxiliary, rebuild_tail, tail_sum
 
@@ -122,6 +123,11 @@ def update_arrivals(prior, rng, data, hyper, state, scratch):
         walk_arrivals(data, state, scratch, state.order, state.seated)
         if state.scans[0] % ORDER_PERIOD == 0:
             update_order(rng, data, state, scratch)
+        if procession_is_due(state.scans[0], data.n_families):
+            leap = LEAP if prior.update_alpha else 0.0
+            update_alpha_and_order(
+                rng, data, state, scratch, prior.alpha_shape, prior.alpha_rate, leap
+            )
     if prior.update_alpha:
         clusters = count_clusters(state)
         width = step_width(state.scans[0], clusters, prior.alpha_shape)

@@ -13,8 +13,9 @@ from dfcrp.kernels.integrated import gather, log_marginal
 from dfcrp.kernels.jit import by_type, implements, lean_kernel
 from dfcrp.kernels.tolerance import law_is_due
 
-#: First width of a slice, in standard deviations of the prior.
-WIDTH = 0.5
+#: First width of a slice, in standard deviations of the prior; of more than MANY markings less, as
+#: the posterior is the narrower.
+WIDTH, MANY = 0.5, 500
 #: Entries of the law that are updated in one scan, on average, if there are more.
 MOST_AT_ONCE = 24.0
 #: The prior ends after so many standard deviations: where all numbers agree, nothing else would
@@ -54,7 +55,8 @@ def log_law_at(hyper, data, state, which, value):
 @lean_kernel
 def slice_law(hyper, rng, data, state, which):
     """One slice update of an entry of the law (stepping out, then shrinking)."""
-    start, width = hyper.law[which], WIDTH * hyper.law_sd[which]
+    start = hyper.law[which]
+    width = WIDTH * hyper.law_sd[which] * math.sqrt(min(1.0, MANY / state.label.shape[0]))
     level = log_law_at(hyper, data, state, which, start) - rng.standard_exponential()
     low = start - width * rng.random()
     high = low + width

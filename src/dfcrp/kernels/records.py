@@ -28,9 +28,12 @@ from dfcrp.kernels.integrated import empty_row, integrate_out, log_marginal
 from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 from dfcrp.kernels.law import learn_law, log_fit
 
-#: Columns of a row: members, log p(members), then the members themselves.
-MEMBERS, LOG_MARGINAL, FIRST = 0, 1, 2
-MISSING = -1.0
+#: Columns of a row: members, log p(members); the record weighed last, or NOBODY, and log p with it;
+#: then the members themselves.
+MEMBERS, LOG_MARGINAL, NOTED, NOTED_MARGINAL, FIRST = 0, 1, 2, 3, 4
+NOBODY = -1.0
+#: A product this small is turned into a logarithm before another factor makes it vanish.
+SMALL_PRODUCT = 1e-150
 
 
 @learn_law
@@ -81,8 +84,8 @@ def logistic(x):
 
 
 @lean_kernel
-def log_field(hyper, theta, k, members, field):
-    """log p(values of one field of the row's first members)."""
+def chance_of_field(hyper, theta, k, members, field):
+    """p(values of one field of the row's first members)."""
     fields = hyper.first.shape[0] - 1
     miss, slip = logistic(hyper.law[field]), logistic(hyper.law[fields + field])
     total, unseen, nothing = 0.0, 1.0, 1.0
@@ -103,24 +106,27 @@ def log_field(hyper, theta, k, members, field):
             total += share * chance
             unseen -= share
     if nothing == 1.0:
-        return 0.0
-    return math.log(total + max(unseen, 0.0) * nothing)
+        return 1.0
+    return total + max(unseen, 0.0) * nothing
 
 
 @lean_kernel
 def log_members(hyper, theta, k, members):
     """log p(the row's first members)."""
-    total = 0.0
+    total, product = 0.0, 1.0
     for field in range(hyper.first.shape[0] - 1):
-        total += log_field(hyper, theta, k, members, field)
-    return total
+        product *= chance_of_field(hyper, theta, k, members, field)
+        if product < SMALL_PRODUCT:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)
 
 
 @implements(empty_row, Records)
 @inline_kernel
 def start_row(hyper, theta, k):
     """No member."""
-    theta[k, MEMBERS], theta[k, LOG_MARGINAL] = 0.0, 0.0
+    theta[k, MEMBERS], theta[k, LOG_MARGINAL], theta[k, NOTED] = 0.0, 0.0, NOBODY
 
 
 @implements(likelihood.log_density, Records)
@@ -130,8 +136,9 @@ def log_density(hyper, theta, k, y, i):
     members = int(theta[k, MEMBERS])
     if FIRST + members >= theta.shape[1]:
         return -math.inf
-    theta[k, FIRST + members] = y[i, y.shape[1] - 1]
-    return log_members(hyper, theta, k, members + 1) - theta[k, LOG_MARGINAL]
+    theta[k, FIRST + members] = theta[k, NOTED] = y[i, y.shape[1] - 1]
+    theta[k, NOTED_MARGINAL] = log_members(hyper, theta, k, members + 1)
+    return theta[k, NOTED_MARGINAL] - theta[k, LOG_MARGINAL]
 
 
 @implements(likelihood.add_member, Records)
@@ -143,8 +150,13 @@ def add_member(hyper, theta, k, y, i):
     if FIRST + members >= theta.shape[1]:
         theta[k, LOG_MARGINAL] = -math.inf
         return
-    theta[k, FIRST + members] = y[i, y.shape[1] - 1]
-    theta[k, LOG_MARGINAL] = log_members(hyper, theta, k, members + 1)
+    record = y[i, y.shape[1] - 1]
+    theta[k, FIRST + members] = record
+    if theta[k, NOTED] == record:  # weighed just before, as it nearly always is
+        theta[k, LOG_MARGINAL] = theta[k, NOTED_MARGINAL]
+    else:
+        theta[k, LOG_MARGINAL] = log_members(hyper, theta, k, members + 1)
+    theta[k, NOTED] = NOBODY
 
 
 @implements(likelihood.remove_member, Records)
@@ -158,6 +170,7 @@ def remove_member(hyper, theta, k, y, i):
             break
     theta[k, MEMBERS] -= 1.0
     theta[k, LOG_MARGINAL] = log_members(hyper, theta, k, members - 1)
+    theta[k, NOTED] = NOBODY
 
 
 @implements(log_marginal, Records)
@@ -167,16 +180,27 @@ def row_marginal(hyper, theta, k):
     return theta[k, LOG_MARGINAL]
 
 
+@implements(likelihood.update_cluster, Records)
+@inline_kernel
+def update_cluster(hyper, rng, prior, data, state, k, proposal):
+    """Nothing: a row holds no sums in which rounding errors could gather."""
+    return True
+
+
 @implements(log_fit, Records)
 @lean_kernel
 def log_fit_of_field(hyper, data, state, which):
     """log p(the field that entry ``which`` of the law is about)."""
     field = which % (hyper.first.shape[0] - 1)
-    total = 0.0
+    total, product = 0.0, 1.0
     for k in range(state.theta.shape[0]):
         if state.size[k] > 0:
-            total += log_field(hyper, state.theta, k, int(state.theta[k, MEMBERS]), field)
-    return total
+            members = int(state.theta[k, MEMBERS])
+            product *= chance_of_field(hyper, state.theta, k, members, field)
+            if product < SMALL_PRODUCT:
+                total += math.log(product)
+                product = 1.0
+    return total + math.log(product)
 
 
 @implements(likelihood.record_row, Records)

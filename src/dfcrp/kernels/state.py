@@ -164,6 +164,8 @@ class Scratch(NamedTuple):
     excluded: np.ndarray  # (F,) int64: seated customers at tables that hold the family
     table_start: np.ndarray  # (n + 1,) int64 by slot: where the table's seats begin
     at_table: np.ndarray  # (n + 1,) int32 by slot: seated members
+    to_open: np.ndarray  # (F,) int64: customers to come whose table is not open yet
+    to_join: np.ndarray  # (F,) int64: customers to come whose table is open
     seat_family: np.ndarray  # (n,) int32: families at the tables, in order of arrival
     seat_rank: np.ndarray  # (n,) int32: ranks at the tables, in order of arrival
     proposal: np.ndarray  # (n,) int32: a proposed order

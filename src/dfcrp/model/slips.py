@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from dfcrp.config import Model
 from dfcrp.kernels import records as kernel
 from dfcrp.kernels.strings import edit_distances
-from dfcrp.records import Records
+from dfcrp.records import Records, digits_of_date
 
 #: Typing errors up to which two strings may be one; a string of n letters at most n / 2.
 MOST_ERRORS = 4
@@ -50,11 +51,12 @@ def records_hyper(model: Model, records: Records) -> kernel.Records:
 def log_bayes_factors(
     hyper: kernel.Records, records: Records, pairs: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """How much more likely two records are as one object than as two, at the prior's odds."""
+    """How much more likely two records are as one object than as two, at the mean of the law."""
     fields = len(records.fields)
-    miss, slip = (1.0 / (1.0 + np.exp(-hyper.law_mean[[0, fields]]))).tolist()
+    rates = 1.0 / (1.0 + np.exp(-hyper.law_mean))
     total = np.zeros(len(pairs))
     for at in range(fields):
+        miss, slip = float(rates[at]), float(rates[fields + at])
         one, other = records.codes[pairs[:, 0], at], records.codes[pairs[:, 1], at]
         known = (one >= 0) & (other >= 0)
         share = hyper.frequency[hyper.first[at] + np.maximum(np.stack([one, other]), 0)]
@@ -99,28 +101,51 @@ def _slips(
     pairs = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
     if records.kinds[at] == "number":
         chance = _number_slips(records.values[at], pairs)
+    elif records.kinds[at] == "date":
+        chance = _date_slips(records.values[at], pairs)
     else:
         chance = _string_slips(records.values[at], pairs)
     kept = chance > 0.0
     return pairs[kept, 0], pairs[kept, 1], chance[kept]
 
 
-def _string_slips(values: tuple[str, ...], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _string_slips(values: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Typing errors, whatever the case of the letters."""
+    lower = [value.lower() for value in values]
+    lengths = np.array([len(value) for value in lower])
+    return _chance_of_errors(_errors_between(lower, pairs), lengths[pairs[:, 0]])
+
+
+def _date_slips(values: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Typing errors in the digits; day and month exchanged count as one."""
+    digits = [digits_of_date(value) for value in values]
+    exchanged = np.array([text[:4] + text[6:] + text[4:6] for text in digits])
+    errors = _errors_between(digits, pairs)
+    swapped = np.array(digits)[pairs[:, 0]] == exchanged[pairs[:, 1]]
+    lengths = np.array([len(text) for text in digits])
+    return _chance_of_errors(np.where(swapped, 1, errors), lengths[pairs[:, 0]])
+
+
+def _errors_between(texts: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Typing errors between texts that are not the same, up to one more than MOST_ERRORS."""
+    letters = np.array([ord(letter) for letter in "".join(texts)], dtype=np.int64)
+    lengths = [len(text) for text in texts]
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    out = np.empty(len(pairs), np.int64)
+    rows = np.empty((3, max(lengths) + 1), np.int64)
+    edit_distances(letters, start, pairs[:, 0].copy(), pairs[:, 1].copy(), MOST_ERRORS, rows, out)
+    # Two ways to write the same differ all the same.
+    return np.maximum(out, 1)
+
+
+def _chance_of_errors(errors: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.float64]:
     """e errors have probability (1 - q) q^(e - 1), and there are about (2 n A)^e / e! ways.
 
     Only so many of the ways are ever taken; that many strings share the probability.
     """
-    lower = [value.lower() for value in values]
-    text = np.array([ord(letter) for letter in "".join(lower)], dtype=np.int64)
-    lengths = np.array([len(value) for value in lower])
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    out = np.empty(len(pairs), np.int64)
-    rows = np.empty((3, int(lengths.max()) + 1), np.int64)
-    edit_distances(text, start, pairs[:, 0].copy(), pairs[:, 1].copy(), MOST_ERRORS, rows, out)
-    n = lengths[pairs[:, 0]]
-    ways = out * np.log(2.0 * n * ALPHABET) - np.array([math.lgamma(e + 1.0) for e in out])
-    chance = np.exp(math.log(1.0 - FURTHER) + (out - 1) * math.log(FURTHER) - ways)
-    return np.where((out <= MOST_ERRORS) & (2 * out <= np.maximum(n, 2)), chance, 0.0)
+    ways = errors * np.log(2.0 * n * ALPHABET) - np.array([math.lgamma(e + 1.0) for e in errors])
+    chance = np.exp(math.log(1.0 - FURTHER) + (errors - 1) * math.log(FURTHER) - ways)
+    return np.where((errors <= MOST_ERRORS) & (2 * errors <= np.maximum(n, 2)), chance, 0.0)
 
 
 def _number_slips(values: tuple[str, ...], pairs: NDArray[np.int64]) -> NDArray[np.float64]:

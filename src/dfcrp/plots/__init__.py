@@ -17,6 +17,7 @@ FIGURES = (
     "corrected_sizes",
     "counts_by_size",
     "expert_panels",
+    "items_map",
     "jaccard",
     "markings_map",
     "neighbourhood",

@@ -57,7 +57,7 @@ def prepare_catalogue_map(
         y=table["y"].to_numpy(),
         diameter=table["diameter"].to_numpy() * found.scale,
         probability=p,
-        state=np.select([p >= DOUBTFUL[1], p > DOUBTFUL[0]], [AGREED, IN_DOUBT], NOT_AGREED),
+        state=state_of(p),
         of="real" if real else f"≥ {posterior.config.summary.min_experts} experts",
         region=maps.frame(found.x, found.y, found.diameter, underlay),
         underlay=underlay,
@@ -65,22 +65,38 @@ def prepare_catalogue_map(
     )
 
 
+def state_of(p: NDArray[np.float64]) -> NDArray[np.int64]:
+    """``AGREED``, ``IN_DOUBT`` or ``NOT_AGREED``."""
+    low, high = DOUBTFUL
+    return np.select([p >= high, p > low], [AGREED, IN_DOUBT], NOT_AGREED)
+
+
+def looks(of: str, agreed: str, rest: str) -> tuple[tuple[int, str, float, str], ...]:
+    """(state, colour, line width, words), in the order of drawing."""
+    low, high = DOUBTFUL
+    return (
+        (NOT_AGREED, rest, 0.4, f"probability ≤ {low:g}"),
+        (AGREED, agreed, 0.8, f"{of}: probability ≥ {high:g}"),
+        (IN_DOUBT, VERMILION, 1.4, "in between"),
+    )
+
+
+def add_legend(ax: Any, entries: dict[int, tuple[Any, str]]) -> None:
+    """What the colours mean, from agreed to not agreed."""
+    handles, names = zip(*(entries[s] for s in (AGREED, IN_DOUBT, NOT_AGREED)), strict=True)
+    maps.legend_above(ax, handles, names)
+
+
 def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
     """Blue: real, or enough experts agree; vermilion: doubtful; grey: false, or too few experts."""
     from matplotlib.lines import Line2D
 
     agreed, rest = (BLUE, GREY) if table.underlay is None else ("#9fd3ff", "#c8c8c8")
-    low, high = DOUBTFUL
-    looks = (
-        (NOT_AGREED, rest, 0.4, f"probability ≤ {low:g}"),
-        (AGREED, agreed, 0.8, f"{table.of}: probability ≥ {high:g}"),
-        (IN_DOUBT, VERMILION, 1.4, "in between"),
-    )
     with styled():
         ax = maps.map_axes(table.region, table.degrees) if ax is None else ax
         maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
         entries = {}
-        for state, colour, width, name in looks:
+        for state, colour, width, name in looks(table.of, agreed, rest):
             own = table.state == state
             maps.add_circles(
                 ax,
@@ -96,8 +112,7 @@ def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
                 [], [], linestyle="none", marker="o", fillstyle="none", color=colour, mew=width
             )
             entries[state] = (handle, f"{name} ({int(own.sum()):,})")
-        handles, names = zip(*(entries[s] for s in (AGREED, IN_DOUBT, NOT_AGREED)), strict=True)
-        maps.legend_above(ax, handles, names)
+        add_legend(ax, entries)
     return ax
 
 

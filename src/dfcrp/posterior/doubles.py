@@ -50,16 +50,30 @@ def suspected_doubles(
     spread = np.sqrt((residual**2).sum(axis=0) / max(freedom, 1))
     spread = np.where(spread > 0.0, spread, 1.0)
     cluster, distance = _nearest(features[alone], centre[sure], scale[sure] * spread)
-    found = [
-        (int(i), int(others[0]), int(names[sure[k]]), float(d))
-        for i, k, d in zip(alone, cluster, distance, strict=True)
-        if d <= CLOSE
-        and (others := np.flatnonzero((code == sure[k]) & (families == families[i]))).size
-    ]
-    found.sort(key=lambda row: row[3])
-    columns = zip(*found, strict=True) if found else ([], [], [], [])
-    keys = ("marking", "other", "cluster", "distance")
-    return {key: np.array(values) for key, values in zip(keys, columns, strict=True)}
+    other = _of_family(code, families, sure[cluster], families[alone])
+    found = np.flatnonzero((distance <= CLOSE) & (other >= 0))
+    found = found[np.argsort(distance[found], kind="stable")]
+    return {
+        "marking": alone[found],
+        "other": other[found],
+        "cluster": names[sure[cluster[found]]].astype(np.int64),
+        "distance": distance[found],
+    }
+
+
+def _of_family(
+    code: NDArray[np.int64],
+    families: NDArray[np.int64],
+    clusters: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The member of each cluster that is of the wanted family, or -1."""
+    span = int(families.max()) + 1
+    keys = code * span + families
+    order = np.argsort(keys, kind="stable")
+    asked = clusters * span + wanted
+    place = np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)
+    return np.where(keys[order][place] == asked, order[place], -1)
 
 
 def _means(features: Floats, code: NDArray[np.int64], count: int) -> Floats:

@@ -256,6 +256,11 @@ class Posterior:
             table["p_real"] = self.detection.p_real_marking
         return pandas.DataFrame(table)
 
+    @cached_property
+    def n_doubles(self) -> int:
+        """Number of suspected doubles; none where no rule forbids them."""
+        return 0 if self.config.run.prior == "crp" else len(self.suspected_doubles())
+
     def suspected_doubles(self) -> pandas.DataFrame:
         """Markings that may be a second one of an object their expert has marked already.
 
@@ -312,6 +317,7 @@ class Posterior:
             ),
             **self._attraction(),
             **({"tolerances": self.tolerances} if self.tolerances else {}),
+            "suspected_doubles": self.n_doubles,
             "consensus": self.table_counts.rows(),
             "experts": self._expert_rows(),
             "convergence": verdict.as_dict(),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dfcrp.config import Config
-from dfcrp.errors import InputError
+from dfcrp.model.slips import log_bayes_factors, records_hyper
 from dfcrp.posterior.catalogue import consensus_draws, join_names
 from dfcrp.posterior.features import PlainPosterior
 from dfcrp.posterior.intervals import summarise
@@ -40,8 +40,30 @@ class RecordPosterior(PlainPosterior):
         }
 
     def suspected_doubles(self) -> pandas.DataFrame:
-        """Records have no distances to judge by."""
-        raise InputError("suspected_doubles is for items with numbers; records have no distances")
+        """Pairs of records on one list that are more likely of one object than of two.
+
+        At the learned rates of faults; ``log_bayes_factor`` says how much more likely.
+        """
+        import pandas
+
+        items = self.items
+        hyper = records_hyper(self.config.model, items)
+        learned = self.draws.shared().reshape(-1, len(self.draws.columns.shared)).mean(axis=0)
+        pairs = items.candidates
+        pairs = pairs[items.families[pairs[:, 0]] == items.families[pairs[:, 1]]]
+        factor = log_bayes_factors(hyper._replace(law_mean=learned), items, pairs)
+        found = np.flatnonzero(factor > 0.0)
+        found = found[np.argsort(-factor[found], kind="stable")]
+        other, marking = pairs[found].T
+        return pandas.DataFrame(
+            {
+                "expert": items.expert[marking],
+                "marking": items.id[marking],
+                "other": items.id[other],
+                "cluster": self.point_partition().labels[other],
+                "log_bayes_factor": factor[found],
+            }
+        )
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the point partition: the value most members have, by field."""

@@ -27,17 +27,7 @@ MAX_ROWS = 100
 
 def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
     """The paper's table, the pairwise agreement, and where experts were alone."""
-    parts: list[object] = [expert_tables(contents)]
-    if "jaccard" in pictures:
-        parts += [
-            _similarity_words(contents),
-            pictures["jaccard"].html(
-                "Heatmap of pairwise Jaccard coefficients",
-                "Share of objects that both experts marked, of those that either did (Jaccard "
-                "coefficient, posterior mean). Experts by number of markings, given in brackets."
-                + _only(len(contents.posterior.markings.experts), MAX_SHOWN),
-            ),
-        ]
+    parts: list[object] = [expert_tables(contents), *agreement(contents, pictures)]
     if "singletons" in pictures:
         names = " and ".join(loneliest_experts(contents.posterior))
         parts.append(
@@ -56,6 +46,21 @@ def expert_tables(contents: Contents) -> Markup:
     """The paper's table of experts, and how they differ if that was learned."""
     bias = contents.posterior.expert_bias
     return join([expert_table(contents), *([bias_table(contents, bias)] if bias else [])])
+
+
+def agreement(contents: Contents, pictures: dict[str, Picture]) -> list[Markup]:
+    """The pairwise agreement of experts, if there are several."""
+    if "jaccard" not in pictures:
+        return []
+    return [
+        _similarity_words(contents),
+        pictures["jaccard"].html(
+            "Heatmap of pairwise Jaccard coefficients",
+            "Share of objects that both experts marked, of those that either did (Jaccard "
+            "coefficient, posterior mean). Experts by number of markings, given in brackets."
+            + _only(len(contents.posterior.markings.experts), MAX_SHOWN),
+        ),
+    ]
 
 
 def expert_table(contents: Contents) -> Markup:

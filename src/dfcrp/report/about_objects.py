@@ -9,6 +9,7 @@ import numpy as np
 from dfcrp.plots.catalogue_map import DOUBTFUL
 from dfcrp.plots.counts_by_size import class_bounds, dbscan_counts, dbscan_labels
 from dfcrp.posterior.membership import ALONE, NOWHERE, UNDECIDED
+from dfcrp.report.about_doubles import doubles
 from dfcrp.report.contents import Contents
 from dfcrp.report.markup import (
     Column,
@@ -166,12 +167,13 @@ def how_sure(contents: Contents, pictures: dict[str, Picture]) -> Section:
         ),
         tag("h3", "Markings that are undecided"),
         _undecided(contents),
-        _between_chains(contents),
+        between_chains(contents),
         tag(
             "h3",
             f"Objects whose {'reality' if contents.knows_reality else 'consensus'} is doubtful",
         ),
         _doubtful(contents),
+        doubles(contents),
     ]
     if contents.example is not None:
         parts += [
@@ -205,7 +207,7 @@ def _undecided(contents: Contents) -> Markup:
             paragraph(
                 f"{counted(found.size, 'marking')} of {total:,} "
                 f"{'belongs' if found.size == 1 else 'belong'} to the cluster listed with a "
-                f"probability below {UNDECIDED:g}{_only(found.size)}."
+                f"probability below {UNDECIDED:g}{only(found.size)}."
             ),
             table(
                 [
@@ -225,7 +227,8 @@ def _undecided(contents: Contents) -> Markup:
     )
 
 
-def _only(count: int) -> str:
+def only(count: int) -> str:
+    """What to say of a list that is cut short."""
     return "" if count <= MAX_ROWS else f"; the least certain {MAX_ROWS} are listed"
 
 
@@ -248,7 +251,8 @@ def _undecided_row(contents: Contents, i: int) -> list[object]:
     ]
 
 
-def _between_chains(contents: Contents) -> Markup:
+def between_chains(contents: Contents) -> Markup:
+    """Markings that the chains place differently."""
     found = contents.posterior.verdict.undecided
     if not found:
         return Markup("")
@@ -295,6 +299,6 @@ def _doubtful(contents: Contents) -> Markup:
     sentence = paragraph(
         f"{counted(found.size, 'object')} of {len(table_):,} {'has' if found.size == 1 else 'have'}"
         f" a probability between {low:g} and {high:g} that {_sure_clause(contents, 'it')}"
-        f"{_only(found.size)}."
+        f"{only(found.size)}."
     )
     return join([sentence, table(columns, rows)])

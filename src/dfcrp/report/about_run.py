@@ -46,7 +46,7 @@ SAMPLERS = {
 def what_was_asked(contents: Contents, pictures: dict[str, Picture]) -> Section:
     """Data, filters and settings in plain words."""
     markings = contents.posterior.markings
-    words = [*data_words(contents), *model_words(contents), *_run_words(contents)]
+    words = [*data_words(contents), *model_words(contents), *run_words(contents)]
     experts = details(
         f"The {counted(len(markings.experts), 'expert')}", paragraph(listed(markings.experts, 200))
     )
@@ -71,14 +71,21 @@ def data_words(contents: Contents) -> list[str]:
             "x and y are longitude and latitude in degrees; distances are those on a sphere with a "
             f"radius of {site.body_radius_km:g} km."
         )
-    for source in markings.sources:
+    words += source_words(contents)
+    if markings.images:
+        words.append(f"Image: {listed(markings.images)}.")
+    return words
+
+
+def source_words(contents: Contents) -> list[str]:
+    """The files, and how much of them was left out."""
+    words = []
+    for source in contents.posterior.markings.sources:
         left_out = source.rows - source.kept
         text = f"Read from {source.file}: {counted(source.rows, 'row')}"
         if left_out:
             text += f", of which {left_out:,} were left out by the filters on reading"
         words.append(text + ".")
-    if markings.images:
-        words.append(f"Image: {listed(markings.images)}.")
     return words
 
 
@@ -86,7 +93,7 @@ def model_words(contents: Contents) -> list[str]:
     """The model and what counts as what."""
     config = contents.posterior.config
     summary = config.summary
-    words = [PRIORS.get(config.run.prior, f"Prior over partitions: {config.run.prior}.")]
+    words = [model_head(contents)]
     if isinstance(config.run.radius, int | float):
         words.append(
             f"A marking could only join clusters with a member within {config.run.radius:g} of it."
@@ -117,6 +124,12 @@ def model_words(contents: Contents) -> list[str]:
     return words
 
 
+def model_head(contents: Contents) -> str:
+    """The prior over partitions in one sentence."""
+    name = contents.posterior.config.run.prior
+    return PRIORS.get(name, f"Prior over partitions: {name}.")
+
+
 def _tolerance_words(contents: Contents) -> list[str]:
     found, site = contents.posterior.tolerances, contents.posterior.markings.site
     if found is None:
@@ -135,7 +148,8 @@ def _tolerance_words(contents: Contents) -> list[str]:
     ]
 
 
-def _run_words(contents: Contents) -> list[str]:
+def run_words(contents: Contents) -> list[str]:
+    """How long the run was, and by which sampler."""
     posterior, record = contents.posterior, contents.posterior.record
     draws = posterior.draws
     every = "" if record.thin == 1 else f", of which every {record.thin}th was kept"

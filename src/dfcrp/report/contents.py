@@ -26,6 +26,11 @@ class Contents:
     #: DBSCAN's labels, or {min_experts: labels}.
     dbscan: Any = None
 
+    @property
+    def of_circles(self) -> bool:
+        """Whether the items are circles: much of the page is about their diameters."""
+        return bool(self.posterior.config.model.likelihood == "circles")
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """As in summary.json."""
@@ -87,6 +92,11 @@ class Contents:
         p_member = self.posterior.membership.p_member
         found = np.flatnonzero(p_member < UNDECIDED)
         return found[np.argsort(p_member[found], kind="stable")]
+
+    @cached_property
+    def doubles(self) -> Any:
+        """Markings that may be a second one of an object by the same expert."""
+        return self.posterior.suspected_doubles()
 
     @cached_property
     def example(self) -> Explanation | None:

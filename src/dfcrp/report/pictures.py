@@ -14,6 +14,7 @@ import numpy as np
 from dfcrp import plots
 from dfcrp.report.contents import Contents
 from dfcrp.report.markup import Markup, tag
+from dfcrp.shapes import SHAPES
 
 FOLDER = "figures"
 #: SVG files up to this size are put into the page as they are: sharp at any zoom.
@@ -51,19 +52,37 @@ class Picture:
 
 def make_pictures(contents: Contents, folder: Path) -> dict[str, Picture]:
     """Draw every figure that these data allow, and save it in ``folder/figures``."""
-    return {
-        name: _save(draw(), folder / FOLDER, name, photo) for name, photo, draw in _plan(contents)
-    }
+    planned = _plan(contents) if contents.of_circles else _plan_for_items(contents)
+    return {name: _save(draw(), folder / FOLDER, name, photo) for name, photo, draw in planned}
 
 
-def _plan(contents: Contents) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
-    """(name, whether an image lies beneath, how to draw it) of each figure that makes sense."""
-    posterior, image = contents.posterior, contents.underlay
-    photo = image is not None
+#: Name, whether an image lies beneath, and how to draw it.
+Plan = tuple[str, bool, Callable[[], Any]]
 
-    def plan(figure: str, /, beneath: bool = False, **options: Any) -> Any:
+
+def _planner(posterior: Any) -> Callable[..., Plan]:
+    def plan(figure: str, /, beneath: bool = False, **options: Any) -> Plan:
         return figure, beneath, lambda: getattr(plots, f"plot_{figure}")(posterior, **options)[1]
 
+    return plan
+
+
+def _plan_for_items(contents: Contents) -> Iterator[Plan]:
+    """Each figure that makes sense for items that are no circles."""
+    plan = _planner(contents.posterior)
+    yield plan("traces", counts=contents.counts)
+    yield plan("certainty", p_consensus=contents.catalogue["p_consensus"].to_numpy())
+    if contents.posterior.config.model.likelihood in SHAPES:
+        yield plan("items_map", catalogue=contents.catalogue)
+    if len(contents.posterior.markings.experts) > 1:
+        yield plan("jaccard")
+
+
+def _plan(contents: Contents) -> Iterator[Plan]:
+    """Each figure that makes sense for circles."""
+    posterior, image = contents.posterior, contents.underlay
+    photo = image is not None
+    plan = _planner(posterior)
     yield plan("markings_map", photo, image=image)
     yield plan("expert_panels", photo, image=image)
     yield plan("traces", counts=contents.counts)

@@ -14,6 +14,14 @@ from dfcrp.posterior.folder import write_text
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.about_detection import detection
 from dfcrp.report.about_experts import experts
+from dfcrp.report.about_items import (
+    items_asked,
+    items_counted,
+    items_experts,
+    items_learned,
+    items_listed,
+    items_sure,
+)
 from dfcrp.report.about_objects import how_many, how_sure, where
 from dfcrp.report.about_run import headline, long_enough, provenance, what_was_asked
 from dfcrp.report.about_sizes import FILE as SIZES
@@ -28,6 +36,16 @@ PAGE = "report.html"
 #: In the order in which they are read, those that there is nothing to say in left out; provenance
 #: follows them.
 SECTIONS = (what_was_asked, long_enough, detection, how_many, where, how_sure, experts, sizes)
+#: The same for items that are no circles.
+ITEM_SECTIONS = (
+    items_asked,
+    long_enough,
+    items_counted,
+    items_listed,
+    items_learned,
+    items_sure,
+    items_experts,
+)
 TABLES = {
     "catalogue.csv": "the catalogue: one row for each object, with uncertainty",
     "members.csv": "where each marking went, and how sure that is",
@@ -59,9 +77,12 @@ def write_report(
     directory.mkdir(parents=True, exist_ok=True)
     contents = Contents(posterior, image, dbscan)
     pictures = make_pictures(contents, directory)
-    write_text(directory / SIZES, size_table(contents))
-    made = [make(contents, pictures) for make in SECTIONS]
-    sections = [explorer(contents), *(section for section in made if section is not None)]
+    if contents.of_circles:
+        write_text(directory / SIZES, size_table(contents))
+    planned = SECTIONS if contents.of_circles else ITEM_SECTIONS
+    sections = [explorer(contents)] if contents.of_circles else []
+    made = [make(contents, pictures) for make in planned]
+    sections += [section for section in made if section is not None]
     sections.append(provenance(contents, directory))
     page = directory / PAGE
     text = make_page(

@@ -201,6 +201,7 @@ def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
     n, n_families = problem.n, problem.data.n_families
     # What the order's updates need: by marking or arrival slot, and by family.
     m = 0 if parts_only else n
+    of_family = np.zeros((3, 0 if parts_only else n_families), np.int64)
     dense = not parts_only and n * n_families <= DENSE_TAIL_ENTRIES
     return Scratch(
         seen=np.zeros(n + 1, np.int64),
@@ -210,9 +211,11 @@ def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
         weight=np.zeros(n + 1),
         candidate2=np.zeros(n + 1, np.int32),
         weight2=np.zeros(n + 1),
-        excluded=np.zeros(0 if parts_only else n_families, np.int64),
+        excluded=of_family[0],
         table_start=np.zeros(n + 1, np.int64),
         at_table=np.zeros(m + 1, np.int32),
+        to_open=of_family[1],
+        to_join=of_family[2],
         seat_family=np.zeros(n, np.int32),
         seat_rank=np.zeros(n, np.int32),
         proposal=np.zeros(m, np.int32),

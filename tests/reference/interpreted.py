@@ -1,0 +1,350 @@
+"""Likelihoods with parameters integrated out, the kernels' source run as plain Python.
+
+    NUMBA_DISABLE_JIT=1 python interpreted.py
+
+Compiling a scan for every likelihood would take minutes; a handful of items needs no compiler.
+Prints JSON: for each likelihood the largest change that an update of one item, or of two relatives,
+makes to the enumerated posterior, and Geweke's largest z; the same with planted bugs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from dfcrp import prior
+from dfcrp.config import make_config
+from dfcrp.kernels import assignment, covariance, integrated, likelihood, pair, tail
+from dfcrp.kernels import records as record_kernel
+from dfcrp.measurements import Measurements
+from dfcrp.model.slips import records_hyper
+from dfcrp.records import Records
+from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.draws import Columns
+from dfcrp.sampling.problem import Problem, new_scratch
+from dfcrp.sampling.setup import problem_of
+from reference import feature_reference, kernel_reference
+from reference import small_problems as small
+from reference.branches import every_branch
+
+FAMILIES = [0, 0, 1, 1, 2]
+#: Items of two objects or so, none of them settled.
+PLACES = np.array([[0.0, 0.1], [1.1, 0.5], [0.3, -0.2], [1.6, 0.3], [0.7, 0.2]])
+SIDES = np.array([[1.0, 0.8], [1.3, 0.9], [0.9, 0.7], [1.2, 1.1], [1.1, 0.8]])
+ANGLES = np.array([[30.0], [75.0], [40.0], [100.0], [55.0]])
+VALUES = {
+    "points": PLACES,
+    "boxes": np.hstack([PLACES, SIDES]),
+    "ellipses": np.hstack([PLACES, SIDES + np.array([0.5, 0.0]), ANGLES]),
+    "diagonal": np.hstack([PLACES, SIDES]),
+    "normal": np.hstack([PLACES, SIDES[:, :1]]),
+}
+RECORDS = {
+    "name": ["anna", "bob", "ann", "rob", "anna"],
+    "year": ["1980", "1981", "1981", "", "1980"],
+}
+
+
+# The enumerated posterior ---------------------------------------------------------------------
+
+
+def records() -> Records:
+    everyone = [(i, j) for i in range(5) for j in range(i)]
+    return Records.from_columns(RECORDS, FAMILIES, candidates=everyone)
+
+
+def problem_for(kind: str) -> Problem:
+    """The problem as a user's data would make it, but that any two items may share a cluster."""
+    settings = {"model": {"likelihood": kind}, "run": {"radius": "none"}}
+    made: Measurements | Records = (
+        records()
+        if kind == "records"
+        else Measurements.from_arrays(VALUES[kind], FAMILIES, likelihood=kind)
+    )
+    problem = problem_of(made, make_config(settings))
+    data = small.make_problem(FAMILIES, problem.data.features[problem.data.internal]).data
+    return Problem(
+        data, problem.hyper, problem.prior, 1.0, problem.row_width, problem.likelihood_columns
+    )
+
+
+def log_marginal(problem: Problem, members: list[int]) -> float:
+    """By the slow twins, which integrate or sum numerically."""
+    hyper = problem.hyper
+    y = problem.data.features[members]
+    if isinstance(hyper, record_kernel.Records):
+        return log_record_marginal(hyper, y[:, -1].astype(int).tolist())
+    full = isinstance(hyper, covariance.Covariance)
+    twin = feature_reference.log_marginal_full if full else feature_reference.log_marginal
+    return twin(hyper, hyper.law, y)
+
+
+def log_record_marginal(hyper, members: list[int]) -> float:
+    """The definition: true values that some member shows, and the rest without slips."""
+    total, fields = 0.0, len(hyper.first) - 1
+    for field in range(fields):
+        seen = [int(v) for v in hyper.values[members, field] if v >= 0]
+        miss, slip = (1.0 / (1.0 + math.exp(-hyper.law[at])) for at in (field, fields + field))
+        share = hyper.frequency[hyper.first[field] : hyper.first[field + 1]]
+        chance = 0.0
+        for true in range(len(share)):
+            p = float(share[true])
+            for x in seen:
+                hit = (x == true) * (1 - slip) + slip * slip_between(hyper, field, true, x)
+                p *= miss * share[x] + (1 - miss) * hit * (true in seen)
+            chance += p
+        total += math.log(chance)
+    return total
+
+
+def slip_between(hyper, field: int, true: int, seen: int) -> float:
+    at = hyper.first[field] + true
+    similar = hyper.similar[hyper.similar_start[at] : hyper.similar_start[at + 1]].tolist()
+    return hyper.slip[hyper.similar_start[at] + similar.index(seen)] if seen in similar else 0.0
+
+
+class Partitions:
+    """All partitions of the items, and how an update moves probability among them."""
+
+    def __init__(self, kind: str):
+        self.problem = problem_for(kind)
+        self.scratch = new_scratch(self.problem)
+        self.rng = np.random.default_rng(91)
+        self.partitions = [tuple(c) for c in prior.partitions(FAMILIES)]
+        self.order = self.rng.permutation(5)
+        self.u = 0.3 * self.rng.standard_exponential(5)
+
+    @cached_property
+    def target(self) -> np.ndarray:
+        known: dict[tuple[int, ...], float] = {}
+        logs = []
+        for labels in self.partitions:
+            value = kernel_reference.log_partition(labels, FAMILIES, self.order, self.u, 0.8)
+            for members in kernel_reference.clusters(labels):
+                key = tuple(members)
+                known[key] = known.get(key) or log_marginal(self.problem, members)
+                value += known[key]
+            logs.append(value)
+        weight = np.exp(np.array(logs) - max(logs))
+        return weight / weight.sum()
+
+    def state(self, labels):
+        problem = self.problem
+        state = small.fill_state(problem, labels, order=self.order, u=self.u, alpha=0.8)
+        features = problem.data.features
+        for k in set(state.label.tolist()):
+            integrated.gather(problem.hyper, features, state, k, state.theta, k)
+        assignment.refresh_spares(self.rng, problem.data, problem.hyper, state, 0, 5, 1)
+        tail.rebuild_tail(problem.data, state)
+        return state
+
+    def worst_change(self, update, movers) -> float:
+        """Of the target, over one update of each of the movers."""
+        worst, target = 0.0, self.target
+        given = self.rng, self.problem.data, self.problem.hyper, self.problem.prior
+        for mover in movers:
+            after = np.zeros(len(target))
+            for mass, labels in zip(target, self.partitions, strict=True):
+
+                def once(pick, labels=labels, mover=mover):
+                    assignment.pick = pair.pick = pick
+                    state = self.state(labels)
+                    update(*given, state, self.scratch, *mover)
+                    small.assert_consistent(self.problem.data, state)
+                    return self.partitions.index(small.partition_of(state))
+
+                for probability, place in every_branch(once):
+                    after[place] += mass * probability
+            worst = max(worst, float(np.abs(after - target).max()))
+        return worst
+
+
+def update_one(rng, data, hyper, prior_, state, scratch, i) -> None:
+    assignment.update_marking(rng, data, hyper, prior_, state, scratch, i, math.log(0.8))
+
+
+def exactness() -> dict:
+    """Worst changes by likelihood, and with a density that is off by a little."""
+    kept = assignment.pick, assignment.favourite
+    assignment.favourite = lambda *_: -1  # a shortcut, which decides before the weights are known
+    found: dict = {}
+    for kind in (*VALUES, "records"):
+        cases = Partitions(kind)
+        found[kind] = {
+            "one": cases.worst_change(update_one, [(i,) for i in range(5)]),
+            "two": cases.worst_change(pair.update_pair, [(0, 1), (2, 3)]),
+        }
+        hyper = type(cases.problem.hyper)
+        density = likelihood.log_density.implementations[hyper]
+        likelihood.log_density.implementations[hyper] = lambda *args, own=density: own(*args) + 0.05
+        found[kind]["planted"] = cases.worst_change(update_one, [(0,)])
+        likelihood.log_density.implementations[hyper] = density
+    assignment.pick, assignment.favourite = kept
+    pair.pick = kept[0]
+    return found
+
+
+# Geweke ---------------------------------------------------------------------------------------
+
+SHAPE, RATE = 2.0, 1.0
+STEPS, BATCHES, DIRECT = 600, 30, 1500
+FULL = covariance.Covariance(
+    features=2,
+    shape=2.5,
+    log_volume=math.log(9.0),
+    law=np.array([-1.0, -1.2, 0.3]),
+    law_mean=np.array([-1.0, -1.2, 0.3]),
+    law_sd=np.array([0.6, 0.5, 0.4]),
+)
+#: Items lie in this square, whose area is that of ``FULL``.
+SQUARE = 1.5
+
+
+class FullNormal:
+    """Cluster means uniform over the square; draws with an item outside are thrown away."""
+
+    columns = ("x", "y", "x_se", "y_se", "var_x", "var_y"), ("scale_x", "scale_y", "tie")
+    row_width = covariance.row_width(2)
+    hyper = FULL
+    mistake = FULL._replace(law_mean=np.array([-0.4, -1.2, 0.3]))
+
+    def first(self) -> np.ndarray:
+        return PLACES - PLACES.mean(axis=0)
+
+    def draw(self, rng, hyper, law, labels):
+        """Features, or None if one lies outside."""
+        y = np.empty((5, 2))
+        lower = np.diag(np.exp(law[:2])) @ np.array([[1.0, 0.0], [law[2], 1.0]])
+        for k in set(labels):
+            members = np.flatnonzero(np.asarray(labels) == k)
+            scale = 2.0 * hyper.shape * lower @ lower.T
+            for n, i in enumerate(members):
+                if n == 0:
+                    y[i] = rng.uniform(-SQUARE, SQUARE, 2)
+                    continue
+                before = y[members[:n]]
+                apart = before - before.mean(axis=0)
+                freedom = 2.0 * hyper.shape - 1.0 + n
+                spread = (scale + apart.T @ apart) * (1.0 + 1.0 / n) / freedom
+                z = np.linalg.cholesky(spread) @ rng.normal(size=2)
+                y[i] = before.mean(axis=0) + z / math.sqrt(rng.chisquare(freedom) / freedom)
+        return y if (np.abs(y) < SQUARE).all() else None
+
+    def renew(self, rng, chain) -> None:
+        labels = chain.state.label.tolist()
+        while (y := self.draw(rng, self.hyper, chain.state.law, labels)) is None:
+            pass
+        chain.problem.data.features[:] = y
+
+    def weight(self, rng, law, labels) -> float:
+        return float(self.draw(rng, self.hyper, law, labels) is not None)
+
+
+class FewValues:
+    """Records of two fields with few values: all data of a cluster can be listed."""
+
+    row_width = record_kernel.FIRST + 3
+    columns = ("members",), ("miss_a", "miss_b", "slip_a", "slip_b")
+
+    def __init__(self):
+        made = records()
+        hyper = records_hyper(make_config().model, made)
+        law = np.array([-0.5, -1.0, -0.7, -1.2])
+        self.hyper = hyper._replace(law=law, law_mean=law, law_sd=np.full(4, 0.8))
+        self.mistake = self.hyper._replace(law_mean=law + 0.8)
+
+    def first(self) -> np.ndarray:
+        return records().features
+
+    def _tables(self, law, labels):
+        """For each cluster and field: members, all their data, and the probability of each."""
+        fields = len(self.hyper.first) - 1
+        for members in kernel_reference.clusters(labels):
+            for field in range(fields):
+                count = int(self.hyper.first[field + 1] - self.hyper.first[field])
+                data = list(product(range(count), repeat=len(members)))
+                hyper = self.hyper._replace(law=law, values=np.full((len(members), fields), -1.0))
+                chances = []
+                for values in data:
+                    hyper.values[:, field] = values
+                    chances.append(math.exp(log_record_marginal(hyper, [*range(len(members))])))
+                yield members, field, data, np.array(chances)
+
+    def renew(self, rng, chain) -> None:
+        features = chain.problem.data.features
+        for members, field, data, chance in self._tables(chain.state.law, chain.state.label):
+            features[members, field] = data[rng.choice(len(data), p=chance / chance.sum())]
+        chain.hyper.values[:] = features[:, :-1]
+
+    def weight(self, rng, law, labels) -> float:
+        return math.prod(float(chance.sum()) for *_, chance in self._tables(law, labels))
+
+
+def successive(design, hyper, seed) -> np.ndarray:
+    """(steps, statistics): data given partition and law, then a scan given the data."""
+    rng = np.random.default_rng([seed, 92])
+    made = small.make_problem(FAMILIES, design.first(), shape=SHAPE, rate=RATE)
+    problem = Problem(made.data, hyper, made.prior, 2.0, design.row_width, Columns(*design.columns))
+    chain = Chain(problem, np.random.SeedSequence(seed), "exact")
+    state, out = chain.state, []
+    for _ in range(STEPS):
+        design.renew(rng, chain)
+        for k in np.flatnonzero(state.size[:-1] > 0):
+            integrated.gather(chain.hyper, problem.data.features, state, k, state.theta, k)
+        assignment.refresh_spares(chain.rng, problem.data, chain.hyper, state, 0, 5, 1)
+        chain.run(1, 1)
+        out.append([*state.law[:2], math.log(state.alpha[0]), (state.size[:-1] > 0).sum()])
+    return np.array(out)
+
+
+def direct(design) -> tuple[np.ndarray, np.ndarray]:
+    """The same statistics from the prior, with weights."""
+    rng = np.random.default_rng(93)
+    rows, weights = [], []
+    for seed in range(DIRECT):
+        alpha = rng.gamma(SHAPE) / RATE
+        labels = prior.sample(FAMILIES, alpha, 1, seed=seed)[0].tolist()
+        law = design.hyper.law_mean + design.hyper.law_sd * rng.standard_normal(
+            len(design.hyper.law_mean)
+        )
+        rows.append([*law[:2], math.log(alpha), len(set(labels))])
+        weights.append(design.weight(rng, law, labels))
+    return np.array(rows), np.array(weights)
+
+
+def worst_z(found: np.ndarray, rows: np.ndarray, weights: np.ndarray) -> float:
+    """Largest difference of means and mean squares, in standard errors."""
+    worst = 0.0
+    share = weights / weights.sum()
+    for column in range(found.shape[1]):
+        for power in (1, 2):
+            means = np.mean(np.split(found[:, column] ** power, BATCHES), axis=1)
+            values = rows[:, column] ** power
+            mean = float(share @ values)
+            variance = float(share**2 @ (values - mean) ** 2)
+            error = math.sqrt(means.var() / (BATCHES - 1) + variance)
+            worst = max(worst, abs(float(means.mean()) - mean) / error)
+    return worst
+
+
+def geweke() -> dict:
+    out = {}
+    for name, design in (("normal", FullNormal()), ("records", FewValues())):
+        exact = direct(design)
+        out[name] = {
+            "z": worst_z(successive(design, design.hyper, 94), *exact),
+            "planted": worst_z(successive(design, design.mistake, 95), *exact),
+        }
+    return out
+
+
+if __name__ == "__main__":
+    print(json.dumps({"exactness": exactness(), "geweke": geweke()}))

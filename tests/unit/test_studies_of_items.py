@@ -1,0 +1,49 @@
+"""The studies of records, boxes and points: scores, simulated lists, the table of methods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dfcrp.studies import annotations, linkage
+from dfcrp.studies.annotations import Method, simulated_boxes, simulated_points
+
+
+def test_scores_of_links():
+    truth = {("a1", "b1"), ("a2", "b2"), ("a3", "b3"), ("a4", "b4")}
+    found = {("b1", "a1"), ("a2", "b2"), ("a3", "b4")}
+    row = linkage.scores(found, truth)
+    assert row == pytest.approx({"links": 3, "precision": 2 / 3, "recall": 0.5, "F1": 4 / 7})
+
+
+def test_links_are_the_pairs_of_a_cluster(tmp_path):
+    table = tmp_path / "members.csv"
+    table.write_text("marking,expert,cluster\nb,x,0\na,y,0\nc,z,0\nd,x,3\n")
+    assert linkage.linked(table) == {("a", "b"), ("a", "c"), ("b", "c")}
+
+
+@pytest.mark.parametrize("make", [simulated_boxes, simulated_points])
+def test_simulated_lists_keep_the_rule(make):
+    lists = make(3)
+    held = list(zip(lists.families.tolist(), lists.truth.tolist(), strict=True))
+    assert len(set(held)) == len(held) == len(lists.values)
+    assert np.array_equal(make(3).values, lists.values)
+    assert not np.array_equal(make(4).values[:5], lists.values[:5])
+
+
+def test_overlap_of_boxes():
+    boxes = np.array([[0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 3.0, 3.0], [5.0, 5.0, 6.0, 6.0]])
+    expected = [[1.0, 1 / 7, 0.0], [1 / 7, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    assert annotations._overlaps(boxes, boxes) == pytest.approx(np.array(expected))
+
+
+def test_the_best_setting_counts_and_noise_is_alone():
+    def answer(lists, setting):
+        return {"truth": lists.truth, "noise": np.full(len(lists.truth), -1)}[setting]
+
+    method = Method("two answers", "numpy", ("points",), ("noise", "truth"), answer)
+    other = Method("for boxes", "numpy", ("boxes",), ("truth",), answer)
+    absent = Method("not there", "no_such_package", ("points",), ("truth",), answer)
+    (row,) = annotations.compare(simulated_points, 2, [method, other, absent])
+    assert row["ARI"] == row["lowest ARI"] == 1.0
+    assert row["clusters breaking the rule"] == 0.0
