@@ -71,7 +71,7 @@ def _plan_for_items(contents: Contents) -> Iterator[Plan]:
     """Each figure that makes sense for items that are no circles."""
     plan = _planner(contents.posterior)
     yield plan("traces", counts=contents.counts)
-    yield plan("certainty", p_consensus=contents.catalogue["p_consensus"].to_numpy())
+    yield plan("certainty", catalogue=contents.catalogue)
     if contents.posterior.config.model.likelihood in SHAPES:
         yield plan("items_map", catalogue=contents.catalogue)
     if len(contents.posterior.markings.experts) > 1:
