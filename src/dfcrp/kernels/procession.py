@@ -14,8 +14,8 @@ over the proposal's there is left, but for a constant,
 
 the products running over those who join and those who open. The proposal is accepted with
 probability min(1, W' p(α') / (W p(α))). With two lists that agree altogether W is nearly the same
-for all orders; else the move only helps a chain on its way from a poor start, which is where
-it is needed.
+for all orders; the more lists and the less they agree, the more it varies and the fewer proposals
+are accepted, so the move is made with few families only, which is where it is needed.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ from dfcrp.kernels.state import ALPHA_ACCEPTED, ALPHA_PROPOSED
 LEAP = 1.0
 #: One logarithm for many factors: a product is taken until it is this large, or this small.
 LARGE = 1e100
-#: Once a chain is no longer young, the move comes in every such scan: of few families, where most
-#: proposals can be good ones, and of more.
-FEW, PERIOD_OF_FEW, PERIOD = 3, 2, 16
+#: With more families than this hardly any proposal would be a good one.
+FEW = 3
+#: Once a chain is no longer young, the move comes in every such scan.
+PERIOD = 2
 
 
 @inline_kernel
 def procession_is_due(scans, n_families):
     """Whether this scan has the move."""
-    return scans < YOUNG or scans % (PERIOD_OF_FEW if n_families <= FEW else PERIOD) == 0
+    return n_families <= FEW and (scans < YOUNG or scans % PERIOD == 0)
 
 
 @lean_kernel
