@@ -15,8 +15,8 @@ from dfcrp.kernels.arrivals import Arrivals
 from dfcrp.kernels.paper import run_modified, run_unmodified
 from dfcrp.kernels.scan import start_alone
 from dfcrp.sampling import problem as problem_module
-from dfcrp.sampling.detection import prior_of_chain
 from dfcrp.sampling.neighbours import find_neighbours
+from dfcrp.sampling.priors import prior_of_chain
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
 from reference import detection_reference
 from reference import kernel_reference as reference
