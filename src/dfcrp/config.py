@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +12,7 @@ from typing import Any
 from dfcrp.config_checks import check as _check
 from dfcrp.config_checks import check_choice as _check_choice
 from dfcrp.config_checks import shown as _shown
+from dfcrp.config_values import build, toml_value, unknown
 from dfcrp.detection_settings import DetectionSettings
 from dfcrp.errors import SettingsError
 
@@ -28,8 +27,6 @@ IMAGE_Y = ("auto", "up", "down")
 FIXED_LAW = ("kappa_x", "eta_x", "tau_x", "kappa_d", "eta_d", "tau_d", "log_diameter_floor")
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
 LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
-#: Numbers beyond this are slips, and squares of them would overflow.
-LARGEST = 1e100
 #: Each chain has its state in memory and its files open.
 MOST_CHAINS = 10_000
 Triple = tuple[float, float, float]
@@ -347,7 +344,7 @@ def make_config(
     for layer in layers:
         for name, values in layer.items():
             if name not in sections:
-                raise SettingsError(_unknown("section", name, sections))
+                raise SettingsError(unknown("section", name, sections))
             if not isinstance(values, Mapping):
                 raise SettingsError(f"{name} must be a table of settings, not {_shown(values)}")
             sections[name].update(values)
@@ -358,12 +355,12 @@ def make_config(
     if preset is not None or any(name in sections["model"] for name in FIXED_LAW):
         sections["model"].setdefault("tolerances", "fixed")
     return Config(
-        run=_build(Run, "run", sections["run"]),
-        model=_build(Model, "model", sections["model"]),
-        detection=_build(DetectionSettings, "detection", sections["detection"]),
-        records=_build(RecordSettings, "records", sections["records"]),
-        summary=_build(Summary, "summary", sections["summary"]),
-        image=_build(Image, "image", sections["image"]),
+        run=build(Run, "run", sections["run"]),
+        model=build(Model, "model", sections["model"]),
+        detection=build(DetectionSettings, "detection", sections["detection"]),
+        records=build(RecordSettings, "records", sections["records"]),
+        summary=build(Summary, "summary", sections["summary"]),
+        image=build(Image, "image", sections["image"]),
     )
 
 
@@ -409,81 +406,6 @@ def to_toml(config: Config) -> str:
             if section.name == "run" and item.name == "radius" and value is None:
                 value = "none"
             if value is not None:
-                lines.append(f"{item.name} = {_toml_value(value)}")
+                lines.append(f"{item.name} = {toml_value(value)}")
         lines.append("")
     return "\n".join(lines)
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_toml_value(item) for item in value) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return _toml_string(value)
-    return repr(value)
-
-
-def _toml_string(text: str) -> str:
-    """A basic string of TOML, which has no control characters as they are."""
-    plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04x}", plain) + '"'
-
-
-def _build(kind: type, section: str, values: Mapping[str, Any]) -> Any:
-    known = {item.name: item for item in dataclasses.fields(kind)}
-    for name in values:
-        if name not in known:
-            raise SettingsError(_unknown("setting", f"{section}.{name}", known, bare=name))
-    return kind(
-        **{
-            name: _coerce(f"{section}.{name}", value, str(known[name].type))
-            for name, value in values.items()
-        }
-    )
-
-
-def _coerce(name: str, value: Any, annotation: str) -> Any:
-    """Accept what the annotation says, an integer where a float is asked for, lists for tuples."""
-    allowed = [part.strip() for part in annotation.split("|")]
-    if value is None and "None" in allowed:
-        return None
-    if isinstance(value, str) and "str" in allowed:
-        return value
-    if isinstance(value, bool) and "bool" in allowed:
-        return value
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and abs(value) <= LARGEST:
-        if "int" in allowed and float(value).is_integer():
-            return int(value)
-        if "float" in allowed:
-            return float(value)
-    if isinstance(value, list | tuple):
-        if "Groups" in allowed:
-            return tuple(_coerce(name, item, "tuple[str, ...]") for item in value)
-        if "Triple" in allowed and len(value) == 3:
-            return tuple(_coerce(name, item, "float") for item in value)
-        for part in allowed:
-            if part.startswith("tuple["):
-                inner = part[len("tuple[") :].split(",")[0]
-                return tuple(_coerce(name, item, inner) for item in value)
-    raise SettingsError(f"{name} is {_shown(value)}; it must be {_describe(allowed)}")
-
-
-def _describe(allowed: list[str]) -> str:
-    words = {
-        "int": "a whole number",
-        "float": "a number",
-        "str": "a text",
-        "Triple": "three numbers [x, y, log diameter]",
-        "Groups": 'lists of names, as in [["A", "B"], ["C", "D"]]',
-        "bool": "true or false",
-        "None": "left out",
-    }
-    return " or ".join(words.get(part, "a list") for part in allowed)
-
-
-def _unknown(what: str, name: str, known: Mapping[str, Any], bare: str | None = None) -> str:
-    hint = difflib.get_close_matches(bare or name, known, n=1, cutoff=0.5)
-    nearest = f"; did you mean {hint[0]!r}?" if hint else "."
-    return f"there is no {what} {name!r}{nearest} Known: {', '.join(known)}."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dfcrp.candidate_pairs import checked_pairs
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.markings import Items, encode
 from dfcrp.shapes import ANY_FEATURES, SHAPES, Shape, shape_of
@@ -64,7 +65,7 @@ class Measurements(Items):
             columns=names,
             values=matrix,
             likelihood=likelihood,
-            candidates=_pairs(candidates, len(matrix)),
+            candidates=None if candidates is None else checked_pairs(candidates, len(matrix)),
         )
 
     @property
@@ -164,15 +165,3 @@ def _experts(families: Any, n: int) -> tuple[tuple[str, ...], NDArray[np.int64]]
     if raw.shape != (n,):
         raise InputError(f"families must be {n} names or numbers, one per item, not {raw.shape}")
     return encode([str(name) for name in raw.tolist()])
-
-
-def _pairs(candidates: Any, n: int) -> NDArray[np.int64] | None:
-    if candidates is None:
-        return None
-    pairs = np.asarray(candidates)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
-        raise InputError("candidates are pairs of row numbers from 0: an integer array (m, 2)")
-    if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
-        raise InputError(f"candidates name the row {pairs.max()}; rows go from 0 to {n - 1}")
-    ordered = np.sort(pairs.astype(np.int64), axis=1)
-    return np.unique(ordered[ordered[:, 0] < ordered[:, 1]], axis=0)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dfcrp.candidate_pairs import checked_pairs
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.markings import Items, encode
 
@@ -71,7 +72,7 @@ class Records(Items):
         if candidates is None:
             pairs = blocked_pairs(matrix, names, keys)
         else:
-            pairs = np.asarray(candidates, dtype=np.int64).reshape(-1, 2)
+            pairs = checked_pairs(candidates, count)
         return cls(
             expert=np.array(experts)[codes],
             experts=experts,
@@ -82,7 +83,7 @@ class Records(Items):
             kinds=tuple(chosen[name] for name in names),
             codes=matrix,
             values=tuple(values for values, _ in encoded),
-            candidates=unique_pairs(pairs),
+            candidates=pairs,
         )
 
     @property
@@ -106,11 +107,6 @@ class Records(Items):
             hasher.update(array.astype("<i8").tobytes())
         hasher.update(repr(self.experts).encode())
         return hasher.hexdigest()
-
-
-def unique_pairs(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each pair of two different records once, the smaller index first."""
-    return repeated_pairs(pairs, 1)
 
 
 def repeated_pairs(pairs: NDArray[np.int64], times: int) -> NDArray[np.int64]:

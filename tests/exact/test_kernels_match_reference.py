@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2, kstest
 
-from dfcrp.kernels import assignment, circle, concentration, exchange, order, scan, tail, unsettled
+from dfcrp.kernels import (
+    assignment,
+    circle,
+    circle_covariance,
+    concentration,
+    exchange,
+    order,
+    scan,
+    tail,
+    unsettled,
+)
 from dfcrp.sampling import problem as problem_module
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -187,7 +197,7 @@ def test_covariance_targets(layout):
         theta = {k: case.theta[k] for k in set(case.labels)}
         for k in theta:
             row = case.theta[k]
-            given = circle.Conditional(
+            given = circle_covariance.Conditional(
                 *circle.position_law(case.hyper, row[2]),
                 *circle.size_law(case.hyper, row[2]),
                 circle.members_spread(case.hyper, case.state.theta, k, case.features, case.state),
@@ -198,7 +208,7 @@ def test_covariance_targets(layout):
                 changed[column] = other[column]
                 rest = [row[c] for c in (3, 4, 5) if c != column]
                 fast = [
-                    circle.log_target(
+                    circle_covariance.log_target(
                         case.hyper, given, coordinate,
                         value if column == 5 else math.log(value), *rest,
                     )

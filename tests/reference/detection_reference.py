@@ -46,7 +46,7 @@ def history(prior: Detection, g: int, level: int, members) -> float:
         lists = [f for f in range(len(prior.person)) if prior.person[f] == p]
         noticed = s
         for f in lists:
-            r = parameters.listing[f] if len(lists) > 1 else 1.0
+            r = parameters.listing[g, f] if len(lists) > 1 else 1.0
             noticed *= r if f in members else 1.0 - r
         absent = 0.0 if any(f in members for f in lists) else 1.0 - s
         probability *= noticed + absent

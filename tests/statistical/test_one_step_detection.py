@@ -128,7 +128,8 @@ def statistics(labels, own, sizes, marked, prior) -> dict[str, np.ndarray]:
         for name in ("weight", "ease", "skill", "slope", "false", "false_share", "objects")
         for column in range(own[:, where[name]].shape[1])
     }
-    found |= {f"listing {f}": own[:, where["listing"]][:, f] for f in (0, 1)}
+    # Of the person with two lists, in both classes; the third list has no such parameter.
+    found |= {f"listing {c}": own[:, where["listing"]][:, c] for c in (0, 1, 3, 4)}
     for i in (0, 2, 4):
         found[f"size of {i} alone"] = np.where(same[:, i] == 1, sizes[:, i], np.nan)
         found[f"size of {i} together"] = np.where(same[:, i] > 1, sizes[:, i], np.nan)

@@ -257,3 +257,31 @@ def test_dates_are_known_by_their_look_and_may_be_exchanged():
     assert similar == sorted([records.codes[1, 0], records.codes[2, 0]])
     assert hyper.slip[first] == hyper.slip[first + 1] < 0.7
     assert digits_of_date("3.1.1980") == digits_of_date("1980-01-03") == "19800103"
+
+
+PEOPLE = "id,list,name,city\n1,a,Ann,Rome\n2,b,Anne,Rome\n3,b,Bob,Oslo\n4,c,Bob,Oslo\n"
+
+
+def test_own_pairs_from_a_file_name_ids(tmp_path):
+    path = written(tmp_path, PEOPLE)
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("one,other\n2,1\n1,2\n3,4\n3,3\n", encoding="utf-8")
+    chosen = {"columns": {"expert": "list"}, "candidates": pairs}
+    assert read_items(path, "records", **chosen).candidates.tolist() == [[0, 1], [2, 3]]
+    without = read_items(path, "records", exclude_experts=["c"], **chosen)
+    assert without.candidates.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("one,other\n1,7\n", {}, "row 1, column 'other': no item has the id '7'"),
+        ("one\n1\n", {}, "needs two columns"),
+        ("one,other\n1,2\n", {"id": ""}, "no column of the items has ids"),
+    ],
+)
+def test_bad_own_pairs_are_refused_by_their_place(tmp_path, text, columns, message):
+    path, pairs = written(tmp_path, PEOPLE), tmp_path / "pairs.csv"
+    pairs.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        read_items(path, "records", columns={"expert": "list", **columns}, candidates=pairs)

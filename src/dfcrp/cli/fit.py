@@ -115,6 +115,12 @@ def filter_options(command: Any) -> Any:
     help="Items that are not circles: each may share an object with so many nearest ones.",
 )
 @click.option(
+    "--candidates",
+    type=click.Path(path_type=Path),
+    metavar="PAIRS.csv",
+    help="Items that are not circles: only these pairs may share an object. Two columns of ids.",
+)
+@click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),
     help="The paper's hyperparameters for one of its data sets.",
@@ -173,6 +179,7 @@ def command(
     no_report: bool,
     quiet: bool,
     dask: str | None,
+    candidates: Path | None,
     **options: Any,
 ) -> None:
     """Merge the markings in FILE... into one catalogue.
@@ -186,7 +193,7 @@ def command(
 
     from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
-    from dfcrp.errors import InputError
+    from dfcrp.errors import InputError, SettingsError
     from dfcrp.fitting import settle
     from dfcrp.io import read_markings
     from dfcrp.posterior.folder import refuse_used
@@ -201,10 +208,12 @@ def command(
     given = picture | {name: value for name, value in options.items() if value is not None}
     asked = settle(config, dict(given))
     if asked.model.likelihood != "circles":
-        items = _read_others(files, asked, used)
+        items = _read_others(files, asked, used, candidates)
         report = not no_report
         run_job(items, out, config=config, settings=given, dask=dask, quiet=quiet, report=report)
         return
+    if candidates is not None:
+        raise SettingsError("--candidates is for items that are no circles; for these see --radius")
     read = read_markings(files, **filters)
     if len(read.images) > 1 and "image_file" in picture:
         raise InputError(
@@ -223,7 +232,9 @@ def command(
     )
 
 
-def _read_others(files: tuple[Path, ...], config: Config, filters: dict[str, Any]) -> Items:
+def _read_others(
+    files: tuple[Path, ...], config: Config, filters: dict[str, Any], candidates: Path | None
+) -> Items:
     """Items that are no circles, which have no diameters to filter by."""
     from dfcrp.errors import SettingsError
     from dfcrp.io.columns import parse_pairs
@@ -233,5 +244,10 @@ def _read_others(files: tuple[Path, ...], config: Config, filters: dict[str, Any
         raise SettingsError(f"--min-diameter is for circles, not for {config.model.likelihood}")
     columns = parse_pairs(filters.pop("columns", None))
     return read_items(
-        list(files), config.model.likelihood, columns=columns, records=config.records, **filters
+        list(files),
+        config.model.likelihood,
+        columns=columns,
+        records=config.records,
+        candidates=candidates,
+        **filters,
     )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,35 +11,17 @@ from numpy.typing import NDArray
 
 from dfcrp.config import RecordSettings
 from dfcrp.errors import InputError
+from dfcrp.io.candidates import read_candidates
 from dfcrp.io.columns import did_you_mean, listed
 from dfcrp.io.item_columns import CORNERS, by_corners, recognise_items, refuse_missing
+from dfcrp.io.item_tables import Table, join_tables, read_table
 from dfcrp.markings import Items, Source
 from dfcrp.measurements import Measurements
 from dfcrp.records import Records
 from dfcrp.shapes import SHAPES
 
-DELIMITERS = ",;\t|"
 PathLike = str | Path
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Table:
-    """The rows of one file or several, one below the other."""
-
-    columns: dict[str, list[str]]
-    #: File and row within it, of each row.
-    files: list[Path]
-    rows: list[int]
-
-    def where(self, row: int) -> str:
-        """The place of a row, for messages."""
-        return f"{self.files[row]}, row {self.rows[row]}"
-
-    def select(self, kept: list[int]) -> Table:
-        """Some of the rows."""
-        columns = {name: [cells[at] for at in kept] for name, cells in self.columns.items()}
-        return Table(columns, [self.files[at] for at in kept], [self.rows[at] for at in kept])
 
 
 def read_items(
@@ -53,17 +32,19 @@ def read_items(
     image: str | None = None,
     exclude_experts: Sequence[str] = (),
     records: RecordSettings | None = None,
+    candidates: PathLike | None = None,
 ) -> Items:
     """Read points, boxes, ellipses, rows of numbers or records from files with a header line.
 
     ``columns`` says which column plays which role where the names do not tell: expert (whose list
     a row is on; several files without such a column are a source each), id, and of shapes x, y and
     so on, and image, of which ``image`` picks one. Of shapes other columns are left aside, of other
-    kinds every column counts.
+    kinds every column counts. ``candidates`` is a file with the pairs of ids that may share an
+    object, a pair in each row; all others may not.
     """
     files = [Path(p) for p in ([paths] if isinstance(paths, str | Path) else paths)]
-    read = [_read(path) for path in files]
-    whole = _join(files, [table for table, _ in read])
+    read = [read_table(path) for path in files]
+    whole = join_tables(files, [table for table, _ in read])
     header, where = list(whole.columns), str(files[0])
     found = recognise_items(header, likelihood, columns or {}, where)
     if likelihood in SHAPES:
@@ -72,6 +53,7 @@ def read_items(
     kept = _kept(whole, found.get("image"), image, experts, exclude_experts)
     table, experts = whole.select(kept), [experts[at] for at in kept]
     ids = _ids(table, found.get("id"))
+    pairs = None if candidates is None else read_candidates(Path(candidates), whole, table, found)
     counts = {path: table.files.count(path) for path in set(files)}
     sources = tuple(
         Source(str(path), digest, len(part.rows), counts[path])
@@ -82,59 +64,19 @@ def read_items(
         settings = records or RecordSettings()
         fields = {n: c for n, c in table.columns.items() if n not in found.values()}
         items = Records.from_columns(
-            fields, experts, kinds=settings.kinds, keys=settings.split_keys, id=ids
+            fields,
+            experts,
+            kinds=settings.kinds,
+            keys=settings.split_keys,
+            id=ids,
+            candidates=pairs,
         )
     else:
         names, values = _numbers(table, likelihood, found)
         items = Measurements.from_arrays(
-            values, experts, likelihood=likelihood, columns=names, id=ids
+            values, experts, likelihood=likelihood, columns=names, id=ids, candidates=pairs
         )
     return replace(items, sources=sources)
-
-
-def _read(path: Path) -> tuple[Table, str]:
-    """The table of a file, and a hash of it."""
-    try:
-        content = path.read_bytes()
-        text = content.decode("utf-8-sig")
-        delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
-        lines = io.StringIO(text, newline="")
-        header, *rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error, ValueError) as error:
-        raise InputError(f"{path}: is no table with a header line: {error}") from None
-    names = [name.strip() for name in header]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{path}: column {twice!r} is there several times; rename the others")
-    rows = [row for row in rows if row]
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(names):
-            raise InputError(
-                f"{path}, row {number}: {len(row)} values under {len(names)} column names"
-            )
-    if not rows:
-        raise InputError(f"{path}: has no rows")
-    columns = {name: [row[at].strip() for row in rows] for at, name in enumerate(names)}
-    numbers = list(range(1, len(rows) + 1))
-    return Table(columns, [path] * len(rows), numbers), hashlib.sha256(content).hexdigest()
-
-
-def _join(files: list[Path], tables: list[Table]) -> Table:
-    """The files one below the other."""
-    first = tables[0].columns
-    for path, table in zip(files, tables, strict=True):
-        if list(table.columns) != list(first):
-            raise InputError(
-                f"{path}: its columns are {listed(list(table.columns))}, but those of {files[0]} "
-                f"are {listed(list(first))}"
-            )
-    return Table(
-        {name: [cell for table in tables for cell in table.columns[name]] for name in first},
-        [path for table in tables for path in table.files],
-        [row for table in tables for row in table.rows],
-    )
 
 
 def _experts(table: Table, column: str | None, files: list[Path]) -> list[str]:

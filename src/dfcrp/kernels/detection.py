@@ -6,14 +6,15 @@ object of class g and level l with probability
 
     logit s_gp(l) = a_gp + b_p x_l,
 
-and puts what they notice on their list f with probability r_f; for a person with one list r = 1.
+and puts what they notice on their list f with probability r_gf; for a person with one list r = 1.
 Persons notice independently given class and level. Up to what does not depend on the partition its
 probability is a product over clusters S, at most one marking of an expert in each:
 
     factor(S) = Λ Σ_g π_g P_g(S) / (1 − P_g(∅))            two markings or more
     factor({f}) = the same + φ_f                            real, or false
 
-    P_g(S) = Π_p [ s_gp Π_{f ∈ S of p} r_f Π_{f ∉ S of p} (1 − r_f) + (1 − s_gp) 1(no f of p in S) ]
+    P_g(S) = Π_p [ s_gp Π_{f ∈ S of p} r_gf Π_{f ∉ S of p} (1 − r_gf)
+                   + (1 − s_gp) 1(no f of p in S) ]
 
 The division by 1 − P_g(∅) says that the object was seen. As 1 / (1 − P) = Σ_m P^m it is also the
 sum over the number m of missed objects that are like this one: geometric, and all that is ever
@@ -44,7 +45,7 @@ class Parameters(NamedTuple):
     ease: np.ndarray  # (G,): expected a_gp of a person, in falling order
     skill: np.ndarray  # (G, P): a
     slope: np.ndarray  # (P,): b
-    listing: np.ndarray  # (F,): r
+    listing: np.ndarray  # (G, F): r
     false: np.ndarray  # (F,): φ
     false_share: np.ndarray  # (1,): q, of an expert's markings typically false
     objects: np.ndarray  # (1,): Λ
@@ -55,7 +56,7 @@ class Beliefs(NamedTuple):
     """Priors of the parameters.
 
     Λ ~ Gamma(shape, rate), φ_f ~ Gamma(shape, shape / (q markings_f)), 1/q ~ Gamma(shape, rate),
-    π ~ Dirichlet(class_weight, ...), r_f ~ Beta(listing), a_gp ~ N(ease_g, skill_sd²),
+    π ~ Dirichlet(class_weight, ...), r_gf ~ Beta(listing), a_gp ~ N(ease_g, skill_sd²),
     ease_g ~ N(mean, sd²) above ``ease_least``, b_p ~ N(0, slope_sd²).
 
     What is found less often than ``ease_least`` says cannot be told from false marks, so that
@@ -85,7 +86,7 @@ class Tables(NamedTuple):
     empty: np.ndarray  # (L, CLASSES): Λ π_g P_g(∅) / (1 − P_g(∅))
     found: np.ndarray  # (L, F, CLASSES): what P_g gains by the first list of a person
     gain: np.ndarray  # (L, F, CLASSES): the same, not its logarithm
-    again: np.ndarray  # (F,): what it gains by another list of that person
+    again: np.ndarray  # (F, CLASSES): what it gains by another list of that person
     alone: np.ndarray  # (L, F): factor({f})
     most: np.ndarray  # (L, F): the largest of found and again
 
@@ -96,7 +97,7 @@ class Counts(NamedTuple):
     seen: np.ndarray  # (L, CLASSES)
     total: np.ndarray  # (L, CLASSES): seen and missed
     noticed: np.ndarray  # (L, CLASSES, P)
-    listed: np.ndarray  # (F,): real markings
+    listed: np.ndarray  # (CLASSES, F): real markings
     false: np.ndarray  # (F,): false markings
 
 
@@ -162,8 +163,10 @@ def class_weights(prior, data, state, k, level):
     while j != NONE:
         family = data.family[j]
         if is_again(prior, data, state, k, j, j):
-            gain = again[family]
-            first, second, third, fourth = first + gain, second + gain, third + gain, fourth + gain
+            first += again[family, 0]
+            second += again[family, 1]
+            third += again[family, 2]
+            fourth += again[family, 3]
         else:
             first += found[level, family, 0]
             second += found[level, family, 1]
@@ -199,24 +202,18 @@ def log_open(prior, common, data, state, i, size):
 def log_join(prior, data, state, scratch, i, k, size):
     """log of factor(S + f) / factor(S)."""
     level, family = level_of(prior, size), data.family[i]
-    single, again = state.size[k] == 1, is_again(prior, data, state, k, i, NONE)
-    if again and not single:
-        return prior.tables.again[family]
     first, second, third, fourth = class_weights(prior, data, state, k, level)
     largest = max(first, second, third, fourth)
     w1, w2 = math.exp(first - largest), math.exp(second - largest)
     w3, w4 = math.exp(third - largest), math.exp(fourth - largest)
-    gain = prior.tables.gain
-    after = (
-        w1 * gain[level, family, 0]
-        + w2 * gain[level, family, 1]
-        + w3 * gain[level, family, 2]
-        + w4 * gain[level, family, 3]
-    )
-    if not single:
+    gain, again = prior.tables.gain[level, family], prior.tables.again[family]
+    if is_again(prior, data, state, k, i, NONE):
+        after = w1 * math.exp(again[0]) + w2 * math.exp(again[1])
+        after += w3 * math.exp(again[2]) + w4 * math.exp(again[3])
+    else:
+        after = w1 * gain[0] + w2 * gain[1] + w3 * gain[2] + w4 * gain[3]
+    if state.size[k] > 1:
         return math.log(after / (w1 + w2 + w3 + w4))
-    if again:
-        after = (w1 + w2 + w3 + w4) * math.exp(prior.tables.again[family])
     return largest + math.log(after) - prior.tables.alone[level, data.family[state.head[k]]]
 
 
@@ -263,14 +260,14 @@ def log_noticed(parameters, g, p, away):
 
 
 @lean_kernel
-def log_unlisted(prior, p):
-    """log of the probability that what a person notices is on none of their lists."""
+def log_unlisted(prior, g, p):
+    """log of the probability that what a person notices of a class is on none of their lists."""
     if prior.lists[p] == 1:
         return -math.inf
     total = 0.0
     for f in range(prior.person.shape[0]):
         if prior.person[f] == p:
-            total += math.log1p(-prior.parameters.listing[f])
+            total += math.log1p(-prior.parameters.listing[g, f])
     return total
 
 
@@ -285,25 +282,24 @@ def rebuild_tables(prior):
     """Bring the tables up to date with the parameters."""
     parameters, tables = prior.parameters, prior.tables
     classes, families = parameters.weight.shape[0], prior.person.shape[0]
-    for f in range(families):
-        tables.again[f] = 0.0
-        if prior.lists[prior.person[f]] > 1:
-            r = parameters.listing[f]
-            tables.again[f] = math.log(r) - math.log1p(-r)
+    tables.again[:] = 0.0
     tables.missed[:] = 0.0
     tables.empty[:] = -math.inf
     tables.found[:] = 0.0
     tables.gain[:] = 1.0
     for f in range(families):
         p = prior.person[f]
-        unlisted = log_unlisted(prior, p)
-        for level in range(prior.away.shape[0]):
-            for g in range(classes):
+        for g in range(classes):
+            unlisted = log_unlisted(prior, g, p)
+            if prior.lists[p] > 1:
+                r = parameters.listing[g, f]
+                tables.again[f, g] = math.log(r) - math.log1p(-r)
+            for level in range(prior.away.shape[0]):
                 log_s, log_not = log_noticed(parameters, g, p, prior.away[level])
                 absent = log_absent(log_s, log_not, unlisted)
                 if prior.first_list[p] == f:
                     tables.missed[level, g] += absent
-                gain = log_s - absent + tables.again[f]
+                gain = log_s - absent + tables.again[f, g]
                 if prior.lists[p] > 1:
                     gain += unlisted
                 # Within what doubles hold; beyond it nothing is in doubt.
@@ -321,9 +317,10 @@ def rebuild_tables(prior):
             )
         for f in range(families):
             tables.alone[level, f] = log_alone(prior, level, f)
-            tables.most[level, f] = tables.again[f]
+            tables.most[level, f] = -math.inf
             for g in range(classes):
-                tables.most[level, f] = max(tables.most[level, f], tables.found[level, f, g])
+                largest = max(tables.found[level, f, g], tables.again[f, g])
+                tables.most[level, f] = max(tables.most[level, f], largest)
 
 
 @inline_kernel

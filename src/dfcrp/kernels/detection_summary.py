@@ -90,7 +90,7 @@ def new_markings(rng, prior, level):
                     continue
                 for f in range(prior.person.shape[0]):
                     if prior.person[f] == p:
-                        count += rng.random() < parameters.listing[f]
+                        count += rng.random() < parameters.listing[g, f]
         if count > 0:
             return count
     return 0

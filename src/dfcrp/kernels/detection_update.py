@@ -35,6 +35,8 @@ WIDTH = 1.0
 ROUNDS = 3
 #: Nothing is listed with certainty by someone with several lists.
 ALMOST_ONE = 1.0 - 1e-12
+#: Nor left out with certainty.
+TINY = 1e-12
 
 
 @lean_kernel
@@ -99,7 +101,7 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
         j = state.head[k]
         while j != NONE:
             family = data.family[j]
-            counts.listed[family] += 1.0
+            counts.listed[g, family] += 1.0
             if not is_again(prior, data, state, k, j, j):
                 counts.noticed[level, g, prior.person[family]] += 1.0
             j = state.after[j]
@@ -118,9 +120,9 @@ def fill_in_missed(rng, prior):
     for p in range(prior.lists.shape[0]):
         if prior.lists[p] == 1:
             continue
-        unlisted = log_unlisted(prior, p)
-        for level in range(prior.away.shape[0]):
-            for g in range(parameters.weight.shape[0]):
+        for g in range(parameters.weight.shape[0]):
+            unlisted = log_unlisted(prior, g, p)
+            for level in range(prior.away.shape[0]):
                 absent = counts.total[level, g] - counts.noticed[level, g, p]
                 if absent > 0.0:
                     log_s, log_not = log_noticed(parameters, g, p, prior.away[level])
@@ -246,16 +248,21 @@ def update_rates(rng, prior):
         shape = beliefs.false_shape + counts.false[f]
         rate = beliefs.false_shape / (parameters.false_share[0] * beliefs.markings[f])
         parameters.false[f] = rng.standard_gamma(shape) / (rate + 1.0)
-        p = prior.person[f]
-        if prior.lists[p] > 1:
-            noticed = 0.0
-            for level in range(levels):
-                for g in range(classes):
-                    noticed += counts.noticed[level, g, p]
-            listed = counts.listed[f]
-            r = rng.beta(beliefs.listing_a + listed, beliefs.listing_b + noticed - listed)
-            parameters.listing[f] = min(r, ALMOST_ONE)
+        if prior.lists[prior.person[f]] > 1:
+            update_listing(rng, prior, f)
     update_false_share(rng, prior)
+
+
+@lean_kernel
+def update_listing(rng, prior, f):
+    """r of list f in every class: Beta, as a person who noticed an object lists it or not."""
+    parameters, beliefs, p = prior.parameters, prior.beliefs, prior.person[f]
+    for g in range(parameters.weight.shape[0]):
+        noticed, listed = 0.0, prior.counts.listed[g, f]
+        for level in range(prior.away.shape[0]):
+            noticed += prior.counts.noticed[level, g, p]
+        r = rng.beta(beliefs.listing_a + listed, beliefs.listing_b + noticed - listed)
+        parameters.listing[g, f] = min(max(r, TINY), ALMOST_ONE)
 
 
 @inline_kernel
@@ -279,9 +286,10 @@ def sort_classes(prior):
             if parameters.ease[g] < parameters.ease[g + 1]:
                 for values in (parameters.ease, parameters.weight):
                     values[g], values[g + 1] = values[g + 1], values[g]
-                skill = parameters.skill
-                for p in range(prior.lists.shape[0]):
-                    skill[g, p], skill[g + 1, p] = skill[g + 1, p], skill[g, p]
+                for table in (parameters.skill, parameters.listing):
+                    for column in range(table.shape[1]):
+                        first, second = table[g, column], table[g + 1, column]
+                        table[g, column], table[g + 1, column] = second, first
 
 
 @implements(partition_prior.update_prior, Detection)

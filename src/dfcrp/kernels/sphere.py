@@ -34,15 +34,13 @@ from dfcrp.kernels.circle import (
     RENEWAL,
     VAR_POSITION,
     VAR_SIZE,
-    Conditional,
-    Spread,
     complete_row,
     log_variance_prior,
     position_law,
     size_law,
-    slice_coordinate,
     spread_of,
 )
+from dfcrp.kernels.circle_covariance import Conditional, Spread, slice_coordinate
 from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 from dfcrp.kernels.partition_prior import log_tilt
 

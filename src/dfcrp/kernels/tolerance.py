@@ -24,12 +24,10 @@ from dfcrp.kernels.circle import (
     MU_L,
     VAR_POSITION,
     VAR_SIZE,
-    Conditional,
     complete_row,
-    log_target_position,
-    log_target_size,
     spread_of,
 )
+from dfcrp.kernels.circle_covariance import Conditional, log_target_position, log_target_size
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 
 #: The law is updated in each of the first scans, then every so often; up to so many markings say

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -113,7 +114,7 @@ def parameter_names(
         *(f"ease of class {g}" for g in numbers),
         *(f"skill of {name} in class {g}" for g in numbers for name in persons),
         *(f"slope of {name}" for name in persons),
-        *(f"listing of {name}" for name in experts),
+        *(f"listing of {name} in class {g}" for g in numbers for name in experts),
         *(f"false marks of {name}" for name in experts),
         "typical share of false marks",
         "expected objects",
@@ -156,7 +157,7 @@ def _start(beliefs: Beliefs, classes: int, n_persons: int) -> NDArray[np.float64
             ease,
             np.repeat(ease, n_persons),
             np.zeros(n_persons),
-            np.full(len(beliefs.markings), 0.5),
+            np.full(classes * len(beliefs.markings), 0.5),
             share * beliefs.markings,
             [share],
             [float(beliefs.markings.max())],
@@ -175,7 +176,7 @@ def _for_one_chain(prior: Detection, classes: int) -> Detection:
             empty=np.zeros((levels, CLASSES)),
             found=np.zeros((levels, n_families, CLASSES)),
             gain=np.ones((levels, n_families, CLASSES)),
-            again=np.zeros(n_families),
+            again=np.zeros((n_families, CLASSES)),
             alone=np.zeros((levels, n_families)),
             most=np.zeros((levels, n_families)),
         ),
@@ -183,7 +184,7 @@ def _for_one_chain(prior: Detection, classes: int) -> Detection:
             seen=np.zeros((levels, CLASSES)),
             total=np.zeros((levels, CLASSES)),
             noticed=np.zeros((levels, CLASSES, n_persons)),
-            listed=np.zeros(n_families),
+            listed=np.zeros((CLASSES, n_families)),
             false=np.zeros(n_families),
         ),
     )
@@ -191,6 +192,8 @@ def _for_one_chain(prior: Detection, classes: int) -> Detection:
 
 def _parts(own: NDArray[np.float64], classes: int, n_persons: int, n_families: int) -> Parameters:
     """The parameters as parts of one array."""
-    sizes = (classes, classes, classes * n_persons, n_persons, n_families, n_families, 1, 1)
-    weight, ease, skill, *rest = np.split(own, np.cumsum(sizes))
-    return Parameters(weight, ease, skill.reshape(classes, n_persons), *rest)
+    by_person, by_list = (classes, n_persons), (classes, n_families)
+    shapes = ((classes,), (classes,), by_person, (n_persons,), by_list, (n_families,), (1,), (1,))
+    *parts, tally = np.split(own, np.cumsum([math.prod(shape) for shape in shapes]))
+    shaped = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+    return Parameters(*[*shaped, tally])

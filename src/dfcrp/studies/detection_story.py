@@ -51,9 +51,9 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
     ease = -np.sort(-ease, axis=1)
     skill = ease[:, :, None] + beliefs.skill_sd * rng.standard_normal((count, classes, persons))
     slope = beliefs.slope_sd * rng.standard_normal((count, persons))
-    listing = rng.beta(beliefs.listing_a, beliefs.listing_b, (count, families))
+    listing = rng.beta(beliefs.listing_a, beliefs.listing_b, (count, classes, families))
     alone = prior.lists[prior.person] == 1
-    listing[:, alone] = prior.parameters.listing[alone]
+    listing[:, :, alone] = prior.parameters.listing[:, alone]
     share = beliefs.share_rate / rng.standard_gamma(beliefs.share_shape, (count, 1))
     false = rng.standard_gamma(beliefs.false_shape, (count, families)) / beliefs.false_shape
     false *= share * beliefs.markings
@@ -62,7 +62,8 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
     slope = slope if len(prior.away) > 1 else 0.0 * slope
     return np.concatenate(
         [
-            *(weight, ease, skill.reshape(count, -1), slope, listing, false, share, objects),
+            *(weight, ease, skill.reshape(count, -1), slope, listing.reshape(count, -1)),
+            *(false, share, objects),
             np.zeros((count, len(prior.parameters.tally))),
         ],
         axis=1,
@@ -91,9 +92,8 @@ def find_objects(rng: np.random.Generator, prior: Detection, sizes: Floats) -> l
                 logit = parameters.skill[g, p] + parameters.slope[p] * prior.away[level]
                 if rng.random() * (1.0 + math.exp(-logit)) < 1.0:
                     lists = [f for f in range(len(prior.person)) if prior.person[f] == p]
-                    members += [
-                        f for f in lists if len(lists) == 1 or rng.random() < parameters.listing[f]
-                    ]
+                    r = parameters.listing[g]
+                    members += [f for f in lists if len(lists) == 1 or rng.random() < r[f]]
         found.append(members)
     return found
 
