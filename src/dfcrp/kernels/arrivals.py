@@ -130,7 +130,7 @@ def update_arrivals(prior, rng, data, hyper, state, scratch):
             )
     if prior.update_alpha:
         clusters = count_clusters(state)
-        width = step_width(state.scans[0], clusters, prior.alpha_shape)
+        width = step_width(state.scans[0], data.n_families, clusters, prior.alpha_shape)
         state.alpha[0] = update_alpha(
             rng,
             state.seated,

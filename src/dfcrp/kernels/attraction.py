@@ -359,7 +359,7 @@ def update_attraction(prior, rng, data, hyper, state, scratch):
     for slot in range(state.order.shape[0]):
         arrived.seated[slot] = arrived.open[slot] + extra * arrived.kin[slot]
     clusters = count_clusters(state)
-    width = step_width(state.scans[0], clusters, prior.alpha_shape)
+    width = step_width(state.scans[0], data.n_families, clusters, prior.alpha_shape)
     state.alpha[0] = update_alpha(
         rng,
         arrived.seated,

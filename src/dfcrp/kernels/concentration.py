@@ -9,22 +9,31 @@ from dfcrp.kernels.order import log_product
 
 #: Scans of a chain that may still be far from where it is going.
 YOUNG = 40
+#: With so few families, or fewer, α and the order of arrival hang together.
+FEW = 3
+#: Beyond e to this power, or below its inverse, no α is held by a double.
+FARTHEST = 700.0
 
 
 @lean_kernel
 def log_alpha_target(seated, n_clusters, shape, rate, log_alpha):
     """log of α^K Π 1/(D_i + α) · Gamma(α; shape, rate) · α (the last for the log scale)."""
+    if abs(log_alpha) > FARTHEST:
+        return -math.inf
     alpha = math.exp(log_alpha)
     return (n_clusters + shape) * log_alpha - rate * alpha - log_product(seated, alpha)
 
 
 @inline_kernel
-def step_width(scans, n_clusters, shape):
-    """About one posterior standard deviation of log α; far more while a chain finds its place.
+def step_width(scans, n_families, n_clusters, shape):
+    """About one posterior standard deviation of log α; far more while it may have far to go.
 
-    A young chain has far to go, and every step is a walk over all markings.
+    So it has in a young chain, and where there are few lists: if these agree, one cluster more or
+    less changes how many seats are free by hundreds. Every step is a walk over all markings.
     """
-    return 1.0 if scans < YOUNG else 2.0 / math.sqrt(n_clusters + shape)
+    if scans < YOUNG or n_families <= FEW:
+        return 1.0
+    return 2.0 / math.sqrt(n_clusters + shape)
 
 
 @lean_kernel

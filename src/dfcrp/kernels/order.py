@@ -70,14 +70,23 @@ def walk_arrivals(data, state, scratch, order, seated):
 
 @lean_kernel
 def log_product(seated, alpha):
-    """Σ log(D + α)."""
-    total, product, factors = 0.0, 1.0, 0
+    """Σ log(D + α), for an α of any size.
+
+    Those with D = 0 are counted: where lists agree altogether they are nearly all who open a table,
+    and a product of a few tiny α would be zero.
+    """
+    total, product, factors, zeros = 0.0, 1.0, 0, 0
     for position in range(seated.shape[0]):
+        if seated[position] == 0:
+            zeros += 1
+            continue
         product *= seated[position] + alpha
         factors += 1
         if factors == PRODUCT:
             total += math.log(product)
             product, factors = 1.0, 0
+    if zeros > 0:
+        total += zeros * math.log(alpha)
     return total + math.log(product)
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 
-from dfcrp.kernels.concentration import YOUNG
+from dfcrp.kernels.concentration import FEW, YOUNG
 from dfcrp.kernels.jit import inline_kernel, lean_kernel
 from dfcrp.kernels.order import clear_tables, seat
 from dfcrp.kernels.state import ALPHA_ACCEPTED, ALPHA_PROPOSED
@@ -31,15 +31,13 @@ from dfcrp.kernels.state import ALPHA_ACCEPTED, ALPHA_PROPOSED
 LEAP = 1.0
 #: One logarithm for many factors: a product is taken until it is this large, or this small.
 LARGE = 1e100
-#: With more families than this hardly any proposal would be a good one.
-FEW = 3
 #: Once a chain is no longer young, the move comes in every such scan.
 PERIOD = 2
 
 
 @inline_kernel
 def procession_is_due(scans, n_families):
-    """Whether this scan has the move."""
+    """Whether this scan has the move; with more families few proposals would be accepted."""
     return n_families <= FEW and (scans < YOUNG or scans % PERIOD == 0)
 
 
