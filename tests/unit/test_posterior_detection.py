@@ -112,6 +112,19 @@ def test_curves(posterior):
     assert np.log(found.diameter[level]) == pytest.approx(low + (high - low) / 32 * 7.5)
 
 
+def test_what_two_lists_of_a_person_share():
+    """If all objects are alike, looking anew for the other list finds the share s of them."""
+    plain = random_posterior(4, n=14, n_families=5, n_draws=30)
+    found = under_detection(plain, persons=PERSONS, classes=1, by_size=False)
+    rows = found.detection.shared_noticing
+    for f, person in enumerate(found.detection.persons.codes):
+        expected = np.zeros(len(rows))
+        if np.count_nonzero(found.detection.persons.codes == person) > 1:
+            skill = [prior.parameters.skill[0, person] for _, _, prior in priors(found)]
+            expected = 1.0 / (1.0 + np.exp(skill))
+        assert rows[:, f] == pytest.approx(expected, abs=1e-9)
+
+
 def test_summary_and_tables(posterior):
     summary = posterior.summary()
     assert "alpha" not in summary

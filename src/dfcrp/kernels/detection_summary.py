@@ -45,8 +45,8 @@ class Found(NamedTuple):
     listed: np.ndarray  # (b, C, F) int32: real markings of each expert
     false: np.ndarray  # (b, C, F) int32
     classes: np.ndarray  # (b,) int64: classes with an object
-    noticed: np.ndarray  # (b, P): expected number of objects that a person notices
-    twice: np.ndarray  # (b, P): and that they would notice twice if they looked twice
+    common: np.ndarray  # (b, F): expected pairs of a list's object and another list of its person
+    common_anew: np.ndarray  # (b, F): the same if the person had looked anew for every list
     sizes: np.ndarray  # (b, F + 1) int64: clusters by number of markings
     new_sizes: np.ndarray  # (b, F + 1) int64: the same in new data
     real: np.ndarray  # (b, n) float32 by label: probability that the cluster is an object
@@ -106,6 +106,18 @@ def new_false_marks(rng, expected):
     return count
 
 
+@inline_kernel
+def in_common(prior, g, f, level):
+    """How likely f's person notices an object, and on how many of their lists beside f it is."""
+    parameters, p = prior.parameters, prior.person[f]
+    s = math.exp(log_noticed(parameters, g, p, prior.away[level])[0])
+    others = 0.0
+    for other in range(prior.person.shape[0]):
+        if prior.person[other] == p and other != f:
+            others += parameters.listing[g, other]
+    return s, s * parameters.listing[g, f] * others
+
+
 @lean_kernel
 def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found, draw):
     """Add cluster k of a draw to its summary."""
@@ -129,10 +141,11 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
     while i != NONE:
         found.listed[draw, size_number, lists.family[i]] += 1
         i = seats.after[i]
-    for p in range(prior.lists.shape[0]):
-        s = math.exp(log_noticed(prior.parameters, g, p, prior.away[level])[0])
-        found.noticed[draw, p] += s * (1.0 + missed)
-        found.twice[draw, p] += s * s * (1.0 + missed)
+    for f in range(prior.person.shape[0]):
+        if prior.lists[prior.person[f]] > 1:
+            s, common = in_common(prior, g, f, level)
+            found.common[draw, f] += common * (1.0 + missed)
+            found.common_anew[draw, f] += s * common * (1.0 + missed)
     found.new_sizes[draw, new_markings(rng, prior, level)] += 1
     return g
 

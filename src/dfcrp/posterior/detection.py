@@ -42,7 +42,8 @@ class DetectionSummary:
     listed: Counts  # (d, c, experts): real markings
     false: Counts  # (d, c, experts)
     classes: Counts  # (d,): classes of objects in use
-    #: (d, persons): of what two lists of a person share, the part that comes of noticing it once.
+    #: (d, experts): of what a list shares with others of its person, the part that comes of
+    #: noticing it once.
     shared_noticing: NDArray[np.float64]
     #: (d, experts + 1): clusters by number of markings, and the same in new data from the model.
     sizes: Counts
@@ -109,7 +110,7 @@ class DetectionSummary:
         }
         person = self.persons.codes[f]
         if np.count_nonzero(self.persons.codes == person) > 1:
-            shared: Interval = summarise(self.shared_noticing[:, person])
+            shared: Interval = summarise(self.shared_noticing[:, f])
             said["person"] = self.persons.names[person]
             said["shared_noticing"] = shared.as_dict()
         return said
@@ -187,7 +188,7 @@ class _Walk:
         self.blocks.append(found._replace(real=found.real[:0]))
 
     def _room(self, b: int) -> Found:
-        n_families, n_persons = len(self.prior.person), len(self.prior.lists)
+        n_families = len(self.prior.person)
         return Found(
             seen=np.zeros((b, self.n_classes), np.int64),
             missed=np.zeros((b, self.n_classes), np.int64),
@@ -196,8 +197,8 @@ class _Walk:
             listed=np.zeros((b, self.n_classes, n_families), np.int32),
             false=np.zeros((b, self.n_classes, n_families), np.int32),
             classes=np.zeros(b, np.int64),
-            noticed=np.zeros((b, n_persons)),
-            twice=np.zeros((b, n_persons)),
+            common=np.zeros((b, n_families)),
+            common_anew=np.zeros((b, n_families)),
             sizes=np.zeros((b, n_families + 1), np.int64),
             new_sizes=np.zeros((b, n_families + 1), np.int64),
             real=np.zeros((b, self.draws.n_markings), np.float32),
@@ -207,8 +208,8 @@ class _Walk:
         """All blocks together."""
         whole = Found(*(np.concatenate(parts) for parts in zip(*self.blocks, strict=True)))
         n = self.draws.n_chains * self.draws.n_draws
-        ratio = np.ones_like(whole.noticed)
-        np.divide(whole.twice, whole.noticed, out=ratio, where=whole.noticed > 0)
+        ratio = np.ones_like(whole.common)
+        np.divide(whole.common_anew, whole.common, out=ratio, where=whole.common > 0)
         return DetectionSummary(
             size_classes=classes.columns,
             persons=persons,
