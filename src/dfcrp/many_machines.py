@@ -26,6 +26,7 @@ from dfcrp.sampling.checkpoints import FOLDER as CHECKPOINTS
 from dfcrp.sampling.checkpoints import ChainFolder, scans_at
 from dfcrp.sampling.runner import Progress, Runner
 from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.together import Together
 
 #: How long to wait for a scheduler that does not answer, in seconds.
 PATIENCE = 30
@@ -46,34 +47,14 @@ class RemoteChain:
     begun: int = 0
 
 
-class ClusterRunner:
+class ClusterRunner(Together):
     """The chains of a run folder, advanced by a cluster; behaves as ``Runner`` does."""
 
     def __init__(self, client: Any, folder: Path, config: Config) -> None:
         self.chains = [RemoteChain(scans) for scans in scans_at(folder, config.run.chains)]
-        self.seconds = 0.0
+        super().__init__(self.chains)
         self._client = client
         self._folder = folder.resolve()
-        self._stop = threading.Event()
-
-    @property
-    def scans(self) -> int:
-        """Scans that every chain has done."""
-        return min(chain.scans for chain in self.chains)
-
-    @property
-    def most_scans(self) -> int:
-        """Scans of the chain that is furthest ahead."""
-        return max(chain.scans for chain in self.chains)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a stop was asked for."""
-        return self._stop.is_set()
-
-    def stop(self) -> None:
-        """Let every chain finish its block and return."""
-        self._stop.set()
 
     def restore(self) -> None:
         """Nothing to do here: each task begins at its chain's checkpoint."""

@@ -161,7 +161,9 @@ def test_weight_of_proposed_parameters(hyper):
             row = drawn[1, :6]
             assert drawn[1] == pytest.approx(small.complete(row), rel=1e-12)
             moments = circle_proposal.moments_of(hyper, features, state, 0)
-            mode_a, width_a, mode_d, width_d = circle_proposal.peaks(hyper, moments)
+            mode_a, width_a, mode_d, width_d = circle_proposal.peaks(
+                hyper, moments, moments.sum_l / moments.weight
+            )
             slow = (
                 sum(reference.log_density(row, y) for y in features)
                 + reference.log_base(hyper, row)

@@ -132,15 +132,43 @@ def peak(k, rate, spread):
     return math.log(at), WIDER / math.sqrt(rate * at + 0.5 * spread / at)
 
 
+class Peaks(NamedTuple):
+    """Where the variances are proposed: mode and width of log a and of log d."""
+
+    mode_a: float
+    width_a: float
+    mode_d: float
+    width_d: float
+
+
 @lean_kernel
-def peaks(hyper, moments):
-    """Mode and width of log a, then of log d."""
-    level = moments.sum_l / moments.weight
+def peaks(hyper, moments, level):
+    """Of members at this mean log diameter; of circles anywhere, which have such moments."""
     shape_a, rate_a = position_law(hyper, level)
     shape_d, rate_d = size_law(hyper, level)
     mode_a, width_a = peak(shape_a - (moments.members - 1.0), rate_a, moments.position)
     mode_d, width_d = peak(shape_d - 0.5 * (moments.members - 1.0), rate_d, moments.size)
-    return mode_a, width_a, mode_d, width_d
+    return Peaks(mode_a, width_a, mode_d, width_d)
+
+
+@inline_kernel
+def propose_variances(rng, around, theta, row):
+    """Draw a and d around their peaks."""
+    theta[row, VAR_POSITION] = math.exp(around.mode_a + around.width_a * rng.standard_normal())
+    theta[row, VAR_SIZE] = math.exp(around.mode_d + around.width_d * rng.standard_normal())
+
+
+@lean_kernel
+def weight_of_variances(hyper, around, theta, row):
+    """log of p(a, d) / (density with which ``propose_variances`` draws them)."""
+    log_a, log_d = theta[row, LOG_A], theta[row, LOG_D]
+    z_a = (log_a - around.mode_a) / around.width_a
+    z_d = (log_d - around.mode_d) / around.width_d
+    value = 0.5 * (z_a * z_a + z_d * z_d) + math.log(around.width_a * around.width_d) + LOG_2PI
+    value += log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
+    if not hyper.learned:
+        value -= hyper.tau_x * theta[row, VAR_POSITION] + hyper.tau_d * theta[row, VAR_SIZE]
+    return value
 
 
 @implements(likelihood.propose_row, Hyper)
@@ -148,9 +176,7 @@ def peaks(hyper, moments):
 def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
     moments = moments_of(hyper, y, state, k)
-    mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
-    theta[row, VAR_POSITION] = math.exp(mode_a + width_a * rng.standard_normal())
-    theta[row, VAR_SIZE] = math.exp(mode_d + width_d * rng.standard_normal())
+    propose_variances(rng, peaks(hyper, moments, moments.sum_l / moments.weight), theta, row)
     theta[row, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, row)
     m1, m2, m3 = draw_mean(
@@ -207,13 +233,6 @@ def log_marginal(hyper, y, state, k, theta, row, moments):
 def row_weight(hyper, y, state, k, theta, row):
     """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""
     moments = moments_of(hyper, y, state, k)
-    mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
-    a, d = theta[row, VAR_POSITION], theta[row, VAR_SIZE]
-    log_a, log_d = theta[row, LOG_A], theta[row, LOG_D]
-    z_a, z_d = (log_a - mode_a) / width_a, (log_d - mode_d) / width_d
-    log_proposal = -0.5 * (z_a * z_a + z_d * z_d) - math.log(width_a * width_d) - LOG_2PI
-    value = log_marginal(hyper, y, state, k, theta, row, moments) - log_proposal
-    value += log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
-    if not hyper.learned:
-        value -= hyper.tau_x * a + hyper.tau_d * d
-    return value
+    around = peaks(hyper, moments, moments.sum_l / moments.weight)
+    value = log_marginal(hyper, y, state, k, theta, row, moments)
+    return value + weight_of_variances(hyper, around, theta, row)

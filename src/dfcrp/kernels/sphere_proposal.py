@@ -16,17 +16,14 @@ from dfcrp.kernels import likelihood
 from dfcrp.kernels.circle import (
     LAMBDA,
     LOG_2PI,
-    LOG_A,
-    LOG_D,
     MU_L,
     VAR_POSITION,
     VAR_SIZE,
     complete_row,
-    log_variance_prior,
     position_law,
     size_law,
 )
-from dfcrp.kernels.circle_proposal import peak
+from dfcrp.kernels.circle_proposal import peaks, propose_variances, weight_of_variances
 from dfcrp.kernels.jit import implements, inline_kernel, lean_kernel
 from dfcrp.kernels.sphere import SIZE, Hyper, X, Y, Z, draw_place, draw_size
 from dfcrp.kernels.state import NONE
@@ -109,25 +106,12 @@ def moments_of(hyper, y, state, k):
     return Moments(count, sum_x, sum_y, sum_z, sum_l, length, position, size)
 
 
-@lean_kernel
-def peaks(hyper, moments):
-    """Mode and width of log a, then of log d."""
-    level = moments.sum_l / moments.members
-    shape_a, rate_a = position_law(hyper, level)
-    shape_d, rate_d = size_law(hyper, level)
-    mode_a, width_a = peak(shape_a - (moments.members - 1.0), rate_a, moments.position)
-    mode_d, width_d = peak(shape_d - 0.5 * (moments.members - 1.0), rate_d, moments.size)
-    return mode_a, width_a, mode_d, width_d
-
-
 @implements(likelihood.propose_row, Hyper)
 @lean_kernel
 def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
     moments = moments_of(hyper, y, state, k)
-    mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
-    theta[row, VAR_POSITION] = math.exp(mode_a + width_a * rng.standard_normal())
-    theta[row, VAR_SIZE] = math.exp(mode_d + width_d * rng.standard_normal())
+    propose_variances(rng, peaks(hyper, moments, moments.sum_l / moments.members), theta, row)
     theta[row, LAMBDA] = 0.0
     complete_row(theta, row)
     draw_place(rng, hyper, theta, row, moments.sum_x, moments.sum_y, moments.sum_z)
@@ -157,13 +141,6 @@ def log_marginal(hyper, moments, a, d):
 def row_weight(hyper, y, state, k, theta, row):
     """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""
     moments = moments_of(hyper, y, state, k)
-    mode_a, width_a, mode_d, width_d = peaks(hyper, moments)
-    a, d = theta[row, VAR_POSITION], theta[row, VAR_SIZE]
-    log_a, log_d = theta[row, LOG_A], theta[row, LOG_D]
-    z_a, z_d = (log_a - mode_a) / width_a, (log_d - mode_d) / width_d
-    log_proposal = -0.5 * (z_a * z_a + z_d * z_d) - math.log(width_a * width_d) - LOG_2PI
-    value = log_marginal(hyper, moments, a, d) - log_proposal
-    value += log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
-    if not hyper.learned:
-        value -= hyper.tau_x * a + hyper.tau_d * d
-    return value
+    around = peaks(hyper, moments, moments.sum_l / moments.members)
+    value = log_marginal(hyper, moments, theta[row, VAR_POSITION], theta[row, VAR_SIZE])
+    return value + weight_of_variances(hyper, around, theta, row)

@@ -20,6 +20,7 @@ import numpy as np
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.draws import ClusterBlock, Columns, DrawBlock, MemoryDraws, join_blocks
 from dfcrp.sampling.problem import Problem
+from dfcrp.sampling.together import Together
 
 #: Blocks are cut so that a chain answers to a stop and reports about this often.
 SECONDS_PER_BLOCK = 0.5
@@ -73,7 +74,7 @@ class Progress:
     last: DrawBlock
 
 
-class Runner:
+class Runner(Together):
     """Chains of one problem that advance together and stop together."""
 
     def __init__(
@@ -95,38 +96,17 @@ class Runner:
         # Cores that are left over by the chains work inside them.
         threads = max(1, (workers or cores()) // len(writers))
         self.chains = [Chain(problem, child, sampler, threads) for child in seeds]
-        #: Time spent in ``advance``, and before that if a run is gone on with.
-        self.seconds = 0.0
+        super().__init__(self.chains)
         self._writers = writers
         self._thin = thin
         self._workers = workers
         self._observer = observer
         self._seconds_per_save = seconds_per_save
-        self._stop = threading.Event()
         self._seconds_per_draw = [0.0] * len(writers)
         self._saved = [-np.inf] * len(writers)
         #: Guards ``_busy``; told whenever a worker is done with a block.
         self._turns = threading.Condition()
         self._busy: set[int] = set()
-
-    @property
-    def scans(self) -> int:
-        """Scans that every chain has done."""
-        return min(chain.scans for chain in self.chains)
-
-    @property
-    def most_scans(self) -> int:
-        """Scans of the chain that is furthest ahead."""
-        return max(chain.scans for chain in self.chains)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a stop was asked for."""
-        return self._stop.is_set()
-
-    def stop(self) -> None:
-        """Let every chain finish its block and return."""
-        self._stop.set()
 
     def restore(self) -> None:
         """Bring every chain to where its writer has saved it."""
