@@ -101,7 +101,8 @@ def inline_kernel(function):
 
 def _inner(function, **options):
     compiled = _compile(function, no_cpython_wrapper=True, **options, **_LEAN)
-    compiled.__class__ = _Inner
+    if isinstance(compiled, CPUDispatcher):  # not so where compiling is switched off
+        compiled.__class__ = _Inner
     return compiled
 
 
