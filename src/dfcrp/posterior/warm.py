@@ -16,7 +16,7 @@ from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.posterior.streaming import canonical
 from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.sampling.problem import CIRCLE_COLUMNS
-from dfcrp.sampling.warm import warm_up_arrivals
+from dfcrp.sampling.warm import warm_up_from_the_end
 
 
 def warm_up_beside() -> None:
@@ -61,5 +61,5 @@ def warm_up() -> None:
 
 
 if __name__ == "__main__":
-    warm_up_arrivals()
+    warm_up_from_the_end()
     warm_up()

@@ -7,8 +7,9 @@ import numpy as np
 from dfcrp.config import make_config
 from dfcrp.kernels.arrivals import update_arrivals
 from dfcrp.kernels.jit import compile_for
+from dfcrp.kernels.scan import record_draw, update_clusters, update_shared
 from dfcrp.sampling.chain import SAMPLERS, Chain
-from dfcrp.sampling.problem import Problem, new_scratch, new_state
+from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 from dfcrp.sampling.setup import make_problem
 
 
@@ -23,11 +24,15 @@ def warm_up() -> None:
         Chain(_problem(), np.random.SeedSequence(0), sampler).run(1, 1)
 
 
-def warm_up_arrivals() -> None:
-    """Compile the part of a scan that a sampler compiled at the same time comes to last."""
-    problem = _problem()
-    args = problem.prior, np.random.default_rng(0), problem.data, problem.hyper
-    compile_for(update_arrivals, *args, new_state(problem), new_scratch(problem))
+def warm_up_from_the_end() -> None:
+    """Compile what a scan compiled at the same time comes to last, the last first."""
+    problem, rng = _problem(), np.random.default_rng(0)
+    data, hyper, prior = problem.data, problem.hyper, problem.prior
+    state, scratch = new_state(problem), new_scratch(problem)
+    compile_for(update_arrivals, prior, rng, data, hyper, state, scratch)
+    compile_for(record_draw, data, hyper, state, scratch, new_record(problem, 1), 0)
+    compile_for(update_shared, rng, data, hyper, state)
+    compile_for(update_clusters, rng, data, hyper, prior, state, scratch, 0, problem.n)
 
 
 if __name__ == "__main__":
