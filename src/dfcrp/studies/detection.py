@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from dfcrp import __version__
 from dfcrp.config import Config, make_config
 from dfcrp.markings import Markings
+from dfcrp.plots.reality import Reality, draw_reality
+from dfcrp.plots.style import save_figure
 from dfcrp.posterior.consensus import SizeClasses
 from dfcrp.posterior.detection import detection_summary
 from dfcrp.sampling.chain import Chain
@@ -196,27 +198,39 @@ def table_of(results: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
     return rows
 
 
-def calibration_of(results: list[dict[str, Any]], model: str) -> list[dict[str, Any]]:
+def calibration_of(results: list[dict[str, Any]], model: str) -> Reality:
     """Of the markings that are called real with about p, the share that is."""
     own = [result["models"][model] for result in results]
     count, p, real = (
         np.sum([m[name] for m in own], axis=0) for name in ("binned", "binned_p", "binned_real")
     )
+    many = np.maximum(count, 1)
+    mean_p, share = np.where(count, p / many, np.nan), np.where(count, real / many, np.nan)
+    error = 2.0 * np.sqrt(mean_p * (1.0 - mean_p) / many)
+    return Reality(EDGES, count, mean_p, share, error)
+
+
+def bins_of(found: Reality) -> list[dict[str, Any]]:
+    """The same as rows of a table."""
+    assert found.share is not None
+    columns = found.count.tolist(), found.mean_p.tolist(), found.share.tolist()
     return [
         {
             "p_real": f"{EDGES[k]:g} to {EDGES[k + 1]:g}",
-            "markings": int(count[k]),
-            "mean p_real": float(p[k] / max(count[k], 1)),
-            "share real": float(real[k] / max(count[k], 1)),
+            "markings": count,
+            "mean p_real": p if count else None,
+            "share real": share if count else None,
         }
-        for k in range(len(count))
+        for k, (count, p, share) in enumerate(zip(*columns, strict=True))
     ]
 
 
 def report(plan: Plan, results: list[dict[str, Any]], folder: Path) -> str:
-    """Write the tables, and return them as Markdown."""
+    """Write the tables and a figure of the calibration, and return the tables as Markdown."""
     rows = {what: table_of(results, what) for what in ("objects", "total")}
-    bins = {name: calibration_of(results, name) for name in results[0]["models"]}
+    found = {name: calibration_of(results, name) for name in results[0]["models"]}
+    bins = {name: bins_of(of_model) for name, of_model in found.items()}
+    save_figure(draw_reality(found["detection"]).figure, folder, "calibration")
     write_json(folder / "table.json", {"plan": asdict(plan), **rows, "calibration": bins})
     parts = [
         f"## {plan.design}: {len(results)} data sets of {results[0]['objects']} objects",
