@@ -47,12 +47,11 @@ class RemoteChain:
     begun: int = 0
 
 
-class ClusterRunner(Together):
+class ClusterRunner(Together[RemoteChain]):
     """The chains of a run folder, advanced by a cluster; behaves as ``Runner`` does."""
 
     def __init__(self, client: Any, folder: Path, config: Config) -> None:
-        self.chains = [RemoteChain(scans) for scans in scans_at(folder, config.run.chains)]
-        super().__init__(self.chains)
+        super().__init__([RemoteChain(scans) for scans in scans_at(folder, config.run.chains)])
         self._client = client
         self._folder = folder.resolve()
 

@@ -74,7 +74,7 @@ class Progress:
     last: DrawBlock
 
 
-class Runner(Together):
+class Runner(Together[Chain]):
     """Chains of one problem that advance together and stop together."""
 
     def __init__(
@@ -95,8 +95,7 @@ class Runner(Together):
         seeds = [np.random.SeedSequence(seed).spawn(number + 1)[number] for number in numbers]
         # Cores that are left over by the chains work inside them.
         threads = max(1, (workers or cores()) // len(writers))
-        self.chains = [Chain(problem, child, sampler, threads) for child in seeds]
-        super().__init__(self.chains)
+        super().__init__([Chain(problem, child, sampler, threads) for child in seeds])
         self._writers = writers
         self._thin = thin
         self._workers = workers

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 
 class Advancing(Protocol):
@@ -15,24 +14,27 @@ class Advancing(Protocol):
         """Scans done since the start."""
 
 
-class Together:
+OneChain = TypeVar("OneChain", bound=Advancing)
+
+
+class Together(Generic[OneChain]):
     """What all runners share; ``advance`` and ``restore`` are theirs."""
 
-    def __init__(self, chains: Sequence[Advancing]) -> None:
+    def __init__(self, chains: list[OneChain]) -> None:
+        self.chains = chains
         #: Time spent in ``advance``, and before that if a run is gone on with.
         self.seconds = 0.0
-        self._advancing = chains
         self._stop = threading.Event()
 
     @property
     def scans(self) -> int:
         """Scans that every chain has done."""
-        return min(chain.scans for chain in self._advancing)
+        return min(chain.scans for chain in self.chains)
 
     @property
     def most_scans(self) -> int:
         """Scans of the chain that is furthest ahead."""
-        return max(chain.scans for chain in self._advancing)
+        return max(chain.scans for chain in self.chains)
 
     @property
     def stopped(self) -> bool:
