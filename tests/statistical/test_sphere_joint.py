@@ -24,8 +24,8 @@ from dfcrp.studies.calibration import LAW_NAMES, compare_moments, everyone_in_to
 
 FAMILIES = (0, 0, 1, 1, 2, 2)
 SHAPE, RATE = 3.0, 1.5
-#: Places wander slowly here; the batches by which errors are judged must be longer than that. With a
-#: fourth of these steps false alarms came ten times as often as stated.
+#: Places wander slowly here, and the batches by which errors are judged must be longer than that:
+#: with a fourth of these steps false alarms came far more often than stated.
 STEPS = 16_000
 HYPER = sphere.Hyper(
     kappa_x=1.0, eta_x=1.0, tau_x=1.0, kappa_d=1.0, eta_d=1.0, tau_d=1.0, lambda_a=1.0,
