@@ -285,3 +285,8 @@ def test_bad_own_pairs_are_refused_by_their_place(tmp_path, text, columns, messa
     pairs.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_items(path, "records", columns={"expert": "list", **columns}, candidates=pairs)
+
+
+def test_a_table_without_anything_to_compare_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no column that describes an item"):
+        read_items(written(tmp_path, "id,expert\n1,a\n2,b\n"), "diagonal")

@@ -142,6 +142,11 @@ def _numbers(table: Table, likelihood: str, found: dict[str, str]) -> tuple[list
     """Names and numbers of the columns that describe an item."""
     if likelihood not in SHAPES:
         names = [name for name in table.columns if name not in found.values()]
+        if not names:
+            raise InputError(
+                f"{table.files[0]}: has no column that describes an item, among "
+                f"{listed(list(table.columns))}; add one, or name the others with --columns"
+            )
         return names, np.column_stack([_column(table, name) for name in names])
     shape = SHAPES[likelihood]
     if likelihood == "boxes" and by_corners(found):
