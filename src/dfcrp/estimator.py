@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dfcrp.errors import InputError
 from dfcrp.fitting import fit
-from dfcrp.measurements import Measurements
+from dfcrp.items.measurements import Measurements
 from dfcrp.posterior.features import FeaturePosterior
 from dfcrp.posterior.prediction import membership_of_new
 

@@ -8,37 +8,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from dfcrp.config import (
-    Config,
-    default_thresholds,
-    fewest_for_consensus,
-    load_config,
-    make_config,
-)
 from dfcrp.errors import DfcrpError, InputError, SettingsError
-from dfcrp.items import described, make_items
-from dfcrp.limits import refuse_beyond_reason
-from dfcrp.many_machines import ClusterRunner, connected
-from dfcrp.markings import Items, Markings
-from dfcrp.measurements import Measurements
-from dfcrp.posterior.folder import (
+from dfcrp.items.making import described, make_items
+from dfcrp.items.markings import Items, Markings
+from dfcrp.items.measurements import Measurements
+from dfcrp.items.persons import groups_by_person
+from dfcrp.items.records import Records
+from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
+from dfcrp.posterior.images import ImagesPosterior
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
+from dfcrp.runs.dask import ClusterRunner, connected
+from dfcrp.runs.folder import (
     discard_folder,
     make_folder,
     prepare_folder,
     write_provenance,
     write_results,
 )
-from dfcrp.posterior.image_parts import most_experts
-from dfcrp.posterior.images import ImagesPosterior
-from dfcrp.posterior.images_folder import over_images, record_images, write_images
-from dfcrp.posterior.posterior import Posterior
-from dfcrp.records import Records
-from dfcrp.running import FolderStore, MemoryStore, NothingDrawnError, Sitting, Watch
-from dfcrp.running_images import ImagesSitting
-from dfcrp.sampling.checkpoints import ChainFolder, make_checkpoint_folder
-from dfcrp.sampling.lock import locked
-from dfcrp.sampling.persons import groups_by_person
+from dfcrp.runs.images_folder import over_images, record_images, write_images
+from dfcrp.runs.lock import locked
+from dfcrp.runs.parts import most_experts
+from dfcrp.runs.running import FolderStore, MemoryStore, NothingDrawnError, Sitting, Watch
+from dfcrp.runs.running_images import ImagesSitting
 from dfcrp.sampling.setup import problem_of
+from dfcrp.settings.config import (
+    Config,
+    default_thresholds,
+    fewest_for_consensus,
+    load_config,
+    make_config,
+)
 
 #: Keyword settings that do not belong to the run: their section and name.
 SETTINGS_ELSEWHERE = {
@@ -84,9 +84,9 @@ def fit(
     on with such a run.
 
     Ctrl-C ends the run early and returns what there is; a second one interrupts as usual.
-    ``progress``, ``on_look`` and ``on_stop`` are as in ``dfcrp.running.Watch``. ``dask`` is the
-    address or the scheduler file of a Dask cluster on which the chains are run; all its machines
-    must see the folder ``out``.
+    ``progress``, ``on_look`` and ``on_stop`` are as in ``dfcrp.runs.running.Watch``. ``dask`` is
+    the address or the scheduler file of a Dask cluster on which the chains are run; all its
+    machines must see the folder ``out``.
     """
     markings, settled = prepare(
         markings, config, settings, families=families, likelihood=likelihood, candidates=candidates

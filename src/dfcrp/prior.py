@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.kernels import seating
+from dfcrp.priors.arrivals import seating
 
 #: Up to so many items ``log_prob`` averages over every order: 2^20 sets of items, about 0.2 s.
 EXACT_LIMIT = 20

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import SettingsError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 
 #: What one expert found: rows (x, y, log diameter) and the objects' numbers, then the same of
 #: the false markings.

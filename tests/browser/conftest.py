@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from dfcrp.markings import Markings, Site
-from dfcrp.posterior.folder import write_results
+from dfcrp.items.markings import Markings, Site
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report import pictures, write_report
+from dfcrp.runs.folder import write_results
 from reference.small_posteriors import posterior_of
 
 EVIL = '<img src=x onerror="document.title=1">'

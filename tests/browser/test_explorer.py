@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from browser.conftest import EVIL, posterior_astride_180, write_page
+from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.explain import explain
-from dfcrp.posterior.folder import write_results
-from dfcrp.report.markup import interval, number, probability
+from dfcrp.runs.folder import write_results
 
 
 def text(page, name):

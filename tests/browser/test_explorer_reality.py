@@ -7,8 +7,8 @@ import pytest
 
 from browser.conftest import Run, made_up_posterior, write_page
 from browser.test_explorer import slide, state, text
-from dfcrp.posterior.folder import write_results
-from dfcrp.report.markup import interval, number
+from dfcrp.markup import interval, number
+from dfcrp.runs.folder import write_results
 from reference.small_posteriors import under_detection
 
 

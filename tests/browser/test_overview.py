@@ -7,9 +7,9 @@ import pytest
 
 import dfcrp
 from browser.conftest import EVIL, SIZE
-from dfcrp.posterior.images_folder import write_images
+from dfcrp.markup import number
 from dfcrp.report import write_overview
-from dfcrp.report.markup import number
+from dfcrp.runs.images_folder import write_images
 
 COUNT = 70
 

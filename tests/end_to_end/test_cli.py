@@ -260,7 +260,7 @@ AS_ON_A_TERMINAL = (
 
 def draws_on_disk(folder: Path) -> int:
     from dfcrp.errors import RunFolderError
-    from dfcrp.sampling.storage import StoredDraws
+    from dfcrp.runs.storage import StoredDraws
 
     try:
         return StoredDraws(folder).n_draws

@@ -15,10 +15,10 @@ import pytest
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.errors import SettingsError
-from dfcrp.many_machines import ClusterRunner, connected
-from dfcrp.sampling.checkpoints import scans_at
-from dfcrp.sampling.storage import StoredDraws
-from dfcrp.studies.simulation import Plan, run_study
+from dfcrp.runs.checkpoints import scans_at
+from dfcrp.runs.dask import ClusterRunner, connected
+from dfcrp.runs.storage import StoredDraws
+from studies.simulation import Plan, run_study
 
 EXTRA = "needs the extra: pip install dfcrp[dask]"
 dask = pytest.importorskip("dask", reason=EXTRA)
@@ -139,7 +139,7 @@ def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
 def test_what_cannot_be_reached_is_said(
     markings: dfcrp.Markings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dfcrp.many_machines.PATIENCE", 1)
+    monkeypatch.setattr("dfcrp.runs.dask.PATIENCE", 1)
     with pytest.raises(SettingsError, match="no Dask scheduler answers"):
         dfcrp.fit(markings, out=tmp_path / "run", dask="tcp://127.0.0.1:9")
     with pytest.raises(SettingsError, match="no such scheduler file"):

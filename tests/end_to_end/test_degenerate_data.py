@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from dfcrp.cli.main import main
-from dfcrp.config import make_config
 from dfcrp.errors import InputError
-from dfcrp.model.ties import APART, set_apart
-from dfcrp.sampling import neighbours
+from dfcrp.likelihoods.circle.ties import APART, set_apart
+from dfcrp.neighbours import plane as neighbours
 from dfcrp.sampling.setup import make_problem
+from dfcrp.settings.config import make_config
 
 Row = tuple[float, float, float, str]
 FEW = ("--chains", "2", "--scans", "24", "--quiet")

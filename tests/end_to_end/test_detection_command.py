@@ -13,17 +13,17 @@ from click.testing import CliRunner
 import dfcrp
 import dfcrp.fitting
 from dfcrp.cli.main import dfcrp as command
-from dfcrp.config import make_config, to_toml
-from dfcrp.detection_settings import DetectionSettings
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.markings import Markings
-from dfcrp.posterior.folder import write_markings
+from dfcrp.items.markings import Markings
+from dfcrp.items.persons import groups_by_person, persons_of
+from dfcrp.priors.detection.settings import DetectionSettings
+from dfcrp.runs.folder import write_markings
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.persons import groups_by_person, persons_of
 from dfcrp.sampling.setup import problem_of
-from dfcrp.studies import detection as study
-from dfcrp.studies.detection_designs import DETECTION_DESIGNS
-from dfcrp.studies.numbers import describe, shortest
+from dfcrp.settings.config import make_config, to_toml
+from studies import detection as study
+from studies.detection_designs import DETECTION_DESIGNS
+from studies.numbers import describe, shortest
 
 N_OBJECTS = 30
 

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from dfcrp.cli.main import COMMANDS, dfcrp
-from dfcrp.config import PRESETS, Config
+from dfcrp.settings.config import PRESETS, Config
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

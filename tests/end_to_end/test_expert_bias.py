@@ -10,15 +10,15 @@ import pytest
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.cli.outcome import describe
-from dfcrp.config import make_config
 from dfcrp.errors import SettingsError
-from dfcrp.report.about_experts import bias_table
+from dfcrp.likelihoods.circle.bias_layout import too_many_to_judge
 from dfcrp.report.contents import Contents
+from dfcrp.report.sections.experts import bias_table
 from dfcrp.sampling import problem as problem_module
-from dfcrp.sampling.bias import too_many_to_judge
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.setup import make_problem
-from dfcrp.studies import expert_bias, scaling
+from dfcrp.settings.config import make_config
+from studies import expert_bias, scaling
 
 SETTINGS = {"chains": 2, "scans": 400, "burn_in": 100, "seed": 5}
 COLUMNS = ["offset_x", "offset_y", "size_factor", "noise_factor"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.config import make_config
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
+from dfcrp.settings.config import make_config
 from dfcrp.simulate import SimulationDesign
 
 SETTINGS = {"chains": 2, "scans": 400, "burn_in": 100, "seed": 5}

@@ -12,7 +12,7 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from dfcrp.sampling.own import fingerprint
+from dfcrp.likelihoods.own import fingerprint
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-likelihood.md"
 PROGRAM = """
@@ -25,7 +25,7 @@ source = np.repeat(["p", "q", "r"], 6)
 y = rng.poisson(rng.gamma(1.0, 60.0, (6, 3))[truth]).astype(float)
 channels = ["red", "green", "blue"]
 source_codes = np.repeat([0, 1, 2], 6)
-import functools, dfcrp.sampling.own as own
+import functools, dfcrp.likelihoods.own as own
 own.sample_own = functools.partial(own.sample_own, scans=60, burn_in=20, chains=1)
 %s
 hyper = make_counts(y)

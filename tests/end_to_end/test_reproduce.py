@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from dfcrp.cli.compare import command as compare_command
-from dfcrp.cli.reproduce import command as reproduce_command
-from dfcrp.posterior.folder import write_markings
+from dfcrp.runs.folder import write_markings
 from dfcrp.simulate import paper_design
+from studies.reproduce import command as reproduce_command
 
 TABLES = ("tables.md", "results.json", "ari.csv", "counts.csv", "datasets.csv")
 
@@ -36,7 +36,7 @@ def start_study(out: Path) -> subprocess.Popen[str]:
     # A shell may have started the tests with Ctrl-C ignored, which processes inherit.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from dfcrp.cli.reproduce import command; command()"
+        "from studies.reproduce import command; command()"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program, "simulation-study", "--out", str(out), *OPTIONS],

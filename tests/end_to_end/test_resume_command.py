@@ -12,7 +12,7 @@ import pytest
 
 import dfcrp
 from dfcrp.cli.main import main
-from dfcrp.studies.kills import Trial
+from fuzz.kills import Trial
 
 QUICK = ["--chains", "2", "--no-report"]
 

@@ -17,7 +17,7 @@ import pytest
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.errors import InputError, RunFolderError
-from dfcrp.sampling.draw_files import META_NAME
+from dfcrp.runs.draw_files import META_NAME
 
 HOSTILE = (
     "../../outside",

@@ -9,7 +9,7 @@ from typing import Any
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.io import read_records
-from dfcrp.studies.moon import moon_markings
+from studies.moon import moon_markings
 
 QUICK = ["--chains", "1", "--scans", "40", "--burn-in", "20", "--min-experts", "2"]
 

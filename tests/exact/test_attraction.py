@@ -18,15 +18,15 @@ import pytest
 from scipy import stats
 
 from dfcrp import prior as prior_module
-from dfcrp.config import Model
+from dfcrp.compiled.state import Part
 from dfcrp.errors import SettingsError
-from dfcrp.kernels import attraction
-from dfcrp.kernels.partition_prior import log_cluster, log_join
-from dfcrp.kernels.state import Part
-from dfcrp.kernels.tail import rebuild_tail
-from dfcrp.sampling.attraction import for_chain, make_attraction
-from dfcrp.sampling.persons import Persons
+from dfcrp.items.persons import Persons
+from dfcrp.priors.arrivals.tail import rebuild_tail
+from dfcrp.priors.attraction import kernel as attraction
+from dfcrp.priors.attraction.layout import for_chain, make_attraction
+from dfcrp.priors.contract import log_cluster, log_join
 from dfcrp.sampling.problem import new_scratch, new_state
+from dfcrp.settings.config import Model
 from reference import kernel_reference as reference
 from reference import prior_reference
 from reference import small_problems as small

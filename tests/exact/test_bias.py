@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from scipy.linalg import null_space
 
-from dfcrp.kernels import bias_update, circle, circle_proposal
-from dfcrp.kernels.bias import SHARE, corrected, log_noise_of
-from dfcrp.sampling.bias import hyper_of_chain
+from dfcrp.likelihoods.circle import bias_update
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle import proposal as circle_proposal
+from dfcrp.likelihoods.circle.bias import SHARE, corrected, log_noise_of
+from dfcrp.likelihoods.circle.bias_layout import hyper_of_chain
 from reference import kernel_reference as reference
 from reference import small_problems as small
 

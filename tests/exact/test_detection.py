@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from dfcrp import prior as prior_module
-from dfcrp.kernels import assignment, circle, detection, pair, regroup
-from dfcrp.kernels.partition_prior import log_cluster, log_join, log_join_bound, log_open, log_tilt
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.moves import assignment, pair, regroup
+from dfcrp.priors.contract import log_cluster, log_join, log_join_bound, log_open, log_tilt
+from dfcrp.priors.detection import kernel as detection
 from dfcrp.sampling.problem import new_scratch
 from reference import detection_reference as twin
 from reference import kernel_reference as reference

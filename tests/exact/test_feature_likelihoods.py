@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dfcrp.kernels import covariance, integrated, law, likelihood, normal, registry  # noqa: F401
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods import (
+    integrated,
+    law,
+)
+from dfcrp.likelihoods.normal import covariance
+from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.sampling.problem import new_state
 from reference import feature_reference as reference
 from reference import small_problems as small

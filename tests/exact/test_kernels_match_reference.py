@@ -13,17 +13,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2, kstest
 
-from dfcrp.kernels import (
-    assignment,
-    circle,
-    circle_covariance,
-    concentration,
-    exchange,
-    order,
-    scan,
-    tail,
-    unsettled,
-)
+from dfcrp.likelihoods.circle import covariance as circle_covariance
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.moves import assignment, scan
+from dfcrp.moves import revisit as unsettled
+from dfcrp.priors.arrivals import concentration, exchange, order, tail
 from dfcrp.sampling import problem as problem_module
 from reference import kernel_reference as reference
 from reference import small_problems as small

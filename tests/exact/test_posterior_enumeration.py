@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.kernels.paper import run_modified, run_unmodified
-from dfcrp.kernels.scan import start_alone
+from dfcrp.moves.paper import run_modified, run_unmodified
+from dfcrp.moves.scan import start_alone
+from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
 from reference import posterior_reference, small_problems
 from reference.prior_reference import canonical

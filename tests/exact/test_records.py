@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from dfcrp.config import make_config
-from dfcrp.kernels import integrated, likelihood, registry  # noqa: F401
-from dfcrp.kernels import records as kernel
-from dfcrp.kernels.strings import edit_distances
-from dfcrp.model.slips import log_bayes_factors, records_hyper
-from dfcrp.records import Records
+from dfcrp.items.records import Records
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods import integrated
+from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
+from dfcrp.likelihoods.record.strings import edit_distances
+from dfcrp.settings.config import make_config
 
 NAMES = ["anna", "ann", "bob", "rob", "anna", "", "zoe"]
 YEARS = ["1980", "1981", "1980", "1980", "", "1981", "1890"]

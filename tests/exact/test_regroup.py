@@ -16,8 +16,11 @@ import pytest
 from scipy.stats import beta, norm
 
 from dfcrp import prior
-from dfcrp.kernels import circle, circle_proposal, regroup, tail
-from dfcrp.kernels.state import DIVIDE_ACCEPTED, MERGE_ACCEPTED, SPLIT_ACCEPTED
+from dfcrp.compiled.state import DIVIDE_ACCEPTED, MERGE_ACCEPTED, SPLIT_ACCEPTED
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle import proposal as circle_proposal
+from dfcrp.moves import regroup
+from dfcrp.priors.arrivals import tail
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

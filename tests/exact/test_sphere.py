@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dfcrp.kernels import circle, likelihood, sphere, sphere_proposal
-from dfcrp.kernels.arrivals import Arrivals
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle import sphere, sphere_proposal
+from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.problem import SPHERE_COLUMNS, Problem, build_data
 from reference import posterior_reference
 from reference.prior_reference import canonical

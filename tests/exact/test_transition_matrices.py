@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from dfcrp import prior
-from dfcrp.kernels import assignment, exchange, order, pair, paper, tail
+from dfcrp.moves import assignment, pair, paper
+from dfcrp.priors.arrivals import exchange, order, tail
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

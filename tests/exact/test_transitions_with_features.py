@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 from dfcrp import prior
-from dfcrp.kernels import assignment, pair, tail
+from dfcrp.moves import assignment, pair
+from dfcrp.priors.arrivals import tail
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dfcrp
-from dfcrp.config import make_config
-from dfcrp.sampling.checkpoints import ChainFolder, make_checkpoint_folder
+from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
+from dfcrp.runs.storage import StoredDraws
 from dfcrp.sampling.runner import Runner
 from dfcrp.sampling.setup import make_problem
-from dfcrp.sampling.storage import StoredDraws
+from dfcrp.settings.config import make_config
 
 SCANS, CHAINS = 60, 2
 MARKINGS = dfcrp.simulate.paper_design(4, n_objects=6)

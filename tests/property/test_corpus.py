@@ -9,10 +9,11 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from dfcrp.config import load_config, make_config, to_toml
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io import parquet, read_records
-from dfcrp.studies.fuzz import TARGETS, Judge, write_parts
+from dfcrp.io import read_records
+from dfcrp.io.formats import parquet
+from dfcrp.settings.config import load_config, make_config, to_toml
+from fuzz.fuzz import TARGETS, Judge, write_parts
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 FILES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("*/*"))
@@ -50,7 +51,7 @@ def test_the_judge_sees_what_goes_wrong(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / "stray").touch()
         open(tmp_path / "stray", "w").close()
 
-    monkeypatch.setattr("dfcrp.studies.fuzz.read_or_refuse", broken)
+    monkeypatch.setattr("fuzz.fuzz.read_or_refuse", broken)
     judge = Judge("delimited", tmp_path, tmp_path / "findings")
     for data in (b"crash", b"crash again", b"write"):
         judge(data)

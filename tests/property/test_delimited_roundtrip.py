@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io import read_markings
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 
 quick = settings(
     max_examples=150,

@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dfcrp.kernels import unsettled
-from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.kernels.paper import run_modified, run_unmodified
-from dfcrp.kernels.scan import start_alone
+from dfcrp.moves import revisit as unsettled
+from dfcrp.moves.paper import run_modified, run_unmodified
+from dfcrp.moves.scan import start_alone
+from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling import problem as problem_module
-from dfcrp.sampling.neighbours import find_neighbours
 from dfcrp.sampling.priors import prior_of_chain
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
 from reference import detection_reference

@@ -8,14 +8,14 @@ from itertools import islice
 
 import numpy as np
 
-from dfcrp.detection_settings import DetectionSettings
-from dfcrp.kernels.detection import Detection, rebuild_tables
-from dfcrp.sampling.detection import make_detection
+from dfcrp.priors.detection.kernel import Detection, rebuild_tables
+from dfcrp.priors.detection.layout import make_detection
+from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.sampling.problem import Problem
-from dfcrp.studies.detection_story import draw_parameters, level_of, tell_stories
 from reference import kernel_reference as reference
 from reference import small_problems as small
 from reference.joint_draws import JointDraws, seat_partition_row
+from studies.detection_story import draw_parameters, level_of, tell_stories
 
 
 def make_prior(families, persons, *, sizes=(2.0, 4.0), seed=None, **settings) -> Detection:

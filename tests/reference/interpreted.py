@@ -21,16 +21,20 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dfcrp import prior
-from dfcrp.config import make_config
-from dfcrp.kernels import assignment, covariance, integrated, likelihood, pair, tail
-from dfcrp.kernels import records as record_kernel
-from dfcrp.measurements import Measurements
-from dfcrp.model.slips import records_hyper
-from dfcrp.records import Records
+from dfcrp.draws import Columns
+from dfcrp.items.measurements import Measurements
+from dfcrp.items.records import Records
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods import integrated
+from dfcrp.likelihoods.normal import covariance
+from dfcrp.likelihoods.record import kernel as record_kernel
+from dfcrp.likelihoods.record.hyper import records_hyper
+from dfcrp.moves import assignment, pair
+from dfcrp.priors.arrivals import tail
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.draws import Columns
 from dfcrp.sampling.problem import Problem, new_scratch
 from dfcrp.sampling.setup import problem_of
+from dfcrp.settings.config import make_config
 from reference import feature_reference, kernel_reference
 from reference import small_problems as small
 from reference.branches import every_branch

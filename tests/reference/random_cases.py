@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfcrp.kernels import order, tail
-from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.sampling.neighbours import find_neighbours
+from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.priors.arrivals import order, tail
+from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.problem import Problem, build_data, new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

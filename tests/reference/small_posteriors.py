@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from dfcrp.config import Config, Run, Summary
-from dfcrp.detection_settings import DetectionSettings
-from dfcrp.markings import Markings, Source
+from dfcrp.draws import ClusterBlock, MemoryDraws
+from dfcrp.items.markings import Markings, Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.sampling.detection import lay_out, parameter_names
-from dfcrp.sampling.draws import ClusterBlock, MemoryDraws
+from dfcrp.priors.detection.layout import lay_out, parameter_names
+from dfcrp.priors.detection.settings import DetectionSettings
+from dfcrp.settings.config import Config, Run, Summary
 from reference.detection_reference import draw_parameters
 from reference.summary_reference import COLUMNS, canonical, random_valid_labels
 

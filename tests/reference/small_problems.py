@@ -10,13 +10,14 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from dfcrp.kernels import assignment, circle, scan
-from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.kernels.bias import COUNT, SHARE, WORK_COLUMNS, Bias
-from dfcrp.kernels.scan import Task
-from dfcrp.kernels.state import Part
-from dfcrp.sampling.bias import bias_names
-from dfcrp.sampling.neighbours import Neighbourhood
+from dfcrp.compiled.state import Part
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle.bias import COUNT, SHARE, WORK_COLUMNS, Bias
+from dfcrp.likelihoods.circle.bias_layout import bias_names
+from dfcrp.moves import assignment, scan
+from dfcrp.moves.scan import Task
+from dfcrp.neighbours.plane import Neighbourhood
+from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.problem import Problem, build_data, circle_columns, new_state
 from reference import kernel_reference as reference
 

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
+from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 
 COLUMNS = Columns(("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance"))
 

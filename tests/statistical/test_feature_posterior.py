@@ -14,9 +14,11 @@ import pytest
 from scipy import special, stats
 
 from dfcrp import prior
-from dfcrp.kernels import assignment, integrated, normal
+from dfcrp.draws import Columns
+from dfcrp.likelihoods import integrated
+from dfcrp.likelihoods.normal import kernel as normal
+from dfcrp.moves import assignment
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.draws import Columns
 from dfcrp.sampling.problem import Problem
 from reference import feature_reference as reference
 from reference import posterior_reference

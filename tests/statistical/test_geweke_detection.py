@@ -2,7 +2,7 @@
 
 Classes, size dependence, lists of one person and false marks are all in the case. A test raises a
 false alarm with probability 1e-4; seeds are fixed, planted bugs must be caught. The long version
-is a command, ``python -m dfcrp.studies.calibration_detection``; ``docs/calibration-detection.json``
+is a command, ``python -m studies.calibration_detection``; ``docs/calibration-detection.json``
 has its outcome.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dfcrp.studies import calibration_detection
-from dfcrp.studies.calibration_detection import DetectionCase, geweke
+from studies import calibration_detection
+from studies.calibration_detection import DetectionCase, geweke
 
 CASE = DetectionCase()
 

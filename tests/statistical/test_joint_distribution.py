@@ -1,6 +1,6 @@
 """Short versions of Geweke's joint test and of simulation-based calibration.
 
-The long ones are a command of their own, ``python -m dfcrp.studies.calibration``; what it found is
+The long ones are a command of their own, ``python -m studies.calibration``; what it found is
 kept in ``docs/calibration.json``. Each test raises a false alarm with probability 1e-4; seeds are
 fixed, and planted bugs must be caught.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dfcrp.studies import calibration
-from dfcrp.studies.calibration import Design, calibrate, geweke
+from studies import calibration
+from studies.calibration import Design, calibrate, geweke
 
 DESIGN = Design()
 

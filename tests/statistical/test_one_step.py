@@ -14,24 +14,14 @@ import math
 import numpy as np
 import pytest
 
-from dfcrp.kernels import (
-    arrivals,
-    assignment,
-    bias_update,
-    circle,
-    concentration,
-    exchange,
-    order,
-    pair,
-    paper,
-    procession,
-    regroup,
-    tail,
-    tolerance,
-    unsettled,
-)
-from dfcrp.kernels.bias import GRADIENT_X, LL, SHARE, XX, corrected
-from dfcrp.kernels.state import count_clusters
+from dfcrp.compiled.state import count_clusters
+from dfcrp.likelihoods.circle import bias_update, tolerance
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle.bias import GRADIENT_X, LL, SHARE, XX, corrected
+from dfcrp.moves import assignment, pair, paper, regroup
+from dfcrp.moves import revisit as unsettled
+from dfcrp.priors.arrivals import concentration, exchange, order, procession, tail
+from dfcrp.priors.arrivals import kernel as arrivals
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import kernel_reference as reference
 from reference import small_problems as small

@@ -14,22 +14,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dfcrp.kernels import (
-    assignment,
-    circle,
-    detection,
-    detection_update,
-    pair,
-    regroup,
-    scan,
-    unsettled,
-)
-from dfcrp.sampling.detection import for_chain
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.moves import assignment, pair, regroup, scan
+from dfcrp.moves import revisit as unsettled
+from dfcrp.priors.detection import kernel as detection
+from dfcrp.priors.detection import update as detection_update
+from dfcrp.priors.detection.layout import for_chain
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
-from dfcrp.studies.detection_story import parts
 from reference import detection_reference as twin
 from reference import small_problems as small
 from reference.prior_reference import canonical
+from studies.detection_story import parts
 
 FALSE_ALARM_RATE = 1e-5
 DRAWS = 4_000

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from dfcrp import prior
-from dfcrp.kernels import circle, sphere
-from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.kernels.assignment import refresh_spares
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle import sphere
+from dfcrp.moves.assignment import refresh_spares
+from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import SPHERE_COLUMNS, Problem, build_data
-from dfcrp.studies.calibration import LAW_NAMES, compare_moments, everyone_in_touch
+from studies.calibration import LAW_NAMES, compare_moments, everyone_in_touch
 
 FAMILIES = (0, 0, 1, 1, 2, 2)
 SHAPE, RATE = 3.0, 1.5

@@ -21,7 +21,7 @@ from dfcrp.baselines.constrained import constrained_crp, sample_blocks
 from dfcrp.baselines.distance_dependent import distance_dependent_crp
 from dfcrp.baselines.evidence import compressed_rows
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.posterior.streaming import canonical
 
 VARIANCE = np.array([0.7, 1.1, 0.9, 1.6])

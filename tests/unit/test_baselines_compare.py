@@ -10,7 +10,7 @@ from dfcrp.baselines import Length, compare, dbscan_r14, kmeans, make_methods, p
 from dfcrp.baselines.kmeans import scaled_features
 from dfcrp.baselines.methods import Offers, mean_counts
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.simulate import paper_design
 
 SHORT = Length(chains=2, scans=60, burn_in=20, preset="simulation")

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import command as bench
+from benchmarks import rivals
+from benchmarks.benchmarks import ratio_of
+from benchmarks.check import compare
+from benchmarks.scale import split_experts
 from dfcrp.baselines.scores import adjusted_rand
-from dfcrp.cli import bench
 from dfcrp.cli.main import main
 from dfcrp.simulate import highlands_like
-from dfcrp.studies import rivals
-from dfcrp.studies.bench_check import compare
-from dfcrp.studies.benchmarks import ratio_of
-from dfcrp.studies.benchmarks_of_scale import split_experts
 
 
 def result(value: float, spread: tuple[float, float], better: str) -> dict:

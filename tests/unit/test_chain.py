@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from dfcrp.config import make_config
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.chain import SAMPLERS, Chain
 from dfcrp.sampling.runner import MemoryWriter, Runner, memory_draws
 from dfcrp.sampling.setup import make_problem
+from dfcrp.settings.config import make_config
 from dfcrp.simulate import paper_design
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dfcrp.config import make_config
-from dfcrp.kernels.assignment import LAST_TICK, TICK
+from dfcrp.moves.assignment import LAST_TICK, TICK
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.setup import make_problem
+from dfcrp.settings.config import make_config
 from dfcrp.simulate import paper_design
 
 

@@ -9,9 +9,18 @@ from typing import Any
 
 import pytest
 
-from dfcrp.config import PRESETS, Config, Model, Run, Summary, load_config, make_config, to_toml
 from dfcrp.errors import SettingsError
 from dfcrp.fitting import settle
+from dfcrp.settings.config import (
+    PRESETS,
+    Config,
+    Model,
+    Run,
+    Summary,
+    load_config,
+    make_config,
+    to_toml,
+)
 
 
 def test_nothing_given_is_the_default() -> None:

@@ -10,7 +10,7 @@ from sklearn.cluster import DBSCAN
 
 from dfcrp.baselines import clusters_breaking_family_rule, dbscan_r14
 from dfcrp.errors import SettingsError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from shared_data import highlands_path
 
 

@@ -14,7 +14,7 @@ import pytest
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io import read_markings
 from dfcrp.io.columns import SPELLINGS, recognise
-from dfcrp.io.delimited import sniff
+from dfcrp.io.formats.delimited import sniff
 from dfcrp.io.registry import FORMATS
 from shared_data import highlands_path
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from dfcrp.config import Config, Run
 from dfcrp.errors import InputError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.posterior.explain import explain, find_marking, most_common
 from dfcrp.posterior.explain_text import percent
 from dfcrp.posterior.membership import ALONE
+from dfcrp.settings.config import Config, Run
 from reference import summary_reference as twin
 from reference.small_posteriors import posterior_of, random_posterior
 

@@ -12,13 +12,12 @@ import pandas
 import pytest
 
 import dfcrp
-from dfcrp import running_images
-from dfcrp.config import make_config
 from dfcrp.errors import InputError, RunFolderError, SettingsError
 from dfcrp.posterior.findings import Totals, spaced
-from dfcrp.posterior.image_parts import image_seed, most_experts
 from dfcrp.posterior.images import ImagesPosterior
-from dfcrp.sampling import image_store, packs
+from dfcrp.runs import image_store, packs, running_images
+from dfcrp.runs.parts import image_seed, most_experts
+from dfcrp.settings.config import make_config
 
 SETTINGS: dict[str, Any] = {"chains": 2, "scans": 40, "seed": 7}
 #: Names that would do harm in a path, a page or a table.

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.config import make_config
 from dfcrp.errors import SettingsError
+from dfcrp.likelihoods.circle.tolerances import NAMES
 from dfcrp.posterior.images import ImagesPosterior
-from dfcrp.posterior.tolerances import NAMES
 from dfcrp.sampling.setup import make_problem
+from dfcrp.settings.config import make_config
 
 SETTINGS = {"chains": 2, "scans": 40, "seed": 3, "images": "shared"}
 

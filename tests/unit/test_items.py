@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfcrp.config import RecordSettings, make_config
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.io.items import read_items
-from dfcrp.measurements import Measurements
-from dfcrp.model.pilot import find_pilot
-from dfcrp.model.slips import records_hyper
-from dfcrp.records import Records, blocked_pairs, digits_of_date
-from dfcrp.sampling.feature_neighbours import find_feature_neighbours, nearest_pairs
-from dfcrp.shapes import BOXES, ELLIPSES, SHAPES, shape_of
+from dfcrp.items.measurements import Measurements
+from dfcrp.items.records import Records, blocked_pairs, digits_of_date
+from dfcrp.likelihoods.normal.pilot import find_pilot
+from dfcrp.likelihoods.normal.shapes import BOXES, ELLIPSES, SHAPES, shape_of
+from dfcrp.likelihoods.record.hyper import records_hyper
+from dfcrp.neighbours.features import find_feature_neighbours, nearest_pairs
+from dfcrp.settings.config import RecordSettings, make_config
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)

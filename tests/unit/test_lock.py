@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from dfcrp.errors import RunFolderError
-from dfcrp.sampling.lock import LOCK, locked
+from dfcrp.runs.lock import LOCK, locked
 
 HOLD = (
-    "import sys, time; from pathlib import Path; from dfcrp.sampling.lock import locked\n"
+    "import sys, time; from pathlib import Path; from dfcrp.runs.lock import locked\n"
     "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 
 
 def good(**changes: Any) -> dict[str, Any]:

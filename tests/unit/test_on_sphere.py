@@ -9,14 +9,14 @@ import pytest
 import dfcrp
 from dfcrp.baselines import compare, dbscan_r14
 from dfcrp.baselines.wrapping import posterior_of_labels
-from dfcrp.config import make_config
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.geometry import TangentPlanes, counted_from, degrees_of, seam, unit_vectors
-from dfcrp.markings import Markings, Site
-from dfcrp.model.sphere import set_apart_on_sphere, sphere_features
+from dfcrp.items.markings import Markings, Site
+from dfcrp.items.sphere import TangentPlanes, counted_from, degrees_of, seam, unit_vectors
+from dfcrp.likelihoods.circle.sphere_hyper import set_apart_on_sphere, sphere_features
 from dfcrp.plots.flat import flat_map, middle_stretch, stretch
 from dfcrp.sampling.setup import problem_of
-from dfcrp.studies.moon import moon_markings, torn
+from dfcrp.settings.config import make_config
+from studies.moon import moon_markings, torn
 
 MOON = Site("deg", body_radius_km=1737.4)
 

@@ -9,13 +9,13 @@ import pytest
 from PIL import Image
 
 from dfcrp import plots
-from dfcrp.config import Config, Summary
 from dfcrp.errors import InputError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.plots import style
 from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.traces import rank_shares
+from dfcrp.settings.config import Config, Summary
 from reference import summary_reference as twin
 from reference.small_posteriors import (
     posterior_of,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dfcrp.draws import MemoryDraws
 from dfcrp.posterior.coclustering import coclustering
 from dfcrp.posterior.consensus import SizeClasses, consensus_counts
 from dfcrp.posterior.convergence import (
@@ -14,7 +15,6 @@ from dfcrp.posterior.convergence import (
     pair_ess,
     pair_rhat,
 )
-from dfcrp.sampling.draws import MemoryDraws
 from reference import summary_reference as twin
 
 

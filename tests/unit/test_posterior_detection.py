@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dfcrp.kernels import detection_update
-from dfcrp.posterior.detection_curves import sensitivity_curves
-from dfcrp.sampling.detection import for_chain, judged_columns, lay_out
+from dfcrp.priors.detection import update as detection_update
+from dfcrp.priors.detection.curves import sensitivity_curves
+from dfcrp.priors.detection.layout import for_chain, judged_columns, lay_out
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
 from reference.small_posteriors import random_posterior, under_detection

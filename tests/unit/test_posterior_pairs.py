@@ -5,12 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from dfcrp.draws import MemoryDraws
 from dfcrp.errors import InputError
-from dfcrp.kernels.partitions import component_roots
 from dfcrp.posterior.coclustering import coclustering, pair_histories
+from dfcrp.posterior.kernels.partitions import component_roots
 from dfcrp.posterior.membership import ALONE, NOWHERE, membership, partial_partition
 from dfcrp.posterior.streaming import as_draws, canonical, labels_by_item, n_clusters
-from dfcrp.sampling.draws import MemoryDraws
 from reference import summary_reference as twin
 
 

@@ -6,7 +6,7 @@ The search repairs most mistakes of a single move, so each is checked by itself.
 import numpy as np
 import pytest
 
-from dfcrp.kernels.division import (
+from dfcrp.posterior.kernels.division import (
     best_division,
     cluster_cost,
     coarsen,
@@ -15,9 +15,15 @@ from dfcrp.kernels.division import (
     unit_conflicts,
     units_by_size,
 )
-from dfcrp.kernels.partitions import distinct_patterns
-from dfcrp.kernels.point_search import join_cost, merge_linked, polish, recombine, redivide
-from dfcrp.kernels.search_state import new_marks, new_scratch, state_from_labels
+from dfcrp.posterior.kernels.partitions import distinct_patterns
+from dfcrp.posterior.kernels.point_search import (
+    join_cost,
+    merge_linked,
+    polish,
+    recombine,
+    redivide,
+)
+from dfcrp.posterior.kernels.search_state import new_marks, new_scratch, state_from_labels
 from dfcrp.posterior.losses import loss_table
 from dfcrp.posterior.point_partition import _problem
 from dfcrp.posterior.streaming import canonical

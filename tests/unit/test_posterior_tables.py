@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from dfcrp.draws import MemoryDraws
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.posterior import experts as experts_module
 from dfcrp.posterior.catalogue import catalogue, join_names
@@ -14,7 +15,6 @@ from dfcrp.posterior.consensus import SizeClasses, consensus_counts, family_arra
 from dfcrp.posterior.experts import expert_summary
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.membership import membership
-from dfcrp.sampling.draws import MemoryDraws
 from reference import summary_reference as twin
 
 BOUNDS = {"all": (0, math.inf), "small": (0, 50), "medium": (50, 100), "large": (100, math.inf)}

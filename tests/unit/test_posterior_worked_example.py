@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.posterior.catalogue import catalogue
 from dfcrp.posterior.coclustering import coclustering
 from dfcrp.posterior.consensus import SizeClasses, consensus_counts
@@ -12,7 +13,6 @@ from dfcrp.posterior.credible_ball import credible_ball
 from dfcrp.posterior.experts import expert_summary
 from dfcrp.posterior.membership import ALONE, membership, partial_partition
 from dfcrp.posterior.point_partition import point_partition
-from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
 
 FAMILIES = np.array([0, 1, 2, 0, 1])
 LABELS = np.array(

@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dfcrp.config import Config, Run, Summary
-from dfcrp.markings import Markings
-from dfcrp.report import pictures, write_report
-from dfcrp.report.about_run import verdict_words
-from dfcrp.report.explorer.embed import SCRIPT_HASH
-from dfcrp.report.markup import (
+from dfcrp.items.markings import Markings
+from dfcrp.markup import (
     Column,
     Markup,
     interval,
@@ -23,6 +19,10 @@ from dfcrp.report.markup import (
     table,
     tag,
 )
+from dfcrp.report import pictures, write_report
+from dfcrp.report.explorer.embed import SCRIPT_HASH
+from dfcrp.report.sections.run import verdict_words
+from dfcrp.settings.config import Config, Run, Summary
 from reference.small_posteriors import posterior_of, random_posterior
 
 EVIL = "<img src=x onerror=1>\"'&$title</script>"

@@ -15,13 +15,13 @@ import pytest
 
 import dfcrp
 from dfcrp.cli.progress import Tracker
-from dfcrp.config import make_config
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, RunFolderError, SettingsError
-from dfcrp.markings import Ring, Site
-from dfcrp.running import next_look
+from dfcrp.items.markings import Ring, Site
+from dfcrp.runs.lock import LOCK, locked
+from dfcrp.runs.running import next_look
 from dfcrp.sampling.chain import DrawBlock
-from dfcrp.sampling.lock import LOCK, locked
 from dfcrp.sampling.runner import Progress
+from dfcrp.settings.config import make_config
 
 SETTINGS: dict[str, Any] = {"chains": 2, "seed": 4, "thin": 2}
 

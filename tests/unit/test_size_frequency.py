@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from dfcrp import plots
-from dfcrp.config import Config, Summary
 from dfcrp.errors import SettingsError
-from dfcrp.markings import Site
+from dfcrp.items.markings import Site
 from dfcrp.posterior.size_bins import BINNINGS, bin_edges
 from dfcrp.posterior.size_frequency import KINDS
-from dfcrp.report.about_sizes import size_table
 from dfcrp.report.contents import Contents
+from dfcrp.report.sections.sizes import size_table
+from dfcrp.settings.config import Config, Summary
 from reference import summary_reference as twin
 from reference.small_posteriors import random_posterior
 

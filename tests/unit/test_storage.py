@@ -19,9 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError
-from dfcrp.sampling import draw_files
-from dfcrp.sampling.draws import (
+from dfcrp.draws import (
     NO_COLUMNS,
     ClusterBlock,
     Columns,
@@ -30,7 +28,9 @@ from dfcrp.sampling.draws import (
     MemoryDraws,
     blocks,
 )
-from dfcrp.sampling.storage import DrawWriter, StoredDraws, committed_draws
+from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError
+from dfcrp.runs import draw_files
+from dfcrp.runs.storage import DrawWriter, StoredDraws, committed_draws
 
 N = 11
 NAMES = Columns(("mean_x", "mean_y", "spread"), ("level", "growth"))
@@ -202,7 +202,7 @@ def test_plain_zarr_reads_the_arrays(tmp_path):
 
 
 def test_zarr_is_imported_only_when_draws_are_touched():
-    code = "import sys, dfcrp.sampling.storage; sys.exit('zarr' in sys.modules)"
+    code = "import sys, dfcrp.runs.storage; sys.exit('zarr' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

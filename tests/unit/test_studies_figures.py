@@ -9,13 +9,15 @@ import pytest
 
 from dfcrp import prior
 from dfcrp.baselines import Length, compare
+from dfcrp.baselines.output import markdown_table, plain, shown
+from dfcrp.baselines.writing import criteria_rows, write_comparison
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.simulate import paper_design
-from dfcrp.studies import paper_figures as paper
-from dfcrp.studies.comparison import criteria_rows, write_comparison
-from dfcrp.studies.highlands import HighlandsLength, reproduce_highlands, run_dbscan
-from dfcrp.studies.highlands_data import Highlands, load_highlands
-from dfcrp.studies.mixing import (
+from shared_data import highlands_path
+from studies import paper_figures as paper
+from studies.highlands import HighlandsLength, reproduce_highlands, run_dbscan
+from studies.highlands_data import Highlands, load_highlands
+from studies.mixing import (
     ChainRecord,
     MixingLength,
     doubtful_pairs,
@@ -24,16 +26,14 @@ from dfcrp.studies.mixing import (
     speedups,
     summary_rows,
 )
-from dfcrp.studies.output import markdown_table, plain, shown
-from dfcrp.studies.prior_table import (
+from studies.prior_table import (
     FAMILIES,
     listed_partitions,
     reproduce_prior_table,
     run_sampler,
     theoretical,
 )
-from dfcrp.studies.radius import RadiusLength, reproduce_radius, round_up
-from shared_data import highlands_path
+from studies.radius import RadiusLength, reproduce_radius, round_up
 
 
 def test_the_paper_s_figures_are_consistent():

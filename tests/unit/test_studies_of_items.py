@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfcrp.studies import annotations, linkage
-from dfcrp.studies.annotations import Method, simulated_boxes, simulated_points
+from studies import annotations, linkage
+from studies.annotations import Method, simulated_boxes, simulated_points
 
 
 def test_scores_of_links():

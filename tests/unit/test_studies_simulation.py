@@ -12,20 +12,20 @@ from sklearn.metrics import adjusted_rand_score
 
 from dfcrp.errors import RunFolderError, SettingsError
 from dfcrp.simulate import paper_design
-from dfcrp.studies import paper_figures as paper
-from dfcrp.studies import simulation
-from dfcrp.studies.simulation import MODELS, Plan, run_dataset, run_study
-from dfcrp.studies.simulation_report import reproduce_simulation
-from dfcrp.studies.simulation_tables import (
+from studies import paper_figures as paper
+from studies import simulation
+from studies.simulation import MODELS, Plan, run_dataset, run_study
+from studies.simulation_report import reproduce_simulation
+from studies.simulation_tables import (
     FEWEST_JUDGED,
     judged_figures,
     overview_row,
     wins,
     write_tables,
 )
-from dfcrp.studies.store import RESULTS, ResultStore
-from dfcrp.studies.tallies import Tally
-from dfcrp.studies.verdicts import Judged
+from studies.store import RESULTS, ResultStore
+from studies.tallies import Tally
+from studies.verdicts import Judged
 
 TINY = Plan(datasets=3, scans=30, burn_in=10)
 

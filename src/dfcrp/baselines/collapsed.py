@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.kernels.jit import kernel
+from dfcrp.compiled.jit import kernel
 
 WIDTH = 6
 

@@ -20,7 +20,7 @@ from dfcrp.baselines.scores import (
 )
 from dfcrp.errors import InputError
 from dfcrp.fitting import refuse_degrees_without_body, refuse_several_images
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.posterior.losses import distances
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.simulate import paper_design

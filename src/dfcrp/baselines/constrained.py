@@ -23,11 +23,11 @@ from scipy.sparse.csgraph import connected_components
 from dfcrp.baselines.collapsed import Problem, new_groups, new_scratch, run_blocks
 from dfcrp.baselines.distance_dependent import BLOCK, check_length
 from dfcrp.baselines.evidence import compressed_rows, hyper_of, marking_sums, prior_precision
-from dfcrp.config import Model
 from dfcrp.errors import InputError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
+from dfcrp.neighbours.plane import find_neighbours
 from dfcrp.posterior.streaming import canonical
-from dfcrp.sampling.neighbours import find_neighbours
+from dfcrp.settings.config import Model
 
 Pairs = Iterable[tuple[int, int]]
 #: Without a radius every two markings are neighbours; beyond so many that is too much to list.

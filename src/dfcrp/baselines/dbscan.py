@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from dfcrp.errors import SettingsError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 
 Labels = NDArray[np.int64]
 

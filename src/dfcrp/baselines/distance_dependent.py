@@ -18,10 +18,10 @@ from scipy.spatial import cKDTree
 
 from dfcrp.baselines.collapsed import Problem, new_groups, new_links, new_scratch, run_links
 from dfcrp.baselines.evidence import compressed_rows, hyper_of, marking_sums, prior_precision
-from dfcrp.config import Model
 from dfcrp.errors import SettingsError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.posterior.streaming import canonical
+from dfcrp.settings.config import Model
 
 #: Sweeps done in compiled code before Python has a say again.
 BLOCK = 50

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.config import Model, make_config
-from dfcrp.kernels.circle import Hyper
-from dfcrp.markings import Markings
-from dfcrp.model.defaults import circle_hyper
-from dfcrp.sampling.neighbours import mean_variances
+from dfcrp.items.markings import Markings
+from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.likelihoods.circle.kernel import Hyper
+from dfcrp.neighbours.plane import mean_variances
+from dfcrp.settings.config import Model, make_config
 
 
 def model_of(preset: str | None) -> Model:

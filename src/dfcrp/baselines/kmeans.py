@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.baselines.evidence import hyper_of
-from dfcrp.config import Model
 from dfcrp.errors import SettingsError
-from dfcrp.markings import Markings
-from dfcrp.sampling.neighbours import mean_variances
+from dfcrp.items.markings import Markings
+from dfcrp.neighbours.plane import mean_variances
+from dfcrp.settings.config import Model
 
 #: Values of k that the first look at the silhouette tries, in geometric steps.
 FIRST_LOOK = 9

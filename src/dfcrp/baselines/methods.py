@@ -16,11 +16,11 @@ from dfcrp.baselines.distance_dependent import check_length, distance_dependent_
 from dfcrp.baselines.evidence import model_of
 from dfcrp.baselines.kmeans import kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
-from dfcrp.config import PRIORS
 from dfcrp.errors import SettingsError
 from dfcrp.fitting import fit_one
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.settings.config import PRIORS
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dfcrp.compiled.jit import kernel
 from dfcrp.errors import InputError
-from dfcrp.kernels.jit import kernel
 from dfcrp.posterior.losses import members_by_cluster
 from dfcrp.posterior.streaming import as_draws, label_blocks
 

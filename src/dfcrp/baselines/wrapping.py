@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.config import Config, make_config
+from dfcrp.compiled.jit import kernel
+from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.errors import InputError
-from dfcrp.geometry import degrees_of
-from dfcrp.kernels.jit import kernel
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
+from dfcrp.items.sphere import degrees_of
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.posterior.streaming import canonical
-from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
+from dfcrp.settings.config import Config, make_config
 
 #: Columns of the cluster parameters: the members' plain means, as Robbins et al. took them.
 MEANS = Columns(("x", "y", "log_diameter"))

@@ -11,7 +11,7 @@ import click
 from dfcrp.cli.ground import site_options
 
 if TYPE_CHECKING:
-    from dfcrp.markings import Site
+    from dfcrp.items.markings import Site
     from dfcrp.posterior.ages import ModelAges
 
 TABLE, FIGURE = "ages.csv", "ages"
@@ -80,8 +80,8 @@ def command(
     from dfcrp.plots.model_ages import draw_model_ages
     from dfcrp.plots.style import save_figure
     from dfcrp.posterior.ages import posterior_ages
-    from dfcrp.posterior.folder import load, write_text
     from dfcrp.posterior.images import ImagesPosterior
+    from dfcrp.runs.folder import load, write_text
 
     program = find_command(options["craterstats"])
     posterior = load(run)

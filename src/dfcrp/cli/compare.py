@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dfcrp.cli.fit import Radius, filter_options
-from dfcrp.config import PRESETS
+from dfcrp.settings.config import PRESETS
 
 
 @click.command(short_help="Other methods side by side with the DFCRP.")
@@ -69,9 +69,9 @@ def command(
     expert twice, time, and what each method offers.
     """
     from dfcrp.baselines import Length, compare
+    from dfcrp.baselines.output import markdown_table
+    from dfcrp.baselines.writing import write_comparison
     from dfcrp.io import read_markings
-    from dfcrp.studies.comparison import write_comparison
-    from dfcrp.studies.output import markdown_table
 
     markings = read_markings(
         files,

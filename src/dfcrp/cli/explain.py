@@ -27,8 +27,8 @@ def command(run: Path, marking: str, figure: Path | None) -> None:
     fitted spread, which of them another marking of the same expert keeps it out of, and with
     whom it sat how often.
     """
-    from dfcrp.posterior.folder import load
     from dfcrp.posterior.images import ImagesPosterior
+    from dfcrp.runs.folder import load
 
     posterior = load(run)
     if isinstance(posterior, ImagesPosterior):

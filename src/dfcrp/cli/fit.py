@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.cli.ground import IMAGE_OPTIONS, SITE_OPTIONS, image_options, site_options
-from dfcrp.config import EXPERT_BIAS, IMAGES, LIKELIHOODS, PRESETS, PRIORS, SAMPLERS
+from dfcrp.settings.config import EXPERT_BIAS, IMAGES, LIKELIHOODS, PRESETS, PRIORS, SAMPLERS
 
 if TYPE_CHECKING:
-    from dfcrp.config import Config
-    from dfcrp.markings import Items
+    from dfcrp.items.markings import Items
+    from dfcrp.settings.config import Config
 
 
 class Radius(click.ParamType):
@@ -196,7 +196,7 @@ def command(
     from dfcrp.errors import InputError, SettingsError
     from dfcrp.fitting import settle
     from dfcrp.io import read_markings
-    from dfcrp.posterior.folder import refuse_used
+    from dfcrp.runs.folder import refuse_used
 
     filters = {
         name: options.pop(name) for name in ("columns", "image", "min_diameter", "exclude_experts")

@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dfcrp.config import Config
+from dfcrp.settings.config import Config
 
 if TYPE_CHECKING:
-    from dfcrp.running_images import ImagesProgress
+    from dfcrp.runs.running_images import ImagesProgress
 
 
 @dataclass(frozen=True)

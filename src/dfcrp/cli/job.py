@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfcrp.config import Config, Image, Summary
 from dfcrp.errors import DfcrpError
+from dfcrp.settings.config import Config, Image, Summary
 
 if TYPE_CHECKING:
-    from dfcrp.markings import Items
+    from dfcrp.items.markings import Items
     from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
-    from dfcrp.running import Watch
+    from dfcrp.runs.running import Watch
 
 
 def run_job(
@@ -30,7 +30,7 @@ def run_job(
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
     from dfcrp.fitting import fit, settle
-    from dfcrp.posterior.image_parts import most_experts
+    from dfcrp.runs.parts import most_experts
 
     settled = settle(config, dict(settings), most_experts(markings))
     if not quiet:
@@ -61,7 +61,7 @@ def show_work(
     from dfcrp.cli.progress import AnyTracker, Tracker, describe_look, make_display
     from dfcrp.fitting import is_imagewise
     from dfcrp.posterior.warm import warm_up_beside
-    from dfcrp.running import Watch
+    from dfcrp.runs.running import Watch
 
     warm_up_beside()
     tracker: AnyTracker = Tracker(markings.families, config, begun)
@@ -155,7 +155,7 @@ def _dbscan(posterior: Posterior) -> dict[int, Any]:
 def _introduce(markings: Items, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
     from dfcrp.cli.progress import counted
-    from dfcrp.posterior.image_parts import most_experts
+    from dfcrp.runs.parts import most_experts
 
     run, n_experts = config.run, most_experts(markings)
     removed = markings.rows_filtered_out

@@ -30,8 +30,6 @@ COMMANDS = {
     "convert": "dfcrp.cli.convert",
     "simulate": "dfcrp.cli.simulate",
     "compare": "dfcrp.cli.compare",
-    "reproduce": "dfcrp.cli.reproduce",
-    "bench": "dfcrp.cli.bench",
 }
 
 DONE, TROUBLE, WRONG_INPUT = 0, 1, 2

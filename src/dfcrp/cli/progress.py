@@ -13,7 +13,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.config import Config
+from dfcrp.settings.config import Config
 
 if TYPE_CHECKING:
     from dfcrp.cli.images_progress import ImagesGlimpse

@@ -61,8 +61,8 @@ def command(
     from dfcrp.cli.outcome import describe, list_files
     from dfcrp.errors import InputError
     from dfcrp.fitting import settle, write_tables
-    from dfcrp.posterior.folder import load
     from dfcrp.posterior.images import ImagesPosterior
+    from dfcrp.runs.folder import load
 
     changes = image_settings(options)
     posterior = load(run)
@@ -100,7 +100,7 @@ def _note_changes(
     """Keep new settings, and what became known of the ground; returns whether there were any."""
     from dfcrp.cli.ground import told_site
     from dfcrp.fitting import settle
-    from dfcrp.posterior.folder import write_settings, write_site
+    from dfcrp.runs.folder import write_settings, write_site
 
     site = told_site(posterior.markings.site, options)
     if site != posterior.markings.site:

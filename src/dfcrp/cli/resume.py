@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from dfcrp.resuming import FoundRun
+    from dfcrp.runs.resuming import FoundRun
 
 
 @click.command(
@@ -45,7 +45,7 @@ def command(run: Path, no_report: bool, quiet: bool, dask: str | None, **changes
     of a run that was never stopped. A finished run goes on only if it is given more scans.
     """
     from dfcrp.cli.job import show_work
-    from dfcrp.resuming import find_run, go_on
+    from dfcrp.runs.resuming import find_run, go_on
 
     found = find_run(run, **changes)
     if not quiet:

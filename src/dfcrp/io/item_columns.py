@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.io.columns import SPELLINGS as OF_CIRCLES
 from dfcrp.io.columns import did_you_mean, listed, plain
-from dfcrp.shapes import SHAPES
+from dfcrp.likelihoods.normal.shapes import SHAPES
 
 #: Names that are recognised, as ``plain`` leaves them.
 SPELLINGS: dict[str, frozenset[str]] = {

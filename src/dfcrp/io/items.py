@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.config import RecordSettings
 from dfcrp.errors import InputError
 from dfcrp.io.candidates import read_candidates
 from dfcrp.io.columns import did_you_mean, listed
 from dfcrp.io.item_columns import CORNERS, by_corners, recognise_items, refuse_missing
 from dfcrp.io.item_tables import Table, join_tables, read_table
-from dfcrp.markings import Items, Source
-from dfcrp.measurements import Measurements
-from dfcrp.records import Records
-from dfcrp.shapes import SHAPES
+from dfcrp.items.markings import Items, Source
+from dfcrp.items.measurements import Measurements
+from dfcrp.items.records import Records
+from dfcrp.likelihoods.normal.shapes import SHAPES
+from dfcrp.settings.config import RecordSettings
 
 PathLike = str | Path
 Floats = NDArray[np.float64]

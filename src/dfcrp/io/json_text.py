@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from dfcrp.errors import InputError
 from dfcrp.io.checks import shown
-from dfcrp.io.delimited import decode
+from dfcrp.io.formats.delimited import decode
 
 
 def load_json(name: str, data: bytes) -> Any:

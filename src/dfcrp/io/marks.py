@@ -13,7 +13,7 @@ from dfcrp.io.options import ReadOptions
 from dfcrp.io.records import LeftOut, describe_left_out
 from dfcrp.io.shapes import circle_of_polygon
 from dfcrp.io.table import Table
-from dfcrp.markings import Site
+from dfcrp.items.markings import Site
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dfcrp.io.marks import hints
 from dfcrp.io.options import ReadOptions
 from dfcrp.io.records import Records, describe_left_out
 from dfcrp.io.registry import FOLDER_ENDINGS, read_table
-from dfcrp.markings import Site
+from dfcrp.items.markings import Site
 
 PathLike = str | os.PathLike[str]
 

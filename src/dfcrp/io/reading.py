@@ -15,7 +15,7 @@ from dfcrp.io.checks import shown
 from dfcrp.io.columns import ColumnChoice, did_you_mean, listed
 from dfcrp.io.options import ReadOptions
 from dfcrp.io.parts import PathLike, join, read_parts
-from dfcrp.markings import Markings, Source, build, warn_of_repeats
+from dfcrp.items.markings import Markings, Source, build, warn_of_repeats
 
 
 def read_markings(

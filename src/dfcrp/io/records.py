@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.io.checks import Cells, to_names, to_numbers
-from dfcrp.markings import Site
+from dfcrp.items.markings import Site
 
 _NAMED_ROWS = 5
 

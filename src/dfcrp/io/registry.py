@@ -7,22 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfcrp.errors import InputError
-from dfcrp.io.coco import looks_like_coco, read_coco
-from dfcrp.io.craterstats import looks_like_craterstats, read_craterstats, write_diam, write_scc
-from dfcrp.io.cvat import looks_like_cvat, read_cvat
-from dfcrp.io.delimited import read_delimited, write_delimited
-from dfcrp.io.geojson import looks_like_geojson, read_geojson, write_geojson
+from dfcrp.io.formats.coco import looks_like_coco, read_coco
+from dfcrp.io.formats.craterstats import (
+    looks_like_craterstats,
+    read_craterstats,
+    write_diam,
+    write_scc,
+)
+from dfcrp.io.formats.cvat import looks_like_cvat, read_cvat
+from dfcrp.io.formats.delimited import read_delimited, write_delimited
+from dfcrp.io.formats.geojson import looks_like_geojson, read_geojson, write_geojson
+from dfcrp.io.formats.label_studio import looks_like_label_studio, read_label_studio
+from dfcrp.io.formats.labelme import looks_like_labelme, read_labelme
+from dfcrp.io.formats.parquet import looks_like_parquet, read_parquet, write_parquet
+from dfcrp.io.formats.shapefile_writing import write_shapefile
+from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile
+from dfcrp.io.formats.via import looks_like_via, read_via
+from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
 from dfcrp.io.json_text import refuse_unknown_json
-from dfcrp.io.label_studio import looks_like_label_studio, read_label_studio
-from dfcrp.io.labelme import looks_like_labelme, read_labelme
 from dfcrp.io.options import ReadOptions
-from dfcrp.io.parquet import looks_like_parquet, read_parquet, write_parquet
 from dfcrp.io.records import Records
-from dfcrp.io.shapefile_writing import write_shapefile
-from dfcrp.io.shapefiles import looks_like_shapefile, read_shapefile
 from dfcrp.io.table import Table
-from dfcrp.io.via import looks_like_via, read_via
-from dfcrp.io.zooniverse import looks_like_zooniverse, read_zooniverse
 
 Writer = Callable[[Records, Path], dict[Path, bytes]]
 """Gives the contents of each file to be written, so that nothing is written by halves."""

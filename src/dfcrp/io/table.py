@@ -12,7 +12,7 @@ from dfcrp.errors import InputError
 from dfcrp.io.checks import Cells, Place, check_columns, shown
 from dfcrp.io.columns import ColumnChoice, recognise, unit_of, units_by_name
 from dfcrp.io.records import LeftOut, Records
-from dfcrp.markings import Site
+from dfcrp.items.markings import Site
 
 
 @dataclass(frozen=True)

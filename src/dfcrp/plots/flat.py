@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.geometry import counted_from, seam
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
+from dfcrp.items.sphere import counted_from, seam
 from dfcrp.plots.underlay import Region
 
 Floats = NDArray[np.float64]

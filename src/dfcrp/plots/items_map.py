@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.likelihoods.normal.shapes import SHAPES
 from dfcrp.plots import maps
 from dfcrp.plots.catalogue_map import add_legend, looks, state_of
 from dfcrp.plots.style import BLUE, GREY, styled
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.shapes import SHAPES
 
 Floats = NDArray[np.float64]
 #: Of the items, which lie beneath everything.

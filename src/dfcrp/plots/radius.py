@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 
 from dfcrp.errors import InputError
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.plots.style import BLUE, GREY, INK, WIDE, legend_of, single_axes, styled
 from dfcrp.posterior.losses import members_by_cluster
 from dfcrp.posterior.posterior import Posterior

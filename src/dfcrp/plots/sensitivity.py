@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.plots.style import BLUE, GREY, WIDE, given_axes, new_axes, plain, styled
-from dfcrp.posterior.detection_curves import sensitivity_curves
 from dfcrp.posterior.intervals import Interval
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.priors.detection.curves import sensitivity_curves
 
 #: Panels in a row, and experts that still get one each: those with most markings.
 COLUMNS = 4

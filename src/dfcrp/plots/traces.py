@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, styled
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.sampling.detection import TALLY_NAMES
+from dfcrp.priors.detection.layout import TALLY_NAMES
 
 #: Points of each chain that are drawn.
 MAX_POINTS = 1_000

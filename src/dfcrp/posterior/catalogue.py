@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Draws
 from dfcrp.errors import InputError
-from dfcrp.geometry import TangentPlanes
-from dfcrp.kernels.summaries import gather_parameters, represent_clusters
+from dfcrp.items.sphere import TangentPlanes
 from dfcrp.posterior.consensus import family_arrays, parameter_columns, rest_names
 from dfcrp.posterior.intervals import LEVEL
+from dfcrp.posterior.kernels.summaries import gather_parameters, represent_clusters
 from dfcrp.posterior.losses import members_by_cluster
 from dfcrp.posterior.membership import Membership
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
-from dfcrp.sampling.draws import Draws
 
 #: Draws, and draws times clusters, that are kept for the intervals.
 MAX_DRAWS = 4_000

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dfcrp.kernels.partitions import add_alone, count_pairs, pair_indicators
+from dfcrp.draws import Draws
+from dfcrp.posterior.kernels.partitions import add_alone, count_pairs, pair_indicators
 from dfcrp.posterior.streaming import kept, label_blocks
-from dfcrp.sampling.draws import Draws
 
 
 @dataclass(frozen=True)

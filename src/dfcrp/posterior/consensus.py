@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Draws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.kernels.summaries import consensus_by_members, consensus_by_mu
 from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.posterior.kernels.summaries import consensus_by_members, consensus_by_mu
 from dfcrp.posterior.streaming import label_blocks
-from dfcrp.sampling.draws import Draws
 
 DIAMETERS = ("mu", "members")
 

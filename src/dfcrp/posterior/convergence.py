@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Draws
+from dfcrp.likelihoods.circle.bias_layout import too_many_to_judge
 from dfcrp.posterior.coclustering import Coclustering, coclustering, pair_histories
 from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.streaming import n_clusters, stride_for
-from dfcrp.sampling.bias import too_many_to_judge
-from dfcrp.sampling.detection import judged_columns
-from dfcrp.sampling.draws import Draws
+from dfcrp.priors.detection.layout import judged_columns
 
 #: Pairs whose probability lies strictly between are uncertain enough to be judged by R-hat.
 UNCERTAIN = (0.02, 0.98)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Draws
 from dfcrp.posterior.losses import distances
 from dfcrp.posterior.point_partition import PointPartition
 from dfcrp.posterior.streaming import as_draws, n_clusters
-from dfcrp.sampling.draws import Draws
 
 #: Distances closer than this are equal.
 TOLERANCE = 1e-9

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.kernels.summaries import count_experts
 from dfcrp.posterior.consensus import family_arrays, parameter_columns
+from dfcrp.posterior.kernels.summaries import count_experts
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
 
 if TYPE_CHECKING:

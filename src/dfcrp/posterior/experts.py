@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.kernels.partitions import add_alone
-from dfcrp.kernels.summaries import expert_counts
+from dfcrp.draws import Draws
 from dfcrp.posterior.consensus import family_arrays
 from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.posterior.kernels.partitions import add_alone
+from dfcrp.posterior.kernels.summaries import expert_counts
 from dfcrp.posterior.many_experts import Comparison, count_sparsely
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
-from dfcrp.sampling.draws import Draws
 
 if TYPE_CHECKING:
     import pandas

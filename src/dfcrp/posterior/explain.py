@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import ClusterBlock
 from dfcrp.errors import InputError
-from dfcrp.geometry import TangentPlanes
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
+from dfcrp.items.sphere import TangentPlanes
 from dfcrp.posterior.consensus import rest_names
 from dfcrp.posterior.explain_text import explanation_text
 from dfcrp.posterior.membership import ALONE
 from dfcrp.posterior.streaming import label_blocks
-from dfcrp.sampling.draws import ClusterBlock
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior

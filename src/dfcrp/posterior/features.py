@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.config import Config
+from dfcrp.draws import Draws
 from dfcrp.errors import InputError
-from dfcrp.markings import Items
-from dfcrp.measurements import Measurements
+from dfcrp.items.markings import Items
+from dfcrp.items.measurements import Measurements
 from dfcrp.posterior.catalogue import Centre, catalogue
 from dfcrp.posterior.consensus import SizeClasses
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.sampling.draws import Draws
+from dfcrp.settings.config import Config
 
 if TYPE_CHECKING:
     import pandas

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.config import Config
+from dfcrp.likelihoods.circle.tolerances import laws, spreads
 from dfcrp.posterior.catalogue import catalogue
 from dfcrp.posterior.consensus import family_arrays
 from dfcrp.posterior.convergence import Verdict
@@ -16,7 +16,7 @@ from dfcrp.posterior.experts import ExpertTallies, tally_experts
 from dfcrp.posterior.intervals import Interval, summarise
 from dfcrp.posterior.membership import Membership
 from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.posterior.tolerances import laws, spreads
+from dfcrp.settings.config import Config
 
 #: Draws of each chain that totals over all images are formed from.
 MAX_TOTAL_DRAWS = 1_000

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Draws
 from dfcrp.errors import InputError
-from dfcrp.posterior.bias import ExpertBias, rows_with_bias
+from dfcrp.likelihoods.circle.bias_summary import ExpertBias, rows_with_bias
+from dfcrp.likelihoods.circle.tolerances import describe_spreads
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses
 from dfcrp.posterior.convergence import Verdict
 from dfcrp.posterior.experts import ExpertSummary, expert_frame
 from dfcrp.posterior.findings import Findings, Series, Totals, find
-from dfcrp.posterior.image_parts import ImageParts
 from dfcrp.posterior.images_verdict import judge_images
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.membership import UNDECIDED
 from dfcrp.posterior.pooling import Pool
 from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.posterior.tolerances import describe_spreads
-from dfcrp.sampling.draws import Draws
+from dfcrp.runs.parts import ImageParts
 
 if TYPE_CHECKING:
     import pandas
@@ -301,7 +301,7 @@ class ImagesPosterior:
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
-        from dfcrp.posterior.images_folder import save_images
+        from dfcrp.runs.images_folder import save_images
 
         save_images(self, path)
 

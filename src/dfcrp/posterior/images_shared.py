@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import ClusterBlock, Draws, MemoryDraws, blocks
 from dfcrp.posterior.posterior import RunRecord
-from dfcrp.sampling.draws import ClusterBlock, Draws, MemoryDraws, blocks
 
 #: Labels of all draws that are in memory at a time.
 MAX_LABELS = 1 << 26

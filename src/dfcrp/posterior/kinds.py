@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dfcrp.config import Config
-from dfcrp.markings import Items, Markings
-from dfcrp.measurements import Measurements
+from dfcrp.draws import Draws
+from dfcrp.items.markings import Items, Markings
+from dfcrp.items.measurements import Measurements
+from dfcrp.items.records import Records
 from dfcrp.posterior.features import FeaturePosterior
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.posterior.records import RecordPosterior
-from dfcrp.records import Records
-from dfcrp.sampling.draws import Draws
+from dfcrp.settings.config import Config
 
 
 def posterior_of(draws: Draws, items: Items, config: Config, record: RunRecord) -> Posterior:

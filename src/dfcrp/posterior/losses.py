@@ -16,10 +16,10 @@ import difflib
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
-from dfcrp.kernels.partitions import partition_losses
+from dfcrp.posterior.kernels.partitions import partition_losses
 from dfcrp.posterior.streaming import label_blocks
-from dfcrp.sampling.draws import Draws
 
 LOSSES = ("vi", "binder")
 

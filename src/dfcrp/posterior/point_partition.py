@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.kernels.division import Problem, divide_exactly
-from dfcrp.kernels.partitions import (
+from dfcrp.posterior.kernels.division import Problem, divide_exactly
+from dfcrp.posterior.kernels.partitions import (
     component_roots,
     count_pairs,
     distinct_patterns,
     group_equal,
     hash_columns,
 )
-from dfcrp.kernels.point_search import merge_linked, polish, recombine, settle
-from dfcrp.kernels.search_state import empty_state, new_scratch, state_from_labels
+from dfcrp.posterior.kernels.point_search import merge_linked, polish, recombine, settle
+from dfcrp.posterior.kernels.search_state import empty_state, new_scratch, state_from_labels
 from dfcrp.posterior.losses import check_loss, distances, loss_table, members_by_cluster
 from dfcrp.posterior.streaming import as_draws, canonical, labels_by_item, stride_for
 

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dfcrp.config import Config
-from dfcrp.geometry import TangentPlanes
-from dfcrp.markings import Markings
-from dfcrp.posterior.bias import ExpertBias, expert_bias, rows_with_bias
+from dfcrp.draws import Draws
+from dfcrp.items.markings import Markings
+from dfcrp.items.sphere import TangentPlanes
+from dfcrp.likelihoods.circle.bias_summary import ExpertBias, expert_bias, rows_with_bias
+from dfcrp.likelihoods.circle.tolerances import tolerances
 from dfcrp.posterior.catalogue import catalogue
 from dfcrp.posterior.coclustering import Coclustering, coclustering
 from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_counts
 from dfcrp.posterior.convergence import Verdict, check_convergence
-from dfcrp.posterior.detection import DetectionSummary, detection_summary
 from dfcrp.posterior.diameters import consensus_diameters
 from dfcrp.posterior.doubles import suspected_doubles
 from dfcrp.posterior.experts import ExpertSummary, expert_frame, expert_summary
@@ -27,9 +27,9 @@ from dfcrp.posterior.membership import Membership, membership
 from dfcrp.posterior.point_partition import PointPartition, point_partition
 from dfcrp.posterior.size_frequency import SizeFrequency, size_frequency
 from dfcrp.posterior.streaming import n_clusters
-from dfcrp.posterior.tolerances import tolerances
-from dfcrp.sampling.attraction import STRENGTH
-from dfcrp.sampling.draws import Draws
+from dfcrp.priors.attraction.layout import STRENGTH
+from dfcrp.priors.detection.answers import DetectionSummary, detection_summary
+from dfcrp.settings.config import Config
 
 if TYPE_CHECKING:
     import pandas
@@ -357,6 +357,6 @@ class Posterior:
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
-        from dfcrp.posterior.folder import save_posterior
+        from dfcrp.runs.folder import save_posterior
 
         save_posterior(self, path)

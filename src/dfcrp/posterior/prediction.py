@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.kernels.predictive import weigh_new
 from dfcrp.posterior.features import FeaturePosterior
+from dfcrp.posterior.kernels.predictive import weigh_new
 from dfcrp.sampling.setup import problem_of
 
 Floats = NDArray[np.float64]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dfcrp.config import Config
-from dfcrp.model.slips import log_bayes_factors, records_hyper
+from dfcrp.draws import Draws
+from dfcrp.items.records import Records
+from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
 from dfcrp.posterior.catalogue import consensus_draws, join_names
 from dfcrp.posterior.features import PlainPosterior
 from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.losses import members_by_cluster
 from dfcrp.posterior.posterior import RunRecord
-from dfcrp.records import Records
-from dfcrp.sampling.draws import Draws
+from dfcrp.settings.config import Config
 
 if TYPE_CHECKING:
     import pandas

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Draws, MemoryDraws, blocks
 from dfcrp.errors import InputError
-from dfcrp.kernels.partitions import canonical_by_item, count_clusters
-from dfcrp.sampling.draws import Draws, MemoryDraws, blocks
+from dfcrp.posterior.kernels.partitions import canonical_by_item, count_clusters
 
 
 def label_blocks(

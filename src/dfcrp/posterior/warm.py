@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-from dfcrp.config import make_config
-from dfcrp.markings import Markings
+from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
+from dfcrp.items.markings import Markings
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.posterior.streaming import canonical
-from dfcrp.sampling.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.sampling.problem import CIRCLE_COLUMNS
 from dfcrp.sampling.warm import warm_up_from_the_end
+from dfcrp.settings.config import make_config
 
 
 def warm_up_beside() -> None:
     """Start ``warm_up`` in another process if nothing is compiled yet, and do not wait for it."""
-    from dfcrp.kernels import jit
+    from dfcrp.compiled import jit
     from dfcrp.sampling.runner import cores
 
     if cores() > 1 and not any(Path(jit.CACHE).rglob("*.nbi")):

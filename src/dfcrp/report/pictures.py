@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dfcrp import plots
+from dfcrp.likelihoods.normal.shapes import SHAPES
+from dfcrp.markup import Markup, tag
 from dfcrp.report.contents import Contents
-from dfcrp.report.markup import Markup, tag
-from dfcrp.shapes import SHAPES
 
 FOLDER = "figures"
 #: SVG files up to this size are put into the page as they are: sharp at any zoom.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dfcrp.report.markup import Markup, tag
+from dfcrp.markup import Markup, tag
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,16 @@ from string import Template
 from typing import Any
 
 from dfcrp import __version__
-from dfcrp.markings import Markings
-from dfcrp.posterior.folder import write_text
+from dfcrp.items.markings import Markings
+from dfcrp.markup import Markup, bullets, join, tag
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.report.about_detection import detection
-from dfcrp.report.about_experts import experts
-from dfcrp.report.about_items import (
+from dfcrp.report.contents import Contents
+from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
+from dfcrp.report.pictures import make_pictures
+from dfcrp.report.section import Section
+from dfcrp.report.sections.detection import detection
+from dfcrp.report.sections.experts import experts
+from dfcrp.report.sections.items import (
     items_asked,
     items_counted,
     items_experts,
@@ -22,15 +26,11 @@ from dfcrp.report.about_items import (
     items_listed,
     items_sure,
 )
-from dfcrp.report.about_objects import how_many, how_sure, where
-from dfcrp.report.about_run import headline, long_enough, provenance, what_was_asked
-from dfcrp.report.about_sizes import FILE as SIZES
-from dfcrp.report.about_sizes import size_table, sizes
-from dfcrp.report.contents import Contents
-from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
-from dfcrp.report.markup import Markup, bullets, join, tag
-from dfcrp.report.pictures import make_pictures
-from dfcrp.report.section import Section
+from dfcrp.report.sections.objects import how_many, how_sure, where
+from dfcrp.report.sections.run import headline, long_enough, provenance, what_was_asked
+from dfcrp.report.sections.sizes import FILE as SIZES
+from dfcrp.report.sections.sizes import size_table, sizes
+from dfcrp.runs.folder import write_text
 
 PAGE = "report.html"
 #: In the order in which they are read, those that there is nothing to say in left out; provenance

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.kernels.paper import run_modified, run_unmodified
-from dfcrp.kernels.scan import Record, Task, run_exact, start_alone
-from dfcrp.kernels.state import TALLY, Part, Scratch, State
-from dfcrp.kernels.tail import rebuild_tail
-from dfcrp.sampling.bias import hyper_of_chain
-from dfcrp.sampling.draws import DrawBlock
+from dfcrp.compiled.state import TALLY, Part, Scratch, State
+from dfcrp.draws import DrawBlock
+from dfcrp.likelihoods.circle.bias_layout import hyper_of_chain
+from dfcrp.moves.paper import run_modified, run_unmodified
+from dfcrp.moves.scan import Record, Task, run_exact, start_alone
+from dfcrp.priors.arrivals.tail import rebuild_tail
 from dfcrp.sampling.priors import bring_up_to_date, prior_of_chain
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.kernels.attraction import Attraction
-from dfcrp.kernels.detection import Detection, rebuild_tables
-from dfcrp.sampling import attraction, detection
+from dfcrp.priors.arrivals.kernel import Arrivals
+from dfcrp.priors.attraction import layout as attraction
+from dfcrp.priors.attraction.kernel import Attraction
+from dfcrp.priors.detection import layout as detection
+from dfcrp.priors.detection.kernel import Detection, rebuild_tables
 
 Prior = Arrivals | Attraction | Detection
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.kernels import circle
-from dfcrp.kernels.scan import Record
-from dfcrp.kernels.state import TALLY, Data, Deal, Scratch, State, Tail
-from dfcrp.sampling.draws import Columns
-from dfcrp.sampling.neighbours import Neighbourhood
+from dfcrp.compiled.state import TALLY, Data, Deal, Scratch, State, Tail
+from dfcrp.draws import Columns
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.moves.scan import Record
+from dfcrp.neighbours.plane import Neighbourhood
 from dfcrp.sampling.priors import Prior, has_order
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).

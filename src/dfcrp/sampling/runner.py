@@ -17,8 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
+from dfcrp.draws import ClusterBlock, Columns, DrawBlock, MemoryDraws, join_blocks
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.draws import ClusterBlock, Columns, DrawBlock, MemoryDraws, join_blocks
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.together import Together
 
@@ -31,7 +31,7 @@ MOST_BLOCKS_AHEAD = 4
 
 
 class Writer(Protocol):
-    """Takes one chain's draws; ``dfcrp.sampling.checkpoints.ChainFolder`` is one."""
+    """Takes one chain's draws; ``dfcrp.runs.checkpoints.ChainFolder`` is one."""
 
     def append(self, block: DrawBlock) -> None:
         """Add a block of draws."""

@@ -9,24 +9,32 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.config import Config
 from dfcrp.errors import SettingsError
-from dfcrp.kernels import sphere, sphere_proposal  # noqa: F401 - registers what it has
-from dfcrp.kernels.arrivals import Arrivals
-from dfcrp.markings import Items, Markings, Site, encode
-from dfcrp.measurements import Measurements
-from dfcrp.model.defaults import circle_hyper
-from dfcrp.model.sphere import length_unit, set_apart_on_sphere, sphere_features, sphere_hyper
-from dfcrp.model.ties import set_apart
-from dfcrp.records import Records
-from dfcrp.sampling.attraction import STRENGTH, make_attraction
-from dfcrp.sampling.bias import bias_names, with_bias
-from dfcrp.sampling.detection import lay_out, parameter_names
-from dfcrp.sampling.feature_problem import make_feature_problem
-from dfcrp.sampling.neighbours import find_neighbours
-from dfcrp.sampling.persons import persons_of
+from dfcrp.items.markings import Items, Markings, Site, encode
+from dfcrp.items.measurements import Measurements
+from dfcrp.items.persons import persons_of
+from dfcrp.items.records import Records
+from dfcrp.likelihoods.circle import (
+    sphere,
+    sphere_proposal,  # noqa: F401 - registers what it has
+)
+from dfcrp.likelihoods.circle.bias_layout import bias_names, with_bias
+from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.likelihoods.circle.sphere_hyper import (
+    length_unit,
+    set_apart_on_sphere,
+    sphere_features,
+    sphere_hyper,
+)
+from dfcrp.likelihoods.circle.ties import set_apart
+from dfcrp.likelihoods.normal.problem import make_feature_problem
+from dfcrp.likelihoods.record.problem import make_record_problem
+from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.priors.arrivals.kernel import Arrivals
+from dfcrp.priors.attraction.layout import STRENGTH, make_attraction
+from dfcrp.priors.detection.layout import lay_out, parameter_names
 from dfcrp.sampling.problem import SPHERE_COLUMNS, Problem, build_data, circle_columns
-from dfcrp.sampling.record_problem import make_record_problem
+from dfcrp.settings.config import Config
 
 
 def problem_of(items: Items, config: Config) -> Problem:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfcrp.config import make_config
-from dfcrp.kernels.arrivals import update_arrivals
-from dfcrp.kernels.jit import compile_for
-from dfcrp.kernels.scan import record_draw, update_clusters, update_shared
+from dfcrp.compiled.jit import compile_for
+from dfcrp.moves.scan import record_draw, update_clusters, update_shared
+from dfcrp.priors.arrivals.kernel import update_arrivals
 from dfcrp.sampling.chain import SAMPLERS, Chain
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 from dfcrp.sampling.setup import make_problem
+from dfcrp.settings.config import make_config
 
 
 def _problem() -> Problem:

@@ -7,10 +7,10 @@ import hashlib
 from collections.abc import Sequence
 from importlib import resources
 
+from dfcrp.markup import Markup
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.packing import script_json
 from dfcrp.report.explorer.payload import make_payload
-from dfcrp.report.markup import Markup
 from dfcrp.report.section import Section
 
 #: In the order in which they build on each other; together they are one script.

@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import ClusterBlock, Draws
 from dfcrp.posterior.consensus import parameter_columns, rest_names
 from dfcrp.posterior.streaming import kept, label_blocks, stride_for
-from dfcrp.sampling.draws import ClusterBlock, Draws
 
 #: Draws whose partitions are kept, and runs that they may take; beyond, draws are thinned evenly.
 MAX_DRAWS = 4_000

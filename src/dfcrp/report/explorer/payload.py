@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.markings import Markings
+from dfcrp.items.markings import Markings
 from dfcrp.plots.flat import FlatMap, flat_map
 from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.posterior.catalogue import QUANTITIES, consensus_draws

@@ -7,23 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from dfcrp.posterior.convergence import Limits
-from dfcrp.posterior.folder import write_text
-from dfcrp.posterior.images import ImagesPosterior
-from dfcrp.report.about_experts import expert_tables
-from dfcrp.report.about_objects import count_table
-from dfcrp.report.about_run import (
-    data_words,
-    diagnostic_table,
-    headline,
-    model_words,
-    provenance,
-    verdict_words,
-)
-from dfcrp.report.contents import Contents
-from dfcrp.report.explorer import embed
-from dfcrp.report.explorer.embed import explorer
-from dfcrp.report.markup import (
+from dfcrp.markup import (
     Column,
     Markup,
     bullets,
@@ -35,9 +19,25 @@ from dfcrp.report.markup import (
     table,
     tag,
 )
+from dfcrp.posterior.convergence import Limits
+from dfcrp.posterior.images import ImagesPosterior
+from dfcrp.report.contents import Contents
+from dfcrp.report.explorer import embed
+from dfcrp.report.explorer.embed import explorer
 from dfcrp.report.overview import tiles
 from dfcrp.report.section import Section
+from dfcrp.report.sections.experts import expert_tables
+from dfcrp.report.sections.objects import count_table
+from dfcrp.report.sections.run import (
+    data_words,
+    diagnostic_table,
+    headline,
+    model_words,
+    provenance,
+    verdict_words,
+)
 from dfcrp.report.write import PAGE, list_files, make_page, title_of, write_report
+from dfcrp.runs.folder import write_text
 
 FOLDER = "pages"
 #: Pages that are made without being asked for.

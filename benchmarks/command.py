@@ -1,0 +1,127 @@
+"""``dfcrp bench``: side by side in one run, ratios rather than seconds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dfcrp.errors import DfcrpError
+
+#: Each in the order of ``all``; ``mixing`` and ``rivals`` take minutes.
+NAMES = ("scan", "priors", "mixing", "growth", "families", "threads", "storage", "rivals")
+
+
+@click.command()
+@click.argument("name", type=click.Choice((*NAMES, "all")), default="scan")
+@click.option(
+    "--data",
+    "data",
+    type=click.Path(path_type=Path),
+    help="Markings of the highlands image; a generated stand-in without it.",
+)
+@click.option(
+    "--min-diameter",
+    type=float,
+    default=18.0,
+    show_default=True,
+    help="Leave out smaller markings of --data.",
+)
+@click.option(
+    "--exclude-expert",
+    multiple=True,
+    help="Leave out an expert of --data; R14's own merged list (Concensus) always is.",
+)
+@click.option("--radius", default="75", show_default=True, help="Radius: auto, none or a number.")
+@click.option(
+    "--seconds",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Time given to each sampler (mixing).",
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), help="Write the result to this file."
+)
+@click.option(
+    "--figure", type=click.Path(path_type=Path), help="Draw the ratios into this file (.png, .svg)."
+)
+@click.option(
+    "--check",
+    "baseline",
+    type=click.Path(path_type=Path),
+    metavar="BASELINE",
+    help="Fail if a ratio is worse than in this file, written by --json before.",
+)
+def command(
+    name: str,
+    json_file: Path | None,
+    figure: Path | None,
+    baseline: Path | None,
+    **options: Any,
+) -> None:
+    """Measure the sampler against the paper's cost, itself at other sizes, and other methods."""
+    from benchmarks.check import compare, draw_ratios, read_results
+
+    known = None if baseline is None else read_results(baseline)
+    source = "generated" if options["data"] is None else options["data"].name
+    results: dict[str, Any] = {}
+    for one in NAMES if name == "all" else (name,):
+        results[one] = {"bench": one, "data": source, **_measure(one, **options)}
+        click.echo(json.dumps(results[one], indent=1))
+    if json_file is not None:
+        content = results if name == "all" else results[name]
+        json_file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    if figure is not None:
+        draw_ratios(results).figure.savefig(figure)
+    if known is not None:
+        verdicts = compare(results, known)
+        for verdict in verdicts:
+            click.echo(verdict.line(), err=True)
+        if not verdicts:
+            raise DfcrpError(f"{baseline}: has no ratio of this benchmark to compare with")
+        if any(verdict.regressed for verdict in verdicts):
+            raise DfcrpError("a ratio is worse than in the baseline")
+
+
+def _measure(
+    name: str,
+    data: Path | None,
+    min_diameter: float,
+    exclude_expert: tuple[str, ...],
+    radius: str,
+    seconds: float,
+) -> dict[str, Any]:
+    from benchmarks import benchmarks, rivals
+    from benchmarks import scale as benchmarks_of_scale
+
+    if name == "growth":
+        return benchmarks_of_scale.bench_growth()
+    if name == "families":
+        return benchmarks_of_scale.bench_families()
+    if name == "threads":
+        return benchmarks_of_scale.bench_threads()
+    reach: Any = radius if radius in ("auto", "none") else float(radius)
+    markings = _markings(data, min_diameter, exclude_expert)
+    if name == "scan":
+        return benchmarks.bench_scan(markings, radius=reach)
+    if name == "priors":
+        return benchmarks.bench_priors(markings, radius=reach)
+    if name == "mixing":
+        return benchmarks.bench_mixing(benchmarks.reduced(markings), seconds=seconds, radius=reach)
+    if name == "storage":
+        return benchmarks_of_scale.bench_storage(markings)
+    return rivals.bench_rivals(markings)
+
+
+def _markings(data: Path | None, min_diameter: float, exclude: tuple[str, ...]) -> Any:
+    from dfcrp.io import read_markings
+    from dfcrp.simulate import highlands_like
+
+    if data is None:
+        return highlands_like(1)
+    everyone = read_markings([data])
+    merged = [name for name in everyone.experts if name == "Concensus"]
+    return read_markings([data], min_diameter=min_diameter, exclude_experts=[*exclude, *merged])

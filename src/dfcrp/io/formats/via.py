@@ -1,0 +1,67 @@
+"""VIA (VGG Image Annotator) CSV: one region per row, its shape as JSON; nobody's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dfcrp.errors import InputError
+from dfcrp.io.formats.delimited import decode, read_delimited
+from dfcrp.io.json_text import as_list, as_object, parse_json
+from dfcrp.io.marks import Marks, Origin
+from dfcrp.io.options import ReadOptions
+from dfcrp.io.table import Table
+
+
+def looks_like_via(data: bytes) -> bool:
+    """Whether the header has VIA's columns; older versions put a # before it."""
+    return b"region_shape_attributes" in data[:2000].split(b"\n", 1)[0]
+
+
+def read_via(name: str, data: bytes, options: ReadOptions) -> Table:
+    """Read circles, ellipses, and polygons that are circles."""
+    text = decode(name, data)
+    table = read_delimited(name, text.removeprefix("#").encode())
+    columns = dict(zip(table.header, table.columns, strict=True))
+    for title in ("filename", "region_shape_attributes"):
+        if title not in columns:
+            raise InputError(f"{name}, header: no column {title}; export the file from VIA again")
+    labels = columns.get("region_attributes") or ["{}"] * len(table.rows)
+    marks = Marks(name, "row", options)
+    cells = zip(
+        table.rows, columns["filename"], columns["region_shape_attributes"], labels, strict=True
+    )
+    for row, image, text, notes in cells:
+        place = f"{name}, row {row}, column 'region_shape_attributes'"
+        shape = as_object(parse_json(str(text) or "{}", place), place)
+        if shape:  # an image without a region has a row too
+            _take(marks, Origin(row, image=str(image), label=_label(str(notes))), shape, place)
+    return marks.table()
+
+
+def _take(marks: Marks, origin: Origin, shape: dict[str, Any], place: str) -> None:
+    kind = shape.get("name")
+    if kind == "circle":
+        marks.circle(origin, shape.get("cx"), shape.get("cy"), shape.get("r"))
+    elif kind == "ellipse":
+        centre = shape.get("cx"), shape.get("cy")
+        marks.ellipse(origin, *centre, shape.get("rx"), shape.get("ry"))
+    elif kind == "polygon":
+        across = as_list(shape.get("all_points_x"), place)
+        down = as_list(shape.get("all_points_y"), place)
+        marks.polygon(origin, list(zip(across, down, strict=False)))
+    elif kind == "rect":
+        marks.box(origin, *(shape.get(key) for key in ("x", "y", "width", "height")))
+    elif kind == "point":
+        marks.point(origin, shape.get("cx"), shape.get("cy"))
+    else:
+        marks.leave(origin, str(kind)[:40])
+
+
+def _label(notes: str) -> str | None:
+    """The first attribute of a region that is a piece of text."""
+    try:
+        attributes = parse_json(notes, "")
+    except InputError:
+        return None
+    values = attributes.values() if isinstance(attributes, dict) else ()
+    return next((value for value in values if isinstance(value, str) and value), None)

@@ -1,0 +1,1 @@
+"""What is clustered: one table of items, whatever describes them."""

@@ -1,1 +1,0 @@
-"""Compiled code, and nothing else: state, updates, scans. It stands on no other part of dfcrp."""

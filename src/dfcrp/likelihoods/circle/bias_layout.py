@@ -1,0 +1,72 @@
+"""Experts who differ: what the kernels need to learn their offsets and noise factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.likelihoods.circle.bias import COUNT, NOWHERE, SHARE, WORK_COLUMNS, Bias
+from dfcrp.likelihoods.circle.kernel import Hyper
+from dfcrp.settings.config import Model
+
+#: Names of what is stored with a draw, each followed by the expert's name.
+OFFSETS = ("x offset of ", "y offset of ", "log size offset of ")
+NOISE = "log noise of "
+#: A run is judged by the offsets and noise factors of so many experts.
+MAX_JUDGED = 25
+
+
+def with_bias(hyper: Hyper, model: Model, experts: NDArray[np.int64]) -> Hyper:
+    """The hyperparameters with a law that has the experts' offsets and noise factors as well.
+
+    ``experts`` are codes from 0, in the numbering of the kernels.
+    """
+    counts = np.bincount(experts)
+    work = np.zeros((len(counts), WORK_COLUMNS))
+    work[:, COUNT], work[:, SHARE] = counts, counts / len(experts)
+    at, offsets, noise = len(hyper.law), NOWHERE, NOWHERE
+    if model.expert_bias in ("offset", "both"):
+        offsets, at = at, at + 3 * len(counts)
+    if model.expert_bias in ("precision", "both"):
+        noise, at = at, at + len(counts)
+    # Positions relative to the median diameter: no unit enters.
+    position_sd = model.expert_position_sd * float(np.exp(hyper.level))
+    bias = Bias(
+        on=True,
+        offsets=offsets,
+        noise=noise,
+        offset_sd=(position_sd, position_sd, model.expert_size_sd),
+        noise_sd=model.expert_noise_sd,
+        expert=experts.astype(np.int32),
+        work=work,
+    )
+    return hyper._replace(law=np.append(hyper.law, np.zeros(at - len(hyper.law))), bias=bias)
+
+
+def bias_names(bias: Bias, experts: Sequence[str]) -> tuple[str, ...]:
+    """A name for each offset and noise factor, as they follow each other in the law."""
+    names: list[str] = []
+    if bias.offsets != NOWHERE:
+        names += [what + expert for expert in experts for what in OFFSETS]
+    if bias.noise != NOWHERE:
+        names += [NOISE + expert for expert in experts]
+    return tuple(names)
+
+
+def hyper_of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
+    """The likelihood as one chain uses it: what is learned is in ``law``, room to work its own."""
+    mine = hyper._replace(law=law)
+    if isinstance(mine, Hyper) and mine.bias.on:
+        mine = mine._replace(bias=mine.bias._replace(work=mine.bias.work.copy()))
+    return mine
+
+
+def too_many_to_judge(names: Sequence[str]) -> set[str]:
+    """Those that a run is not judged by: what is learned of experts beyond the first few."""
+    found: set[str] = set()
+    for what in (*OFFSETS, NOISE):
+        found.update([name for name in names if name.startswith(what)][MAX_JUDGED:])
+    return found

@@ -1,0 +1,70 @@
+"""Hyperparameters for the kernels, from settings and data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.likelihoods.circle.kernel import Hyper
+from dfcrp.settings.config import Model
+
+
+def base_measure(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """μ0 and its standard deviations when no setting gives them.
+
+    Position: the middle of the data's range and a quarter of its width, so that the whole image
+    lies within two standard deviations. Log diameter: mean and 1.25 standard deviations (at
+    least 0.25). A range of zero counts as the median diameter.
+    """
+    low, high = features.min(axis=0), features.max(axis=0)
+    centre = (low + high) / 2.0
+    width = (high - low) / 4.0
+    width[:2] = np.maximum(width[:2], np.exp(np.median(features[:, 2])))
+    centre[2] = features[:, 2].mean()
+    width[2] = max(1.25 * float(features[:, 2].std()), 0.25)
+    return centre, width
+
+
+def circle_hyper(model: Model, features: NDArray[np.float64]) -> Hyper:
+    """The circle likelihood's hyperparameters."""
+    centre, width = base_measure(features)
+    mu0 = centre if model.mu0 is None else np.asarray(model.mu0)
+    sigma0 = width if model.sigma0 is None else np.asarray(model.sigma0)
+    numbers = (
+        model.kappa_x,
+        model.eta_x,
+        model.tau_x,
+        model.kappa_d,
+        model.eta_d,
+        model.tau_d,
+        model.lambda_a,
+        model.lambda_b,
+        *mu0,
+        *sigma0**2,
+        model.log_diameter_floor,
+    )
+    level = float(np.median(features[:, 2]))
+    # Position scale is relative to the median diameter, as a variance: no unit enters.
+    law_mean = (
+        2.0 * (math.log(model.scale_x) + level),
+        model.growth_x,
+        2.0 * math.log(model.scale_d),
+        model.growth_d,
+    )
+    law_sd = (2.0 * model.scale_x_sd, model.growth_sd, 2.0 * model.scale_d_sd, model.growth_sd)
+    named: dict[str, Any] = dict(zip(Hyper._fields, map(float, numbers), strict=False))
+    learned = model.tolerances == "learned"
+    return Hyper(
+        **named,
+        learned=learned,
+        nu_x=model.nu_x,
+        nu_d=model.nu_d,
+        log_gamma=math.lgamma(model.nu_x) + math.lgamma(model.nu_d),
+        level=level,
+        law=np.array(law_mean) if learned else np.zeros(0),
+        law_mean=law_mean,
+        law_sd=law_sd,
+    )

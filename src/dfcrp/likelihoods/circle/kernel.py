@@ -1,0 +1,376 @@
+"""Circles: features (x, y, log diameter) and the structured normal of the paper's section 5.
+
+    Σ = [[a, 0, b], [0, a, b], [b, b, d]],   b = λ sqrt(a d / 2)
+
+so with v = y − μ, β = b / a = λ sqrt(d / 2a) and s = d (1 − λ²)
+
+    vᵀ Σ⁻¹ v = (v1² + v2²) / a + (v3 − β (v1 + v2))² / s,     log |Σ| = 2 log a + log s.
+
+Priors given the cluster mean's log diameter l: (λ + 1)/2 ~ Beta(aλ, bλ), μ ~ N(μ0, diag(σ0²)), and
+for the variances one of two laws. The paper's, with l held at ``floor`` below it:
+
+    a ~ Gamma(τx κx l^ηx, rate τx),  d ~ Gamma(τd κd l^ηd, rate τd).
+
+The one whose parameters are learned, free of units, with l₀ the median log diameter:
+
+    a ~ Gamma(νx, mean exp(sx + gx (l − l₀))),  d ~ Gamma(νd, mean exp(sd + gd (l − l₀))).
+
+Where experts differ, y stands for a marking without its expert's offsets, and Σ is Σ / precision
+(``kernels.bias``); where they do not, nothing is taken off and the precision is 1.
+
+Of the contract in ``kernels.likelihood`` this module has what a scan needs of a cluster;
+``circle_covariance`` has the conditionals of Σ, ``circle_proposal`` what dealing two clusters out
+anew takes, ``tolerance`` the law's updates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.circle.bias import ALIKE, Bias, corrected, log_noise_of
+from dfcrp.likelihoods.circle.covariance import (
+    Conditional,
+    CorrelationLaw,
+    Spread,
+    slice_coordinate,
+)
+from dfcrp.priors.contract import log_tilt
+
+#: Columns of a parameter row: the parameters, then what the density needs of them.
+MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM, LOG_A, LOG_D = (
+    range(12)
+)
+WIDTH = 12
+LOG_2PI = math.log(2.0 * math.pi)
+#: How often a singleton's parameters are renewed together.
+RENEWAL = 0.8
+
+
+class Hyper(NamedTuple):
+    """Hyperparameters; names follow the paper."""
+
+    kappa_x: float
+    eta_x: float
+    tau_x: float
+    kappa_d: float
+    eta_d: float
+    tau_d: float
+    lambda_a: float
+    lambda_b: float
+    mu0_x: float
+    mu0_y: float
+    mu0_l: float
+    var0_x: float
+    var0_y: float
+    var0_l: float
+    floor: float
+    learned: bool  # the second law instead of the paper's
+    nu_x: float
+    nu_d: float
+    log_gamma: float  # log Γ(νx) + log Γ(νd)
+    level: float  # l₀
+    law: np.ndarray  # sx, gx, sd, gd if learned, what experts differ in; updated as a chain runs
+    law_mean: tuple[float, float, float, float]
+    law_sd: tuple[float, float, float, float]
+    bias: Bias = ALIKE  # how experts differ
+
+
+def without_law() -> dict[str, Any]:
+    """What ``Hyper`` holds in place of a law that is learned, for the paper's."""
+    nothing = (0.0, 0.0, 0.0, 0.0)
+    return {
+        "learned": False,
+        "nu_x": 1.0,
+        "nu_d": 1.0,
+        "log_gamma": 0.0,
+        "level": 0.0,
+        "law": np.zeros(0),
+        "law_mean": nothing,
+        "law_sd": nothing,
+    }
+
+
+@inline_kernel
+def complete_row(theta, k):
+    """Fill the derived columns of row k from its parameters."""
+    a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+    s = d * (1.0 - lam * lam)
+    theta[k, INV_A] = 1.0 / a
+    theta[k, BETA] = lam * math.sqrt(0.5 * d / a)
+    theta[k, INV_S] = 1.0 / s
+    theta[k, LOG_A], theta[k, LOG_D] = math.log(a), math.log(d)
+    theta[k, LOG_NORM] = -theta[k, LOG_A] - 0.5 * math.log(s) - 1.5 * LOG_2PI
+
+
+@implements(likelihood.log_density, Hyper)
+@inline_kernel
+def log_density(hyper, theta, k, y, i):
+    """log N(y_i; μ_k, Σ_k)."""
+    y1, y2, y3, precision = corrected(hyper, y, i)
+    v1 = y1 - theta[k, MU_X]
+    v2 = y2 - theta[k, MU_Y]
+    z = y3 - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
+    quadratic = (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
+    return theta[k, LOG_NORM] - 3.0 * log_noise_of(hyper, i) - 0.5 * precision * quadratic
+
+
+@inline_kernel
+def position_law(hyper, log_diameter):
+    """Shape and rate of a's Gamma prior."""
+    if hyper.learned:
+        away = log_diameter - hyper.level
+        return hyper.nu_x, hyper.nu_x * math.exp(-hyper.law[0] - hyper.law[1] * away)
+    held = max(log_diameter, hyper.floor)
+    return hyper.tau_x * hyper.kappa_x * held**hyper.eta_x, hyper.tau_x
+
+
+@inline_kernel
+def size_law(hyper, log_diameter):
+    """Shape and rate of d's Gamma prior."""
+    if hyper.learned:
+        away = log_diameter - hyper.level
+        return hyper.nu_d, hyper.nu_d * math.exp(-hyper.law[2] - hyper.law[3] * away)
+    held = max(log_diameter, hyper.floor)
+    return hyper.tau_d * hyper.kappa_d * held**hyper.eta_d, hyper.tau_d
+
+
+@inline_kernel
+def log_variance_prior(hyper, log_diameter, log_a, log_d):
+    """log p(a, d | l) up to terms free of l: for the paper's law those of the rates, too."""
+    if hyper.learned:
+        away = log_diameter - hyper.level
+        over_a = math.log(hyper.nu_x) + log_a - hyper.law[0] - hyper.law[1] * away
+        over_d = math.log(hyper.nu_d) + log_d - hyper.law[2] - hyper.law[3] * away
+        return (
+            hyper.nu_x * over_a
+            - math.exp(over_a)
+            + hyper.nu_d * over_d
+            - math.exp(over_d)
+            - hyper.log_gamma
+        )
+    shape_a, _ = position_law(hyper, log_diameter)
+    shape_d, _ = size_law(hyper, log_diameter)
+    return (
+        shape_a * (math.log(hyper.tau_x) + log_a)
+        - math.lgamma(shape_a)
+        + shape_d * (math.log(hyper.tau_d) + log_d)
+        - math.lgamma(shape_d)
+    )
+
+
+@inline_kernel
+def log_marginal_given_covariance(hyper, theta, k, y, i):
+    """log N(y_i; μ0, Σ0 + Σ_k): the mean integrated out."""
+    y1, y2, y3, precision = corrected(hyper, y, i)
+    a, d = theta[k, VAR_POSITION] / precision, theta[k, VAR_SIZE] / precision
+    b = theta[k, BETA] * a
+    p1, p2 = hyper.var0_x + a, hyper.var0_y + a
+    v1, v2 = y1 - hyper.mu0_x, y2 - hyper.mu0_y
+    z = y3 - hyper.mu0_l - b * (v1 / p1 + v2 / p2)
+    s = hyper.var0_l + d - b * b * (1.0 / p1 + 1.0 / p2)
+    return (
+        -0.5 * (math.log(p1 * p2) + math.log(s) + v1 * v1 / p1 + v2 * v2 / p2 + z * z / s)
+        - 1.5 * LOG_2PI
+    )
+
+
+@implements(likelihood.opening_weight, Hyper)
+@inline_kernel
+def opening_weight(hyper, theta, k, y, i):
+    """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k.
+
+    q draws Σ from its prior at y_i's own log diameter and μ from its normal conditional given
+    (y_i, Σ); the conditional's density cancels and leaves N(y_i; μ0, Σ0 + Σ) p(Σ|μ_l)/p(Σ|y_l).
+    """
+    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
+    _, _, log_diameter, _ = corrected(hyper, y, i)
+    return (
+        log_marginal_given_covariance(hyper, theta, k, y, i)
+        + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
+        - log_variance_prior(hyper, log_diameter, log_a, log_d)
+    )
+
+
+@inline_kernel
+def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
+    """Draw (μx, μy, μl) from the normal conditional given Σ_k and the members' sums.
+
+    ``count`` and the sums are weighted with the members' precisions.
+
+    The precision P = Σ0⁻¹ + n Σ⁻¹ is factored as L Lᵀ by hand; the draw is P⁻¹ r + L⁻ᵀ z.
+    """
+    inv_a, beta, inv_s = theta[k, INV_A], theta[k, BETA], theta[k, INV_S]
+    cross, slope = beta * beta * inv_s, -beta * inv_s
+    p11 = 1.0 / hyper.var0_x + count * (inv_a + cross)
+    p22 = 1.0 / hyper.var0_y + count * (inv_a + cross)
+    p33 = 1.0 / hyper.var0_l + count * inv_s
+    p12, p13 = count * cross, count * slope
+    r1 = hyper.mu0_x / hyper.var0_x + (inv_a + cross) * sum_x + cross * sum_y + slope * sum_l
+    r2 = hyper.mu0_y / hyper.var0_y + cross * sum_x + (inv_a + cross) * sum_y + slope * sum_l
+    r3 = hyper.mu0_l / hyper.var0_l + slope * (sum_x + sum_y) + inv_s * sum_l
+    l11 = math.sqrt(p11)
+    l21, l31 = p12 / l11, p13 / l11
+    l22 = math.sqrt(p22 - l21 * l21)
+    l32 = (p13 - l31 * l21) / l22
+    l33 = math.sqrt(p33 - l31 * l31 - l32 * l32)
+    w1 = r1 / l11
+    w2 = (r2 - l21 * w1) / l22
+    w3 = (r3 - l31 * w1 - l32 * w2) / l33
+    m3 = (w3 + rng.standard_normal()) / l33
+    m2 = (w2 + rng.standard_normal() - l32 * m3) / l22
+    m1 = (w1 + rng.standard_normal() - l21 * m2 - l31 * m3) / l11
+    return m1, m2, m3
+
+
+@implements(likelihood.open_cluster, Hyper)
+@lean_kernel
+def open_cluster(hyper, rng, y, i, theta, k):
+    """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
+    y1, y2, y3, precision = corrected(hyper, y, i)
+    shape_a, rate_a = position_law(hyper, y3)
+    shape_d, rate_d = size_law(hyper, y3)
+    theta[k, VAR_POSITION] = rng.standard_gamma(shape_a) / rate_a
+    theta[k, VAR_SIZE] = rng.standard_gamma(shape_d) / rate_d
+    theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
+    complete_row(theta, k)
+    m1, m2, m3 = draw_mean(
+        rng, hyper, theta, k, precision, precision * y1, precision * y2, precision * y3
+    )
+    theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
+    return opening_weight(hyper, theta, k, y, i)
+
+
+@by_type
+def spread_of(hyper, theta, k, y, state):
+    """Second moments of cluster k's members about its current mean, for the law's updates."""
+
+
+@implements(spread_of, Hyper)
+@inline_kernel
+def members_spread(hyper, theta, k, y, state):
+    """Second moments of cluster k's members about its current mean."""
+    count, position, ww, w3, v33 = 0.0, 0.0, 0.0, 0.0, 0.0
+    i = state.head[k]
+    while i >= 0:
+        y1, y2, y3, precision = corrected(hyper, y, i)
+        v1, v2, v3 = y1 - theta[k, MU_X], y2 - theta[k, MU_Y], y3 - theta[k, MU_L]
+        w = v1 + v2
+        count += 1.0
+        position += precision * (v1 * v1 + v2 * v2)
+        ww += precision * (w * w)
+        w3 += precision * (w * v3)
+        v33 += precision * (v3 * v3)
+        i = state.after[i]
+    return Spread(count, position, ww, w3, v33)
+
+
+@lean_kernel
+def update_mean(hyper, rng, prior, data, state, k):
+    """Independence proposal from μ's normal conditional, accepted with p(Σ|μ*)/p(Σ|μ).
+
+    Leaves p(μ_k | members, Σ_k) unchanged; returns whether it was accepted.
+    """
+    theta, y = state.theta, data.features
+    count, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0
+    i = state.head[k]
+    while i >= 0:
+        y1, y2, y3, precision = corrected(hyper, y, i)
+        count += precision
+        sum_x += precision * y1
+        sum_y += precision * y2
+        sum_l += precision * y3
+        i = state.after[i]
+    m1, m2, m3 = draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l)
+    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
+    log_ratio = log_variance_prior(hyper, m3, log_a, log_d) - log_variance_prior(
+        hyper, theta[k, MU_L], log_a, log_d
+    )
+    log_ratio += log_tilt(prior, data, state, k, m3)
+    log_ratio -= log_tilt(prior, data, state, k, theta[k, MU_L])
+    if -rng.standard_exponential() < log_ratio:
+        theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
+        return True
+    return False
+
+
+@lean_kernel
+def update_covariance(hyper, rng, data, state, k):
+    """Slice updates of log a, log d and λ; leaves p(Σ_k | members, μ_k) unchanged."""
+    theta, y = state.theta, data.features
+    shape_a, rate_a = position_law(hyper, theta[k, MU_L])
+    shape_d, rate_d = size_law(hyper, theta[k, MU_L])
+    given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(hyper, theta, k, y, state))
+    law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
+    a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+    a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, lam))
+    d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, lam))
+    lam = slice_coordinate(rng, law, given, 2, lam, 0.25, a, d)
+    theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA] = a, d, lam
+    complete_row(theta, k)
+
+
+@lean_kernel
+def renew_single(hyper, rng, prior, data, state, k, proposal):
+    """Propose all parameters of a cluster of one marking i from q(· | y_i) at once.
+
+    An independence step whose acceptance is the ratio of the opening weights, near one: the
+    parameters of a singleton do not linger, as they would if mean and variances took turns.
+    """
+    theta, y, i = state.theta, data.features, state.head[k]
+    current = opening_weight(hyper, theta, k, y, i)
+    new = open_cluster(hyper, rng, y, i, proposal, 0)
+    new += log_tilt(prior, data, state, k, proposal[0, MU_L])
+    current += log_tilt(prior, data, state, k, theta[k, MU_L])
+    if -rng.standard_exponential() < new - current:
+        for column in range(WIDTH):
+            theta[k, column] = proposal[0, column]
+        return True
+    return False
+
+
+@implements(likelihood.update_cluster, Hyper)
+@lean_kernel
+def update_cluster(hyper, rng, prior, data, state, k, proposal):
+    """Update the parameters of cluster k given its members; returns 1 if the mean moved.
+
+    ``proposal`` is a row to work in. A singleton is renewed as a whole most of the time; the
+    other updates, too, as nothing bounds how long a renewal may be refused.
+    """
+    if state.size[k] == 1 and rng.random() < RENEWAL:
+        return renew_single(hyper, rng, prior, data, state, k, proposal)
+    accepted = update_mean(hyper, rng, prior, data, state, k)
+    update_covariance(hyper, rng, data, state, k)
+    return accepted
+
+
+@implements(likelihood.add_member, Hyper)
+@inline_kernel
+def add_member(hyper, theta, k, y, i):
+    """Nothing to keep: the parameters are drawn."""
+
+
+@implements(likelihood.remove_member, Hyper)
+@inline_kernel
+def remove_member(hyper, theta, k, y, i):
+    """Nothing to keep: the parameters are drawn."""
+
+
+@implements(likelihood.size_of, Hyper)
+@inline_kernel
+def size_of(hyper, theta, k):
+    """The mean's log diameter."""
+    return theta[k, MU_L]
+
+
+@implements(likelihood.record_row, Hyper)
+@inline_kernel
+def record_row(hyper, theta, k, out, row):
+    """Write a cluster's parameters as stored with the draws."""
+    out[row, 0], out[row, 1], out[row, 2] = theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L]
+    out[row, 3], out[row, 4] = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
+    out[row, 5] = theta[k, BETA] * theta[k, VAR_POSITION]

@@ -1,0 +1,35 @@
+"""Data that the numbers cannot bear: refused, with a way out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfcrp.errors import InputError
+from dfcrp.items.markings import Markings
+
+#: Positions of clusters are kept as 32-bit floats: this is their relative error.
+ROUNDING = 2.0**-24
+#: Largest error of a position that is let pass, in median diameters.
+WORST_ERROR = 0.05
+#: Largest ratio of two diameters; what is beyond it is no list of like objects.
+WIDEST_RANGE = 1e9
+
+
+def refuse_beyond_reason(markings: Markings) -> None:
+    """Refuse coordinates too large for their diameters, and diameters of all magnitudes."""
+    smallest, largest = float(markings.diameter.min()), float(markings.diameter.max())
+    if largest > WIDEST_RANGE * smallest:
+        raise InputError(
+            f"the diameters go from {smallest:g} to {largest:g}, which no objects of one kind do; "
+            "look for misread rows, or leave some out with min_diameter= (--min-diameter)"
+        )
+    median = float(np.median(markings.diameter))
+    for axis in ("x", "y"):
+        values = getattr(markings, axis)
+        farthest = float(values[np.argmax(np.abs(values))])
+        if abs(farthest) * ROUNDING > WORST_ERROR * median:
+            raise InputError(
+                f"{axis} goes to {farthest:g}, where diameters are about {median:g}: positions are "
+                f"kept to seven digits, and the objects would be lost in the rounding. Subtract a "
+                f"constant from {axis}, as in {axis} - {values.mean():.6g}, or check the units"
+            )

@@ -1,0 +1,270 @@
+"""Circles on a sphere of radius R: features (X, Y, log diameter, Z), with (X, Y, Z) of length R.
+
+Around its mean m, also of length R, a marking's place has the von Mises-Fisher law of
+concentration R² / a,
+
+    p(y | m, a) = exp(−|y − m|² / 2a) / (2π a (1 − e^(−2R²/a))),
+
+a normal law in the chord |y − m|. The last factor differs from 1 by less than a double can tell as
+long as sqrt(a) is below a fifth of R, and is left out. m is uniform on the sphere, so given the
+members it has a von Mises-Fisher law again, around their sum. The log diameter is independent of
+the place, N(μ_l, d); the laws of a and d are those of ``circle``, and so are the columns of a
+parameter row, with λ = 0 and one more for the third coordinate of m.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle import tolerance
+from dfcrp.likelihoods.circle.covariance import Conditional, Spread, slice_coordinate
+from dfcrp.likelihoods.circle.kernel import (
+    INV_A,
+    INV_S,
+    LAMBDA,
+    LOG_2PI,
+    LOG_A,
+    LOG_D,
+    LOG_NORM,
+    MU_L,
+    MU_X,
+    MU_Y,
+    RENEWAL,
+    VAR_POSITION,
+    VAR_SIZE,
+    complete_row,
+    log_variance_prior,
+    position_law,
+    size_law,
+    spread_of,
+)
+from dfcrp.priors.contract import log_tilt
+
+MU_Z = circle.WIDTH
+WIDTH = circle.WIDTH + 1
+#: Columns of the features.
+X, Y, SIZE, Z = range(4)
+
+
+class Hyper(NamedTuple):
+    """As for circles, but that there is no base measure of places: it is uniform."""
+
+    kappa_x: float
+    eta_x: float
+    tau_x: float
+    kappa_d: float
+    eta_d: float
+    tau_d: float
+    lambda_a: float  # not used
+    lambda_b: float  # not used
+    mu0_l: float
+    var0_l: float
+    floor: float
+    learned: bool
+    nu_x: float
+    nu_d: float
+    log_gamma: float
+    level: float
+    law: np.ndarray
+    law_mean: tuple[float, float, float, float]
+    law_sd: tuple[float, float, float, float]
+    radius: float  # R, in the unit of length that features have
+    unit: float  # that unit, in km
+
+
+@inline_kernel
+def squared_chord(theta, k, y, i):
+    """|y_i − m_k|²."""
+    v1, v2, v3 = y[i, X] - theta[k, MU_X], y[i, Y] - theta[k, MU_Y], y[i, Z] - theta[k, MU_Z]
+    return v1 * v1 + v2 * v2 + v3 * v3
+
+
+@implements(likelihood.log_density, Hyper)
+@inline_kernel
+def log_density(hyper, theta, k, y, i):
+    """log p(y_i | m_k, a_k) + log N(l_i; μ_l, d_k)."""
+    v = y[i, SIZE] - theta[k, MU_L]
+    return theta[k, LOG_NORM] - 0.5 * (
+        squared_chord(theta, k, y, i) * theta[k, INV_A] + v * v * theta[k, INV_S]
+    )
+
+
+@implements(likelihood.opening_weight, Hyper)
+@inline_kernel
+def opening_weight(hyper, theta, k, y, i):
+    """log of p(y_i | φ) p(φ) / q(φ | y_i): as for circles; a uniform mean leaves 1 / 4πR²."""
+    s = hyper.var0_l + theta[k, VAR_SIZE]
+    v = y[i, SIZE] - hyper.mu0_l
+    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
+    return (
+        -math.log(4.0 * math.pi * hyper.radius * hyper.radius)
+        - 0.5 * (LOG_2PI + math.log(s) + v * v / s)
+        + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
+        - log_variance_prior(hyper, y[i, SIZE], log_a, log_d)
+    )
+
+
+@lean_kernel
+def draw_place(rng, hyper, theta, k, sum_x, sum_y, sum_z):
+    """Draw m_k given a_k and the sum of the members' places, exactly.
+
+    With w the cosine of the angle to the sum, κ(1 − w) has an exponential law cut off at 2κ, and
+    the direction around the sum is uniform.
+    """
+    radius = hyper.radius
+    length = math.sqrt(sum_x * sum_x + sum_y * sum_y + sum_z * sum_z)
+    s1, s2, s3 = sum_x / length, sum_y / length, sum_z / length
+    kappa = radius * length * theta[k, INV_A]
+    u = 1.0 - rng.random()
+    # 1 − w, which keeps its digits where w itself is 1 but for rounding.
+    short = min(-math.log(u + (1.0 - u) * math.exp(-2.0 * kappa)) / kappa, 2.0)
+    aside = math.sqrt(short * (2.0 - short))
+    # The axis farthest from s makes a frame of directions at right angles to it.
+    if abs(s1) <= abs(s2) and abs(s1) <= abs(s3):
+        e1, e2, e3 = 0.0, s3, -s2
+    elif abs(s2) <= abs(s3):
+        e1, e2, e3 = -s3, 0.0, s1
+    else:
+        e1, e2, e3 = s2, -s1, 0.0
+    norm = math.sqrt(e1 * e1 + e2 * e2 + e3 * e3)
+    e1, e2, e3 = e1 / norm, e2 / norm, e3 / norm
+    angle = 2.0 * math.pi * rng.random()
+    along, across = aside * math.cos(angle), aside * math.sin(angle)
+    theta[k, MU_X] = radius * ((1.0 - short) * s1 + along * e1 + across * (s2 * e3 - s3 * e2))
+    theta[k, MU_Y] = radius * ((1.0 - short) * s2 + along * e2 + across * (s3 * e1 - s1 * e3))
+    theta[k, MU_Z] = radius * ((1.0 - short) * s3 + along * e3 + across * (s1 * e2 - s2 * e1))
+
+
+@inline_kernel
+def draw_size(rng, hyper, theta, k, count, sum_l):
+    """Draw μ_l from its normal conditional given d_k and the members' sum of log diameters."""
+    precision = 1.0 / hyper.var0_l + count * theta[k, INV_S]
+    mean = (hyper.mu0_l / hyper.var0_l + sum_l * theta[k, INV_S]) / precision
+    return mean + rng.standard_normal() / math.sqrt(precision)
+
+
+@implements(likelihood.open_cluster, Hyper)
+@lean_kernel
+def open_cluster(hyper, rng, y, i, theta, k):
+    """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
+    shape_a, rate_a = position_law(hyper, y[i, SIZE])
+    shape_d, rate_d = size_law(hyper, y[i, SIZE])
+    theta[k, VAR_POSITION] = rng.standard_gamma(shape_a) / rate_a
+    theta[k, VAR_SIZE] = rng.standard_gamma(shape_d) / rate_d
+    theta[k, LAMBDA] = 0.0
+    complete_row(theta, k)
+    draw_place(rng, hyper, theta, k, y[i, X], y[i, Y], y[i, Z])
+    theta[k, MU_L] = draw_size(rng, hyper, theta, k, 1.0, y[i, SIZE])
+    return opening_weight(hyper, theta, k, y, i)
+
+
+@implements(spread_of, Hyper)
+@inline_kernel
+def spread_of_sphere(hyper, theta, k, y, state):
+    """Second moments of cluster k's members about its current mean, of places by chords."""
+    count, position, v33 = 0.0, 0.0, 0.0
+    i = state.head[k]
+    while i >= 0:
+        v = y[i, SIZE] - theta[k, MU_L]
+        count += 1.0
+        position += squared_chord(theta, k, y, i)
+        v33 += v * v
+        i = state.after[i]
+    return Spread(count, position, 0.0, 0.0, v33)
+
+
+@lean_kernel
+def update_mean(hyper, rng, prior, data, state, k):
+    """The place from its conditional; μ_l as for circles, accepted with p(a, d|μ*)/p(a, d|μ)."""
+    theta, y = state.theta, data.features
+    count, sum_x, sum_y, sum_z, sum_l = 0.0, 0.0, 0.0, 0.0, 0.0
+    i = state.head[k]
+    while i >= 0:
+        count += 1.0
+        sum_x += y[i, X]
+        sum_y += y[i, Y]
+        sum_z += y[i, Z]
+        sum_l += y[i, SIZE]
+        i = state.after[i]
+    draw_place(rng, hyper, theta, k, sum_x, sum_y, sum_z)
+    new, old = draw_size(rng, hyper, theta, k, count, sum_l), theta[k, MU_L]
+    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
+    log_ratio = log_variance_prior(hyper, new, log_a, log_d)
+    log_ratio -= log_variance_prior(hyper, old, log_a, log_d)
+    log_ratio += log_tilt(prior, data, state, k, new) - log_tilt(prior, data, state, k, old)
+    if -rng.standard_exponential() < log_ratio:
+        theta[k, MU_L] = new
+        return True
+    return False
+
+
+@lean_kernel
+def update_variances(hyper, rng, data, state, k):
+    """Slice updates of log a and log d; leaves p(a, d | members, mean) unchanged."""
+    theta = state.theta
+    shape_a, rate_a = position_law(hyper, theta[k, MU_L])
+    shape_d, rate_d = size_law(hyper, theta[k, MU_L])
+    spread = spread_of_sphere(hyper, theta, k, data.features, state)
+    given = Conditional(shape_a, rate_a, shape_d, rate_d, spread)
+    a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
+    a = math.exp(slice_coordinate(rng, hyper, given, 0, theta[k, LOG_A], 1.0, d, 0.0))
+    d = math.exp(slice_coordinate(rng, hyper, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
+    theta[k, VAR_POSITION], theta[k, VAR_SIZE] = a, d
+    complete_row(theta, k)
+
+
+@lean_kernel
+def renew_single(hyper, rng, prior, data, state, k, proposal):
+    """Propose all parameters of a cluster of one marking from q(· | y_i), as for circles."""
+    theta, y, i = state.theta, data.features, state.head[k]
+    current = opening_weight(hyper, theta, k, y, i) + log_tilt(
+        prior, data, state, k, theta[k, MU_L]
+    )
+    new = open_cluster(hyper, rng, y, i, proposal, 0)
+    new += log_tilt(prior, data, state, k, proposal[0, MU_L])
+    if -rng.standard_exponential() < new - current:
+        for column in range(WIDTH):
+            theta[k, column] = proposal[0, column]
+        return True
+    return False
+
+
+@implements(likelihood.update_cluster, Hyper)
+@lean_kernel
+def update_cluster(hyper, rng, prior, data, state, k, proposal):
+    """Update the parameters of cluster k given its members; returns 1 if the mean moved."""
+    if state.size[k] == 1 and rng.random() < RENEWAL:
+        return renew_single(hyper, rng, prior, data, state, k, proposal)
+    accepted = update_mean(hyper, rng, prior, data, state, k)
+    update_variances(hyper, rng, data, state, k)
+    return accepted
+
+
+@implements(likelihood.record_row, Hyper)
+@inline_kernel
+def record_row(hyper, theta, k, out, row):
+    """Longitude and latitude in degrees, log diameter of km, variances in km² and log units.
+
+    A single-precision longitude would be off by hundreds of metres on the Moon; what it lacks
+    comes in columns of its own.
+    """
+    x, y, z = theta[k, MU_X], theta[k, MU_Y], theta[k, MU_Z]
+    longitude = math.degrees(math.atan2(y, x))
+    latitude = math.degrees(math.atan2(z, math.sqrt(x * x + y * y)))
+    out[row, 0], out[row, 1] = longitude, latitude
+    out[row, 2] = theta[k, MU_L] + math.log(hyper.unit)
+    out[row, 3] = theta[k, VAR_POSITION] * hyper.unit * hyper.unit
+    out[row, 4], out[row, 5] = theta[k, VAR_SIZE], 0.0
+    out[row, 6], out[row, 7] = longitude - out[row, 0], latitude - out[row, 1]
+
+
+implements(likelihood.add_member, Hyper)(circle.add_member)
+implements(likelihood.remove_member, Hyper)(circle.remove_member)
+implements(likelihood.size_of, Hyper)(circle.size_of)
+implements(likelihood.update_shared, Hyper)(tolerance.update_shared)

@@ -1,0 +1,113 @@
+"""What all clusters share, learned where their parameters are integrated out.
+
+The posterior of an entry of the law is its normal prior times the marginal likelihood of every
+cluster. A slice step needs no tuning and leaves it unchanged; each evaluation takes all markings.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.integrated import gather, log_marginal
+
+#: The law is updated in each of the first scans, then every so often; up to so many markings say
+#: little about it, and it is updated in every scan.
+EVERY_SCAN, PERIOD = 40, 8
+SMALL = 1000
+#: First width of a slice, in standard deviations of the prior; of more than MANY markings less, as
+#: the posterior is the narrower.
+WIDTH, MANY = 0.5, 500
+#: Entries of the law that are updated in one scan, on average, if there are more.
+MOST_AT_ONCE = 24.0
+#: The prior ends after so many standard deviations: where all numbers agree, nothing else would
+#: keep a scale above zero.
+FARTHEST = 6.0
+
+
+@inline_kernel
+def law_is_due(state):
+    """Whether this scan updates a law.
+
+    Drawing all spares anew is most of the cost, and once the law has settled it hardly moves.
+    """
+    age = state.scans[0]
+    return state.label.shape[0] <= SMALL or age < EVERY_SCAN or age % PERIOD == 0
+
+
+@by_type
+def log_fit(hyper, data, state, which):
+    """log p(markings | partition, law) but for what does not depend on entry ``which``.
+
+    It may leave the rows of all clusters changed: they are built anew after the updates.
+    """
+
+
+@lean_kernel
+def fit_of_all(hyper, data, state, which):
+    """The plainest ``log_fit``: every row built anew and weighed."""
+    total = 0.0
+    for k in range(state.theta.shape[0]):
+        if state.size[k] > 0:
+            gather(hyper, data.features, state, k, state.theta, k)
+            total += log_marginal(hyper, state.theta, k)
+    return total
+
+
+@lean_kernel
+def log_law_at(hyper, data, state, which, value):
+    """log posterior of one entry of the law; leaves ``value`` there."""
+    hyper.law[which] = value
+    z = (value - hyper.law_mean[which]) / hyper.law_sd[which]
+    if abs(z) > FARTHEST:
+        return -math.inf
+    return log_fit(hyper, data, state, which) - 0.5 * z * z
+
+
+@lean_kernel
+def slice_law(hyper, rng, data, state, which):
+    """One slice update of an entry of the law (stepping out, then shrinking)."""
+    start = hyper.law[which]
+    width = WIDTH * hyper.law_sd[which] * math.sqrt(min(1.0, MANY / state.label.shape[0]))
+    level = log_law_at(hyper, data, state, which, start) - rng.standard_exponential()
+    low = start - width * rng.random()
+    high = low + width
+    while log_law_at(hyper, data, state, which, low) > level:
+        low -= width
+    while log_law_at(hyper, data, state, which, high) > level:
+        high += width
+    while high - low > 1e-12 * (1.0 + abs(start)):
+        value = low + (high - low) * rng.random()
+        if log_law_at(hyper, data, state, which, value) > level:
+            return
+        if value < start:
+            low = value
+        else:
+            high = value
+    hyper.law[which] = start
+
+
+@lean_kernel
+def update_shared(hyper, rng, data, state):
+    """Update what is learned of the law if it is due; returns whether it was.
+
+    Of a long law some entries are updated at a time, picked at random.
+    """
+    if not law_is_due(state):
+        return False
+    entries = hyper.law.shape[0]
+    share = min(1.0, MOST_AT_ONCE / entries)
+    for which in range(entries):
+        if share == 1.0 or rng.random() < share:
+            slice_law(hyper, rng, data, state, which)
+    for k in range(state.theta.shape[0]):
+        if state.size[k] > 0:
+            gather(hyper, data.features, state, k, state.theta, k)
+    return True
+
+
+def learn_law(kind):
+    """Class decorator: let the law of such a likelihood be updated by slice steps."""
+    implements(likelihood.update_shared, kind)(update_shared)
+    return kind

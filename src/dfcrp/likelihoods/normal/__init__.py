@@ -1,0 +1,7 @@
+"""Any features, normal about the mean of their object."""
+
+from dfcrp.likelihoods.normal import (  # noqa: F401 - registered by their import
+    covariance,
+    kernel,
+    law,
+)

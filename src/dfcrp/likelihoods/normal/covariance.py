@@ -1,0 +1,199 @@
+"""Any features, normal about their cluster's mean with a full covariance of the cluster's own.
+
+    y_i ~ N(μ_k, Σ_k),    Σ_k ~ InverseWishart(ν, Ψ),    ν = 2 a + p - 1,    Ψ = 2 a L Lᵀ,
+
+and μ_k uniform over a box of volume V that holds the data (edges are ignored). Each variance then
+is InverseGamma(a, a s_j) as in ``kernels.normal``. L = D U with D = diag(e^h) and U unit lower
+triangular; h and U are learned. With μ and Σ integrated out a cluster of n members with mean ȳ and
+scatter S has
+
+    p(y) = V⁻¹ n^(-p/2) π^(-(n - 1) p / 2) Γ_p((ν + n - 1) / 2) / Γ_p(ν / 2)
+           |Ψ|^(ν / 2) / |Ψ + S|^((ν + n - 1) / 2),
+
+and one more member the density of a Student t with f = ν + n - p degrees of freedom about ȳ and
+the scale matrix (Ψ + S) (1 + 1/n) / f; the first member of a cluster has density 1 / V. A row holds
+the Cholesky factor C of Ψ + S, which a member changes by a step of rank one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
+from dfcrp.likelihoods.law import fit_of_all, learn_law, log_fit
+
+LOG_PI = math.log(math.pi)
+#: Columns of a row: members, log |C|, what of the density depends on the row alone; then the mean,
+#: room to work in, and C row by row.
+MEMBERS, LOG_ROOT, LOG_NORM, FIRST = 0, 1, 2, 3
+
+
+@learn_law
+@integrate_out
+class Covariance(NamedTuple):
+    """Hyperparameters."""
+
+    features: int  # p
+    shape: float  # a
+    log_volume: float  # log V
+    law: np.ndarray  # (p + p (p - 1) / 2,): h, then U below the diagonal, row by row
+    law_mean: np.ndarray
+    law_sd: np.ndarray
+
+
+def row_width(features: int) -> int:
+    """Numbers in a row."""
+    return FIRST + 2 * features + features * features
+
+
+def law_width(features: int) -> int:
+    """Entries of the law."""
+    return features + features * (features - 1) // 2
+
+
+@inline_kernel
+def complete_row(hyper, theta, k):
+    """log |C|, and what of the density depends on the row alone."""
+    p, n = hyper.features, theta[k, MEMBERS]
+    total = 0.0
+    for j in range(p):
+        total += math.log(theta[k, FIRST + 2 * p + j * p + j])
+    theta[k, LOG_ROOT] = total
+    if n > 0.0:
+        freedom = 2.0 * hyper.shape - 1.0 + n
+        theta[k, LOG_NORM] = (
+            math.lgamma(0.5 * (freedom + p))
+            - math.lgamma(0.5 * freedom)
+            - 0.5 * p * (LOG_PI + math.log1p(1.0 / n))
+            - total
+        )
+
+
+@implements(empty_row, Covariance)
+@inline_kernel
+def start_row(hyper, theta, k):
+    """No member: C = sqrt(2 a) D U."""
+    p = hyper.features
+    theta[k, MEMBERS] = 0.0
+    root = math.sqrt(2.0 * hyper.shape)
+    below = p
+    for a in range(p):
+        scale = root * math.exp(hyper.law[a])
+        theta[k, FIRST + a] = 0.0
+        at = FIRST + 2 * p + a * p
+        for b in range(a):
+            theta[k, at + b] = scale * hyper.law[below]
+            below += 1
+        theta[k, at + a] = scale
+    complete_row(hyper, theta, k)
+
+
+@implements(likelihood.log_density, Covariance)
+@inline_kernel
+def log_density(hyper, theta, k, y, i):
+    """log p(y_i | members of k), by solving C x = y_i - ȳ."""
+    p, n = hyper.features, theta[k, MEMBERS]
+    if n == 0.0:
+        return -hyper.log_volume
+    squares, work = 0.0, FIRST + p
+    for a in range(p):
+        at = FIRST + 2 * p + a * p
+        x = y[i, a] - theta[k, FIRST + a]
+        for b in range(a):
+            x -= theta[k, at + b] * theta[k, work + b]
+        x /= theta[k, at + a]
+        theta[k, work + a] = x
+        squares += x * x
+    power = 0.5 * (2.0 * hyper.shape - 1.0 + n + p)
+    return theta[k, LOG_NORM] - power * math.log1p(squares / (1.0 + 1.0 / n))
+
+
+@inline_kernel
+def change_root(theta, k, p, sign):
+    """C of C Cᵀ + sign · x xᵀ, for the x in the row's room to work in, which is used up.
+
+    Taking away can fail by rounding only: the prior's share of C Cᵀ stays.
+    """
+    work = FIRST + p
+    for a in range(p):
+        at = FIRST + 2 * p + a * p
+        old, x = theta[k, at + a], theta[k, work + a]
+        new = math.sqrt(max(old * old + sign * x * x, 1e-14 * old * old))
+        cosine, sine = new / old, x / old
+        theta[k, at + a] = new
+        for b in range(a + 1, p):
+            place = FIRST + 2 * p + b * p + a
+            theta[k, place] = (theta[k, place] + sign * sine * theta[k, work + b]) / cosine
+            theta[k, work + b] = cosine * theta[k, work + b] - sine * theta[k, place]
+
+
+@implements(likelihood.add_member, Covariance)
+@inline_kernel
+def add_member(hyper, theta, k, y, i):
+    """Marking i joins: the scatter grows by n / (n + 1) (y_i - ȳ)(y_i - ȳ)ᵀ."""
+    p, n = hyper.features, theta[k, MEMBERS]
+    share = math.sqrt(n / (n + 1.0))
+    for j in range(p):
+        z = y[i, j] - theta[k, FIRST + j]
+        theta[k, FIRST + p + j] = share * z
+        theta[k, FIRST + j] += z / (n + 1.0)
+    theta[k, MEMBERS] = n + 1.0
+    if n > 0.0:
+        change_root(theta, k, p, 1.0)
+    complete_row(hyper, theta, k)
+
+
+@implements(likelihood.remove_member, Covariance)
+@inline_kernel
+def remove_member(hyper, theta, k, y, i):
+    """Marking i leaves: the same backwards."""
+    p, n = hyper.features, theta[k, MEMBERS] - 1.0
+    share = math.sqrt(n / (n + 1.0))
+    for j in range(p):
+        mean = theta[k, FIRST + j] - (y[i, j] - theta[k, FIRST + j]) / n
+        theta[k, FIRST + p + j] = share * (y[i, j] - mean)
+        theta[k, FIRST + j] = mean
+    theta[k, MEMBERS] = n
+    change_root(theta, k, p, -1.0)
+    complete_row(hyper, theta, k)
+
+
+@implements(log_marginal, Covariance)
+@lean_kernel
+def row_marginal(hyper, theta, k):
+    """log p(members)."""
+    p, n = hyper.features, theta[k, MEMBERS]
+    before = 2.0 * hyper.shape + p - 1.0
+    after = before + n - 1.0
+    log_root = 0.5 * p * math.log(2.0 * hyper.shape)
+    value = -hyper.log_volume - 0.5 * p * math.log(n) - 0.5 * (n - 1.0) * p * LOG_PI
+    for j in range(p):
+        log_root += hyper.law[j]
+        value += math.lgamma(0.5 * (after - j)) - math.lgamma(0.5 * (before - j))
+    return value + before * log_root - after * theta[k, LOG_ROOT]
+
+
+implements(log_fit, Covariance)(fit_of_all)
+
+
+@implements(likelihood.record_row, Covariance)
+@inline_kernel
+def record_row(hyper, theta, k, out, row):
+    """Each feature's mean and how uncertain it is, then each feature's expected variance."""
+    p, n = hyper.features, theta[k, MEMBERS]
+    # E(Σ) = (Ψ + S) / (ν + n - 1 - p - 1)
+    over = 2.0 * hyper.shape - 3.0 + n
+    for a in range(p):
+        at = FIRST + 2 * p + a * p
+        variance = 0.0
+        for b in range(a + 1):
+            variance += theta[k, at + b] ** 2
+        variance /= over
+        out[row, a] = theta[k, FIRST + a]
+        out[row, p + a] = math.sqrt(variance / n)
+        out[row, 2 * p + a] = variance

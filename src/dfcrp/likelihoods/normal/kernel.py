@@ -1,0 +1,211 @@
+"""Any features, normal about their cluster's mean, independent given the variances.
+
+Features come in groups that share a variance: one each in general, x and y together for places.
+Feature j of marking i in cluster k, of group g, has
+
+    y_ij ~ N(μ_kj, w_ij v_kg),    μ_kj ~ N(m_j, v_kg / κ_j),    v_kg ~ InverseGamma(a, a s_g),
+
+with s_g the typical variance, κ_j = s_g / t_j², so that means spread by t_j, and, where errors grow
+with an object's size, log w_ij = r_g (l_ij - l̄_j) for the marking's own log size l_ij, which is
+another of its features. μ and v are integrated out: given members with sums W_j = Σ 1 / w_ij,
+
+    v_g ~ InverseGamma(a_n, b_g),   μ_j | v_g ~ N(M_j, v_g / P_j),
+    a_n = a + n d_g / 2,            P_j = κ_j + W_j,
+
+and one more member with z_j = y_j - M_j, q_j = w_j + 1 / P_j has the density of a Student t,
+
+    Γ(a_n + d_g / 2) / Γ(a_n) Π_j (2π b_g q_j)^(-1/2) (1 + Σ_j z_j² / (2 b_g q_j))^-(a_n + d_g / 2),
+
+after which P_j grows by 1 / w_j, M_j by z_j / (w_j P_j) and b_g by Σ_j z_j² / 2 q_j.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
+from dfcrp.likelihoods.law import learn_law
+
+LOG_2PI = math.log(2.0 * math.pi)
+#: Columns of a row: members, Σ log w, what of the density depends on the row alone; then b of each
+#: group, M of each feature, P of each feature.
+MEMBERS, LOG_SCALES, LOG_NORM, FIRST = 0, 1, 2, 3
+
+
+@learn_law
+@integrate_out
+class Normal(NamedTuple):
+    """Hyperparameters."""
+
+    centre: np.ndarray  # (p,): m
+    spread: np.ndarray  # (p,): t
+    start: np.ndarray  # (G + 1,) int64: the features of group g are start[g] .. start[g + 1] - 1
+    size: np.ndarray  # (p,) int64: the feature that is the log size for this one's error, or -1
+    level: np.ndarray  # (p,): l̄
+    growth: np.ndarray  # (G,) int64: where a group's r is in the law, or -1 if it has none
+    shape: float  # a
+    law: np.ndarray  # log s of each group, then r of some; a chain's own, updated as it runs
+    law_mean: np.ndarray
+    law_sd: np.ndarray
+
+
+def row_width(features: int, groups: int) -> int:
+    """Numbers in a row."""
+    return FIRST + groups + 2 * features
+
+
+@inline_kernel
+def log_scale(hyper, y, i, j, group):
+    """log w_ij."""
+    at = hyper.size[j]
+    if at < 0:
+        return 0.0
+    return hyper.law[hyper.growth[group]] * (y[i, at] - hyper.level[j])
+
+
+@inline_kernel
+def complete_row(hyper, theta, k):
+    """What of the density depends on the row alone."""
+    value = 0.0
+    for group in range(hyper.growth.shape[0]):
+        half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
+        a = hyper.shape + theta[k, MEMBERS] * half
+        value += math.lgamma(a + half) - math.lgamma(a)
+        value -= half * (LOG_2PI + math.log(theta[k, FIRST + group]))
+    theta[k, LOG_NORM] = value
+
+
+@implements(empty_row, Normal)
+@inline_kernel
+def start_row(hyper, theta, k):
+    """The prior: P = κ, M = m, b = a s."""
+    groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    theta[k, MEMBERS], theta[k, LOG_SCALES] = 0.0, 0.0
+    for group in range(groups):
+        variance = math.exp(hyper.law[group])
+        theta[k, FIRST + group] = hyper.shape * variance
+        for j in range(hyper.start[group], hyper.start[group + 1]):
+            theta[k, FIRST + groups + j] = hyper.centre[j]
+            theta[k, FIRST + groups + features + j] = variance / hyper.spread[j] ** 2
+    complete_row(hyper, theta, k)
+
+
+@implements(likelihood.log_density, Normal)
+@inline_kernel
+def log_density(hyper, theta, k, y, i):
+    """log p(y_i | members of k): a product of Student t densities."""
+    groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    means, precisions = FIRST + groups, FIRST + groups + features
+    value = theta[k, LOG_NORM]
+    for group in range(groups):
+        squares, volume = 0.0, 1.0
+        for j in range(hyper.start[group], hyper.start[group + 1]):
+            q = 1.0 / theta[k, precisions + j]
+            q += 1.0 if hyper.size[j] < 0 else math.exp(log_scale(hyper, y, i, j, group))
+            z = y[i, j] - theta[k, means + j]
+            squares += z * z / q
+            volume *= q
+        half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
+        power = hyper.shape + (theta[k, MEMBERS] + 1.0) * half
+        value -= 0.5 * math.log(volume)
+        value -= power * math.log1p(0.5 * squares / theta[k, FIRST + group])
+    return value
+
+
+@implements(likelihood.add_member, Normal)
+@inline_kernel
+def add_member(hyper, theta, k, y, i):
+    """Marking i joins: P, M and b grow as said above."""
+    groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    means, precisions = FIRST + groups, FIRST + groups + features
+    theta[k, MEMBERS] += 1.0
+    for group in range(groups):
+        for j in range(hyper.start[group], hyper.start[group + 1]):
+            log_w = log_scale(hyper, y, i, j, group)
+            w, before = math.exp(log_w), theta[k, precisions + j]
+            after = before + 1.0 / w
+            z = y[i, j] - theta[k, means + j]
+            theta[k, FIRST + group] += 0.5 * z * z / (w + 1.0 / before)
+            theta[k, means + j] += z / (w * after)
+            theta[k, precisions + j] = after
+            theta[k, LOG_SCALES] += log_w
+    complete_row(hyper, theta, k)
+
+
+@implements(likelihood.remove_member, Normal)
+@inline_kernel
+def remove_member(hyper, theta, k, y, i):
+    """Marking i leaves: the same backwards. b never falls below the prior's."""
+    groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    means, precisions = FIRST + groups, FIRST + groups + features
+    theta[k, MEMBERS] -= 1.0
+    for group in range(groups):
+        for j in range(hyper.start[group], hyper.start[group + 1]):
+            log_w = log_scale(hyper, y, i, j, group)
+            w, after = math.exp(log_w), theta[k, precisions + j]
+            before = after - 1.0 / w
+            theta[k, means + j] -= (y[i, j] - theta[k, means + j]) / (w * before)
+            z = y[i, j] - theta[k, means + j]
+            theta[k, FIRST + group] -= 0.5 * z * z / (w + 1.0 / before)
+            theta[k, precisions + j] = before
+            theta[k, LOG_SCALES] -= log_w
+        least = hyper.shape * math.exp(hyper.law[group])
+        theta[k, FIRST + group] = max(theta[k, FIRST + group], least)
+    complete_row(hyper, theta, k)
+
+
+@inline_kernel
+def log_marginal_of_group(hyper, group, members, b, log_ratio):
+    """One group's share of log p(members), but for Σ log w; log_ratio is Σ_j log(κ_j / P_j)."""
+    half = 0.5 * (hyper.start[group + 1] - hyper.start[group]) * members
+    first, last = hyper.shape, hyper.shape + half
+    log_b = math.log(hyper.shape) + hyper.law[group]
+    return (
+        math.lgamma(last)
+        - math.lgamma(first)
+        + first * log_b
+        - last * math.log(b)
+        + 0.5 * log_ratio
+        - half * LOG_2PI
+    )
+
+
+@implements(log_marginal, Normal)
+@lean_kernel
+def row_marginal(hyper, theta, k):
+    """log p(members)."""
+    groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    value = -0.5 * theta[k, LOG_SCALES]
+    for group in range(groups):
+        variance = math.exp(hyper.law[group])
+        ratio = 1.0
+        for j in range(hyper.start[group], hyper.start[group + 1]):
+            ratio *= variance / hyper.spread[j] ** 2 / theta[k, FIRST + groups + features + j]
+        value += log_marginal_of_group(
+            hyper, group, theta[k, MEMBERS], theta[k, FIRST + group], math.log(ratio)
+        )
+    return value
+
+
+@implements(likelihood.record_row, Normal)
+@inline_kernel
+def record_row(hyper, theta, k, out, row):
+    """Each feature's mean and how uncertain it is, then each group's typical variance.
+
+    The mean is M, its uncertainty sqrt(E(v) / P), and E(v) = b / (a_n - 1).
+    """
+    groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    for group in range(groups):
+        width = 0.5 * (hyper.start[group + 1] - hyper.start[group])
+        a = hyper.shape + theta[k, MEMBERS] * width
+        variance = theta[k, FIRST + group] / (a - 1.0)
+        out[row, 2 * features + group] = variance
+        for j in range(hyper.start[group], hyper.start[group + 1]):
+            out[row, j] = theta[k, FIRST + groups + j]
+            precision = theta[k, FIRST + groups + features + j]
+            out[row, features + j] = math.sqrt(variance / precision)

@@ -1,0 +1,103 @@
+"""How far features of one object lie apart: a first guess from the data alone, free of units.
+
+It centres the prior of what is then learned (``scale_sd`` says how firmly), is where chains start,
+and tells how far to look for candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.likelihoods.normal.shapes import Shape
+
+Floats = NDArray[np.float64]
+
+#: The closest share of the markings with a match elsewhere is taken for matches of one object.
+SHARE = 0.3
+#: Where |N(0, 1)| has this quantile.
+QUANTILE_OF_NORMAL = 0.3853
+#: Nearest markings among which one of another family is looked for.
+NEAREST = 16
+#: Without families every marking may be of one object: a share of the features' own spread.
+MIXTURE_SHARE = 0.25
+#: The guess is repeated until it changes by less than this share, or so many times.
+SETTLED, ROUNDS = 0.05, 12
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Standard deviations: of each feature in all, and of each group within an object."""
+
+    spread: Floats  # (p,)
+    within: Floats  # (G,)
+    level: Floats  # (p,): median of the log size that a feature's errors grow with, else 0
+
+    def scales(self, shape: Shape, features: Floats, growth: float) -> Floats:
+        """(n, p): the within-object standard deviation of each feature of each marking."""
+        return np.repeat(self.within, shape.groups) * relative_scales(
+            shape, features, self.level, growth
+        )
+
+
+def relative_scales(shape: Shape, features: Floats, level: Floats, growth: float) -> Floats:
+    """(n, p): errors relative to those at the median size, when variances go as size^growth."""
+    scales = np.ones_like(features)
+    for j, at in enumerate(shape.size):
+        if at >= 0:
+            scales[:, j] = np.exp(0.5 * growth * (features[:, at] - level[j]))
+    return scales
+
+
+def find_pilot(shape: Shape, features: Floats, families: NDArray[np.int64], growth: float) -> Pilot:
+    """Guess from the distance of markings to the nearest of another family.
+
+    Nearness is judged by the guess itself, which begins with the features' overall spread.
+    """
+    spread = features.std(axis=0)
+    # A feature that never varies says nothing; any scale will do.
+    spread = np.where(spread > 1e-12 * np.abs(features).max(axis=0), spread, 1.0)
+    level = np.array(
+        [np.median(features[:, at]) if at >= 0 else 0.0 for at in shape.size], dtype=np.float64
+    )
+    starts = np.cumsum([0, *shape.groups[:-1]])
+    within = np.sqrt(np.add.reduceat(spread**2, starts) / np.array(shape.groups))
+    pilot = Pilot(spread, MIXTURE_SHARE * within, level)
+    if len(np.unique(families)) == len(families):
+        return pilot
+    for _ in range(ROUNDS):
+        apart = _apart_from_others(features, families, pilot.scales(shape, features, growth))
+        if not len(apart):
+            return pilot
+        factor = _typical(apart, shape)
+        pilot = Pilot(spread, pilot.within * factor, level)
+        if np.abs(factor - 1.0).max() < SETTLED:
+            break
+    return pilot
+
+
+def _apart_from_others(features: Floats, families: NDArray[np.int64], scales: Floats) -> Floats:
+    """(m, p): differences to the nearest of another family, relative to a marking's scales."""
+    from scipy.spatial import cKDTree
+
+    scaled = features / np.exp(np.log(scales).mean(axis=0))
+    around = min(NEAREST, len(scaled))
+    near = cKDTree(scaled).query(scaled, k=around)[1].reshape(len(scaled), around)
+    other = families[near] != families[:, np.newaxis]
+    rows = np.flatnonzero(other.any(axis=1))
+    match = near[rows, np.argmax(other[rows], axis=1)]
+    apart: Floats = (features[rows] - features[match]) / scales[rows]
+    return apart
+
+
+def _typical(apart: Floats, shape: Shape) -> Floats:
+    """(G,): standard deviation of each group that the closest differences speak of."""
+    found = []
+    for group in np.split(np.abs(apart), np.cumsum(shape.groups)[:-1], axis=1):
+        typical = float(np.quantile(group, SHARE))
+        if typical == 0.0:  # rounded or copied numbers
+            typical = float(group[group > 0.0].min(initial=1.0))
+        found.append(typical / QUANTILE_OF_NORMAL / np.sqrt(2.0))
+    return np.array(found)

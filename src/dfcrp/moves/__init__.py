@@ -1,0 +1,1 @@
+"""The updates of a chain, for any likelihood and any prior."""

@@ -1,0 +1,1 @@
+"""Which items may share a cluster."""

@@ -1,0 +1,1 @@
+"""Compiled summaries of draws."""

@@ -1,0 +1,1 @@
+"""Priors over partitions. One folder for each."""

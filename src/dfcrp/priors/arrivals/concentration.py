@@ -1,0 +1,59 @@
+"""The concentration α, given the number of clusters and every D_i (u integrated out)."""
+
+from __future__ import annotations
+
+import math
+
+from dfcrp.compiled.jit import inline_kernel, lean_kernel
+from dfcrp.priors.arrivals.order import log_product
+
+#: Scans of a chain that may still be far from where it is going.
+YOUNG = 40
+#: With so few families, or fewer, α and the order of arrival hang together.
+FEW = 3
+#: Beyond e to this power, or below its inverse, no α is held by a double.
+FARTHEST = 700.0
+
+
+@lean_kernel
+def log_alpha_target(seated, n_clusters, shape, rate, log_alpha):
+    """log of α^K Π 1/(D_i + α) · Gamma(α; shape, rate) · α (the last for the log scale)."""
+    if abs(log_alpha) > FARTHEST:
+        return -math.inf
+    alpha = math.exp(log_alpha)
+    return (n_clusters + shape) * log_alpha - rate * alpha - log_product(seated, alpha)
+
+
+@inline_kernel
+def step_width(scans, n_families, n_clusters, shape):
+    """About one posterior standard deviation of log α; far more while it may have far to go.
+
+    So it has in a young chain, and where there are few lists: if these agree, one cluster more or
+    less changes how many seats are free by hundreds. Every step is a walk over all markings.
+    """
+    if scans < YOUNG or n_families <= FEW:
+        return 1.0
+    return 2.0 / math.sqrt(n_clusters + shape)
+
+
+@lean_kernel
+def update_alpha(rng, seated, n_clusters, shape, rate, alpha, width):
+    """One slice update of log α; leaves p(α | c, order) unchanged. Returns the new α."""
+    start = math.log(alpha)
+    level = log_alpha_target(seated, n_clusters, shape, rate, start) - rng.standard_exponential()
+    low = start - width * rng.random()
+    high = low + width
+    while log_alpha_target(seated, n_clusters, shape, rate, low) > level:
+        low -= width
+    while log_alpha_target(seated, n_clusters, shape, rate, high) > level:
+        high += width
+    while True:
+        value = low + (high - low) * rng.random()
+        if log_alpha_target(seated, n_clusters, shape, rate, value) > level:
+            return math.exp(value)
+        if value < start:
+            low = value
+        else:
+            high = value
+        if high - low < 1e-14 * (1.0 + abs(start)):
+            return alpha

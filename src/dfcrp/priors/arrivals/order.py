@@ -1,0 +1,218 @@
+"""The arrival order: how many customers each arrival could have joined, and a move of the order.
+
+D_i = (customers seated before i) − E, where E counts those at tables that already hold i's
+family. Walking the arrivals, E_f is kept for every family: a newcomer of family f to a table
+with s seated members adds one to E of each family there and s + 1 to E_f. One walk costs
+O(Σ n_k²), not O(n F).
+
+The move rearranges a random tenth (or less, or more) of the customers among their own slots.
+With the others fixed, the effect of one customer i at slot s on log Π 1/(D_t + α) is, to first
+order in the change of D,
+
+    g_i(s) = − log(D_i(s) + α) − W(s) + W_f(s) + Σ_{j ∈ table of i} [W_{x_j}(m) + W_f(m)],
+
+with f = x_i, m = max(s, rank of j), and W_f(s), W(s) the sums of 1/(D_t + α) over customers of
+family f, or all, that arrive after s: all of it computed from the fixed customers alone. Swaps
+among the chosen that leave Π exp g_i(s_i) invariant make the proposal; the true ratio over the
+surrogate's ratio decides whether all of it is accepted. Only the interaction among the chosen
+is left to that decision, and it is weak, so thousands of customers change places at the price
+of three walks. Everything is linear in n.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dfcrp.compiled.jit import inline_kernel, lean_kernel
+from dfcrp.compiled.state import NONE, ORDER_ACCEPTED, ORDER_PROPOSED
+from dfcrp.priors.arrivals.tail import rebuild_tail, tail_sum
+
+#: Share of tables of which a customer is chosen: drawn anew each time, so that some share suits.
+SHARES = (0.1, 0.3, 0.9)
+#: Swaps tried per chosen customer.
+SWAPS = 2
+#: Factors multiplied before a logarithm is taken; (1e9 + 1e9)^16 is far from overflow.
+PRODUCT = 16
+
+
+@lean_kernel
+def clear_tables(state, scratch):
+    """Empty the restaurant; lay the tables' seats out one after the other."""
+    scratch.excluded[:] = 0
+    place = 0
+    for k in range(state.size.shape[0]):
+        scratch.table_start[k] = place
+        scratch.at_table[k] = 0
+        place += state.size[k]
+
+
+@inline_kernel
+def seat(data, state, scratch, t):
+    """Seat arrival t and keep the excluded counts."""
+    k, family = state.label[t], data.family[t]
+    start, seated = scratch.table_start[k], scratch.at_table[k]
+    for place in range(start, start + seated):
+        scratch.excluded[scratch.seat_family[place]] += 1
+    scratch.seat_family[start + seated] = family
+    scratch.at_table[k] = seated + 1
+    scratch.excluded[family] += seated + 1
+
+
+@lean_kernel
+def walk_arrivals(data, state, scratch, order, seated):
+    """D by arrival slot under ``order``, into ``seated``."""
+    clear_tables(state, scratch)
+    for slot in range(order.shape[0]):
+        t = order[slot]
+        seated[slot] = slot - scratch.excluded[data.family[t]]
+        seat(data, state, scratch, t)
+
+
+@lean_kernel
+def log_product(seated, alpha):
+    """Σ log(D + α), for an α of any size.
+
+    Those with D = 0 are counted: where lists agree altogether they are nearly all who open a table,
+    and a product of a few tiny α would be zero.
+    """
+    total, product, factors, zeros = 0.0, 1.0, 0, 0
+    for position in range(seated.shape[0]):
+        if seated[position] == 0:
+            zeros += 1
+            continue
+        product *= seated[position] + alpha
+        factors += 1
+        if factors == PRODUCT:
+            total += math.log(product)
+            product, factors = 1.0, 0
+    if zeros > 0:
+        total += zeros * math.log(alpha)
+    return total + math.log(product)
+
+
+@lean_kernel
+def choose_customers(rng, state, scratch, share):
+    """Choose one random customer from each of a random share of the tables; returns how many.
+
+    ``scratch.chosen[slot]`` is the slot's position in the list ``scratch.slots``, or NONE.
+    """
+    scratch.chosen[:] = NONE
+    count = 0
+    for k in range(state.size.shape[0]):
+        if state.size[k] <= 0 or rng.random() >= share:
+            continue
+        i = state.head[k]
+        for _ in range(int(rng.random() * state.size[k])):
+            i = state.after[i]
+        slot = state.rank[i]
+        scratch.chosen[slot] = count
+        scratch.slots[count] = slot
+        count += 1
+    return count
+
+
+@lean_kernel
+def tabulate_surrogate(data, state, scratch, count):
+    """From the customers not chosen: W into the tail, E_f at each chosen slot.
+
+    With very many families E_f is small beside the customers seated, and left out. Counts are
+    scaled up to all customers, as if the chosen were spread like the others.
+    """
+    n = state.order.shape[0]
+    scale = n / max(n - count, 1.0)
+    alpha = state.alpha[0]
+    clear_tables(state, scratch)
+    seated = 0
+    for slot in range(n):
+        t = state.order[slot]
+        position = scratch.chosen[slot]
+        if position == NONE:
+            seats = seated - scratch.excluded[data.family[t]]
+            state.u[t] = scale / (scale * seats + alpha)
+            seat(data, state, scratch, t)
+            seated += 1
+        else:
+            state.u[t] = 0.0
+            scratch.free_seats[position] = scale * seated
+            for f in range(scratch.barred.shape[1]):
+                scratch.barred[position, f] = scale * scratch.excluded[f]
+    rebuild_tail(data, state)
+
+
+@inline_kernel
+def surrogate(data, state, scratch, i, position):
+    """g_i at the chosen slot with this position."""
+    slot = scratch.slots[position]
+    family = data.family[i]
+    seats = scratch.free_seats[position]
+    if scratch.barred.shape[0] > 0:
+        seats -= scratch.barred[position, family]
+    value = (
+        -math.log(max(seats, 0.0) + state.alpha[0])
+        - state.tail.total[slot]
+        + tail_sum(state.tail, family, slot)
+    )
+    j = state.head[state.label[i]]
+    while j != NONE:
+        if j != i:
+            late = max(slot, state.rank[j])
+            value += tail_sum(state.tail, data.family[j], late) + tail_sum(state.tail, family, late)
+        j = state.after[j]
+    return value
+
+
+@lean_kernel
+def swap_chosen(rng, data, state, scratch, count):
+    """Swaps among the chosen that leave the surrogate invariant; returns its log change.
+
+    ``scratch.proposal[slot]`` starts as the current order and ends as the proposed one.
+    ``state.rank`` stays that of the current order throughout, which the surrogate needs only for
+    customers that are not chosen.
+    """
+    change = 0.0
+    for position in range(count):
+        scratch.value[position] = surrogate(
+            data, state, scratch, scratch.proposal[scratch.slots[position]], position
+        )
+    for _ in range(SWAPS * count):
+        p, q = int(rng.random() * count), int(rng.random() * count)
+        if p == q:
+            continue
+        slot_p, slot_q = scratch.slots[p], scratch.slots[q]
+        i, j = scratch.proposal[slot_p], scratch.proposal[slot_q]
+        i_at_q = surrogate(data, state, scratch, i, q)
+        j_at_p = surrogate(data, state, scratch, j, p)
+        gain = i_at_q + j_at_p - scratch.value[p] - scratch.value[q]
+        if -rng.standard_exponential() < gain:
+            change += gain
+            scratch.proposal[slot_p], scratch.proposal[slot_q] = j, i
+            scratch.value[p], scratch.value[q] = j_at_p, i_at_q
+    return change
+
+
+@lean_kernel
+def update_order(rng, data, state, scratch):
+    """Rearrange a random share of the customers; leaves p(order | c, α) unchanged.
+
+    ``state.seated`` must hold D by slot for the current order on entry, and does on return.
+    The auxiliary u and its tail serve as workspace.
+    """
+    n = state.order.shape[0]
+    share = SHARES[int(rng.random() * len(SHARES))]
+    count = choose_customers(rng, state, scratch, share)
+    if count < 2:
+        return
+    for slot in range(n):
+        scratch.proposal[slot] = state.order[slot]
+    tabulate_surrogate(data, state, scratch, count)
+    change = swap_chosen(rng, data, state, scratch, count)
+    walk_arrivals(data, state, scratch, scratch.proposal, scratch.proposed)
+    alpha = state.alpha[0]
+    log_ratio = log_product(state.seated, alpha) - log_product(scratch.proposed, alpha) - change
+    state.tally[ORDER_PROPOSED] += 1
+    if -rng.standard_exponential() < log_ratio:
+        state.tally[ORDER_ACCEPTED] += 1
+        for slot in range(n):
+            state.seated[slot] = scratch.proposed[slot]
+            state.order[slot] = scratch.proposal[slot]
+            state.rank[state.order[slot]] = slot

@@ -1,0 +1,199 @@
+"""The detection prior laid out for the kernels, and the names of its parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.items.persons import Persons, persons_of
+from dfcrp.priors.detection.kernel import (
+    CLASSES,
+    Beliefs,
+    Counts,
+    Detection,
+    Parameters,
+    Tables,
+)
+from dfcrp.priors.detection.settings import DetectionSettings
+
+#: Levels into which the range of log sizes is cut.
+LEVELS = 32
+#: Of the prior's own parameters those that need no class to be named: a run is judged by them.
+TALLY_NAMES = ("objects", "missed", "false marks")
+#: What the parameters begin with.
+FIRST_NAME = "weight of class 1"
+
+
+def number_of_classes(settings: DetectionSettings, n_persons: int) -> int:
+    """Classes of objects at most; those that are not needed stay empty.
+
+    Two persons cannot tell a mixture from one class, three can tell two, five three and seven
+    four: the numbers of finders have as many moments as there are persons, and each class but the
+    first takes two of them.
+    """
+    if settings.classes == "auto":
+        return int(min(CLASSES, (n_persons + 1) // 2))
+    return int(settings.classes)
+
+
+def make_detection(
+    settings: DetectionSettings,
+    log_sizes: NDArray[np.float64] | None,
+    families: NDArray[np.int64],
+    persons: NDArray[np.int64],
+) -> Detection:
+    """The prior for these markings; ``persons`` says whose list each family is.
+
+    ``log_sizes`` are the markings', or None if objects have no size.
+    """
+    n_persons = int(persons.max()) + 1
+    classes = number_of_classes(settings, n_persons)
+    low, step, away = _levels(log_sizes if settings.by_size else None)
+    per_family = np.maximum(np.bincount(families, minlength=len(persons)), 1)
+    beliefs = Beliefs(
+        objects_shape=settings.objects_shape,
+        objects_rate=settings.objects_shape / len(families),
+        false_shape=settings.false_shape,
+        markings=per_family.astype(np.float64),
+        share_shape=settings.share_shape,
+        share_rate=settings.share_shape * settings.false_share,
+        class_weight=settings.class_weight,
+        listing_a=settings.listing_a,
+        listing_b=settings.listing_b,
+        ease_mean=settings.ease_mean,
+        ease_sd=settings.ease_sd,
+        ease_least=settings.ease_least,
+        skill_sd=settings.skill_sd,
+        slope_sd=settings.slope_sd,
+    )
+    nothing = np.empty(0)
+    return _for_one_chain(
+        Detection(
+            low=low,
+            step=step,
+            away=away,
+            person=persons.astype(np.int32),
+            lists=np.bincount(persons).astype(np.int32),
+            first_list=np.unique(persons, return_index=True)[1].astype(np.int32),
+            beliefs=beliefs,
+            own=_start(beliefs, classes, n_persons),
+            parameters=Parameters(*[nothing] * len(Parameters._fields)),
+            tables=Tables(*[nothing] * len(Tables._fields)),
+            counts=Counts(*[nothing] * len(Counts._fields)),
+        ),
+        classes,
+    )
+
+
+def lay_out(
+    settings: DetectionSettings,
+    log_sizes: NDArray[np.float64],
+    families: NDArray[np.int64],
+    experts: Sequence[str],
+) -> tuple[Detection, Persons]:
+    """The prior, and whose lists are whose."""
+    persons = persons_of(experts, settings.persons)
+    return make_detection(settings, log_sizes, families, persons.codes), persons
+
+
+def for_chain(prior: Detection, own: NDArray[np.float64]) -> Detection:
+    """The prior of one chain: its parameters are in ``own``, its tables are its own, too."""
+    return _for_one_chain(prior._replace(own=own), len(prior.parameters.weight))
+
+
+def parameter_names(
+    prior: Detection, experts: Sequence[str], persons: Sequence[str]
+) -> tuple[str, ...]:
+    """A name for each of the prior's own parameters, in order."""
+    numbers = range(1, len(prior.parameters.weight) + 1)
+    return (
+        *(f"weight of class {g}" for g in numbers),
+        *(f"ease of class {g}" for g in numbers),
+        *(f"skill of {name} in class {g}" for g in numbers for name in persons),
+        *(f"slope of {name}" for name in persons),
+        *(f"listing of {name} in class {g}" for g in numbers for name in experts),
+        *(f"false marks of {name}" for name in experts),
+        "typical share of false marks",
+        "expected objects",
+        *TALLY_NAMES,
+    )
+
+
+def judged_columns(shared: Sequence[str]) -> list[int]:
+    """Which of what a draw's clusters share a run is judged by.
+
+    Everything, but of the detection prior's parameters only the tally: a class that no object
+    needs wanders about as it likes, and which class is called which may change.
+    """
+    if FIRST_NAME not in shared:
+        return list(range(len(shared)))
+    first = list(shared).index(FIRST_NAME)
+    return [*range(first), *range(len(shared) - len(TALLY_NAMES), len(shared))]
+
+
+def _levels(
+    log_sizes: NDArray[np.float64] | None,
+) -> tuple[float, float, NDArray[np.float64]]:
+    """Where the levels begin, how wide they are, and each one's middle less the median size."""
+    if log_sizes is None or np.ptp(log_sizes) == 0.0:
+        return 0.0, 1.0, np.zeros(1)
+    low, high = float(log_sizes.min()), float(log_sizes.max())
+    step = (high - low) / LEVELS
+    middle = low + step * (np.arange(LEVELS) + 0.5)
+    return low, step, np.asarray(middle - np.median(log_sizes), np.float64)
+
+
+def _start(beliefs: Beliefs, classes: int, n_persons: int) -> NDArray[np.float64]:
+    """Where chains begin: classes of equal weight from easy to hard, few false marks."""
+    spread = np.linspace(1.0, -1.0, classes) if classes > 1 else np.zeros(1)
+    ease = np.maximum(beliefs.ease_mean + beliefs.ease_sd * spread, beliefs.ease_least)
+    share = beliefs.share_rate / beliefs.share_shape
+    return np.concatenate(
+        [
+            np.full(classes, 1.0 / classes),
+            ease,
+            np.repeat(ease, n_persons),
+            np.zeros(n_persons),
+            np.full(classes * len(beliefs.markings), 0.5),
+            share * beliefs.markings,
+            [share],
+            [float(beliefs.markings.max())],
+            np.zeros(len(TALLY_NAMES)),
+        ]
+    )
+
+
+def _for_one_chain(prior: Detection, classes: int) -> Detection:
+    """With parameters, tables and counts that belong to ``prior.own``."""
+    levels, n_families, n_persons = len(prior.away), len(prior.person), len(prior.lists)
+    return prior._replace(
+        parameters=_parts(prior.own, classes, n_persons, n_families),
+        tables=Tables(
+            missed=np.zeros((levels, CLASSES)),
+            empty=np.zeros((levels, CLASSES)),
+            found=np.zeros((levels, n_families, CLASSES)),
+            gain=np.ones((levels, n_families, CLASSES)),
+            again=np.zeros((n_families, CLASSES)),
+            alone=np.zeros((levels, n_families)),
+            most=np.zeros((levels, n_families)),
+        ),
+        counts=Counts(
+            seen=np.zeros((levels, CLASSES)),
+            total=np.zeros((levels, CLASSES)),
+            noticed=np.zeros((levels, CLASSES, n_persons)),
+            listed=np.zeros((CLASSES, n_families)),
+            false=np.zeros(n_families),
+        ),
+    )
+
+
+def _parts(own: NDArray[np.float64], classes: int, n_persons: int, n_families: int) -> Parameters:
+    """The parameters as parts of one array."""
+    by_person, by_list = (classes, n_persons), (classes, n_families)
+    shapes = ((classes,), (classes,), by_person, (n_persons,), by_list, (n_families,), (1,), (1,))
+    *parts, tally = np.split(own, np.cumsum([math.prod(shape) for shape in shapes]))
+    shaped = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+    return Parameters(*[*shaped, tally])

@@ -1,0 +1,62 @@
+"""Settings of the detection prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dfcrp.errors import SettingsError
+from dfcrp.settings.checks import check, check_choice
+
+Groups = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class DetectionSettings:
+    """What ``run.prior = "detection"`` assumes of objects and experts before seeing the data."""
+
+    #: Classes of objects that are found more and less easily: 1 to 4, at most. "auto": as many as
+    #: the number of experts allows to tell apart. Those that are not needed stay empty.
+    classes: int | str = "auto"
+    #: Whether finding an object depends on its size.
+    by_size: bool = True
+    #: Lists by one person, as groups of experts' names.
+    persons: Groups = ()
+    #: Dirichlet parameter of the classes' weights; below 1 classes tend to be empty.
+    class_weight: float = 0.05
+    #: Log odds that an expert finds an object: mean over classes, spread between classes, the
+    #: least that a class may have (what is found less often is not called an object), spread
+    #: between experts within a class, and how much they change with the log size (spread).
+    ease_mean: float = 1.0
+    ease_sd: float = 1.25
+    ease_least: float = -2.2
+    skill_sd: float = 1.0
+    slope_sd: float = 1.0
+    #: Probability that a person with several lists puts what they notice on one (Beta).
+    listing_a: float = 1.0
+    listing_b: float = 1.0
+    #: Gamma shapes of the expected numbers of objects and of an expert's false marks. Their means
+    #: are the number of markings, and a share of the expert's markings that is learned.
+    objects_shape: float = 1.0
+    false_shape: float = 1.0
+    #: What that share is about, and how sure that is: 1 / share is Gamma of this shape.
+    false_share: float = 0.1
+    share_shape: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.classes, str):
+            check_choice("detection.classes", self.classes, ("auto", "1", "2", "3", "4"))
+            if self.classes != "auto":
+                object.__setattr__(self, "classes", int(self.classes))
+        else:
+            check(1 <= self.classes <= 4, "detection.classes", self.classes, '1 to 4, or "auto"')
+        for name in (
+            *("class_weight", "ease_sd", "skill_sd", "slope_sd", "listing_a", "listing_b"),
+            *("objects_shape", "false_shape", "false_share", "share_shape"),
+        ):
+            check(getattr(self, name) > 0, f"detection.{name}", getattr(self, name), "above 0")
+        names = [name for group in self.persons for name in group]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SettingsError(
+                f"detection.persons has {', '.join(twice)} more than once; a list is by one person"
+            )

@@ -1,0 +1,1 @@
+"""The run folder: draws, checkpoints, provenance."""

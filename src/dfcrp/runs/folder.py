@@ -1,0 +1,370 @@
+"""The run folder: what is written next to the draws, and how a run is read back."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import dataclasses
+import errno
+import io
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp import __version__
+from dfcrp.draws import DrawBlock
+from dfcrp.errors import DfcrpError, RunFolderError
+from dfcrp.items.markings import Items, Markings, Site, Source
+from dfcrp.items.measurements import Measurements
+from dfcrp.items.records import Records
+from dfcrp.posterior.kinds import posterior_of
+from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.runs.checkpoints import FOLDER as CHECKPOINTS
+from dfcrp.runs.lock import LOCK
+from dfcrp.runs.storage import DrawWriter, StoredDraws
+from dfcrp.settings.config import Config, load_config, make_config, settings_of_draws, to_toml
+
+if TYPE_CHECKING:
+    import pandas
+
+    from dfcrp.posterior.images import ImagesPosterior
+
+PROVENANCE = "provenance.json"
+MARKINGS = "markings.csv"
+CONFIG = "config.toml"
+CANDIDATES = "candidates.csv"
+#: What a file is called until it is whole.
+PART = ".part"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file as a whole: a reader sees the old text or the new, never half of it."""
+    part = path.with_name(path.name + PART)
+    try:
+        with open(part, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise DfcrpError(f"{path}: cannot be written: {why(error)}") from None
+
+
+def why(error: OSError) -> str:
+    """The reason in plain words."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "the disk is full" if full else error.strerror or str(error)
+
+
+def refuse_used(folder: Path) -> None:
+    """A new run goes to a new or empty folder, never over something else.
+
+    What is left of a run that was killed before it had begun counts as empty.
+    """
+    if not folder.exists() or (folder.is_dir() and _never_begun(folder)):
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        raise RunFolderError(
+            f"{folder}: already exists and is not an empty folder; choose another --out, "
+            "or delete it"
+        )
+
+
+def _never_begun(folder: Path) -> bool:
+    """Whether a killed process left its lock and at most a part of what comes first."""
+    names = {path.name for path in folder.iterdir()}
+    first = {LOCK, MARKINGS, CANDIDATES, CONFIG, CHECKPOINTS}
+    return LOCK in names and names <= first | {name + PART for name in (*first, PROVENANCE)}
+
+
+def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
+    """Write everything that is needed to read the run later, or to go on with it.
+
+    provenance.json comes last: with it the run has begun.
+    """
+    write_markings(folder / MARKINGS, markings)
+    if isinstance(markings, Measurements | Records) and markings.candidates is not None:
+        write_pairs(folder / CANDIDATES, markings.candidates)
+    write_settings(folder, config)
+    write_provenance(folder, markings, config, None)
+
+
+def make_folder(folder: Path) -> None:
+    """Create an empty run folder, parents included."""
+    refuse_used(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{folder}: cannot be written: {why(error)}") from None
+
+
+def write_settings(folder: Path, config: Config) -> None:
+    """Replace config.toml, after settings of the summaries were changed."""
+    write_text(folder / CONFIG, to_toml(config))
+
+
+def discard_folder(folder: Path) -> None:
+    """Remove a run folder that ``prepare_folder`` made and that holds no draws."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_pairs(path: Path, pairs: NDArray[np.int64]) -> None:
+    """Pairs of items that may share a cluster, as row numbers from 0."""
+    lines = [f"{first},{second}" for first, second in pairs.tolist()]
+    write_text(path, "\n".join(["first,second", *lines, ""]))
+
+
+def write_markings(path: Path, markings: Items) -> None:
+    """Markings as CSV in full precision."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    extra = [n for n in ("person", "image", "truth") if getattr(markings, n) is not None]
+    writer.writerow(["id", "expert", *markings.cells, *extra])
+    columns: list[Iterable[Any]] = [markings.id, markings.expert, *markings.cells.values()]
+    columns += [getattr(markings, n) for n in extra]
+    writer.writerows(zip(*columns, strict=True))
+    write_text(path, text.getvalue())
+
+
+def read_markings_back(folder: Path, config: Config) -> Items:
+    """The markings of a run folder, with the sources they first came from."""
+    markings: Items
+    if config.model.likelihood == "circles":
+        markings = _read_markings(folder / MARKINGS)
+    else:
+        markings = _read_items(folder, config)
+    provenance = read_provenance(folder)
+    try:
+        return dataclasses.replace(
+            markings,
+            sources=tuple(Source(**item) for item in provenance.get("sources", ())),
+            filters=dict(provenance.get("filters", {})),
+            site=Site.from_fields(provenance.get("site", {})),
+        )
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
+
+
+def _read_markings(path: Path) -> Markings:
+    import warnings
+
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            header, *rows = csv.reader(stream)
+        columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
+        for name, kind in (("x", float), ("y", float), ("diameter", float), ("truth", np.int64)):
+            if name in columns:
+                columns[name] = np.array(columns[name], dtype=kind)
+        with warnings.catch_warnings():
+            # Repeated rows were reported when the data came in.
+            warnings.simplefilter("ignore")
+            return Markings.from_arrays(**columns)
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
+
+
+def _read_items(folder: Path, config: Config) -> Items:
+    """Items that are no circles."""
+    path = folder / MARKINGS
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            header, *rows = csv.reader(stream)
+        columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
+        known: dict[str, Any] = {"id": columns.pop("id"), "families": columns.pop("expert")}
+        if "truth" in columns:
+            known["truth"] = np.array(columns.pop("truth"), np.int64)
+        if (folder / CANDIDATES).exists():
+            pairs = np.loadtxt(folder / CANDIDATES, np.int64, delimiter=",", skiprows=1, ndmin=2)
+            known["candidates"] = pairs.reshape(-1, 2)
+        if config.model.likelihood == "records":
+            return Records.from_columns(columns, kinds=config.records.kinds, **known)
+        numbers = np.array(list(columns.values()), dtype=float).T
+        return Measurements.from_arrays(
+            numbers, columns=list(columns), likelihood=config.model.likelihood, **known
+        )
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
+
+
+def write_provenance(
+    folder: Path, markings: Items, config: Config, record: RunRecord | None, **extra: Any
+) -> None:
+    """Who made this, from what, with which settings; ``record`` once there are results."""
+    content = {
+        **versions(),
+        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "markings_sha256": markings.digest,
+        "sources": [dataclasses.asdict(source) for source in markings.sources],
+        "filters": dict(markings.filters),
+        "site": dataclasses.asdict(markings.site),
+        "seed": config.run.seed,
+        "settings_of_draws": settings_of_draws(config),
+    }
+    if record is not None:
+        content["run"] = dataclasses.asdict(record)
+    content |= extra
+    write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
+
+
+def write_site(folder: Path, site: Site) -> None:
+    """Note what became known of the ground after the run; the rest of the record stays."""
+    content = {**read_provenance(folder), "site": dataclasses.asdict(site)}
+    write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
+
+
+def versions() -> dict[str, str]:
+    """What the draws of a seed may depend on besides the settings."""
+    import numba
+
+    from dfcrp.compiled import jit
+
+    return {
+        "dfcrp": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "kernels": Path(jit.CACHE).name,
+    }
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """What provenance.json says; nothing if there is none."""
+    try:
+        content = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("it holds no JSON object")
+        return content
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
+
+
+def load(path: str | os.PathLike[str]) -> Posterior | ImagesPosterior:
+    """Read a run folder back as a Posterior; the draws stay on disk.
+
+    A run over several images is read as an ImagesPosterior.
+    """
+    from dfcrp.runs.images_folder import load_images, over_images
+
+    folder = Path(path)
+    markings, config = read_beginning(folder)
+    provenance = read_provenance(folder)
+    if "run" not in provenance:
+        raise RunFolderError(
+            f"{folder}: the run was not finished; `dfcrp resume {folder}` goes on with it"
+        )
+    several = len(markings.images) > 1
+    if several and config.run.images == "independent" and isinstance(markings, Markings):
+        return load_images(folder, markings, config)
+    record = record_of(folder, provenance)
+    # A run that was stopped while it was being extended holds more draws than its results say.
+    last = record.scans // record.thin
+    draws = StoredDraws(folder, burn_in=record.burn_in // record.thin, stop=last)
+    if draws.n_markings != len(markings):
+        raise RunFolderError(
+            f"{folder}: the draws are of {draws.n_markings} markings, {MARKINGS} has "
+            f"{len(markings)}; they do not belong together"
+        )
+    posterior = posterior_of(draws, markings, config, record)
+    return over_images(posterior) if several else posterior
+
+
+def load_one(path: str | os.PathLike[str]) -> Posterior:
+    """``load`` for a run of one image only."""
+    posterior = load(path)
+    if not isinstance(posterior, Posterior):
+        raise RunFolderError(f"{path}: holds {len(posterior)} images, and this is done on one")
+    return posterior
+
+
+def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
+    """How the draws behind the results came about."""
+    try:
+        return RunRecord(**provenance["run"])
+    except TypeError:
+        raise RunFolderError(
+            f"{folder / PROVENANCE}: damaged, its part `run` is not ours"
+        ) from None
+
+
+def read_beginning(folder: Path) -> tuple[Items, Config]:
+    """Markings and settings of a run, finished or not, that are what it was begun with."""
+    if not folder.is_dir():
+        raise RunFolderError(f"{folder}: there is no such run folder")
+    if _never_begun(folder):
+        raise RunFolderError(f"{folder}: the run was stopped before it began; fit again")
+    for name in (CONFIG, MARKINGS):
+        if not (folder / name).exists():
+            raise RunFolderError(f"{folder}: is not a run folder of dfcrp: {name} is missing")
+    config = make_config(load_config(folder / CONFIG))
+    markings = read_markings_back(folder, config)
+    if read_provenance(folder).get("markings_sha256", markings.digest) != markings.digest:
+        raise RunFolderError(
+            f"{folder}: {MARKINGS} is not what the run was made from; it was changed afterwards. "
+            "Put it back, or start a new run from it with `dfcrp fit`"
+        )
+    return markings, config
+
+
+def write_results(posterior: Posterior | ImagesPosterior, folder: Path) -> None:
+    """Tables and summary from the draws; written anew whenever asked for."""
+    write_table(folder / "catalogue.csv", posterior.catalogue())
+    write_table(folder / "members.csv", posterior.members())
+    write_table(folder / "experts.csv", posterior.experts())
+    write_text(folder / "summary.json", json.dumps(_plain(posterior.summary()), indent=1) + "\n")
+
+
+def write_table(path: Path, frame: pandas.DataFrame) -> None:
+    """A table as CSV."""
+    write_text(path, frame.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN or infinity: what is undefined becomes null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+    """Write a posterior held in memory as a run folder.
+
+    The folder holds the draws after burn-in only, so the burn-in recorded with them is zero.
+    """
+    folder = Path(path)
+    make_folder(folder)
+    prepare_folder(folder, posterior.markings, posterior.config)
+    draws = posterior.draws
+    for chain in range(draws.n_chains):
+        writer = DrawWriter.create(folder, chain, draws.n_markings, draws.columns)
+        block = draws.clusters(chain, 0, draws.n_draws)
+        writer.append(
+            DrawBlock(
+                draws.labels(chain, 0, draws.n_draws),
+                posterior.alpha[chain],
+                block.offsets,
+                block.labels,
+                block.parameters,
+                draws.shared()[chain],
+            )
+        )
+        writer.flush()
+    kept = draws.n_draws * posterior.record.thin
+    record = dataclasses.replace(posterior.record, scans=kept, burn_in=0)
+    write_provenance(folder, posterior.markings, posterior.config, record)
+    write_results(posterior, folder)

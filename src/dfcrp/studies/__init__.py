@@ -1,1 +1,0 @@
-"""The paper's studies and the checks of the samplers, each as one command."""

@@ -1,0 +1,221 @@
+"""Geweke's joint test of the detection prior: classes, sizes, persons and false marks.
+
+A chain that alternates scans with fresh data y | c, θ has the joint distribution of (parameters, c,
+θ, y), given each expert's number of markings, as its stationary one. Moments along it must equal
+those of independent draws, which ``detection_story`` makes by the story that the model tells.
+
+Run it by ``python -m studies.calibration_detection --out FILE.json`` (a few minutes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION
+from dfcrp.moves.assignment import refresh_spares
+from dfcrp.priors.detection.kernel import Detection
+from dfcrp.priors.detection.layout import make_detection
+from dfcrp.priors.detection.settings import DetectionSettings
+from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.problem import Problem, build_data
+from studies.calibration import (
+    HYPER,
+    Draw,
+    Mistake,
+    compare_moments,
+    draw_features,
+    everyone_in_touch,
+    variance_means,
+)
+from studies.detection_story import Story, parts, tell_stories
+
+Floats = NDArray[np.float64]
+#: Markings say little of their object's size, so that the prior's word on it counts.
+WIDE = HYPER._replace(kappa_d=0.15)
+#: Range of log sizes that the levels divide; the base measure's sizes spread over it.
+SIZES = (1.8, 4.2)
+
+
+#: Beliefs under which everything stays in doubt.
+SETTINGS = DetectionSettings(
+    classes=2,
+    class_weight=0.7,
+    ease_mean=0.3,
+    ease_sd=1.0,
+    ease_least=-0.8,
+    skill_sd=0.7,
+    slope_sd=1.5,
+    listing_a=2.0,
+    listing_b=1.5,
+    objects_shape=2.0,
+    false_shape=1.2,
+    false_share=0.3,
+    share_shape=4.0,
+)
+
+
+@dataclass(frozen=True)
+class DetectionCase:
+    """A small problem: whose markings, whose lists, and what is believed."""
+
+    families: tuple[int, ...] = (0, 0, 1, 1, 2)
+    persons: tuple[int, ...] = (0, 0, 1)
+    settings: DetectionSettings = SETTINGS
+    #: So many objects are expected that the asked-for numbers of markings come up often.
+    objects_rate: float = 0.8
+
+    def prior(self) -> Detection:
+        """The prior, with the parameters it starts from."""
+        sizes = np.linspace(*SIZES, len(self.families))
+        families = np.array(self.families, np.int64)
+        prior = make_detection(self.settings, sizes, families, np.array(self.persons, np.int64))
+        return prior._replace(beliefs=prior.beliefs._replace(objects_rate=self.objects_rate))
+
+
+class State(NamedTuple):
+    """One draw; parameters of clusters (μx, μy, μl, a, d, cov) by marking."""
+
+    own: Floats
+    labels: NDArray[Any]
+    rows: Floats
+
+    def features(self, rng: np.random.Generator) -> Floats:
+        """y | θ, one for each marking."""
+        return draw_features(rng, Draw(math.nan, self.labels, self.rows, WIDE.law), WIDE)
+
+
+def complete(rng: np.random.Generator, story: Story) -> State:
+    """Add the clusters' other parameters to a story."""
+    n = len(story.labels)
+    places = rng.normal([WIDE.mu0_x, WIDE.mu0_y], np.sqrt([WIDE.var0_x, WIDE.var0_y]), (n, 2))
+    # Labels are numbered from 0, and a cluster has its row at its number.
+    first = np.unique(story.labels, return_index=True)[1]
+    size = story.sizes[first]
+    mean_a, mean_d = variance_means(WIDE, WIDE.law, size)
+    a = rng.standard_gamma(WIDE.tau_x * mean_a) / WIDE.tau_x
+    d = rng.standard_gamma(WIDE.tau_d * mean_d) / WIDE.tau_d
+    lam = 2.0 * rng.beta(WIDE.lambda_a, WIDE.lambda_b, len(first)) - 1.0
+    rows = np.column_stack([places[: len(first)], size, a, d, lam * np.sqrt(a * d / 2.0)])
+    return State(story.own, story.labels, rows[story.labels])
+
+
+def quantities(state: State, where: dict[str, slice]) -> dict[str, float]:
+    """Functions of a draw: every kind of parameter, the partition, and what ties them."""
+    own = {name: state.own[place] for name, place in where.items()}
+    sizes = np.unique(state.labels, return_counts=True)[1]
+    first = state.rows[0]
+    alone = float((state.labels == state.labels[0]).sum() == 1)
+    together = float(state.labels[0] == state.labels[2])
+    return {
+        "weight": float(own["weight"][0]),
+        "ease": float(own["ease"][0]),
+        "ease of the hard": float(own["ease"][-1]),
+        "skill": float(own["skill"][0]),
+        "skill of the other": float(own["skill"][-1]),
+        "slope": float(own["slope"][0]),
+        "listing": float(own["listing"][0]),
+        "log false marks": math.log(own["false"][0]),
+        "log false share": math.log(own["false_share"][0]),
+        "log objects": math.log(own["objects"][0]),
+        "clusters": float(len(sizes)),
+        "pairs together": float((sizes * (sizes - 1) / 2).sum()),
+        "one person's together": together,
+        "skill if together": together * float(own["skill"][0]),
+        "listing if together": together * float(own["listing"][0]),
+        "false if alone": alone * math.log(own["false"][0]),
+        "log size": float(first[2]),
+        "slope by log size": float(own["slope"][0]) * (float(first[2]) - WIDE.mu0_l),
+        "size if alone": alone * (float(first[2]) - WIDE.mu0_l),
+        "log variance": math.log(first[3]),
+    }
+
+
+class Independent(NamedTuple):
+    """Quantities of independent draws, and the data of another one to start from."""
+
+    rows: list[dict[str, float]]
+    start: Floats
+
+
+@lru_cache(maxsize=1)
+def independent_draws(case: DetectionCase, count: int, seed: int) -> Independent:
+    """So many draws by the story; the last that were asked for are kept."""
+    rng, prior = np.random.default_rng([seed, 5]), case.prior()
+    stories = tell_stories(rng, prior, case.families, WIDE.mu0_l, math.sqrt(WIDE.var0_l))
+    where = parts(prior)
+    rows = [quantities(complete(rng, story), where) for story in islice(stories, count)]
+    return Independent(rows, complete(rng, next(stories)).features(rng))
+
+
+def geweke(
+    case: DetectionCase, steps: int, seed: int, *, scans: int = 2, mistake: Mistake | None = None
+) -> dict[str, Any]:
+    """Compare ``steps`` of the chain with as many independent draws."""
+    independent = independent_draws(case, steps, seed)
+    prior, rng = case.prior(), np.random.default_rng([seed, 7])
+    chain = _chain(case, prior, independent.start, seed, mistake)
+    data, where, successive = chain.problem.data, parts(prior), []
+    burn_in = max(200, steps // 50)
+    for step in range(burn_in + steps):
+        chain.run(1, scans)
+        now = _current(chain)
+        data.features[:] = now.features(rng)
+        # Spares are drawn given y, so new data need new ones.
+        refresh_spares(chain.rng, data, chain.hyper, chain.state, 0, len(data.family), 1)
+        if step >= burn_in:
+            successive.append(quantities(now, where))
+    return compare_moments(independent.rows, successive)
+
+
+def _chain(
+    case: DetectionCase, prior: Detection, features: Floats, seed: int, mistake: Mistake | None
+) -> Chain:
+    data = build_data(features, np.array(case.families, np.int64), everyone_in_touch(case.families))
+    names = tuple(map(str, range(len(prior.own))))
+    problem = Problem(data, WIDE, prior, math.nan, prior_names=names)
+    problem = mistake(problem) if mistake else problem
+    return Chain(problem, np.random.SeedSequence([seed, 6]), "exact")
+
+
+def _current(chain: Chain) -> State:
+    """The chain's state; internal and input numbers agree here."""
+    state = chain.state
+    rows = state.theta[state.label]
+    covariance = rows[:, BETA] * rows[:, VAR_POSITION]
+    return State(state.own.copy(), state.label.copy(), np.column_stack([rows[:, :5], covariance]))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the test and write its outcome."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--out", type=Path, required=True, help="where to write the JSON file")
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    begun, case = time.perf_counter(), DetectionCase()
+    outcome = {
+        "families": list(case.families),
+        "persons": list(case.persons),
+        "seed": options.seed,
+        "steps": options.steps,
+        "geweke": geweke(case, options.steps, options.seed),
+    }
+    outcome["seconds"] = round(time.perf_counter() - begun, 1)
+    found: Any = outcome["geweke"]
+    print(f"detection prior: smallest p {found['smallest_p']:.2g} of {found['tests']}")
+    options.out.write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
