@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import MemoryDraws
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.moves.revisit import NOTE_UNTIL
-from dfcrp.posterior.coclustering import coclustering, pair_histories
-from dfcrp.posterior.consensus import SizeClasses, consensus_counts
-from dfcrp.posterior.convergence import diagnose
 from dfcrp.priors.arrivals.seating import empty_seats, log_prior_given_order
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import PRIORS, make_config
+from dfcrp.summaries.coclustering import coclustering, pair_histories
+from dfcrp.summaries.consensus import SizeClasses, consensus_counts
+from dfcrp.summaries.convergence import diagnose
 
 #: The paper's reduced data set.
 REDUCED = {"x": (1700.0, 2400.0), "y": (-300.0, 0.0)}
@@ -90,13 +90,13 @@ def ratio_of(above: Timing, below: Timing, better: str) -> dict[str, Any]:
     }
 
 
-def problem_for(markings: Markings, **run: Any) -> Problem:
+def problem_for(markings: Items, **run: Any) -> Problem:
     """The problem a fit with these settings would sample."""
     return make_problem(markings.features, markings.families, make_config({"run": run}))
 
 
 def bench_scan(
-    markings: Markings, *, preset: str | None = "highlands", radius: Any = 75.0, repeats: int = 40
+    markings: Items, *, preset: str | None = "highlands", radius: Any = 75.0, repeats: int = 40
 ) -> dict[str, Any]:
     """Time one exact scan and one compiled full-prior evaluation of the same partition."""
     problem = problem_for(markings, preset=preset, radius=radius)
@@ -125,7 +125,7 @@ def bench_scan(
 
 
 def bench_priors(
-    markings: Markings, *, preset: str | None = "highlands", radius: Any = 75.0, repeats: int = 40
+    markings: Items, *, preset: str | None = "highlands", radius: Any = 75.0, repeats: int = 40
 ) -> dict[str, Any]:
     """Time one exact scan under each prior over partitions, beside the DFCRP's."""
     chains = {}
@@ -146,7 +146,7 @@ def bench_priors(
     }
 
 
-def reduced(markings: Markings) -> Markings:
+def reduced(markings: Items) -> Items:
     """The part of the highlands image that the paper calls the reduced data set."""
     inside = np.ones(len(markings), dtype=bool)
     for axis, (low, high) in REDUCED.items():
@@ -156,7 +156,7 @@ def reduced(markings: Markings) -> Markings:
 
 
 def bench_mixing(
-    markings: Markings, *, seconds: float = 60.0, radius: Any = 75.0
+    markings: Items, *, seconds: float = 60.0, radius: Any = 75.0
 ) -> dict[str, Any]:
     """Effective samples per second of ``exact`` and ``paper`` in the same time on one core.
 

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.posterior.streaming import canonical
 from dfcrp.sampling.problem import CIRCLE_COLUMNS
 from dfcrp.settings.config import make_config
+from dfcrp.summaries.streaming import canonical
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 REDRAW = """(zoom) => {
@@ -64,7 +64,7 @@ def made_up(folder: Path, n: int, draws: int = 200) -> None:
     centre, size = rng.uniform(0, side, (objects, 2)), rng.lognormal(3.4, 0.6, objects)
     truth, family = np.nonzero(rng.random((objects, 11)) < rng.beta(1.2, 1.0, objects)[:, None])
     spread = 0.06 * size[truth]
-    markings = Markings.from_arrays(
+    markings = Items.circles(
         x=centre[truth, 0] + rng.normal(0, spread),
         y=centre[truth, 1] + rng.normal(0, spread),
         diameter=size[truth] * rng.uniform(0.9, 1.1, len(truth)),
@@ -87,7 +87,7 @@ def made_up(folder: Path, n: int, draws: int = 200) -> None:
 
 
 def posterior_of(
-    labels: NDArray[np.int32], markings: Markings, rng: np.random.Generator
+    labels: NDArray[np.int32], markings: Items, rng: np.random.Generator
 ) -> Posterior:
     """Clusters near their members' means, as a sampler would draw them."""
     rows, names, offsets = [], [], [0]

@@ -21,7 +21,7 @@ from benchmarks.benchmarks import ratio_of, timed
 from dfcrp.baselines import dbscan_r14
 from dfcrp.baselines.dbscan import clusters_breaking_family_rule
 from dfcrp.baselines.scores import adjusted_rand
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.simulate import highlands_like
 
 Labels = NDArray[np.int64]
@@ -31,7 +31,7 @@ FIRST_SCANS, FIRST_BURN_IN = 60, 30
 #: know one distance only: position relative to the median diameter, as our own law begins.
 SPREADS = (0.1, 0.14)
 MIXTURE_ITERATIONS = 20
-#: Markings on which each method is tried first.
+#: Items on which each method is tried first.
 FEW = 600
 #: A method that takes this long on the simulated markings is not timed again on others.
 SLOW_SECONDS = 60.0
@@ -43,10 +43,10 @@ class Rival:
 
     name: str
     package: str
-    answer: Callable[[Markings], Labels]
+    answer: Callable[[Items], Labels]
 
 
-def scaled(markings: Markings) -> NDArray[np.float64]:
+def scaled(markings: Items) -> NDArray[np.float64]:
     """Features of which one unit means about the same in position and in size."""
     unit = SPREADS[0] * float(np.median(markings.diameter))
     return np.column_stack(
@@ -54,14 +54,14 @@ def scaled(markings: Markings) -> NDArray[np.float64]:
     )
 
 
-def _ours(markings: Markings) -> Labels:
+def _ours(markings: Items) -> Labels:
     from dfcrp.fitting import fit_one
 
     posterior = fit_one(markings, chains=2, scans=FIRST_SCANS, burn_in=FIRST_BURN_IN, seed=1)
     return posterior.point_partition().labels.astype(np.int64)
 
 
-def _fast_hdbscan(markings: Markings) -> Labels:
+def _fast_hdbscan(markings: Items) -> Labels:
     from fast_hdbscan import fast_hdbscan
 
     found = fast_hdbscan(
@@ -75,14 +75,14 @@ def _fast_hdbscan(markings: Markings) -> Labels:
     return np.asarray(found[0], dtype=np.int64)
 
 
-def _hdbscan(markings: Markings) -> Labels:
+def _hdbscan(markings: Items) -> Labels:
     from sklearn.cluster import HDBSCAN
 
     method = HDBSCAN(min_cluster_size=2, cluster_selection_method="leaf", copy=True)
     return np.asarray(method.fit_predict(scaled(markings)), dtype=np.int64)
 
 
-def _mixture(markings: Markings) -> Labels:
+def _mixture(markings: Items) -> Labels:
     from sklearn.mixture import BayesianGaussianMixture
 
     largest = int(np.bincount(markings.families).max())
@@ -100,7 +100,7 @@ def _mixture(markings: Markings) -> Labels:
     return np.asarray(method.fit_predict(scaled(markings)), dtype=np.int64)
 
 
-def _panoptes(markings: Markings) -> Labels:
+def _panoptes(markings: Items) -> Labels:
     from panoptes_aggregation.reducers.shape_reducer_dbscan import shape_reducer_dbscan
 
     order = np.argsort(markings.families, kind="stable")
@@ -126,7 +126,7 @@ def _panoptes(markings: Markings) -> Labels:
     return labels
 
 
-def _r14(markings: Markings) -> Labels:
+def _r14(markings: Items) -> Labels:
     return dbscan_r14(markings, min_points=2)
 
 
@@ -149,7 +149,7 @@ def alone_for_noise(labels: Labels) -> Labels:
 
 
 def bench_rivals(
-    markings: Markings, *, repeats: int = 3, truth_seed: int = 2, rivals: tuple[Rival, ...] = RIVALS
+    markings: Items, *, repeats: int = 3, truth_seed: int = 2, rivals: tuple[Rival, ...] = RIVALS
 ) -> dict[str, Any]:
     """Seconds of each method on the markings, and its ARI on simulated ones like them.
 
@@ -193,7 +193,7 @@ def bench_rivals(
     }
 
 
-def _tried(rival: Rival, markings: Markings) -> tuple[Labels, float]:
+def _tried(rival: Rival, markings: Items) -> tuple[Labels, float]:
     begun = time.perf_counter()
     labels = rival.answer(markings)
     return labels, time.perf_counter() - begun

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.benchmarks import WARM_UP, problem_for, ratio_of, timed
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
 from dfcrp.sampling.chain import Chain
 from dfcrp.simulate import highlands_like
@@ -80,7 +80,7 @@ def _per_marking(after: int | None, before: int | None, n: int) -> float | None:
     return None if after is None or before is None else (after - before) / n
 
 
-def split_experts(markings: Markings, families: int, seed: int = 1) -> Markings:
+def split_experts(markings: Items, families: int, seed: int = 1) -> Items:
     """The same markings by more experts: each expert's are dealt to several.
 
     No object gets two markings of one expert by this, so that the partitions stay valid.
@@ -89,7 +89,7 @@ def split_experts(markings: Markings, families: int, seed: int = 1) -> Markings:
     part = np.random.default_rng(seed).integers(0, each, len(markings))
     code = np.minimum(markings.families * each + part, families - 1)
     names = np.char.add("e", code.astype(np.str_))
-    return Markings.from_arrays(markings.x, markings.y, markings.diameter, names)
+    return Items.circles(markings.x, markings.y, markings.diameter, names)
 
 
 def bench_families(
@@ -141,7 +141,7 @@ def bench_threads(threads: Sequence[int] = (1, 2), scale: float = 10.5) -> dict[
     }
 
 
-def bench_storage(markings: Markings, draws: int = 250) -> dict[str, Any]:
+def bench_storage(markings: Items, draws: int = 250) -> dict[str, Any]:
     """What it costs to keep draws and make them safe with a checkpoint, against drawing them.
 
     Every saving rewrites the unfinished blocks of the files; the medians are over eight savings

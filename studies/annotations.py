@@ -116,8 +116,9 @@ class Method:
 
 
 def _ours(lists: Lists, _: Any) -> Labels:
-    from dfcrp.fitting import fit
     from dfcrp.posterior.features import FeaturePosterior
+
+    from dfcrp.fitting import fit
 
     posterior = fit(
         lists.values,

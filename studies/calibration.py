@@ -31,8 +31,9 @@ from scipy import stats
 from dfcrp import prior
 from dfcrp.likelihoods.circle.bias_layout import bias_names, with_bias
 from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, Hyper, without_law
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.moves.assignment import refresh_spares
-from dfcrp.neighbours.plane import Neighbourhood, find_neighbours
+from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, build_data, circle_columns

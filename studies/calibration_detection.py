@@ -41,7 +41,7 @@ from studies.calibration import (
 from studies.detection_story import Story, parts, tell_stories
 
 Floats = NDArray[np.float64]
-#: Markings say little of their object's size, so that the prior's word on it counts.
+#: Items say little of their object's size, so that the prior's word on it counts.
 WIDE = HYPER._replace(kappa_d=0.15)
 #: Range of log sizes that the levels divide; the base measure's sizes spread over it.
 SIZES = (1.8, 4.2)

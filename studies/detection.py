@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 from dfcrp import __version__
 from dfcrp.baselines.output import markdown_table, write_json
 from dfcrp.draws import ClusterBlock, DrawBlock, MemoryDraws
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.plots.reality import Reality, draw_reality
 from dfcrp.plots.style import save_figure
-from dfcrp.posterior.consensus import SizeClasses
 from dfcrp.priors.detection.answers import detection_summary
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import Config, make_config
+from dfcrp.summaries.consensus import SizeClasses
 from studies.detection_designs import DETECTION_DESIGNS, DetectionDesign
 from studies.numbers import averages_of, describe
 from studies.simulation import cores
@@ -125,7 +125,7 @@ class ModelRun(NamedTuple):
 
 
 def run_model(
-    plan: Plan, markings: Markings, config: Config, seed: np.random.SeedSequence
+    plan: Plan, markings: Items, config: Config, seed: np.random.SeedSequence
 ) -> ModelRun:
     """A few chains of one model: its agreement with the truth, objects, and what it calls real."""
     problem = make_problem(markings.features, markings.families, config, experts=markings.experts)
@@ -138,7 +138,7 @@ def run_model(
 
 def _run_chain(
     plan: Plan,
-    markings: Markings,
+    markings: Items,
     config: Config,
     problem: Problem,
     seed: np.random.SeedSequence,

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.simulate import SimulationDesign, expert_names
 
 POOR = (0.7, 0.66, 0.62, 0.58, 0.54, 0.5)
@@ -38,7 +38,7 @@ class DetectionDesign:
         names = expert_names(len(self.base.detection))
         return tuple(tuple(names[f] for f in group) for group in self.persons)
 
-    def draw(self, rng: np.random.Generator) -> Markings:
+    def draw(self, rng: np.random.Generator) -> Items:
         """One data set; an object's number is below ``base.n_objects``, a false mark's is not."""
         base, n = self.base, self.base.n_objects
         places = base.places(n, rng)
@@ -55,7 +55,7 @@ class DetectionDesign:
             expert += [expert_names(len(base.detection))[f]] * (len(at) + n_false)
             number += n_false
         table = np.concatenate(rows)
-        return Markings.from_arrays(
+        return Items.circles(
             table[:, 0], table[:, 1], np.exp(table[:, 2]), expert, truth=np.concatenate(truth)
         )
 

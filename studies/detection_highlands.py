@@ -18,10 +18,10 @@ import numpy as np
 
 from dfcrp.baselines.output import markdown_table, prepare_out, provenance, write_json, write_page
 from dfcrp.fitting import fit_one
-from dfcrp.posterior.convergence import diagnose
-from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import DetectionSummary
+from dfcrp.summaries.convergence import diagnose
+from dfcrp.summaries.intervals import summarise
 from studies import paper_figures as paper
 from studies.highlands import THRESHOLDS, run_dbscan
 from studies.highlands_data import Highlands, load_highlands

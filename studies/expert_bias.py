@@ -23,7 +23,7 @@ from dfcrp.baselines.output import markdown_table, prepare_out, provenance, writ
 from dfcrp.baselines.scores import adjusted_rand_of_draws
 from dfcrp.errors import DfcrpWarning
 from dfcrp.fitting import fit_one
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.bias_summary import STORED
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.simulate import SimulationDesign
@@ -36,7 +36,7 @@ DESIGNS = {"alike": ((1.0,) * 6, (1.0,) * 6), "unlike": UNLIKE}
 OPTIONS = ("none", "both")
 
 
-def draw(design: str, seed: int) -> tuple[Markings, Floats]:
+def draw(design: str, seed: int) -> tuple[Items, Floats]:
     """Markings by such experts, and the objects (x, y, log diameter)."""
     size, noise = (np.array(factors) for factors in DESIGNS[design])
     markings = DESIGN.draw(seed)
@@ -52,7 +52,7 @@ def draw(design: str, seed: int) -> tuple[Markings, Floats]:
     return moved, objects
 
 
-def truth_of(design: str, markings: Markings) -> dict[str, Floats]:
+def truth_of(design: str, markings: Items) -> dict[str, Floats]:
     """What the table of experts should say: factors relative to the mean over the markings."""
     share = np.bincount(markings.families) / len(markings)
     size, noise = (np.log(factors) for factors in DESIGNS[design])

@@ -24,9 +24,9 @@ from dfcrp.plots.counts_by_size import draw_counts_by_size, prepare_counts_by_si
 from dfcrp.plots.jaccard import plot_jaccard
 from dfcrp.plots.singletons import plot_singletons
 from dfcrp.plots.style import save_figure
-from dfcrp.posterior.consensus import consensus_counts
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.sampling.runner import Progress
+from dfcrp.summaries.consensus import consensus_counts
 from studies import paper_figures as paper
 from studies.highlands_data import Highlands
 from studies.verdicts import inside

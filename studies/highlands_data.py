@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dfcrp.errors import DfcrpWarning
 from dfcrp.io import read_markings
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.simulate import highlands_like
 from studies import paper_figures as paper
 
@@ -18,9 +18,9 @@ class Highlands:
     """Markings to be fitted, all of them for DBSCAN, and where they came from."""
 
     #: The experts' markings of at least 18 px.
-    markings: Markings
+    markings: Items
     #: Smaller ones too, as R14 clustered them before the cut.
-    everything: Markings
+    everything: Items
     real: bool
 
     @property

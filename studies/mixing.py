@@ -26,13 +26,13 @@ from dfcrp.baselines.output import (
     write_page,
 )
 from dfcrp.draws import MemoryDraws
-from dfcrp.items.markings import Markings
-from dfcrp.posterior.coclustering import coclustering, pair_histories
-from dfcrp.posterior.convergence import MIN_DRAWS, diagnose
+from dfcrp.items.items import Items
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
+from dfcrp.summaries.coclustering import coclustering, pair_histories
+from dfcrp.summaries.convergence import MIN_DRAWS, diagnose
 from studies import paper_figures as paper
 from studies.highlands_data import Highlands
 
@@ -73,7 +73,7 @@ class ChainRecord:
         return len(self.order)
 
 
-def mixing_problem(markings: Markings, radius: float | None) -> Problem:
+def mixing_problem(markings: Items, radius: float | None) -> Problem:
     """The reduced data set under its preset."""
     run = {"preset": "reduced", "radius": "none" if radius is None else radius}
     return make_problem(markings.features, markings.families, make_config({"run": run}))

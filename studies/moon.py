@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.fitting import fit_one
+from dfcrp.geometry import TangentPlanes
 from dfcrp.io.sphere import BODIES
-from dfcrp.items.markings import Markings, Site
-from dfcrp.items.sphere import TangentPlanes
+from dfcrp.items.items import Items
+from dfcrp.items.site import Site
 
 EXPERTS = ("Ann", "Bob", "Cleo")
 DETECTION = 0.9
@@ -47,7 +48,7 @@ def moon_craters(count: int, rng: np.random.Generator) -> tuple[NDArray[Any], ..
     return longitude, latitude, np.minimum(diameter, 500.0)
 
 
-def moon_markings(count: int, seed: int) -> Markings:
+def moon_markings(count: int, seed: int) -> Items:
     """What three experts mark of ``count`` craters, with the crater of each as its truth."""
     rng = np.random.default_rng(seed)
     longitude, latitude, diameter = moon_craters(count, rng)
@@ -71,11 +72,11 @@ def moon_markings(count: int, seed: int) -> Markings:
         given: tuple[Any, ...] = (x, y, sizes, [expert] * len(x), truth)
         for name, values in zip(columns, given, strict=True):
             columns[name] += list(values)
-    markings = Markings.from_arrays(**columns)
+    markings = Items.circles(**columns)
     return dataclasses.replace(markings, site=Site("deg", body_radius_km=radius))
 
 
-def torn(markings: Markings, labels: NDArray[Any]) -> tuple[int, int]:
+def torn(markings: Items, labels: NDArray[Any]) -> tuple[int, int]:
     """Craters marked on both sides of the meridian of 180°, and how many of them are cut by it.
 
     Cut means that no marking of one side shares a cluster with one of the other.

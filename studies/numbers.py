@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.posterior.intervals import summarise
+from dfcrp.summaries.intervals import summarise
 
 #: What an interval should hold.
 LEVEL = 0.95

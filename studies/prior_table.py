@@ -26,13 +26,13 @@ from dfcrp.baselines.output import (
     write_page,
 )
 from dfcrp.likelihoods.circle.hyper import circle_hyper
-from dfcrp.neighbours.plane import find_neighbours
-from dfcrp.posterior.convergence import diagnose
-from dfcrp.posterior.streaming import canonical
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, build_data
 from dfcrp.settings.config import Model
+from dfcrp.summaries.convergence import diagnose
+from dfcrp.summaries.streaming import canonical
 from studies import paper_figures as paper
 
 #: Families of the items: 0, 0, 1, 1, 1, 1.

@@ -21,7 +21,7 @@ from dfcrp.baselines.output import (
     write_page,
 )
 from dfcrp.fitting import fit_one
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.plots.radius import RadiusTable, cluster_widths, draw_radius, prepare_radius
 from dfcrp.plots.style import save_figure
 from dfcrp.sampling.chain import Chain
@@ -76,7 +76,7 @@ def round_up(width: float) -> float:
     return STEP_PX * math.ceil(width / STEP_PX)
 
 
-def seconds_of_scans(markings: Markings, radius: float | None, scans: int, seed: int) -> float:
+def seconds_of_scans(markings: Items, radius: float | None, scans: int, seed: int) -> float:
     """Time of TIMED_FOR scans on one core, from ``scans`` after a warm-up."""
     run = {"preset": "reduced", "radius": "none" if radius is None else radius}
     problem = make_problem(markings.features, markings.families, make_config({"run": run}))
@@ -87,7 +87,7 @@ def seconds_of_scans(markings: Markings, radius: float | None, scans: int, seed:
     return (time.thread_time() - begun) * TIMED_FOR / scans
 
 
-def widest_cluster(markings: Markings, length: RadiusLength) -> float:
+def widest_cluster(markings: Items, length: RadiusLength) -> float:
     """Largest distance within a cluster of the whole image's point partition.
 
     Run with twice the paper's radius: wide enough that the answer is not the radius itself.

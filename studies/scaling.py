@@ -21,9 +21,9 @@ import numpy as np
 from dfcrp.baselines.output import markdown_table, prepare_out, provenance, write_json
 from dfcrp.errors import DfcrpWarning
 from dfcrp.fitting import fit_one
-from dfcrp.items.markings import Markings
-from dfcrp.posterior.convergence import diagnose
+from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.summaries.convergence import diagnose
 from studies import paper_figures as paper
 from studies.highlands_data import load_highlands
 
@@ -32,7 +32,7 @@ UNITS = {"pixels": 1.0, "metres": 0.63, "pixels / 1000": 1000.0}
 THRESHOLDS = (4, 5, 6)
 
 
-def in_unit(markings: Markings, factor: float) -> Markings:
+def in_unit(markings: Items, factor: float) -> Items:
     """The same markings in another unit of length."""
     return replace(
         markings,
@@ -76,7 +76,7 @@ def published() -> dict[str, Any]:
     return {"run": "the paper", **sums}
 
 
-def run_all(markings: Markings, seed: int, **length: Any) -> list[dict[str, Any]]:
+def run_all(markings: Items, seed: int, **length: Any) -> list[dict[str, Any]]:
     """Every unit, with and without differing experts; then the preset, and the paper."""
     table: list[dict[str, Any]] = []
     for option, name in (("none", "learned"), ("both", "learned, experts differ")):

@@ -20,7 +20,7 @@ import numpy as np
 
 from dfcrp import __version__
 from dfcrp.errors import SettingsError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.runs.dask import connected
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.setup import make_problem
@@ -78,7 +78,7 @@ class Plan:
         del chosen["datasets"]
         return {**chosen, "design": asdict(self.parameters), "models": MODELS, "dfcrp": __version__}
 
-    def data(self, index: int) -> Markings:
+    def data(self, index: int) -> Items:
         """Data set number ``index``."""
         return self.parameters.draw(np.random.default_rng([self.seed, index]))
 
@@ -202,7 +202,7 @@ def run_dataset(plan: Plan, index: int, stop: threading.Event | None = None) -> 
 
 def run_model(
     plan: Plan,
-    markings: Markings,
+    markings: Items,
     model: str,
     seed: np.random.SeedSequence,
     stop: threading.Event,

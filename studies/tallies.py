@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dfcrp.baselines.scores import rand_index_of_rows, reference_members
 from dfcrp.compiled.jit import kernel
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 
 #: Clusters are counted with at least 1, 2, ... members, up to this.
 LARGEST_MINIMUM = 6
@@ -46,7 +46,7 @@ def add_cluster_counts(
 class Tally:
     """Sums over the draws of one model on one data set."""
 
-    def __init__(self, markings: Markings) -> None:
+    def __init__(self, markings: Items) -> None:
         if markings.truth is None:
             raise ValueError("the simulation study needs markings whose truth is known")
         n = len(markings)

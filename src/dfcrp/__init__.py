@@ -12,9 +12,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "DFCRP": "dfcrp.estimator",
-    "Markings": "dfcrp.items.markings",
-    "Measurements": "dfcrp.items.measurements",
-    "Records": "dfcrp.items.records",
+    "Items": "dfcrp.items.items",
     "read_items": "dfcrp.io.items",
     "read_markings": "dfcrp.io",
     "fit": "dfcrp.fitting",
@@ -22,17 +20,15 @@ _HOMES = {
     "load": "dfcrp.runs.folder",
     "Posterior": "dfcrp.posterior.posterior",
     "ImagesPosterior": "dfcrp.posterior.images",
-    "point_partition": "dfcrp.posterior.point_partition",
+    "point_partition": "dfcrp.summaries.point_partition",
 }
 _MODULES = ("baselines", "crp", "prior", "simulate")
 
 __all__ = [
     "DFCRP",
     "ImagesPosterior",
-    "Markings",
-    "Measurements",
+    "Items",
     "Posterior",
-    "Records",
     "__version__",
     "baselines",
     "crp",

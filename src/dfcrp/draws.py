@@ -6,9 +6,11 @@ the same from draw to draw as long as that member stays, and label switching can
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +42,114 @@ class DrawBlock(NamedTuple):
     shared: NDArray[np.float64]  # (b, s): what a draw's clusters share
 
 
+class Variable(NamedTuple):
+    """A quantity that every draw has one of: its name, and its axes besides chain and draw."""
+
+    name: str
+    dims: tuple[str, ...] = ()
+    judged: bool = True  # whether a run must have settled on it
+
+
+#: A run is judged by what it learned of so many experts.
+MAX_JUDGED = 25
+_NO_COORDS: Mapping[str, tuple[str, ...]] = {}
+
+
 class Columns(NamedTuple):
-    """Names of what is stored with every draw besides labels and α."""
+    """What is stored with every draw besides labels and α."""
 
     parameters: tuple[str, ...] = ()  # of a cluster
-    shared: tuple[str, ...] = ()  # by all clusters of a draw
+    shared: tuple[Variable, ...] = ()  # by all clusters of a draw, one after the other
+    coords: Mapping[str, tuple[str, ...]] = _NO_COORDS  # labels along each axis
+
+    @classmethod
+    def plain(cls, parameters: Sequence[str] = (), shared: Sequence[str] = ()) -> Columns:
+        """Columns whose shared quantities are all single numbers."""
+        return cls(tuple(parameters), tuple(Variable(name) for name in shared))
+
+    def shape(self, variable: Variable) -> tuple[int, ...]:
+        """The lengths of a variable's axes."""
+        return tuple(len(self.coords[dim]) for dim in variable.dims)
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Where each shared variable lies in a row of ``Draws.shared``."""
+        found, start = {}, 0
+        for variable in self.shared:
+            stop = start + math.prod(self.shape(variable))
+            found[variable.name] = slice(start, stop)
+            start = stop
+        return found
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row of ``Draws.shared``."""
+        return sum(math.prod(self.shape(variable)) for variable in self.shared)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A readable name for each number of such a row: ``skill[2, Ann]``."""
+        found = []
+        for name, dims, _ in self.shared:
+            labels = itertools.product(*(self.coords[dim] for dim in dims))
+            found += [f"{name}[{', '.join(at)}]" if dims else name for at in labels]
+        return tuple(found)
+
+    @property
+    def judged(self) -> list[int]:
+        """The numbers of a row that a run is judged by; of many experts those of the first."""
+        found, start = [], 0
+        for variable in self.shared:
+            shape = self.shape(variable)
+            at = np.arange(math.prod(shape)).reshape(shape)
+            if "expert" in variable.dims:
+                at = at.take(range(min(MAX_JUDGED, len(self.coords["expert"]))), variable.dims.index("expert"))
+            if variable.judged:
+                found += (start + at.ravel()).tolist()
+            start += math.prod(shape)
+        return found
+
+    def joined(self, other: Columns) -> Columns:
+        """The shared variables of both, those of ``other`` last."""
+        return Columns(
+            self.parameters, (*self.shared, *other.shared), {**self.coords, **other.coords}
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and dictionaries."""
+        return {
+            "parameters": list(self.parameters),
+            "shared": [[name, list(dims), judged] for name, dims, judged in self.shared],
+            "coords": {dim: list(labels) for dim, labels in self.coords.items()},
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Columns:
+        """What ``as_json`` made; ValueError, KeyError or TypeError if it is something else."""
+        columns = cls(
+            tuple(fields["parameters"]),
+            tuple(Variable(name, tuple(dims), judged) for name, dims, judged in fields["shared"]),
+            {dim: tuple(labels) for dim, labels in fields["coords"].items()},
+        )
+        words = [*columns.parameters, *(variable.name for variable in columns.shared)]
+        words += [label for labels in columns.coords.values() for label in labels]
+        if not all(type(word) is str for word in words):
+            raise ValueError("names must be text")
+        _ = columns.width  # every axis must have its labels
+        return columns
 
 
 NO_COLUMNS = Columns()
+
+
+def shared_variable(draws: Draws, name: str) -> NDArray[np.float64] | None:
+    """A shared variable of all draws, (chains, draws, ...); None if there is none of the name."""
+    columns = draws.columns
+    variable = next((found for found in columns.shared if found.name == name), None)
+    if variable is None:
+        return None
+    values = draws.shared()[:, :, columns.slices[name]]
+    return values.reshape(*values.shape[:2], *columns.shape(variable))
 
 
 def join_blocks(blocks: Sequence[DrawBlock]) -> DrawBlock:
@@ -82,7 +184,7 @@ class Draws(Protocol):
         ...
 
     def shared(self) -> NDArray[np.float64]:
-        """What a draw's clusters share, shape (n_chains, n_draws, len(columns.shared))."""
+        """What a draw's clusters share, shape (n_chains, n_draws, columns.width)."""
         ...
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
@@ -115,7 +217,7 @@ class MemoryDraws:
         self._labels = np.asarray(labels, dtype=np.int32)
         self.n_chains, self.n_draws, self.n_markings = self._labels.shape
         self._alpha = np.asarray(alpha, dtype=np.float64).reshape(self.n_chains, self.n_draws)
-        shape = (self.n_chains, self.n_draws, len(columns.shared))
+        shape = (self.n_chains, self.n_draws, columns.width)
         self._shared = np.zeros(shape) if shared is None else shared.reshape(shape)
         self._clusters = clusters
         self.columns = columns
@@ -129,7 +231,7 @@ class MemoryDraws:
         return self._alpha
 
     def shared(self) -> NDArray[np.float64]:
-        """What a draw's clusters share, shape (n_chains, n_draws, len(columns.shared))."""
+        """What a draw's clusters share, shape (n_chains, n_draws, columns.width)."""
         return self._shared
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class DfcrpError(Exception):
     """Base of every error that dfcrp raises on purpose; its text is meant for the user."""
@@ -21,3 +24,9 @@ class RunFolderError(InputError):
 
 class DfcrpWarning(UserWarning):
     """Something the user should know, after which the work goes on."""
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """``; did you mean 'x'?`` with the nearest known name, or nothing if none is near."""
+    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=cutoff)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""``dfcrp.fit``: from markings and settings to a Posterior."""
+"""``dfcrp.fit``: from items and settings to a Posterior."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from dfcrp.errors import DfcrpError, InputError, SettingsError
-from dfcrp.items.making import described, make_items
-from dfcrp.items.markings import Items, Markings
-from dfcrp.items.measurements import Measurements
-from dfcrp.items.persons import groups_by_person
-from dfcrp.items.records import Records
-from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
+from dfcrp.items.items import Items
+from dfcrp.items.matrix import items_of
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.persons import check_groups, groups_by_person, persons_of
 from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.priors.registry import prior_named
 from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
 from dfcrp.runs.dask import ClusterRunner, connected
 from dfcrp.runs.folder import (
@@ -32,25 +31,7 @@ from dfcrp.runs.parts import most_experts
 from dfcrp.runs.running import FolderStore, MemoryStore, NothingDrawnError, Sitting, Watch
 from dfcrp.runs.running_images import ImagesSitting
 from dfcrp.sampling.setup import problem_of
-from dfcrp.settings.config import (
-    Config,
-    default_thresholds,
-    fewest_for_consensus,
-    load_config,
-    make_config,
-)
-
-#: Keyword settings that do not belong to the run: their section and name.
-SETTINGS_ELSEWHERE = {
-    "min_experts": ("summary", "min_experts"),
-    "side_by_side": ("summary", "side_by_side"),
-    "likelihood": ("model", "likelihood"),
-    "expert_bias": ("model", "expert_bias"),
-    "image_file": ("image", "file"),
-    "image_y": ("image", "y"),
-    "image_offset": ("image", "offset"),
-    "image_scale": ("image", "scale"),
-}
+from dfcrp.settings.config import Config, load_config, resolve, with_run
 
 
 def fit(
@@ -69,7 +50,7 @@ def fit(
 ) -> Posterior | ImagesPosterior:
     """Cluster the markings and return the posterior: of several images, an ImagesPosterior.
 
-    Instead of Markings there may be a matrix or data frame with one row per item and any numeric
+    Instead of Items there may be a matrix or data frame with one row per item and any numeric
     columns: then ``families`` says whose list an item is on (left out: every item may share a
     cluster with every other), ``likelihood`` what the columns are ("diagonal", the default, or
     "normal" for any features; "points", "boxes", "ellipses"), and ``candidates``, pairs of row
@@ -104,7 +85,7 @@ def fit(
     return as_images(Sitting(problem, store, markings, settled, watch).run())
 
 
-def fit_one(markings: Markings, **arguments: Any) -> Posterior:
+def fit_one(markings: Items, **arguments: Any) -> Posterior:
     """``fit`` for markings of one image only."""
     refuse_several_images(markings)
     posterior = fit(markings, **arguments)
@@ -123,30 +104,32 @@ def prepare(
 ) -> tuple[Items, Config]:
     """Items and all settings, checked and in agreement with each other."""
     if not isinstance(data, Items):
-        asked = settle(config, settings)
-        data = make_items(data, asked, families, likelihood or asked.model.likelihood, candidates)
+        asked = resolve(config, {**settings, **({"likelihood": likelihood} if likelihood else {})})
+        kind = asked.run.likelihood if likelihood or "likelihood" in _run(config) else "diagonal"
+        data = items_of(data, families, kind, candidates)
         if families is None:
             settings = {"prior": "crp", **settings}
     elif families is not None or candidates is not None:
         raise InputError("families and candidates are for a matrix; these items have their own")
-    named = data.likelihood if isinstance(data, Measurements | Records) else "circles"
-    settled = settle(config, {"likelihood": likelihood or named, **settings}, most_experts(data))
-    if settled.model.likelihood != named:
+    settled = resolve(config, {"likelihood": likelihood or data.kind, **settings}, most_experts(data))
+    if settled.run.likelihood != data.kind:
         raise SettingsError(
-            f'model.likelihood is "{settled.model.likelihood}", but these items are {named}'
+            f'run.likelihood is "{settled.run.likelihood}", but these items are {data.kind}'
         )
-    if isinstance(data, Records):
-        settled = replace(settled, records=described(data, settled.records))
-    if isinstance(data, Markings):
-        settled = with_persons(settled, data)
-        check_fittable(data, settled)
-    elif settled.run.sampler != "exact":
-        raise SettingsError(f'run.sampler = "{settled.run.sampler}" is for circles; use "exact"')
-    elif settled.run.prior == "detection":
-        raise SettingsError('run.prior = "detection" is for circles; use "dfcrp"')
-    elif settled.model.attraction != 0.0:
-        raise SettingsError("model.attraction is for circles; leave it out")
+    part = likelihood_named(data.kind)
+    settled = replace(settled, likelihood=part.adapt(data, settled.likelihood))
+    settled = with_persons(settled, data)
+    check_fittable(data, settled)
     return data, settled
+
+
+def _run(config: Any) -> Mapping[str, Any]:
+    """The section [run] of a config of any form, for whether it names something."""
+    if config is None or isinstance(config, Config):
+        return {} if config is None else {"likelihood": config.run.likelihood}
+    tables = config if isinstance(config, Mapping) else load_config(config)
+    found = tables.get("run", {})
+    return found if isinstance(found, Mapping) else {}
 
 
 def _fit_in_folder(
@@ -161,7 +144,6 @@ def _fit_in_folder(
             prepare_folder(folder, markings, config)
             sitting: Sitting | ImagesSitting
             if problem is None:
-                assert isinstance(markings, Markings)
                 sitting = ImagesSitting(markings, config, watch, folder, client)
             else:
                 chains = [
@@ -200,10 +182,9 @@ def write_tables(posterior: Posterior | ImagesPosterior, folder: Path) -> None:
         write_results(posterior, folder)
 
 
-def is_imagewise(markings: Items, config: Config) -> TypeGuard[Markings]:
+def is_imagewise(markings: Items, config: Config) -> bool:
     """Whether there are several images, each to be fitted by itself."""
-    several = isinstance(markings, Markings) and len(markings.images) > 1
-    return several and config.run.images == "independent"
+    return len(markings.images) > 1 and config.run.images == "independent"
 
 
 def as_images(posterior: Posterior | ImagesPosterior) -> Posterior | ImagesPosterior:
@@ -213,91 +194,22 @@ def as_images(posterior: Posterior | ImagesPosterior) -> Posterior | ImagesPoste
     return posterior
 
 
-def settle(
-    config: Config | Mapping[str, Any] | str | os.PathLike[str] | None,
-    settings: dict[str, Any],
-    n_experts: int | None = None,
-) -> Config:
-    """All settings, from a config of any kind and keyword settings; unknown names are errors.
-
-    What makes a consensus, if nobody has said it, follows from the number of experts.
-    """
-    overrides: dict[str, dict[str, Any]] = {}
-    for name, value in settings.items():
-        section, key = SETTINGS_ELSEWHERE.get(name, ("run", name))
-        unbounded = name == "radius" and value is None
-        overrides.setdefault(section, {})[key] = "none" if unbounded else value
-    if isinstance(config, Config):
-        if "preset" in settings:
-            raise SettingsError("a preset cannot be laid over a finished Config; put it inside")
-        tables: Any = _as_tables(config)
-    elif config is None or isinstance(config, Mapping):
-        tables = config
-    else:
-        tables = load_config(config)
-    if n_experts is not None:
-        tables = _with_consensus(tables or {}, n_experts)
-    return make_config(tables, overrides)
-
-
-def _with_consensus(tables: Mapping[str, Any], n_experts: int) -> Mapping[str, Any]:
-    summary = tables.get("summary", {})
-    if not isinstance(summary, Mapping):
-        return tables  # make_config says what is wrong with it
-    defaults = {
-        "min_experts": fewest_for_consensus(n_experts),
-        "thresholds": default_thresholds(n_experts),
-    }
-    return {**tables, "summary": {**defaults, **summary}}
-
-
-def _as_tables(config: Config) -> dict[str, Any]:
-    import dataclasses
-
-    tables = dataclasses.asdict(config)
-    if tables["run"]["radius"] is None:
-        tables["run"]["radius"] = "none"
-    return tables
-
-
-def with_persons(config: Config, markings: Markings) -> Config:
-    """Settings that know from the markings which lists are one person's, unless they say it."""
-    if config.detection.persons or markings.person is None:
+def with_persons(config: Config, items: Items) -> Config:
+    """Settings that know from the items which lists are one person's, unless they say it."""
+    if config.run.persons or items.person is None:
         return config
-    groups = groups_by_person(markings)
-    return replace(config, detection=replace(config.detection, persons=groups))
+    groups = groups_by_person(items.id.tolist(), items.expert.tolist(), items.person.tolist())
+    return with_run(config, persons=groups)
 
 
-def check_fittable(markings: Markings, config: Config) -> None:
-    """Refuse, or tell of, what would be fitted wrongly in silence."""
-    if config.model.attraction != 0.0 and (config.run.prior, config.run.sampler) != (
-        "dfcrp",
-        "exact",
-    ):
-        raise SettingsError(
-            'model.attraction belongs to the prior "dfcrp" and the sampler "exact"; the prior '
-            '"detection" takes lists of one person into account by itself'
-        )
-    if config.run.prior == "detection" and len(markings.images) > 1:
-        raise InputError(
-            f'the prior "detection" is for one image, on which everyone looked; these markings are '
-            f"of {len(markings.images)}: choose one with image= (--image)"
-        )
-    if config.model.expert_bias != "none" and is_imagewise(markings, config):
-        raise SettingsError(
-            "how experts differ (expert_bias) is learned from all images together: add "
-            'images="shared" (--images shared), or choose one image with image= (--image)'
-        )
-    shared = config.run.images == "shared" and len(markings.images) > 1
-    if shared and config.run.radius is None:
-        raise SettingsError(
-            'several images that share their hyperparameters need a radius: "auto" or a number'
-        )
-    refuse_beyond_reason(markings)
-    refuse_degrees_without_body(markings)
+def check_fittable(items: Items, config: Config) -> None:
+    """Refuse what would be fitted wrongly in silence."""
+    check_groups(items.experts, config.run.persons)
+    prior_named(config.run.prior).check(persons_of(items.experts, config.run.persons))
+    likelihood_named(config.run.likelihood).check(items, config)
 
 
-def refuse_several_images(markings: Markings) -> None:
+def refuse_several_images(markings: Items) -> None:
     """For work that is done on one image."""
     if len(markings.images) > 1:
         names = ", ".join(markings.images[:5])
@@ -305,9 +217,3 @@ def refuse_several_images(markings: Markings) -> None:
             f"the markings are on {len(markings.images)} images ({names}...), and this is done on "
             "one; choose it with image= (--image)"
         )
-
-
-def refuse_degrees_without_body(markings: Markings) -> None:
-    """Distances in longitude and latitude need the size of the sphere."""
-    if markings.site.on_sphere:
-        _ = markings.site.sphere_radius_km

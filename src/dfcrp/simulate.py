@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import SettingsError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 
 #: What one expert found: rows (x, y, log diameter) and the objects' numbers, then the same of
 #: the false markings.
@@ -67,7 +67,7 @@ class SimulationDesign:
             if not 0 <= getattr(self, name) < np.inf:
                 raise SettingsError(f"{name} is {getattr(self, name)}; it must not be negative")
 
-    def draw(self, seed: int | np.random.Generator) -> Markings:
+    def draw(self, seed: int | np.random.Generator) -> Items:
         """One data set: expert by expert, the objects found and then the false markings."""
         rng = np.random.default_rng(seed)
         objects = self.places(self.n_objects, rng)
@@ -108,7 +108,7 @@ DESIGNS: Mapping[str, SimulationDesign] = MappingProxyType(
 )
 
 
-def paper_design(seed: int | np.random.Generator, **changes: Any) -> Markings:
+def paper_design(seed: int | np.random.Generator, **changes: Any) -> Items:
     """One data set of the paper's simulation study; ``changes`` are fields of SimulationDesign."""
     known = [field.name for field in fields(SimulationDesign)]
     for name in changes:
@@ -161,7 +161,7 @@ class HighlandsDesign:
             height=self.height * factor**0.5,
         )
 
-    def draw(self, seed: int | np.random.Generator) -> Markings:
+    def draw(self, seed: int | np.random.Generator) -> Items:
         """One data set: expert by expert, the objects found and then the false markings."""
         rng = np.random.default_rng(seed)
         # Some start below the limit: an expert may see them larger than they are.
@@ -197,14 +197,14 @@ class HighlandsDesign:
         return objects + spread * rng.standard_normal(objects.shape)
 
 
-def highlands_like(seed: int | np.random.Generator, scale: float = 1.0) -> Markings:
+def highlands_like(seed: int | np.random.Generator, scale: float = 1.0) -> Items:
     """Generated stand-in for the highlands data: 9,517 markings by 11 experts at scale 1."""
     return HighlandsDesign().scaled(scale).draw(seed)
 
 
-def _markings(lists: list[ExpertList], names: list[str]) -> Markings:
+def _markings(lists: list[ExpertList], names: list[str]) -> Items:
     """Markings of the experts' lists, one after the other."""
     rows = np.concatenate([np.concatenate([seen, false]) for seen, _, false, _ in lists])
     truth = np.concatenate([np.concatenate([found, alone]) for _, found, _, alone in lists])
     expert = np.repeat(names, [len(found) + len(alone) for _, found, _, alone in lists])
-    return Markings.from_arrays(rows[:, 0], rows[:, 1], np.exp(rows[:, 2]), expert, truth=truth)
+    return Items.circles(rows[:, 0], rows[:, 1], np.exp(rows[:, 2]), expert, truth=truth)

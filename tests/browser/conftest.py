@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from dfcrp.items.markings import Markings, Site
+from dfcrp.items.items import Items
+from dfcrp.items.site import Site
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report import pictures, write_report
 from dfcrp.runs.folder import write_results
@@ -63,7 +64,7 @@ def made_up_posterior(n_objects=60, n_experts=6, n_draws=60, seed=3):
     sees[np.arange(n_objects), rng.integers(0, n_experts, n_objects)] = True
     truth, family = np.nonzero(sees)
     spread = 0.05 * size[truth]
-    markings = Markings.from_arrays(
+    markings = Items.circles(
         x=centre[truth, 0] + rng.normal(0, spread),
         y=centre[truth, 1] + rng.normal(0, spread),
         diameter=size[truth] * rng.uniform(0.9, 1.1, len(truth)),

@@ -29,7 +29,7 @@ def many(tmp_path_factory):
             columns["diameter"] += [size] * len(seen)
             columns["expert"] += seen
             columns["image"] += [name] * len(seen)
-    posterior = dfcrp.fit(dfcrp.Markings.from_arrays(**columns), chains=2, scans=40, seed=1)
+    posterior = dfcrp.fit(dfcrp.Items.circles(**columns), chains=2, scans=40, seed=1)
     folder = tmp_path_factory.mktemp("overview")
     write_images(posterior, folder)
     write_overview(posterior, folder, pages=5)

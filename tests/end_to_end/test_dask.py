@@ -42,7 +42,7 @@ def cluster() -> Any:
 
 
 @pytest.fixture(scope="module")
-def markings() -> dfcrp.Markings:
+def markings() -> dfcrp.Items:
     return dfcrp.simulate.paper_design(3)
 
 
@@ -50,7 +50,7 @@ def same_draws(first: dfcrp.Posterior, second: dfcrp.Posterior) -> bool:
     return np.array_equal(first.labels, second.labels) and np.array_equal(first.alpha, second.alpha)
 
 
-def test_draws_are_those_of_one_machine(cluster: Any, markings: dfcrp.Markings, tmp_path: Path):
+def test_draws_are_those_of_one_machine(cluster: Any, markings: dfcrp.Items, tmp_path: Path):
     settings = {"chains": 3, "scans": 60, "seed": 5}
     here = dfcrp.fit(markings, out=tmp_path / "here", **settings)
     there = dfcrp.fit(markings, out=tmp_path / "there", dask=cluster.scheduler_address, **settings)
@@ -74,7 +74,7 @@ def kill_busy_worker(cluster: Any, folder: Path, beyond: int) -> int:
 
 
 def test_a_killed_worker_costs_the_time_since_its_checkpoint(
-    cluster: Any, markings: dfcrp.Markings, tmp_path: Path
+    cluster: Any, markings: dfcrp.Items, tmp_path: Path
 ) -> None:
     """With a checkpoint after every block, another worker goes on from where the killed one was."""
     folder, scans = tmp_path / "run", 20_000
@@ -98,9 +98,9 @@ def test_a_killed_worker_costs_the_time_since_its_checkpoint(
     assert here.record.tallies == [chain.tally]
 
 
-def images(count: int = 5) -> dfcrp.Markings:
+def images(count: int = 5) -> dfcrp.Items:
     parts = [dfcrp.simulate.paper_design(seed).take(np.arange(40)) for seed in range(count)]
-    return dfcrp.Markings.from_arrays(
+    return dfcrp.Items.circles(
         *(
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("x", "y", "diameter")
@@ -137,7 +137,7 @@ def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_reached_is_said(
-    markings: dfcrp.Markings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    markings: dfcrp.Items, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dfcrp.runs.dask.PATIENCE", 1)
     with pytest.raises(SettingsError, match="no Dask scheduler answers"):

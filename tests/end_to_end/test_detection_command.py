@@ -14,8 +14,8 @@ import dfcrp
 import dfcrp.fitting
 from dfcrp.cli.main import dfcrp as command
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.items.markings import Markings
-from dfcrp.items.persons import groups_by_person, persons_of
+from dfcrp.items.items import Items
+from dfcrp.persons import groups_by_person, persons_of
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.runs.folder import write_markings
 from dfcrp.sampling.chain import Chain

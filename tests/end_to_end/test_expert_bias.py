@@ -28,7 +28,7 @@ COLUMNS = ["offset_x", "offset_y", "size_factor", "noise_factor"]
 def markings():
     """C draws 5 % larger, E errs twice as much; four images' worth of objects side by side."""
     parts = [expert_bias.draw("unlike", seed)[0] for seed in range(4)]
-    return dfcrp.Markings.from_arrays(
+    return dfcrp.Items.circles(
         np.concatenate([part.x + 2000.0 * k for k, part in enumerate(parts)]),
         *(
             np.concatenate([getattr(p, role) for p in parts])
@@ -140,7 +140,7 @@ def test_the_unit_of_length_enters_the_offsets_alone(markings):
 
 def test_images_share_their_experts(markings):
     image = np.where(markings.x < 3000.0, "left", "right")
-    both = dfcrp.Markings.from_arrays(
+    both = dfcrp.Items.circles(
         markings.x, markings.y, markings.diameter, markings.expert, image=image
     )
     with pytest.raises(SettingsError, match="--images shared"):

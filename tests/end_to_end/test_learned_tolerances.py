@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.settings.config import make_config
 from dfcrp.simulate import SimulationDesign
 
 SETTINGS = {"chains": 2, "scans": 400, "burn_in": 100, "seed": 5}
 
 
-def scaled(markings: Markings, factor: float) -> Markings:
-    return Markings.from_arrays(
+def scaled(markings: Items, factor: float) -> Items:
+    return Items.circles(
         factor * markings.x, factor * markings.y, factor * markings.diameter, markings.expert
     )
 

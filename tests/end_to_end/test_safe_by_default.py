@@ -117,7 +117,7 @@ def test_tables_give_the_names_back(run: Path) -> None:
 @pytest.mark.parametrize("name", ["n" * 300, "a\0b", "two\nlines", "\ud800", "", "\x1b[31m"])
 def test_names_that_cannot_be_shown_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="expert"):
-        dfcrp.Markings.from_arrays([1.0], [2.0], [3.0], [name])
+        dfcrp.Items.circles([1.0], [2.0], [3.0], [name])
 
 
 class Trap:

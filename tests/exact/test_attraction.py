@@ -20,7 +20,7 @@ from scipy import stats
 from dfcrp import prior as prior_module
 from dfcrp.compiled.state import Part
 from dfcrp.errors import SettingsError
-from dfcrp.items.persons import Persons
+from dfcrp.persons import Persons
 from dfcrp.priors.arrivals.tail import rebuild_tail
 from dfcrp.priors.attraction import kernel as attraction
 from dfcrp.priors.attraction.layout import for_chain, make_attraction

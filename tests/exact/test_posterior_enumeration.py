@@ -17,7 +17,7 @@ from scipy import stats
 
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import start_alone
-from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.chain import Chain

@@ -18,7 +18,7 @@ from scipy import stats
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere, sphere_proposal
-from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import SPHERE_COLUMNS, Problem, build_data

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io import read_markings
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 
 quick = settings(
     max_examples=150,
@@ -32,13 +32,13 @@ names = (
 markings_rows = st.lists(st.tuples(coordinates, coordinates, diameters, names, names), min_size=1)
 
 
-def read_quietly(path: Path) -> Markings:
+def read_quietly(path: Path) -> Items:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DfcrpWarning)
         return read_markings(path)
 
 
-def read_or_message(path: Path) -> Markings | str:
+def read_or_message(path: Path) -> Items | str:
     try:
         return read_quietly(path)
     except InputError as error:

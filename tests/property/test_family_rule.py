@@ -1,6 +1,6 @@
 """Whatever the data, radius, prior and seed: no cluster breaks a rule, the state stays consistent.
 
-Markings are drawn on a coarse lattice, so that they often coincide, and in clumps, so that many
+Items are drawn on a coarse lattice, so that they often coincide, and in clumps, so that many
 compete for one cluster.
 """
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dfcrp.moves import revisit as unsettled
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import start_alone
-from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.priors import prior_of_chain

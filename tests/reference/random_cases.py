@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals import order, tail
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.problem import Problem, build_data, new_scratch

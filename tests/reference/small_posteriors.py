@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from dfcrp.draws import ClusterBlock, MemoryDraws
-from dfcrp.items.markings import Markings, Source
+from dfcrp.items.items import Items
+from dfcrp.items.site import Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.priors.detection.layout import lay_out, parameter_names
 from dfcrp.priors.detection.settings import DetectionSettings
@@ -48,14 +49,14 @@ def posterior_of(labels, markings, *, min_experts=2, config=None, rng=None) -> P
     return Posterior(draws, markings, config, record)
 
 
-def random_markings(rng, families, names=None, base=None) -> Markings:
+def random_markings(rng, families, names=None, base=None) -> Items:
     """Circles near the centres of the base partition's clusters, with a source."""
     n = len(families)
     base = np.arange(n) if base is None else np.asarray(base)
     centre = rng.uniform(0.0, 400.0, (n, 2))[base]
     size = rng.uniform(20.0, 150.0, n)[base]
     names = [f"expert {chr(65 + f)}" for f in range(max(families) + 1)] if names is None else names
-    markings = Markings.from_arrays(
+    markings = Items.circles(
         x=centre[:, 0] + rng.normal(0.0, 3.0, n),
         y=centre[:, 1] + rng.normal(0.0, 3.0, n),
         diameter=size * rng.uniform(0.9, 1.1, n),

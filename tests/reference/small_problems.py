@@ -16,7 +16,7 @@ from dfcrp.likelihoods.circle.bias import COUNT, SHARE, WORK_COLUMNS, Bias
 from dfcrp.likelihoods.circle.bias_layout import bias_names
 from dfcrp.moves import assignment, scan
 from dfcrp.moves.scan import Task
-from dfcrp.neighbours.plane import Neighbourhood
+from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.problem import Problem, build_data, circle_columns, new_state
 from reference import kernel_reference as reference

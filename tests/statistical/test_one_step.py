@@ -30,7 +30,7 @@ from reference.joint_draws import After, JointDraws, companions, draw_joint, par
 FALSE_ALARM_RATE = 1e-5
 DRAWS = 8_000
 FAMILIES = [0, 0, 1, 1, 2]
-#: Markings 0, 1, 2 and 3 in a chain with a cross link; 4 apart from 0 and 1.
+#: Items 0, 1, 2 and 3 in a chain with a cross link; 4 apart from 0 and 1.
 LINKS = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
 
 

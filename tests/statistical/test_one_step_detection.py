@@ -45,7 +45,7 @@ def joint():
     # So many objects are expected that the asked-for numbers come up often.
     prior = prior._replace(beliefs=prior.beliefs._replace(objects_rate=0.8))
     features = np.zeros((len(FAMILIES), 3))
-    # Markings say little of their object's size, so that the prior's word on it counts.
+    # Items say little of their object's size, so that the prior's word on it counts.
     hyper = small.HYPER._replace(kappa_d=0.15)
     problem = twin.with_prior(small.make_problem(FAMILIES, features, hyper=hyper), prior)
     return [twin.draw_joint(problem, FAMILIES, DRAWS, seed) for seed in (1, 2)]

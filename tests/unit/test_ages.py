@@ -15,7 +15,7 @@ from dfcrp.cli.age import describe
 from dfcrp.cli.main import main
 from dfcrp.craterstats import Ages, Dating, check_chronology, find_command, model_ages
 from dfcrp.errors import DfcrpError, SettingsError
-from dfcrp.items.markings import Site
+from dfcrp.items.site import Site
 from dfcrp.plots.model_ages import draw_model_ages
 from dfcrp.posterior.ages import ModelAges, posterior_ages
 from reference.small_posteriors import random_posterior

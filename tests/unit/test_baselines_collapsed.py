@@ -21,8 +21,8 @@ from dfcrp.baselines.constrained import constrained_crp, sample_blocks
 from dfcrp.baselines.distance_dependent import distance_dependent_crp
 from dfcrp.baselines.evidence import compressed_rows
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.items.markings import Markings
-from dfcrp.posterior.streaming import canonical
+from dfcrp.items.items import Items
+from dfcrp.summaries.streaming import canonical
 
 VARIANCE = np.array([0.7, 1.1, 0.9, 1.6])
 PLACE = np.array([[-0.9, 0.3, 0.1], [-0.4, 0.5, 0.0], [0.8, -0.2, 0.4], [1.3, 0.6, -0.3]])
@@ -152,9 +152,9 @@ def test_alpha_given_the_number_of_clusters():
     assert stats.kstest(kept, lambda x: np.interp(x, grid, cdf)).pvalue > 1e-4
 
 
-def three_pairs() -> Markings:
+def three_pairs() -> Items:
     """Three objects, each marked by two experts, and a stray of the first."""
-    return Markings.from_arrays(
+    return Items.circles(
         [10, 11, 200, 201, 400, 402, 300], [0, 1, 50, 49, 90, 91, 10],
         [30, 31, 40, 41, 80, 78, 25], list("ABABABA"),
     )  # fmt: skip

@@ -10,14 +10,14 @@ from dfcrp.baselines import Length, compare, dbscan_r14, kmeans, make_methods, p
 from dfcrp.baselines.kmeans import scaled_features
 from dfcrp.baselines.methods import Offers, mean_counts
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.simulate import paper_design
 
 SHORT = Length(chains=2, scans=60, burn_in=20, preset="simulation")
 
 
 @pytest.fixture(scope="module")
-def markings() -> Markings:
+def markings() -> Items:
     return paper_design(11, n_objects=12)
 
 
@@ -30,7 +30,7 @@ def test_kmeans_with_k_given_is_scikit_learn_s(markings):
 def test_the_silhouette_finds_clusters_that_lie_apart():
     rng = np.random.default_rng(2)
     centre = np.repeat(np.arange(9) * 300.0, 4)
-    clear = Markings.from_arrays(
+    clear = Items.circles(
         centre + rng.normal(0, 1, 36), rng.normal(0, 1, 36), np.full(36, 40.0), list("ABCD") * 9
     )
     labels = kmeans(clear)

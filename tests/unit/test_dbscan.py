@@ -10,25 +10,25 @@ from sklearn.cluster import DBSCAN
 
 from dfcrp.baselines import clusters_breaking_family_rule, dbscan_r14
 from dfcrp.errors import SettingsError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from shared_data import highlands_path
 
 
 @pytest.fixture(scope="module")
-def highlands() -> Markings:
+def highlands() -> Items:
     """All markings of the eleven experts, before any cut by size."""
     with open(highlands_path(), newline="") as file:
         rows = [
             row for row in csv.DictReader(file, delimiter=" ") if row["Observer"] != "Concensus"
         ]
     numbers = [[float(row[name]) for row in rows] for name in ("X", "Y", "Diameter")]
-    return Markings.from_arrays(*numbers, [row["Observer"] for row in rows])
+    return Items.circles(*numbers, [row["Observer"] for row in rows])
 
 
-def random_markings(seed: int, n: int = 150, images: int = 1) -> Markings:
+def random_markings(seed: int, n: int = 150, images: int = 1) -> Items:
     """Crowded enough for chains, border markings and noise; diameters over three octaves."""
     rng = np.random.default_rng(seed)
-    return Markings.from_arrays(
+    return Items.circles(
         rng.uniform(0, 60, n),
         rng.uniform(0, 60, n),
         10 * 8 ** rng.random(n),
@@ -37,7 +37,7 @@ def random_markings(seed: int, n: int = 150, images: int = 1) -> Markings:
     )
 
 
-def neighbour_matrix(m: Markings, distance: float, diameter: float) -> np.ndarray:
+def neighbour_matrix(m: Items, distance: float, diameter: float) -> np.ndarray:
     assert m.image is not None
     n = len(m)
     matrix = np.zeros((n, n), bool)
@@ -105,7 +105,7 @@ def test_counting_experts():
 def test_order_of_rows_does_not_matter():
     m = random_markings(8)
     shuffled = np.random.default_rng(9).permutation(len(m))
-    again = Markings.from_arrays(
+    again = Items.circles(
         m.x[shuffled], m.y[shuffled], m.diameter[shuffled], m.expert[shuffled]
     )
     labels = dbscan_r14(m, 0.3, 0.5, 4)
@@ -116,7 +116,7 @@ def test_order_of_rows_does_not_matter():
 
 
 def test_a_single_marking_is_noise():
-    one = Markings.from_arrays([1.0], [2.0], [30.0], ["A"])
+    one = Items.circles([1.0], [2.0], [30.0], ["A"])
     assert dbscan_r14(one).tolist() == [-1]
     assert dbscan_r14(one, min_points=1).tolist() == [0]
 

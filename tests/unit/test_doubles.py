@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfcrp.posterior.doubles import suspected_doubles
+from dfcrp.summaries.doubles import suspected_doubles
 
 
 @pytest.fixture

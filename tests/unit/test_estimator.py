@@ -116,7 +116,7 @@ def test_boxes_by_candidates_of_ones_own(data):
 
 
 def test_settings_that_do_not_fit_are_refused(data):
-    markings = dfcrp.Markings.from_arrays([1.0], [1.0], [1.0], ["a"])
+    markings = dfcrp.Items.circles([1.0], [1.0], [1.0], ["a"])
     with pytest.raises(SettingsError, match='"boxes", but these items are circles'):
         dfcrp.fit(markings, likelihood="boxes")
     with pytest.raises(SettingsError, match="is for circles"):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import InputError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.posterior.explain import explain, find_marking, most_common
 from dfcrp.posterior.explain_text import percent
-from dfcrp.posterior.membership import ALONE
+from dfcrp.summaries.membership import ALONE
 from dfcrp.settings.config import Config, Run
 from reference import summary_reference as twin
 from reference.small_posteriors import posterior_of, random_posterior
@@ -102,7 +102,7 @@ def by_hand(prior="dfcrp"):
 
     In three of four draws the first of Ann's markings is in the cluster, so the second is barred.
     """
-    markings = Markings.from_arrays(
+    markings = Items.circles(
         x=[10.0, 12.0, 10.0, 11.0],
         y=[10.0, 10.0, 10.0, 10.0],
         diameter=[20.0, 21.0, 20.0, 20.0],
@@ -135,7 +135,7 @@ def test_without_family_rule_nothing_is_barred():
 
 
 def test_a_near_cluster_is_named_though_it_never_held_the_marking():
-    markings = Markings.from_arrays(
+    markings = Items.circles(
         x=[10.0, 11.0, 10.0, 300.0],
         y=[10.0] * 4,
         diameter=[20.0] * 4,
@@ -150,7 +150,7 @@ def test_a_near_cluster_is_named_though_it_never_held_the_marking():
 
 
 def test_one_marking():
-    markings = Markings.from_arrays(x=[1.0], y=[1.0], diameter=[5.0], expert=["Ann"])
+    markings = Items.circles(x=[1.0], y=[1.0], diameter=[5.0], expert=["Ann"])
     found = explain(posterior_of([[[0]] * 3], markings), 0)
     assert [(c.cluster, c.probability) for c in found.candidates] == [(ALONE, 1.0)]
     assert "a cluster of its own" in found.text()

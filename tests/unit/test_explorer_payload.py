@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dfcrp.plots.underlay import Underlay
-from dfcrp.posterior.catalogue import consensus_draws
+from dfcrp.summaries.catalogue import consensus_draws
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.groups import distinct_clusters
 from dfcrp.report.explorer.packing import Packer, script_json

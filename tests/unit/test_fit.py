@@ -16,7 +16,7 @@ from dfcrp.fitting import NothingDrawnError
 
 
 @pytest.fixture(scope="module")
-def markings() -> dfcrp.Markings:
+def markings() -> dfcrp.Items:
     """Thirty-odd markings by three experts, some of them close together."""
     found = dfcrp.simulate.paper_design(
         2, n_objects=10, width=120, height=90, detection=(1, 0.9, 0.8), false_rate=(0.2, 0.1, 0.1)
@@ -45,7 +45,7 @@ def breaks_the_family_rule(posterior: dfcrp.Posterior) -> bool:
     ],
 )
 def test_families_stay_apart(
-    markings: dfcrp.Markings, prior: str, sampler: str, radius: Any
+    markings: dfcrp.Items, prior: str, sampler: str, radius: Any
 ) -> None:
     posterior = dfcrp.fit(
         markings, prior=prior, sampler=sampler, radius=radius, chains=2, scans=40, burn_in=10
@@ -64,7 +64,7 @@ def test_families_stay_apart(
 def test_the_crp_knows_no_families(sampler: str) -> None:
     """Two markings of one expert in nearly one place: one object to the CRP, two to the rest."""
     x = np.array([10.0, 10.5, 200.0, 201.0])
-    twins = dfcrp.Markings.from_arrays(x, x, [30.0, 30.5, 40.0, 41.0], ["Ann", "Ann", "Ann", "Bob"])
+    twins = dfcrp.Items.circles(x, x, [30.0, 30.5, 40.0, 41.0], ["Ann", "Ann", "Ann", "Bob"])
     together = {}
     for prior in ("crp", "dfcrp"):
         posterior = dfcrp.fit(twins, prior=prior, sampler=sampler, chains=2, scans=300)
@@ -73,7 +73,7 @@ def test_the_crp_knows_no_families(sampler: str) -> None:
     assert together["crp"] > 0.5
 
 
-def test_same_seed_same_draws_whatever_the_workers(markings: dfcrp.Markings) -> None:
+def test_same_seed_same_draws_whatever_the_workers(markings: dfcrp.Items) -> None:
     runs = [dfcrp.fit(markings, chains=3, scans=20, seed=5, workers=w) for w in (1, 2, 3)]
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0].labels, other.labels)
@@ -81,7 +81,7 @@ def test_same_seed_same_draws_whatever_the_workers(markings: dfcrp.Markings) -> 
     assert (dfcrp.fit(markings, chains=3, scans=20, seed=6).alpha != runs[0].alpha).any()
 
 
-def test_thinning_keeps_some_of_the_same_draws(markings: dfcrp.Markings) -> None:
+def test_thinning_keeps_some_of_the_same_draws(markings: dfcrp.Items) -> None:
     every = dfcrp.fit(markings, chains=2, scans=30, burn_in=0)
     third = dfcrp.fit(markings, chains=2, scans=30, burn_in=0, thin=3)
     np.testing.assert_array_equal(every.labels[:, 2::3], third.labels)
@@ -90,7 +90,7 @@ def test_thinning_keeps_some_of_the_same_draws(markings: dfcrp.Markings) -> None
 # How long a run goes on
 
 
-def test_an_open_ended_run_stops_when_the_verdict_is_good(markings: dfcrp.Markings) -> None:
+def test_an_open_ended_run_stops_when_the_verdict_is_good(markings: dfcrp.Items) -> None:
     looks: list[int] = []
 
     def look(posterior: dfcrp.Posterior) -> None:
@@ -103,7 +103,7 @@ def test_an_open_ended_run_stops_when_the_verdict_is_good(markings: dfcrp.Markin
     assert 0 < posterior.record.burn_in < posterior.record.scans
 
 
-def test_an_open_ended_run_stops_at_the_largest_number_of_scans(markings: dfcrp.Markings) -> None:
+def test_an_open_ended_run_stops_at_the_largest_number_of_scans(markings: dfcrp.Items) -> None:
     posterior = dfcrp.fit(markings, chains=2, max_scans=20)
     assert posterior.record.scans == 20
     assert not posterior.record.stopped_early
@@ -120,7 +120,7 @@ def usual_interrupt() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("usual_interrupt")
-def test_an_interrupt_during_a_look_keeps_the_draws(markings: dfcrp.Markings) -> None:
+def test_an_interrupt_during_a_look_keeps_the_draws(markings: dfcrp.Items) -> None:
     stops: list[str] = []
 
     def interrupted(_: dfcrp.Posterior) -> None:
@@ -135,7 +135,7 @@ def test_an_interrupt_during_a_look_keeps_the_draws(markings: dfcrp.Markings) ->
 
 
 @pytest.mark.usefixtures("usual_interrupt")
-def test_a_second_interrupt_interrupts(markings: dfcrp.Markings) -> None:
+def test_a_second_interrupt_interrupts(markings: dfcrp.Items) -> None:
     def impatient(_: dfcrp.Posterior) -> None:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
@@ -145,13 +145,13 @@ def test_a_second_interrupt_interrupts(markings: dfcrp.Markings) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_passed_deadline_leaves_nothing(markings: dfcrp.Markings, tmp_path: Path) -> None:
+def test_a_passed_deadline_leaves_nothing(markings: dfcrp.Items, tmp_path: Path) -> None:
     with pytest.raises(NothingDrawnError):
         dfcrp.fit(markings, max_minutes=1e-9, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_progress_reports_every_chain_up_to_the_target(markings: dfcrp.Markings) -> None:
+def test_progress_reports_every_chain_up_to_the_target(markings: dfcrp.Items) -> None:
     last: dict[int, int] = {}
 
     def watch(seen: Any) -> None:
@@ -183,7 +183,7 @@ def same(first: dfcrp.Posterior, second: dfcrp.Posterior) -> None:
         assert getattr(first, table)().equals(getattr(second, table)())
 
 
-def test_load_gives_back_what_save_took(markings: dfcrp.Markings, tmp_path: Path) -> None:
+def test_load_gives_back_what_save_took(markings: dfcrp.Items, tmp_path: Path) -> None:
     posterior = dfcrp.fit(markings, chains=2, scans=30, burn_in=7, min_experts=2)
     posterior.save(tmp_path / "run")
     back = dfcrp.load(tmp_path / "run")
@@ -197,7 +197,7 @@ def test_load_gives_back_what_save_took(markings: dfcrp.Markings, tmp_path: Path
     }
 
 
-def test_a_run_on_disk_is_the_run_in_memory(markings: dfcrp.Markings, tmp_path: Path) -> None:
+def test_a_run_on_disk_is_the_run_in_memory(markings: dfcrp.Items, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"chains": 2, "scans": 30, "thin": 2, "radius": None, "seed": 4}
     in_memory = dfcrp.fit(markings, **settings)
     on_disk = dfcrp.fit(markings, out=tmp_path / "run", **settings)
@@ -212,14 +212,14 @@ def test_a_run_on_disk_is_the_run_in_memory(markings: dfcrp.Markings, tmp_path: 
 
 
 def test_a_wrong_setting_is_refused_before_anything_is_written(
-    markings: dfcrp.Markings, tmp_path: Path
+    markings: dfcrp.Items, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingsError, match="did you mean 'scans'"):
         dfcrp.fit(markings, out=tmp_path / "run", scan=5)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_used_folder_is_refused(markings: dfcrp.Markings, tmp_path: Path) -> None:
+def test_a_used_folder_is_refused(markings: dfcrp.Items, tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(InputError, match="not an empty folder"):
         dfcrp.fit(markings, out=tmp_path, scans=5)

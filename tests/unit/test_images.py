@@ -24,7 +24,7 @@ SETTINGS: dict[str, Any] = {"chains": 2, "scans": 40, "seed": 7}
 NAMES = ["../a", "<b>'x'</b>", "c,d"]
 
 
-def several(n_objects: int = 5) -> dfcrp.Markings:
+def several(n_objects: int = 5) -> dfcrp.Items:
     """Three images of three experts each, of four in all, and one with a single marking."""
     parts = []
     for number, (name, experts) in enumerate(zip(NAMES, ("ABC", "ABC", "ABD"), strict=True)):
@@ -37,27 +37,27 @@ def several(n_objects: int = 5) -> dfcrp.Markings:
     columns = [np.concatenate([part[column] for part in parts]) for column in range(5)]
     # Not sorted by image, as a file may be.
     order = np.random.default_rng(0).permutation(len(columns[0]))
-    return dfcrp.Markings.from_arrays(*(column[order] for column in columns))
+    return dfcrp.Items.circles(*(column[order] for column in columns))
 
 
 @pytest.fixture(scope="module")
-def markings() -> dfcrp.Markings:
+def markings() -> dfcrp.Items:
     return several()
 
 
 @pytest.fixture(scope="module")
-def in_memory(markings: dfcrp.Markings) -> ImagesPosterior:
+def in_memory(markings: dfcrp.Items) -> ImagesPosterior:
     return fitted(markings, **SETTINGS)
 
 
 @pytest.fixture(scope="module")
-def finished(markings: dfcrp.Markings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(markings: dfcrp.Items, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "run"
     fitted(markings, out=out, **SETTINGS)
     return out
 
 
-def fitted(markings: dfcrp.Markings, **settings: Any) -> ImagesPosterior:
+def fitted(markings: dfcrp.Items, **settings: Any) -> ImagesPosterior:
     found = dfcrp.fit(markings, **settings)
     assert isinstance(found, ImagesPosterior)
     return found

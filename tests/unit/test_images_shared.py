@@ -16,11 +16,11 @@ SETTINGS = {"chains": 2, "scans": 40, "seed": 3, "images": "shared"}
 
 
 @pytest.fixture(scope="module")
-def markings() -> dfcrp.Markings:
+def markings() -> dfcrp.Items:
     """The same markings on two images, and others on a third."""
     one, other = (dfcrp.simulate.paper_design(seed, n_objects=5) for seed in (1, 2))
     parts = [(one, "p"), (one, "q"), (other, "r")]
-    return dfcrp.Markings.from_arrays(
+    return dfcrp.Items.circles(
         *(
             np.concatenate([getattr(m, role) for m, _ in parts])
             for role in ("x", "y", "diameter", "expert")

@@ -13,7 +13,7 @@ from dfcrp.cli.main import main
 from dfcrp.io import read_records
 from dfcrp.io.converting import placed, scaled
 from dfcrp.io.records import Records, typed
-from dfcrp.items.markings import Site
+from dfcrp.items.site import Site
 
 CATALOGUE = (
     "cluster,x,x_sd,y,y_sd,diameter,diameter_sd,n_experts,p_consensus,experts\n"

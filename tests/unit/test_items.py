@@ -12,7 +12,8 @@ from dfcrp.items.records import Records, blocked_pairs, digits_of_date
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.shapes import BOXES, ELLIPSES, SHAPES, shape_of
 from dfcrp.likelihoods.record.hyper import records_hyper
-from dfcrp.neighbours.features import find_feature_neighbours, nearest_pairs
+from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
+from dfcrp.neighbours.neighbourhood import nearest_pairs
 from dfcrp.settings.config import RecordSettings, make_config
 
 

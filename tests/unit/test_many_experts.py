@@ -7,8 +7,8 @@ import tracemalloc
 import numpy as np
 
 from dfcrp.posterior import experts
-from dfcrp.posterior.consensus import family_arrays
-from dfcrp.posterior.streaming import as_draws, canonical
+from dfcrp.summaries.consensus import family_arrays
+from dfcrp.summaries.streaming import as_draws, canonical
 
 
 def random_draws(rng: np.random.Generator, draws: int, n: int, clusters: int) -> np.ndarray:

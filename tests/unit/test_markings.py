@@ -1,4 +1,4 @@
-"""The Markings table: what it holds, what it refuses, what it warns of."""
+"""The Items table: what it holds, what it refuses, what it warns of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 
 
 def good(**changes: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def good(**changes: Any) -> dict[str, Any]:
 
 
 def test_holds_what_was_given() -> None:
-    markings = Markings.from_arrays(**good(image=["p", "q", "p"], truth=[5, 5, 7]))
+    markings = Items.circles(**good(image=["p", "q", "p"], truth=[5, 5, 7]))
     assert len(markings) == 3
     assert markings.experts == ("Ann", "Zoe")
     assert markings.families.tolist() == [1, 0, 1]
@@ -40,13 +40,13 @@ def test_holds_what_was_given() -> None:
 
 def test_experts_are_sorted() -> None:
     names = ["f", "b", "e", "A", "d", "c", "b"]
-    markings = Markings.from_arrays(range(7), range(7), [1] * 7, names)
+    markings = Items.circles(range(7), range(7), [1] * 7, names)
     assert markings.experts == ("A", "b", "c", "d", "e", "f")
     assert [markings.experts[family] for family in markings.families] == names
 
 
 def test_one_expert_and_one_marking_are_legal() -> None:
-    markings = Markings.from_arrays([0], [0], [1], ["Ann"])
+    markings = Items.circles([0], [0], [1], ["Ann"])
     assert markings.experts == ("Ann",)
     assert markings.image is None
     assert markings.images == ()
@@ -54,7 +54,7 @@ def test_one_expert_and_one_marking_are_legal() -> None:
 
 def test_arrays_are_read_only_copies() -> None:
     x = np.array([1.0, 2.0, 3.0])
-    markings = Markings.from_arrays(**good(x=x))
+    markings = Items.circles(**good(x=x))
     for array in (markings.x, markings.families, markings.expert, markings.id):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[1]
@@ -92,18 +92,18 @@ def test_arrays_are_read_only_copies() -> None:
 )
 def test_refuses(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        Markings.from_arrays(**good(**changes))
+        Items.circles(**good(**changes))
     assert re.search(message, str(caught.value)), str(caught.value)
 
 
 def test_refuses_no_markings() -> None:
     with pytest.raises(InputError, match="no markings"):
-        Markings.from_arrays([], [], [], [])
+        Items.circles([], [], [], [])
 
 
 def test_names_the_first_bad_marking_of_all_columns() -> None:
     with pytest.raises(InputError, match=r"index 1, diameter: .*and 1 more bad row\)"):
-        Markings.from_arrays(**good(x=[0, 0, np.nan], diameter=[1, -1, -1]))
+        Items.circles(**good(x=[0, 0, np.nan], diameter=[1, -1, -1]))
 
 
 def test_warns_of_exact_repeats_by_one_expert() -> None:
@@ -111,15 +111,15 @@ def test_warns_of_exact_repeats_by_one_expert() -> None:
         x=[1.0, 1.0, 1.0, 2.0], y=[0.0] * 4, diameter=[5.0] * 4, expert=["a", "b", "a", "a"]
     )
     with pytest.warns(DfcrpWarning, match=r"^1 marking .*: 3 repeats 1 \(a\)"):
-        Markings.from_arrays(**columns)
+        Items.circles(**columns)
 
 
 def test_a_repeat_in_another_image_is_none() -> None:
-    Markings.from_arrays([1, 1], [1, 1], [1, 1], ["a", "a"], image=["p", "q"])
+    Items.circles([1, 1], [1, 1], [1, 1], ["a", "a"], image=["p", "q"])
 
 
 def test_select_keeps_ids_and_recodes_experts() -> None:
-    markings = Markings.from_arrays(**good(image=["p", "q", "p"], truth=[1, 2, 3]))
+    markings = Items.circles(**good(image=["p", "q", "p"], truth=[1, 2, 3]))
     chosen = markings.select(markings.diameter > 15)
     assert chosen.id.tolist() == ["2", "3"]
     assert chosen.experts == ("Ann", "Zoe")
@@ -134,12 +134,12 @@ def test_select_keeps_ids_and_recodes_experts() -> None:
 @pytest.mark.parametrize("mask", [[False] * 3, [True] * 2, [0, 1, 2]])
 def test_select_refuses(mask: list[Any]) -> None:
     with pytest.raises(InputError, match="selection"):
-        Markings.from_arrays(**good()).select(mask)
+        Items.circles(**good()).select(mask)
 
 
 def test_digest_follows_what_the_model_sees() -> None:
-    base = Markings.from_arrays(**good())
-    same = Markings.from_arrays(**good(id=["i", "j", "k"], truth=[1, 2, 3]))
+    base = Items.circles(**good())
+    same = Items.circles(**good(id=["i", "j", "k"], truth=[1, 2, 3]))
     assert base.digest == same.digest
     others = [
         good(x=[1.0, 2.0, 3.5]),
@@ -148,12 +148,12 @@ def test_digest_follows_what_the_model_sees() -> None:
         good(image=["p", "p", "p"]),
         {name: column[::-1] for name, column in good().items()},
     ]
-    digests = {base.digest} | {Markings.from_arrays(**columns).digest for columns in others}
+    digests = {base.digest} | {Items.circles(**columns).digest for columns in others}
     assert len(digests) == 1 + len(others)
 
 
 def test_survives_pickling() -> None:
-    markings = Markings.from_arrays(**good())
+    markings = Items.circles(**good())
     assert pickle.loads(pickle.dumps(markings)).digest == markings.digest
 
 
@@ -168,7 +168,7 @@ def test_from_frame_takes_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(good()).rename(columns={"expert": "Observer"})
     frame.index = [30, 20, 10]
-    assert Markings.from_frame(frame).digest == Markings.from_arrays(**good()).digest
+    assert Markings.from_frame(frame).digest == Items.circles(**good()).digest
     frame["x"] = pandas.array([1.0, None, 3.0], dtype="Float64")
     with pytest.raises(InputError, match=r"index 1, column 'x': .* is not"):
         Markings.from_frame(frame)

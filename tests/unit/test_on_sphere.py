@@ -10,8 +10,9 @@ import dfcrp
 from dfcrp.baselines import compare, dbscan_r14
 from dfcrp.baselines.wrapping import posterior_of_labels
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.items.markings import Markings, Site
-from dfcrp.items.sphere import TangentPlanes, counted_from, degrees_of, seam, unit_vectors
+from dfcrp.items.items import Items
+from dfcrp.items.site import Site
+from dfcrp.geometry import TangentPlanes, counted_from, degrees_of, seam, unit_vectors
 from dfcrp.likelihoods.circle.sphere_hyper import set_apart_on_sphere, sphere_features
 from dfcrp.plots.flat import flat_map, middle_stretch, stretch
 from dfcrp.sampling.setup import problem_of
@@ -22,7 +23,7 @@ MOON = Site("deg", body_radius_km=1737.4)
 
 
 def markings_of(x, y, diameter, expert, site=MOON):
-    return dataclasses.replace(Markings.from_arrays(x, y, diameter, expert), site=site)
+    return dataclasses.replace(Items.circles(x, y, diameter, expert), site=site)
 
 
 def great_circle(lon1, lat1, lon2, lat2):
@@ -154,7 +155,7 @@ def test_several_images_are_each_on_the_sphere():
     lon = [179.99, -179.99, 180.0, 10.0, 130.0, 250.0]
     lat = [0.0, 0.001, -0.001, 89.999, 89.999, 89.999]
     images = ["east"] * 3 + ["pole"] * 3
-    data = Markings.from_arrays(lon, lat, [9.0] * 6, ["a", "b", "c"] * 2, image=images)
+    data = Items.circles(lon, lat, [9.0] * 6, ["a", "b", "c"] * 2, image=images)
     data = dataclasses.replace(data, site=MOON)
     table = dfcrp.fit(data, chains=1, scans=60, burn_in=20, seed=1, min_experts=2).catalogue()
     assert len(table) == 2

@@ -10,7 +10,7 @@ from PIL import Image
 
 from dfcrp import plots
 from dfcrp.errors import InputError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.plots import style
 from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
@@ -35,7 +35,7 @@ def posterior():
 
 def lone_posterior():
     """One expert, one marking, one chain, nothing agreed on."""
-    markings = Markings.from_arrays(x=[5.0], y=[7.0], diameter=[3.0], expert=["Ann"])
+    markings = Items.circles(x=[5.0], y=[7.0], diameter=[3.0], expert=["Ann"])
     return posterior_of([[[0]] * 3], markings)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dfcrp.draws import MemoryDraws
-from dfcrp.posterior.coclustering import coclustering
-from dfcrp.posterior.consensus import SizeClasses, consensus_counts
-from dfcrp.posterior.convergence import (
+from dfcrp.summaries.coclustering import coclustering
+from dfcrp.summaries.consensus import SizeClasses, consensus_counts
+from dfcrp.summaries.convergence import (
     Limits,
     check_convergence,
     choose_burn_in,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.posterior.credible_ball import credible_ball
-from dfcrp.posterior.losses import distances
-from dfcrp.posterior.point_partition import point_partition
-from dfcrp.posterior.streaming import as_draws
+from dfcrp.summaries.credible_ball import credible_ball
+from dfcrp.summaries.losses import distances
+from dfcrp.summaries.point_partition import point_partition
+from dfcrp.summaries.streaming import as_draws
 from reference import summary_reference as twin
 
 CASES = 120

@@ -24,9 +24,9 @@ from dfcrp.posterior.kernels.point_search import (
     redivide,
 )
 from dfcrp.posterior.kernels.search_state import new_marks, new_scratch, state_from_labels
-from dfcrp.posterior.losses import loss_table
-from dfcrp.posterior.point_partition import _problem
-from dfcrp.posterior.streaming import canonical
+from dfcrp.summaries.losses import loss_table
+from dfcrp.summaries.point_partition import _problem
+from dfcrp.summaries.streaming import canonical
 from reference import summary_reference as twin
 
 LOSSES = ("vi", "binder")

@@ -9,12 +9,12 @@ import pytest
 from dfcrp.draws import MemoryDraws
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.posterior import experts as experts_module
-from dfcrp.posterior.catalogue import catalogue, join_names
-from dfcrp.posterior.coclustering import coclustering
-from dfcrp.posterior.consensus import SizeClasses, consensus_counts, family_arrays
-from dfcrp.posterior.experts import expert_summary
-from dfcrp.posterior.intervals import summarise
-from dfcrp.posterior.membership import membership
+from dfcrp.summaries.catalogue import catalogue, join_names
+from dfcrp.summaries.coclustering import coclustering
+from dfcrp.summaries.consensus import SizeClasses, consensus_counts, family_arrays
+from dfcrp.summaries.experts import expert_summary
+from dfcrp.summaries.intervals import summarise
+from dfcrp.summaries.membership import membership
 from reference import summary_reference as twin
 
 BOUNDS = {"all": (0, math.inf), "small": (0, 50), "medium": (50, 100), "large": (100, math.inf)}

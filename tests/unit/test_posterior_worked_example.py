@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
-from dfcrp.posterior.catalogue import catalogue
-from dfcrp.posterior.coclustering import coclustering
-from dfcrp.posterior.consensus import SizeClasses, consensus_counts
-from dfcrp.posterior.credible_ball import credible_ball
-from dfcrp.posterior.experts import expert_summary
-from dfcrp.posterior.membership import ALONE, membership, partial_partition
-from dfcrp.posterior.point_partition import point_partition
+from dfcrp.summaries.catalogue import catalogue
+from dfcrp.summaries.coclustering import coclustering
+from dfcrp.summaries.consensus import SizeClasses, consensus_counts
+from dfcrp.summaries.credible_ball import credible_ball
+from dfcrp.summaries.experts import expert_summary
+from dfcrp.summaries.membership import ALONE, membership, partial_partition
+from dfcrp.summaries.point_partition import point_partition
 
 FAMILIES = np.array([0, 1, 2, 0, 1])
 LABELS = np.array(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.markup import (
     Column,
     Markup,
@@ -207,7 +207,7 @@ def test_names_are_escaped(tmp_path):
 
 
 def few(x, experts, labels, **options):
-    markings = Markings.from_arrays(
+    markings = Items.circles(
         x=x, y=[-5.0 * k for k in range(len(x))], diameter=[10.0 + k for k in range(len(x))],
         expert=experts,
     )  # fmt: skip

@@ -16,7 +16,7 @@ import pytest
 import dfcrp
 from dfcrp.cli.progress import Tracker
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, RunFolderError, SettingsError
-from dfcrp.items.markings import Ring, Site
+from dfcrp.items.site import Ring, Site
 from dfcrp.runs.lock import LOCK, locked
 from dfcrp.runs.running import next_look
 from dfcrp.sampling.chain import DrawBlock
@@ -27,14 +27,14 @@ SETTINGS: dict[str, Any] = {"chains": 2, "seed": 4, "thin": 2}
 
 
 @pytest.fixture(scope="module")
-def markings() -> dfcrp.Markings:
+def markings() -> dfcrp.Items:
     return dfcrp.simulate.paper_design(
         2, n_objects=6, detection=(1, 0.9, 0.8), false_rate=(0.2,) * 3
     )
 
 
 @pytest.fixture(scope="module")
-def finished(markings: dfcrp.Markings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(markings: dfcrp.Items, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "run"
     dfcrp.fit(markings, out=out, scans=40, **SETTINGS)
     return out
@@ -69,7 +69,7 @@ def stop_after(scans: int) -> Any:
 # Going on
 
 
-def test_a_finished_run_is_extended(run: Path, markings: dfcrp.Markings) -> None:
+def test_a_finished_run_is_extended(run: Path, markings: dfcrp.Items) -> None:
     longer = dfcrp.resume(run, scans=100)
     assert (longer.record.scans, longer.record.burn_in) == (100, 25)
     whole = dfcrp.fit(markings, scans=100, **SETTINGS)
@@ -80,7 +80,7 @@ def test_a_finished_run_is_extended(run: Path, markings: dfcrp.Markings) -> None
     assert json.loads((run / "summary.json").read_text())["scans"] == 100
 
 
-def test_a_run_that_broke_off_goes_on(markings: dfcrp.Markings, tmp_path: Path) -> None:
+def test_a_run_that_broke_off_goes_on(markings: dfcrp.Items, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with pytest.raises(ZeroDivisionError):
         dfcrp.fit(
@@ -107,7 +107,7 @@ def test_a_finished_run_without_more_scans_is_left_as_it_is(run: Path) -> None:
 
 
 def test_an_open_ended_run_looks_when_it_would_have(
-    markings: dfcrp.Markings, tmp_path: Path
+    markings: dfcrp.Items, tmp_path: Path
 ) -> None:
     def looks_of(call: Any) -> tuple[dfcrp.Posterior, list[int]]:
         looks: list[int] = []
@@ -131,7 +131,7 @@ def test_the_next_look(scans: int, look: int) -> None:
     assert next_look(1, 4500, scans) == look
 
 
-def test_a_lost_checkpoint_costs_time_only(run: Path, markings: dfcrp.Markings) -> None:
+def test_a_lost_checkpoint_costs_time_only(run: Path, markings: dfcrp.Items) -> None:
     (run / "checkpoints" / "chain-1.npz").unlink()
     same(dfcrp.resume(run, scans=60), dfcrp.fit(markings, scans=60, **SETTINGS))
 
@@ -144,7 +144,7 @@ def test_filters_and_markings_need_no_input_file(run: Path) -> None:
     assert json.loads((run / "provenance.json").read_text())["filters"] == {"min_diameter": 18}
 
 
-def test_the_site_comes_back(markings: dfcrp.Markings, tmp_path: Path) -> None:
+def test_the_site_comes_back(markings: dfcrp.Items, tmp_path: Path) -> None:
     square = Ring(((0.0, 0.0), (9.0, 0.0), (9.0, 9.0)), hole=True)
     there = Site("km", body_radius_km=1737.4, area_km2=81.0, boundary=(square,))
     dfcrp.fit(replace(markings, site=there), out=tmp_path / "run", scans=10, **SETTINGS)
@@ -152,7 +152,7 @@ def test_the_site_comes_back(markings: dfcrp.Markings, tmp_path: Path) -> None:
     assert dfcrp.resume(tmp_path / "run", scans=12).markings.site == there
 
 
-def test_progress_counts_what_was_done_before(markings: dfcrp.Markings) -> None:
+def test_progress_counts_what_was_done_before(markings: dfcrp.Items) -> None:
     config = make_config({"run": {"chains": 2, "scans": 400}})
     tracker = Tracker(markings.families, config, [100, 150])
     labels = np.zeros((1, len(markings)), np.int32)
@@ -161,7 +161,7 @@ def test_progress_counts_what_was_done_before(markings: dfcrp.Markings) -> None:
     assert seen.scans == (200 + 150) / 2
 
 
-def test_workers_take_turns(markings: dfcrp.Markings) -> None:
+def test_workers_take_turns(markings: dfcrp.Items) -> None:
     """No chain is far ahead of another, also when there are more chains than workers."""
     scans = [0] * 5
 
@@ -187,7 +187,7 @@ def fill_disk(patch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_full_disk_costs_no_earlier_draw(
-    run: Path, markings: dfcrp.Markings, monkeypatch: pytest.MonkeyPatch
+    run: Path, markings: dfcrp.Items, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = dfcrp.load(run).labels
 
@@ -204,7 +204,7 @@ def test_a_full_disk_costs_no_earlier_draw(
 
 
 def test_a_disk_that_is_full_from_the_start(
-    markings: dfcrp.Markings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    markings: dfcrp.Items, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill_disk(monkeypatch)
     with pytest.raises(DfcrpError, match="the disk is full"):
@@ -254,7 +254,7 @@ def test_a_checkpoint_of_another_run_does_not_fit(run: Path, tmp_path: Path) -> 
         dfcrp.resume(run, scans=60)
 
 
-def test_a_saved_posterior_has_no_way_on(markings: dfcrp.Markings, tmp_path: Path) -> None:
+def test_a_saved_posterior_has_no_way_on(markings: dfcrp.Items, tmp_path: Path) -> None:
     dfcrp.fit(markings, scans=20, **SETTINGS).save(tmp_path / "saved")
     with pytest.raises(RunFolderError, match="holds no checkpoints"):
         dfcrp.resume(tmp_path / "saved")
@@ -293,7 +293,7 @@ def test_no_run(tmp_path: Path) -> None:
 
 
 def test_what_a_kill_at_the_very_start_leaves_can_be_used(
-    markings: dfcrp.Markings, tmp_path: Path
+    markings: dfcrp.Items, tmp_path: Path
 ) -> None:
     for name in (LOCK, "markings.csv", "config.toml.part"):
         (tmp_path / name).write_text("half")
@@ -304,7 +304,7 @@ def test_what_a_kill_at_the_very_start_leaves_can_be_used(
 
 
 def test_someones_markings_are_not_taken_for_such_a_start(
-    markings: dfcrp.Markings, tmp_path: Path
+    markings: dfcrp.Items, tmp_path: Path
 ) -> None:
     (tmp_path / "markings.csv").write_text("mine")
     with pytest.raises(InputError, match="not an empty folder"):

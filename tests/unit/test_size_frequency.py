@@ -10,7 +10,7 @@ import pytest
 
 from dfcrp import plots
 from dfcrp.errors import SettingsError
-from dfcrp.items.markings import Site
+from dfcrp.items.site import Site
 from dfcrp.posterior.size_bins import BINNINGS, bin_edges
 from dfcrp.posterior.size_frequency import KINDS
 from dfcrp.report.contents import Contents

@@ -123,7 +123,7 @@ def test_highlands_on_a_stand_in(tmp_path, small_stand_in):
 
 
 def test_highlands_beside_the_paper(tmp_path, small_stand_in):
-    # Markings that pass for the real ones: every row then has the paper's columns.
+    # Items that pass for the real ones: every row then has the paper's columns.
     as_real = Highlands(small_stand_in.markings, small_stand_in.everything, real=True)
     found = reproduce_highlands(tmp_path, as_real, HighlandsLength(1, 20, 10, 1))
     assert {row["our mean is"] for row in found["consensus"]} <= {"inside", "outside"}

@@ -20,10 +20,10 @@ from dfcrp.baselines.scores import (
 )
 from dfcrp.errors import InputError
 from dfcrp.fitting import refuse_degrees_without_body, refuse_several_images
-from dfcrp.items.markings import Markings
-from dfcrp.posterior.losses import distances
+from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.simulate import paper_design
+from dfcrp.summaries.losses import distances
 
 #: The paper's criteria in its words, by the fields of Offers.
 CRITERIA = {
@@ -128,7 +128,7 @@ class Comparison:
 
 
 def compare(
-    markings: Markings,
+    markings: Items,
     methods: Sequence[str | Method] | None = None,
     truth: ArrayLike | None = None,
     *,
@@ -185,7 +185,7 @@ def _chosen(methods: Sequence[str | Method] | None, length: Length) -> list[Meth
     return chosen
 
 
-def _outcome(method: Method, markings: Markings, thresholds: Sequence[int]) -> Outcome:
+def _outcome(method: Method, markings: Items, thresholds: Sequence[int]) -> Outcome:
     # Once on a handful of markings, so that compiling and importing are not taken for work.
     method.fit(paper_design(0, n_objects=3))
     begun = time.monotonic()

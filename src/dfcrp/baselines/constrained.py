@@ -6,7 +6,7 @@ CRP's proportion, α included:
 
     p(c, α) ∝ p(α) α^K Π (n_k - 1)! Γ(α) / Γ(α + n)
 
-Markings that must be together are moved together, as a block. The likelihood is the collapsed one
+Items that must be together are moved together, as a block. The likelihood is the collapsed one
 of ``dfcrp.baselines.collapsed``. With no pairs beyond the experts', ``dfcrp.fit(...,
 prior="constrained")`` has the full likelihood and moves that mix better.
 """
@@ -24,10 +24,10 @@ from dfcrp.baselines.collapsed import Problem, new_groups, new_scratch, run_bloc
 from dfcrp.baselines.distance_dependent import BLOCK, check_length
 from dfcrp.baselines.evidence import compressed_rows, hyper_of, marking_sums, prior_precision
 from dfcrp.errors import InputError
-from dfcrp.items.markings import Markings
-from dfcrp.neighbours.plane import find_neighbours
-from dfcrp.posterior.streaming import canonical
-from dfcrp.settings.config import Model
+from dfcrp.items.items import Items
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.settings import CircleSettings
+from dfcrp.summaries.streaming import canonical
 
 Pairs = Iterable[tuple[int, int]]
 #: Without a radius every two markings are neighbours; beyond so many that is too much to list.
@@ -35,7 +35,7 @@ MOST_WITHOUT_RADIUS = 3000
 
 
 def constrained_crp(
-    markings: Markings,
+    markings: Items,
     *,
     must_link: Pairs = (),
     cannot_link: Pairs = (),
@@ -44,7 +44,7 @@ def constrained_crp(
     scans: int = 1000,
     burn_in: int = 250,
     radius: float | str | None = "auto",
-    model: Model | None = None,
+    model: CircleSettings | None = None,
     seed: int = 1,
 ) -> NDArray[np.int32]:
     """Posterior draws of the partition, labels (chain, draw, marking).
@@ -52,7 +52,7 @@ def constrained_crp(
     Pairs are of row numbers from 0. ``families=False`` lets an expert's markings share a cluster.
     """
     check_length(chains, scans, burn_in)
-    chosen = model or Model()
+    chosen = model or CircleSettings()
     must, cannot = _checked(must_link, len(markings)), _checked(cannot_link, len(markings))
     block = _blocks(must, len(markings))
     problem = _problem(markings, block, cannot, families=families, radius=radius, model=chosen)
@@ -99,13 +99,13 @@ def _blocks(must: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 def _problem(
-    markings: Markings,
+    markings: Items,
     block: NDArray[np.int64],
     cannot: NDArray[np.int64],
     *,
     families: bool,
     radius: float | str | None,
-    model: Model,
+    model: CircleSettings,
 ) -> Problem:
     hyper = hyper_of(markings, model)
     n_blocks = int(block.max()) + 1
@@ -158,7 +158,7 @@ def _ordered(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(pairs.reshape(-1, 2), axis=1)
 
 
-def _refuse_relatives(markings: Markings, block: NDArray[np.int64]) -> None:
+def _refuse_relatives(markings: Items, block: NDArray[np.int64]) -> None:
     held = np.column_stack([block, markings.families])
     if len(np.unique(held, axis=0)) < len(held):
         raise InputError(

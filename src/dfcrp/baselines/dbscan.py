@@ -16,13 +16,13 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from dfcrp.errors import SettingsError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 
 Labels = NDArray[np.int64]
 
 
 def dbscan_r14(
-    markings: Markings,
+    markings: Items,
     distance: float = 0.25,
     diameter: float = 0.5,
     min_points: int = 5,
@@ -60,7 +60,7 @@ def clusters_breaking_family_rule(labels: ArrayLike, families: ArrayLike) -> Lab
 
 
 def _neighbour_pairs(
-    markings: Markings, distance: float, diameter: float
+    markings: Items, distance: float, diameter: float
 ) -> tuple[Labels, Labels, NDArray[np.float64]]:
     """Every neighbouring pair once, with its distance in units of the mean diameter.
 

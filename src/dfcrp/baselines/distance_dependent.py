@@ -19,16 +19,16 @@ from scipy.spatial import cKDTree
 from dfcrp.baselines.collapsed import Problem, new_groups, new_links, new_scratch, run_links
 from dfcrp.baselines.evidence import compressed_rows, hyper_of, marking_sums, prior_precision
 from dfcrp.errors import SettingsError
-from dfcrp.items.markings import Markings
-from dfcrp.posterior.streaming import canonical
-from dfcrp.settings.config import Model
+from dfcrp.items.items import Items
+from dfcrp.likelihoods.circle.settings import CircleSettings
+from dfcrp.summaries.streaming import canonical
 
 #: Sweeps done in compiled code before Python has a say again.
 BLOCK = 50
 
 
 def distance_dependent_crp(
-    markings: Markings,
+    markings: Items,
     *,
     chains: int = 2,
     scans: int = 1000,
@@ -36,7 +36,7 @@ def distance_dependent_crp(
     alpha: float = 1.0,
     decay: float = 0.25,
     reach: float = 1.0,
-    model: Model | None = None,
+    model: CircleSettings | None = None,
     seed: int = 1,
 ) -> NDArray[np.int32]:
     """Posterior draws of the partition, labels (chain, draw, marking)."""
@@ -57,7 +57,7 @@ def check_length(chains: int, scans: int, burn_in: int) -> None:
         )
 
 
-def _problem(markings: Markings, decay: float, reach: float, model: Model | None) -> Problem:
+def _problem(markings: Items, decay: float, reach: float, model: CircleSettings | None) -> Problem:
     hyper = hyper_of(markings, model)
     pairs, apart = _near_pairs(markings, reach)
     start, other, which = compressed_rows(pairs, len(markings))
@@ -71,7 +71,7 @@ def _problem(markings: Markings, decay: float, reach: float, model: Model | None
     )
 
 
-def _near_pairs(markings: Markings, reach: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _near_pairs(markings: Items, reach: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Pairs within ``reach`` mean diameters, with their distance in that unit.
 
     Octave by octave of size, each among those no larger, so that a few large markings do not

@@ -5,24 +5,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.hyper import circle_hyper
 from dfcrp.likelihoods.circle.kernel import Hyper
-from dfcrp.neighbours.plane import mean_variances
-from dfcrp.settings.config import Model, make_config
+from dfcrp.likelihoods.circle.neighbours import mean_variances
+from dfcrp.likelihoods.circle.settings import CircleSettings
+from dfcrp.settings.config import make_config
 
 
-def model_of(preset: str | None) -> Model:
+def model_of(preset: str | None) -> CircleSettings:
     """The mixture model's settings under a preset of the paper."""
-    return make_config({"run": {"preset": preset}}).model
+    return make_config({"run": {"preset": preset}}).likelihood
 
 
-def hyper_of(markings: Markings, model: Model | None) -> Hyper:
+def hyper_of(markings: Items, model: CircleSettings | None) -> Hyper:
     """The circle likelihood's hyperparameters; the default model without one."""
-    return circle_hyper(model or Model(), markings.features)
+    return circle_hyper(model or CircleSettings(), markings.features)
 
 
-def marking_sums(markings: Markings, hyper: Hyper) -> NDArray[np.float64]:
+def marking_sums(markings: Items, hyper: Hyper) -> NDArray[np.float64]:
     """Precisions w and weighted deviations w (y - μ0), one row per marking.
 
     The covariance is the prior mean at the marking's own size, without correlation (whose prior

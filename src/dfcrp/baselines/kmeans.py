@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dfcrp.baselines.evidence import hyper_of
 from dfcrp.errors import SettingsError
-from dfcrp.items.markings import Markings
-from dfcrp.neighbours.plane import mean_variances
-from dfcrp.settings.config import Model
+from dfcrp.items.items import Items
+from dfcrp.likelihoods.circle.neighbours import mean_variances
+from dfcrp.likelihoods.circle.settings import CircleSettings
 
 #: Values of k that the first look at the silhouette tries, in geometric steps.
 FIRST_LOOK = 9
@@ -25,11 +25,11 @@ MOST_FOR_SILHOUETTE = 20_000
 
 
 def kmeans(
-    markings: Markings,
+    markings: Items,
     k: int | None = None,
     *,
     restarts: int = 1,
-    model: Model | None = None,
+    model: CircleSettings | None = None,
     seed: int = 1,
 ) -> NDArray[np.int64]:
     """Cluster of each marking; without ``k`` the one with the best silhouette found.
@@ -55,7 +55,7 @@ def kmeans(
     return search.labels(search.best(low, high))
 
 
-def scaled_features(markings: Markings, model: Model | None = None) -> NDArray[np.float64]:
+def scaled_features(markings: Items, model: CircleSettings | None = None) -> NDArray[np.float64]:
     """x, y and log diameter in units of the prior standard deviations at the median size."""
     middle = np.array([np.median(np.log(markings.diameter))])
     position, size = mean_variances(middle, hyper_of(markings, model))

@@ -18,9 +18,9 @@ from dfcrp.baselines.kmeans import kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
 from dfcrp.errors import SettingsError
 from dfcrp.fitting import fit_one
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.settings.config import PRIORS
+from dfcrp.priors.registry import HOMES as PRIORS
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Method(Protocol):
         """What the method claims to do."""
         ...
 
-    def fit(self, markings: Markings) -> Posterior:
+    def fit(self, markings: Items) -> Posterior:
         """Cluster the markings; a method without uncertainty gives a single draw."""
         ...
 
@@ -102,7 +102,7 @@ class Mixture:
     offers: Offers
     length: Length = field(default_factory=Length)
 
-    def fit(self, markings: Markings) -> Posterior:
+    def fit(self, markings: Items) -> Posterior:
         """``dfcrp.fit`` with this prior."""
         length = self.length
         return fit_one(
@@ -132,7 +132,7 @@ class DistanceDependent:
     title: str = "distance dependent CRP"
     offers: Offers = Offers(True, True, True, False)
 
-    def fit(self, markings: Markings) -> Posterior:
+    def fit(self, markings: Items) -> Posterior:
         """Gibbs sampling over links."""
         length = self.length
         begun = time.monotonic()
@@ -170,7 +170,7 @@ class LinkConstrained:
         """Expert structure only as long as the families are cannot-links."""
         return Offers(True, True, True, self.families)
 
-    def fit(self, markings: Markings) -> Posterior:
+    def fit(self, markings: Items) -> Posterior:
         """Gibbs sampling over blocks of markings that must be together."""
         length = self.length
         begun = time.monotonic()
@@ -209,7 +209,7 @@ class DbscanR14:
     title: str = "DBSCAN (R14)"
     offers: Offers = Offers(True, False, False, False)
 
-    def fit(self, markings: Markings) -> Posterior:
+    def fit(self, markings: Items) -> Posterior:
         """One partition; markings called noise are alone."""
         begun = time.monotonic()
         labels = self._labels(markings, self.min_points)
@@ -243,7 +243,7 @@ class DbscanR14:
                 )
         return found
 
-    def _labels(self, markings: Markings, min_points: int) -> Any:
+    def _labels(self, markings: Items, min_points: int) -> Any:
         return dbscan_r14(markings, self.distance, self.diameter, min_points)
 
 
@@ -261,7 +261,7 @@ class KMeans:
         """The number of clusters is open only as far as the silhouette chooses it."""
         return Offers(self.k is None, True, False, False)
 
-    def fit(self, markings: Markings) -> Posterior:
+    def fit(self, markings: Items) -> Posterior:
         """One partition."""
         begun = time.monotonic()
         labels = kmeans(markings, self.k, model=model_of(self.length.preset), seed=self.length.seed)

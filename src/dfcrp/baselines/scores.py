@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.compiled.jit import kernel
 from dfcrp.errors import InputError
-from dfcrp.posterior.losses import members_by_cluster
-from dfcrp.posterior.streaming import as_draws, label_blocks
+from dfcrp.summaries.losses import members_by_cluster
+from dfcrp.summaries.streaming import as_draws, label_blocks
 
 
 def adjusted_rand(first: ArrayLike, second: ArrayLike) -> float:

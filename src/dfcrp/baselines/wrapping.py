@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from dfcrp.compiled.jit import kernel
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.errors import InputError
-from dfcrp.items.markings import Markings
-from dfcrp.items.sphere import degrees_of
+from dfcrp.geometry import degrees_of
+from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.posterior.streaming import canonical
 from dfcrp.settings.config import Config, make_config
+from dfcrp.summaries.streaming import canonical
 
 #: Columns of the cluster parameters: the members' plain means, as Robbins et al. took them.
 MEANS = Columns(("x", "y", "log_diameter"))
@@ -30,7 +30,7 @@ def noise_alone(labels: ArrayLike) -> NDArray[np.int64]:
 
 def posterior_of_labels(
     labels: ArrayLike,
-    markings: Markings,
+    markings: Items,
     *,
     keeps_family_rule: bool = False,
     seconds: float = 0.0,
@@ -53,7 +53,7 @@ def posterior_of_labels(
     return Posterior(draws, markings, _config(draws, keeps_family_rule, summary), record)
 
 
-def draws_with_means(labels: NDArray[np.int32], markings: Markings) -> MemoryDraws:
+def draws_with_means(labels: NDArray[np.int32], markings: Items) -> MemoryDraws:
     """Draws whose cluster parameters are the members' means."""
     features = np.column_stack([markings.places, markings.diameter])
     clusters = []

@@ -110,7 +110,7 @@ def write_comparison(
         markdown_table(criteria_rows(comparison)),
         "![counts and agreement](compare.png)",
         "A cluster is counted if so many different experts share it; DBSCAN's threshold is its "
-        "own minimum number of points, as in R14. Markings that DBSCAN calls noise are alone. "
+        "own minimum number of points, as in R14. Items that DBSCAN calls noise are alone. "
         "Agreement is between point partitions; with the truth it is the mean over draws "
         "(`_point`: of the point partition).",
     ]

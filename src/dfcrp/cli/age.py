@@ -11,7 +11,7 @@ import click
 from dfcrp.cli.ground import site_options
 
 if TYPE_CHECKING:
-    from dfcrp.items.markings import Site
+    from dfcrp.items.site import Site
     from dfcrp.posterior.ages import ModelAges
 
 TABLE, FIGURE = "ages.csv", "ages"

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.cli.ground import IMAGE_OPTIONS, SITE_OPTIONS, image_options, site_options
-from dfcrp.settings.config import EXPERT_BIAS, IMAGES, LIKELIHOODS, PRESETS, PRIORS, SAMPLERS
+from dfcrp.likelihoods.registry import HOMES as LIKELIHOODS
+from dfcrp.priors.registry import HOMES as PRIORS
+from dfcrp.settings.choices import EXPERT_BIAS, IMAGES, PRESETS, SAMPLERS
 
 if TYPE_CHECKING:
-    from dfcrp.items.markings import Items
+    from dfcrp.items.items import Items
     from dfcrp.settings.config import Config
 
 
@@ -104,7 +106,7 @@ def filter_options(command: Any) -> Any:
 )
 @click.option(
     "--likelihood",
-    type=click.Choice(LIKELIHOODS),
+    type=str,
     help="What is listed: circles, points, boxes, ellipses, rows of numbers (diagonal, normal) or "
     "records.  [default: circles]",
 )
@@ -122,7 +124,7 @@ def filter_options(command: Any) -> Any:
 )
 @click.option(
     "--preset",
-    type=click.Choice(list(PRESETS)),
+    type=click.Choice(PRESETS),
     help="The paper's hyperparameters for one of its data sets.",
 )
 @click.option("--seed", type=int, help="Same seed, same draws.  [default: 1]")
@@ -143,7 +145,7 @@ def filter_options(command: Any) -> Any:
 )
 @click.option(
     "--prior",
-    type=click.Choice(PRIORS),
+    type=click.Choice(list(PRIORS)),
     help="How partitions are weighed; crp lets one expert's markings share an object, detection "
     "says which are real and how many everyone missed.  [default: dfcrp]",
 )
@@ -194,7 +196,7 @@ def command(
     from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
     from dfcrp.errors import InputError, SettingsError
-    from dfcrp.fitting import settle
+        from dfcrp.settings.config import resolve
     from dfcrp.io import read_markings
     from dfcrp.runs.folder import refuse_used
 
@@ -206,7 +208,7 @@ def command(
     refuse_used(out)  # before any work
     used = {name: value for name, value in filters.items() if value}
     given = picture | {name: value for name, value in options.items() if value is not None}
-    asked = settle(config, dict(given))
+    asked = resolve(config, dict(given))
     if asked.model.likelihood != "circles":
         items = _read_others(files, asked, used, candidates)
         report = not no_report
@@ -241,13 +243,13 @@ def _read_others(
     from dfcrp.io.items import read_items
 
     if "min_diameter" in filters:
-        raise SettingsError(f"--min-diameter is for circles, not for {config.model.likelihood}")
+        raise SettingsError(f"--min-diameter is for circles, not for {config.run.likelihood}")
     columns = parse_pairs(filters.pop("columns", None))
     return read_items(
         list(files),
-        config.model.likelihood,
+        config.run.likelihood,
         columns=columns,
-        records=config.records,
+        records=config.likelihood,
         candidates=candidates,
         **filters,
     )

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.settings.config import IMAGE_Y
+from dfcrp.settings.choices import IMAGE_Y
 
 if TYPE_CHECKING:
-    from dfcrp.items.markings import Site
+    from dfcrp.items.site import Site
 
 SITE_OPTIONS = ("metres_per_pixel", "area_km2", "body")
 IMAGE_OPTIONS = ("image_file", "image_y", "image_offset", "image_scale")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.errors import DfcrpError
-from dfcrp.settings.config import Config, Image, Summary
+from dfcrp.settings.config import Config, ImageSettings, SummarySettings
 
 if TYPE_CHECKING:
-    from dfcrp.items.markings import Items
+    from dfcrp.items.items import Items
     from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.runs.running import Watch
@@ -29,10 +29,11 @@ def run_job(
     report: bool = True,
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
-    from dfcrp.fitting import fit, settle
+    from dfcrp.fitting import fit
     from dfcrp.runs.parts import most_experts
+    from dfcrp.settings.config import resolve
 
-    settled = settle(config, dict(settings), most_experts(markings))
+    settled = resolve(config, dict(settings), most_experts(markings))
     if not quiet:
         _introduce(markings, settled)
 
@@ -119,14 +120,14 @@ def make_report(
         click.echo("Drawing the figures and the report ...", err=True)
     if isinstance(posterior, ImagesPosterior):
         write_overview(posterior, folder, pages=pages)
-    elif posterior.config.model.likelihood == "circles":
+    elif posterior.config.run.likelihood == "circles":
         write_report(posterior, folder, dbscan=_dbscan(posterior))
     else:
         write_report(posterior, folder)
 
 
 def make_image_report(
-    posterior: ImagesPosterior, folder: Path, name: str, *, picture: Image, quiet: bool
+    posterior: ImagesPosterior, folder: Path, name: str, *, picture: ImageSettings, quiet: bool
 ) -> None:
     """Figures and page of one image of many."""
     from dfcrp.plots.underlay import configured_underlay
@@ -168,7 +169,7 @@ def _introduce(markings: Items, config: Config) -> None:
     how_long = "until the verdict is good" if run.scans is None else f"{run.scans:,} scans"
     images = len(markings.images)
     where = f" on {images:,} images, {run.images}" if images > 1 else ""
-    kind = "marking" if config.model.likelihood == "circles" else "item"
+    kind = "marking" if config.run.likelihood == "circles" else "item"
     click.echo(
         f"Fitting {counted(len(markings), kind)} by "
         f"{counted(len(markings.experts), 'expert')}{where}: "
@@ -183,7 +184,7 @@ def _introduce(markings: Items, config: Config) -> None:
             "p_consensus will be 0. Choose fewer with --min-experts.",
             err=True,
         )
-    elif 1 < n_experts < Summary.min_experts:
+    elif 1 < n_experts < SummarySettings.min_experts:
         click.echo(
             f"Consensus means at least {wanted} of the {n_experts} experts "
             "(--min-experts changes that).",

@@ -59,8 +59,8 @@ def _tolerances(posterior: Posterior | ImagesPosterior) -> list[str]:
     found = posterior.tolerances
     if found is None:
         return []
-    if posterior.config.model.likelihood != "circles":
-        return _learned(posterior.config.model.likelihood, found)
+    if posterior.config.run.likelihood != "circles":
+        return _learned(posterior.config.run.likelihood, found)
     sentence = (
         f"Learned from the data: around an object of the median diameter "
         f"({found['median_diameter']:.4g}) markings scatter by {found['position']['mean']:.3g} in "

@@ -60,7 +60,8 @@ def command(
     from dfcrp.cli.job import make_image_report, make_report
     from dfcrp.cli.outcome import describe, list_files
     from dfcrp.errors import InputError
-    from dfcrp.fitting import settle, write_tables
+    from dfcrp.fitting import write_tables
+    from dfcrp.settings.config import resolve
     from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.runs.folder import load
 
@@ -74,7 +75,7 @@ def command(
     if many and changes and image is None:
         raise InputError("--image-file is for one image; name it with --image")
     if image is not None and isinstance(posterior, ImagesPosterior):
-        picture = settle(posterior.config, changes).image
+        picture = resolve(posterior.config, changes).image
         make_image_report(posterior, run, image, picture=picture, quiet=quiet)
         return
     if min_experts is not None:
@@ -99,12 +100,12 @@ def _note_changes(
 ) -> bool:
     """Keep new settings, and what became known of the ground; returns whether there were any."""
     from dfcrp.cli.ground import told_site
-    from dfcrp.fitting import settle
+        from dfcrp.settings.config import resolve
     from dfcrp.runs.folder import write_settings, write_site
 
     site = told_site(posterior.markings.site, options)
     if site != posterior.markings.site:
         write_site(run, site)
     if changes:
-        write_settings(run, settle(posterior.config, changes))
+        write_settings(run, resolve(posterior.config, changes))
     return bool(changes) or site != posterior.markings.site

@@ -17,7 +17,7 @@ NONE = -1
 
 
 class Data(NamedTuple):
-    """What does not change during a run. Markings are renumbered so that neighbours are close."""
+    """What does not change during a run. Items are renumbered so that neighbours are close."""
 
     features: np.ndarray  # (n, p) float64
     weigh_features: bool  # False: sample from the partition prior alone

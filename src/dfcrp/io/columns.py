@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io.checks import shown
+from dfcrp.items.checks import shown
 
 ColumnChoice = Mapping[str, str | None] | str | None
 """Role to column name, as a dict or as "x=LON,y=LAT"; an empty name leaves a role unfilled."""

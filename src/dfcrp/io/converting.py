@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
-from dfcrp.io.checks import Cells, shown, to_names, to_numbers
 from dfcrp.io.columns import ColumnChoice, did_you_mean, listed
 from dfcrp.io.formats.geojson import write_geojson
 from dfcrp.io.options import ReadOptions
@@ -22,7 +21,8 @@ from dfcrp.io.parts import RUN_FILES, PathLike, join, read_parts
 from dfcrp.io.records import Records
 from dfcrp.io.registry import writer_for
 from dfcrp.io.sphere import offsets
-from dfcrp.items.markings import UNITS, Site
+from dfcrp.items.checks import Cells, shown, to_names, to_numbers
+from dfcrp.items.site import UNITS, Site
 
 CATALOGUE = "catalogue.csv"
 _SPREADS = tuple(f"{role}_{end}" for role in ("x", "y", "diameter") for end in ("sd", "lo", "hi"))

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.checks import check_columns, shown
 from dfcrp.io.columns import ColumnChoice, listed, recognise
+from dfcrp.items.checks import check_columns, shown
+from dfcrp.likelihoods.circle.likelihood import CIRCLES
 
 
 def columns_of_frame(frame: Any, choice: ColumnChoice = None) -> dict[str, Any]:
@@ -29,4 +30,5 @@ def columns_of_frame(frame: Any, choice: ColumnChoice = None) -> dict[str, Any]:
     def place(role: str, row: int) -> str:
         return f"index {row}, column {shown(header[positions[role]])}"
 
-    return check_columns({role: frame[names[at]] for role, at in positions.items()}, place)
+    cells = {role: frame[names[at]] for role, at in positions.items()}
+    return CIRCLES.standard(check_columns(cells, place, positive=CIRCLES.positive), place)

@@ -14,11 +14,10 @@ from dfcrp.io.candidates import read_candidates
 from dfcrp.io.columns import did_you_mean, listed
 from dfcrp.io.item_columns import CORNERS, by_corners, recognise_items, refuse_missing
 from dfcrp.io.item_tables import Table, join_tables, read_table
-from dfcrp.items.markings import Items, Source
-from dfcrp.items.measurements import Measurements
-from dfcrp.items.records import Records
+from dfcrp.items.items import Items
+from dfcrp.items.site import Source
 from dfcrp.likelihoods.normal.shapes import SHAPES
-from dfcrp.settings.config import RecordSettings
+from dfcrp.likelihoods.record.settings import RecordSettings
 
 PathLike = str | Path
 Floats = NDArray[np.float64]
@@ -59,23 +58,12 @@ def read_items(
         Source(str(path), digest, len(part.rows), counts[path])
         for path, (part, digest) in zip(files, read, strict=True)
     )
-    items: Items
     if likelihood == "records":
-        settings = records or RecordSettings()
-        fields = {n: c for n, c in table.columns.items() if n not in found.values()}
-        items = Records.from_columns(
-            fields,
-            experts,
-            kinds=settings.kinds,
-            keys=settings.split_keys,
-            id=ids,
-            candidates=pairs,
-        )
+        described = {n: c for n, c in table.columns.items() if n not in found.values()}
     else:
         names, values = _numbers(table, likelihood, found)
-        items = Measurements.from_arrays(
-            values, experts, likelihood=likelihood, columns=names, id=ids, candidates=pairs
-        )
+        described = dict(zip(names, values.T, strict=True))
+    items = Items.from_columns(described, experts, kind=likelihood, id=ids, candidates=pairs)
     return replace(items, sources=sources)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.checks import shown
 from dfcrp.io.options import ReadOptions
 from dfcrp.io.records import LeftOut, describe_left_out
 from dfcrp.io.shapes import circle_of_polygon
 from dfcrp.io.table import Table
-from dfcrp.items.markings import Site
+from dfcrp.items.checks import shown
+from dfcrp.items.site import Site
 
 
 @dataclass(frozen=True)

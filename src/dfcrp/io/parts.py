@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io.checks import check_columns, shown
 from dfcrp.io.columns import ColumnChoice
 from dfcrp.io.marks import hints
 from dfcrp.io.options import ReadOptions
 from dfcrp.io.records import Records, describe_left_out
 from dfcrp.io.registry import FOLDER_ENDINGS, read_table
-from dfcrp.items.markings import Site
+from dfcrp.items.checks import check_columns, shown
+from dfcrp.items.site import Site
 
 PathLike = str | os.PathLike[str]
 

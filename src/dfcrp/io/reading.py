@@ -1,4 +1,4 @@
-"""From files to Markings, through the user's filters."""
+"""From files to Items, through the user's filters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io.checks import shown
 from dfcrp.io.columns import ColumnChoice, did_you_mean, listed
 from dfcrp.io.options import ReadOptions
 from dfcrp.io.parts import PathLike, join, read_parts
-from dfcrp.items.markings import Markings, Source, build, warn_of_repeats
+from dfcrp.items.checks import shown
+from dfcrp.items.items import Items
+from dfcrp.items.site import Source
 
 
 def read_markings(
@@ -25,7 +26,7 @@ def read_markings(
     image: str | Sequence[str] | None = None,
     min_diameter: float | None = None,
     exclude_experts: str | Sequence[str] = (),
-) -> Markings:
+) -> Items:
     """Read marking lists from one file or several, or from a folder for each expert.
 
     ``columns`` says which column plays which role where the names do not, as a dict or as
@@ -38,7 +39,7 @@ def read_markings(
     _refuse_bad_bound(min_diameter)
     parts = read_parts(paths, columns, ReadOptions())
     records = join(parts)
-    markings = replace(build(records.columns), site=records.site)
+    markings = replace(Items.build(records.columns, "circles"), site=records.site)
     keep = _kept(markings, image, exclude_experts, min_diameter)
     ends = np.cumsum([len(part) for part in parts])
     kept = [int(np.count_nonzero(piece)) for piece in np.split(keep, ends[:-1])]
@@ -47,12 +48,12 @@ def read_markings(
         for part, count in zip(parts, kept, strict=True)
     )
     markings = replace(markings.select(keep), sources=sources)
-    warn_of_repeats(markings)
+    markings.warn_of_repeats()
     return markings
 
 
 def _kept(
-    markings: Markings,
+    markings: Items,
     image: str | Sequence[str] | None,
     exclude_experts: str | Sequence[str],
     min_diameter: float | None,
@@ -75,7 +76,7 @@ def _kept(
     return keep
 
 
-def _of_image(markings: Markings, image: str | Sequence[str] | None) -> NDArray[np.bool_]:
+def _of_image(markings: Items, image: str | Sequence[str] | None) -> NDArray[np.bool_]:
     if image is None:
         return np.ones(len(markings), dtype=np.bool_)
     if markings.image is None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.io.checks import Cells, to_names, to_numbers
-from dfcrp.items.markings import Site
+from dfcrp.items.checks import Cells, to_names, to_numbers
+from dfcrp.items.site import Site
 
 _NAMED_ROWS = 5
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import SettingsError
-from dfcrp.io.checks import shown
+from dfcrp.geometry import tangents, unit_vectors
 from dfcrp.io.columns import did_you_mean
 from dfcrp.io.shapes import DEVIATION, FEWEST_VERTICES, Points, circle_of_polygon, distinct
-from dfcrp.items.sphere import tangents, unit_vectors
+from dfcrp.items.checks import shown
 
 BODIES = {"moon": 1737.4, "mars": 3396.19, "mercury": 2439.4, "ceres": 469.7}
 """Radii in km."""

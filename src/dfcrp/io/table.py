@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import InputError
-from dfcrp.io.checks import Cells, Place, check_columns, shown
 from dfcrp.io.columns import ColumnChoice, recognise, unit_of, units_by_name
 from dfcrp.io.records import LeftOut, Records
-from dfcrp.items.markings import Site
+from dfcrp.items.checks import Cells, Place, check_columns, shown
+from dfcrp.items.site import Site
+from dfcrp.likelihoods.circle.likelihood import CIRCLES
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Table:
             return f"{self.name}, {self.record} {self.rows[record]}, column {column}"
 
         cells = {role: self.columns[position] for role, position in positions.items()}
-        columns = check_columns(cells, place)
+        columns = CIRCLES.standard(check_columns(cells, place, positive=CIRCLES.positive), place)
         site = self.site or Site(units_by_name(self.header, positions))
         if units is not None:
             site = replace(site, units=units)

@@ -1,23 +1,27 @@
-"""Sampling with a likelihood from outside the package; see docs/own-likelihood.md."""
+"""A likelihood of your own: what it takes besides its kernels; see docs/own-likelihood.md."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
-from dfcrp.items.measurements import Measurements
+from dfcrp.draws import Columns
+from dfcrp.likelihoods.base import Centre, Layout, Likelihood
+from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
-from dfcrp.neighbours.features import find_feature_neighbours
-from dfcrp.priors.arrivals.kernel import Arrivals
-from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.problem import Problem, build_data
-from dfcrp.settings.config import make_config
+from dfcrp.likelihoods.normal.shapes import shape_of
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
+    from dfcrp.settings.config import Config
+
+Floats = NDArray[np.float64]
 
 
 def fingerprint(module: ModuleType) -> NDArray[Any]:
@@ -30,56 +34,53 @@ def fingerprint(module: ModuleType) -> NDArray[Any]:
     return np.empty(0, dtype=[(f"source_{digest[:16]}", np.int8)])
 
 
-def sample_own(
-    features: ArrayLike,
-    families: ArrayLike | None,
-    hyper: Any,
-    *,
-    row_width: int,
-    columns: Columns,
-    chains: int = 2,
-    scans: int = 1000,
-    burn_in: int = 250,
-    radius: float | str | None = None,
-    candidates: ArrayLike | None = None,
-    seed: int = 1,
-) -> MemoryDraws:
-    """Draws for ``dfcrp.point_partition`` and all that takes draws.
+@dataclass(frozen=True)
+class NoSettings:
+    """A likelihood without settings."""
 
-    ``hyper`` is the named tuple that the kernels are registered for, ``columns`` names what its
-    ``record_row`` writes and the entries of its law. ``radius`` and ``candidates`` are as in
-    ``dfcrp.fit``.
+
+class OwnLikelihood(Likelihood):
+    """Items described by any numbers, with kernels of your own.
+
+    Say what ``hyper``, ``row_width`` and ``learned_names`` are; the first numbers that
+    ``record_row`` writes describe an object in the catalogue, one for each column. Candidates are
+    found by distance in the columns, each relative to its scatter between matching items.
     """
-    items = Measurements.from_arrays(features, families, candidates=candidates)
-    model = make_config().model
-    pilot = find_pilot(items.shape, items.features, items.families, model.growth_x)
-    neighbourhood = find_feature_neighbours(
-        items.shape,
-        items.features,
-        items.families,
-        pilot.scales(items.shape, items.features, model.growth_x),
-        radius=radius,
-        nearest=None,
-        candidates=items.candidates,
-    )
-    use_order = families is not None
-    problem = Problem(
-        data=build_data(items.values, items.families, neighbourhood),
-        hyper=hyper,
-        prior=Arrivals(use_order, True, model.alpha_shape, model.alpha_rate, np.empty(0)),
-        alpha_start=1.0,
-        row_width=row_width,
-        likelihood_columns=columns,
-    )
-    blocks = []
-    for child in np.random.SeedSequence(seed).spawn(chains):
-        chain = Chain(problem, child, "exact")
-        chain.run(1, burn_in)
-        blocks.append(chain.run(scans - burn_in, 1))
-    return MemoryDraws(
-        np.stack([block.labels for block in blocks]),
-        np.stack([block.alpha for block in blocks]),
-        [ClusterBlock(b.offsets, b.cluster_labels, b.parameters) for b in blocks],
-        columns,
-        np.stack([block.shared for block in blocks]),
-    )
+
+    Settings: type[Any] = NoSettings
+
+    def hyper(self, items: Items, settings: Any) -> Any:
+        """The named tuple of hyperparameters that the kernels are registered for."""
+        raise NotImplementedError
+
+    def row_width(self, items: Items) -> int:
+        """Numbers in a row of what is known of a cluster."""
+        raise NotImplementedError
+
+    def learned_names(self, items: Items) -> tuple[str, ...]:
+        """Names of the entries of the law."""
+        return ()
+
+    def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
+        """Features as they are; candidates by a pilot of the data."""
+        shape, images = shape_of("diagonal", tuple(items.columns)), items.image_codes
+        features = items.features
+        pilot = find_pilot(shape, features, experts, 1.0, images)
+        neighbourhood = find_feature_neighbours(
+            shape,
+            features,
+            experts,
+            pilot.scales(shape, features, 1.0),
+            radius=config.run.radius,
+            nearest=config.run.nearest,
+            candidates=items.candidates,
+            images=images,
+        )
+        columns = Columns.plain(tuple(items.columns), self.learned_names(items))
+        hyper = self.hyper(items, config.likelihood)
+        return Layout(features, hyper, self.row_width(items), columns, neighbourhood)
+
+    def centre(self, items: Items) -> Centre:
+        """What ``record_row`` writes, by column."""
+        names = tuple(items.columns)
+        return Centre(names, names, lambda parameters: parameters)

@@ -19,7 +19,7 @@ class Certainty:
     """Histograms of probabilities over equal bins from 0 to 1."""
 
     edges: NDArray[np.float64]
-    #: Markings by their probability to belong where they are listed.
+    #: Items by their probability to belong where they are listed.
     members: NDArray[np.int64]
     #: Clusters by their probability to be shared by enough experts, or to be real if that is known.
     clusters: NDArray[np.int64]

@@ -12,9 +12,9 @@ from dfcrp.plots.style import INK, VERMILION, WIDE, plain, single_axes, styled
 from dfcrp.posterior.explain import find_marking
 from dfcrp.posterior.posterior import Posterior
 
-#: Markings that are shown, more if the last cluster is larger.
+#: Items that are shown, more if the last cluster is larger.
 SHOWN = 24
-#: Markings up to which each has its name printed.
+#: Items up to which each has its name printed.
 MAX_NAMES = 60
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dfcrp.errors import InputError
 from dfcrp.plots.size_curves import plain_ticks
 from dfcrp.plots.style import BLUE, VERMILION, WIDE, legend_of, single_axes, styled
-from dfcrp.posterior.intervals import Interval, summarise
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.summaries.intervals import Interval, summarise
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.plots.style import BLUE, GREY, INK, WIDE, given_axes, new_axes, plain, styled
-from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.diameters import mean_diameters
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.summaries.consensus import ConsensusCounts
 
 #: Rows of the figure that the histogram takes.
 HISTOGRAM_ROWS = 3.0

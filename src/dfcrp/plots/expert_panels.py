@@ -14,7 +14,7 @@ from dfcrp.plots.style import INK, PALE, WIDE, given_axes, new_axes, plain, styl
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
 
-#: Markings of a typical expert that the default region shows.
+#: Items of a typical expert that the default region shows.
 SHOWN = 8
 #: Panels of one figure; of more experts those with most markings in the region are shown.
 MAX_PANELS = 24
@@ -31,7 +31,7 @@ class ExpertPanels:
     #: Panel of each marking; -1 for experts without a panel.
     panel: NDArray[np.int64]
     experts: tuple[str, ...]
-    #: Markings of each expert whose centre lies in the region.
+    #: Items of each expert whose centre lies in the region.
     counts: tuple[int, ...]
     region: maps.Region
     underlay: Underlay | None = None

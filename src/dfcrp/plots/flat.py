@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.items.markings import Markings
-from dfcrp.items.sphere import counted_from, seam
+from dfcrp.geometry import counted_from, seam
+from dfcrp.items.items import Items
 from dfcrp.plots.underlay import Region
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ class FlatMap:
         return counted_from(x, other - 180.0) if self.degrees else x
 
 
-def flat_map(markings: Markings) -> FlatMap:
+def flat_map(markings: Items) -> FlatMap:
     """The map of these markings."""
     site = markings.site
     if not site.on_sphere:

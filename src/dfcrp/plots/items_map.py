@@ -33,7 +33,7 @@ class ItemsMap:
 
 def prepare_items_map(posterior: Posterior, *, catalogue: Any = None) -> ItemsMap:
     """Items and catalogue of a posterior whose items have a place."""
-    likelihood = posterior.config.model.likelihood
+    likelihood = posterior.config.run.likelihood
     columns = SHAPES[likelihood].columns if likelihood in SHAPES else ("x", "y", "diameter")
     table = posterior.catalogue() if catalogue is None else catalogue
     items = _outlines(likelihood, posterior.markings.numbers, columns)

@@ -23,8 +23,8 @@ from dfcrp.plots.style import (
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.posterior.explain_text import percent
-from dfcrp.posterior.membership import ALONE
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.summaries.membership import ALONE
 
 #: Candidates that have a colour of their own; black is the marking itself.
 MAX_CANDIDATES = len(COLOURS) - 1

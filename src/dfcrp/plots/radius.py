@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 
 from dfcrp.errors import InputError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.plots.style import BLUE, GREY, INK, WIDE, legend_of, single_axes, styled
-from dfcrp.posterior.losses import members_by_cluster
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.posterior.streaming import kept, label_blocks, stride_for
+from dfcrp.summaries.losses import members_by_cluster
+from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 #: Evenly spaced draws that are looked at.
 MAX_DRAWS = 500
@@ -37,7 +37,7 @@ class RadiusTable:
 
 
 def cluster_widths(
-    labels: NDArray[np.int32], markings: Markings, known: dict[bytes, float]
+    labels: NDArray[np.int32], markings: Items, known: dict[bytes, float]
 ) -> NDArray[np.float64]:
     """Largest distance between two members, for each cluster of one draw.
 

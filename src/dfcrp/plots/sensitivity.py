@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.plots.style import BLUE, GREY, WIDE, given_axes, new_axes, plain, styled
-from dfcrp.posterior.intervals import Interval
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.curves import sensitivity_curves
+from dfcrp.summaries.intervals import Interval
 
 #: Panels in a row, and experts that still get one each: those with most markings.
 COLUMNS = 4
@@ -33,7 +33,7 @@ def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
     if posterior.config.run.prior != "detection":
         raise InputError('sensitivities are known under the prior "detection" only')
     markings = posterior.markings
-    found = sensitivity_curves(posterior.draws, markings, posterior.config)
+    found = sensitivity_curves(posterior)
     count = np.bincount(markings.families)
     order = np.argsort(-count, kind="stable")[:MAX_EXPERTS]
     names = tuple(markings.experts[f] for f in order)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, styled
-from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.layout import TALLY_NAMES
+from dfcrp.summaries.consensus import ConsensusCounts
 
 #: Points of each chain that are drawn.
 MAX_POINTS = 1_000

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.settings.config import Image
 
 #: Left, right, lower and upper end of a part of the map.
 Region = tuple[float, float, float, float]

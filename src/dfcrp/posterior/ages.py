@@ -14,8 +14,8 @@ from scipy.special import ndtri
 
 from dfcrp.craterstats import Ages, Dating, model_ages
 from dfcrp.errors import SettingsError
-from dfcrp.posterior.intervals import Interval, summarise
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.summaries.intervals import Interval, summarise
 
 #: Quantiles by which the counting error of each draw's age enters the total.
 _STEPS = 101

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.posterior.consensus import family_arrays, parameter_columns
 from dfcrp.posterior.kernels.summaries import count_experts
-from dfcrp.posterior.streaming import kept, label_blocks, stride_for
+from dfcrp.summaries.consensus import family_arrays, parameter_columns
+from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import InputError
-from dfcrp.items.markings import Markings
-from dfcrp.items.sphere import TangentPlanes
-from dfcrp.posterior.consensus import rest_names
+from dfcrp.geometry import TangentPlanes
+from dfcrp.items.items import Items
 from dfcrp.posterior.explain_text import explanation_text
-from dfcrp.posterior.membership import ALONE
-from dfcrp.posterior.streaming import label_blocks
+from dfcrp.summaries.consensus import rest_names
+from dfcrp.summaries.membership import ALONE
+from dfcrp.summaries.streaming import label_blocks
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -114,7 +114,7 @@ class Explanation:
         return explanation_text(self)
 
 
-def find_marking(markings: Markings, marking: int | str) -> int:
+def find_marking(markings: Items, marking: int | str) -> int:
     """The index of a marking given by index (a whole number) or id (a text)."""
     ids = markings.id
     if isinstance(marking, str):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dfcrp.posterior.membership import ALONE
+from dfcrp.summaries.membership import ALONE
 
 if TYPE_CHECKING:
     from dfcrp.posterior.explain import Candidate, Explanation, Offset

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.circle.tolerances import laws, spreads
-from dfcrp.posterior.catalogue import catalogue
-from dfcrp.posterior.consensus import family_arrays
-from dfcrp.posterior.convergence import Verdict
-from dfcrp.posterior.experts import ExpertTallies, tally_experts
-from dfcrp.posterior.intervals import Interval, summarise
-from dfcrp.posterior.membership import Membership
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.settings.config import Config
+from dfcrp.summaries.consensus import family_arrays
+from dfcrp.summaries.convergence import Verdict
+from dfcrp.summaries.experts import ExpertTallies, tally_experts
+from dfcrp.summaries.intervals import Interval, summarise
+from dfcrp.summaries.membership import Membership
 
 #: Draws of each chain that totals over all images are formed from.
 MAX_TOTAL_DRAWS = 1_000
@@ -90,15 +89,7 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
     found = Findings(
         labels=posterior.point_partition().labels,
         membership=posterior.membership,
-        catalogue=catalogue(
-            posterior.draws,
-            posterior.point_partition().labels,
-            posterior.membership,
-            families=posterior.markings.families,
-            expert_names=posterior.markings.experts,
-            min_experts=config.min_experts,
-            ground=posterior.ground,
-        ),
+        catalogue=posterior.catalogue_columns(),
         alone=posterior.pairs.alone,
         n_clusters=summarise(posterior.n_clusters.ravel()),
         consensus=_consensus(posterior),
@@ -121,7 +112,7 @@ def _series(posterior: Posterior, totals: Totals) -> Series:
     hyper, law = [posterior.alpha[:, chosen, np.newaxis]], laws(draws)
     if law is not None:
         hyper.append(spreads(law[:, chosen]))
-    codes, holder = family_arrays(posterior.markings.families, draws.n_markings)
+    codes, holder = family_arrays(posterior.items.families, draws.n_markings)
     some = spaced(draws.n_draws, totals.expert_draws)
     labels = [draws.labels(chain, 0, draws.n_draws)[some] for chain in range(draws.n_chains)]
     return Series(

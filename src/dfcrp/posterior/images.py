@@ -13,16 +13,16 @@ from dfcrp.draws import Draws
 from dfcrp.errors import InputError
 from dfcrp.likelihoods.circle.bias_summary import ExpertBias, rows_with_bias
 from dfcrp.likelihoods.circle.tolerances import describe_spreads
-from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses
-from dfcrp.posterior.convergence import Verdict
-from dfcrp.posterior.experts import ExpertSummary, expert_frame
 from dfcrp.posterior.findings import Findings, Series, Totals, find
 from dfcrp.posterior.images_verdict import judge_images
-from dfcrp.posterior.intervals import summarise
-from dfcrp.posterior.membership import UNDECIDED
 from dfcrp.posterior.pooling import Pool
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.runs.parts import ImageParts
+from dfcrp.summaries.consensus import ConsensusCounts, SizeClasses
+from dfcrp.summaries.convergence import Verdict
+from dfcrp.summaries.experts import ExpertSummary, expert_frame
+from dfcrp.summaries.intervals import summarise
+from dfcrp.summaries.membership import UNDECIDED
 
 if TYPE_CHECKING:
     import pandas

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.posterior.convergence import Diagnostic, Limits, Verdict, longer
+from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, longer
 
 #: Images that are named as the worst.
 NAMED = 10

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.posterior.consensus import ConsensusCounts
-from dfcrp.posterior.convergence import Diagnostic, diagnose
-from dfcrp.posterior.experts import ExpertSummary, jaccard_matrix, mean_with_others, shares
 from dfcrp.posterior.findings import MAX_EXPERT_VALUES, Series, Totals
-from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.summaries.consensus import ConsensusCounts
+from dfcrp.summaries.convergence import Diagnostic, diagnose
+from dfcrp.summaries.experts import ExpertSummary, jaccard_matrix, mean_with_others, shares
+from dfcrp.summaries.intervals import Interval, summarise
 
 #: With more experts than this the table of each with each would not fit into memory.
 MAX_COMPARED = int(MAX_EXPERT_VALUES**0.5)

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dfcrp.draws import Draws
-from dfcrp.items.markings import Markings
-from dfcrp.items.sphere import TangentPlanes
-from dfcrp.likelihoods.circle.bias_summary import ExpertBias, expert_bias, rows_with_bias
-from dfcrp.likelihoods.circle.tolerances import tolerances
-from dfcrp.posterior.catalogue import catalogue
-from dfcrp.posterior.coclustering import Coclustering, coclustering
-from dfcrp.posterior.consensus import ConsensusCounts, SizeClasses, consensus_counts
-from dfcrp.posterior.convergence import Verdict, check_convergence
+from dfcrp.draws import Draws, shared_variable
+from dfcrp.geometry import TangentPlanes
+from dfcrp.items.items import Items
+from dfcrp.likelihoods.base import Likelihood
+from dfcrp.likelihoods.circle.bias_summary import ExpertBias, rows_with_bias
+from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior.diameters import consensus_diameters
-from dfcrp.posterior.doubles import suspected_doubles
-from dfcrp.posterior.experts import ExpertSummary, expert_frame, expert_summary
-from dfcrp.posterior.intervals import summarise
-from dfcrp.posterior.membership import Membership, membership
-from dfcrp.posterior.point_partition import PointPartition, point_partition
 from dfcrp.posterior.size_frequency import SizeFrequency, size_frequency
-from dfcrp.posterior.streaming import n_clusters
-from dfcrp.priors.attraction.layout import STRENGTH
-from dfcrp.priors.detection.answers import DetectionSummary, detection_summary
+from dfcrp.priors.base import Prior
+from dfcrp.priors.detection.answers import DetectionSummary
+from dfcrp.priors.registry import prior_named
 from dfcrp.settings.config import Config
+from dfcrp.summaries.catalogue import catalogue
+from dfcrp.summaries.coclustering import Coclustering, coclustering
+from dfcrp.summaries.consensus import ConsensusCounts, SizeClasses, consensus_counts
+from dfcrp.summaries.convergence import Verdict, check_convergence
+from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
+from dfcrp.summaries.intervals import summarise
+from dfcrp.summaries.losses import members_by_cluster
+from dfcrp.summaries.membership import Membership, membership
+from dfcrp.summaries.point_partition import PointPartition, point_partition
+from dfcrp.summaries.streaming import n_clusters
 
 if TYPE_CHECKING:
     import pandas
@@ -57,20 +60,35 @@ class Posterior:
     def __init__(
         self,
         draws: Draws,
-        markings: Markings,
+        items: Items,
         config: Config,
         record: RunRecord,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
         self.draws = draws
-        #: The rows of these markings among all, if this is one image of many.
+        #: The rows of these items among all, if this is one image of many.
         self.rows = rows
-        self.markings = markings
+        self.items = items
         self.config = config
         self.record = record
         self._points: dict[str, PointPartition] = {}
         self._counts: dict[tuple[int, ...], ConsensusCounts] = {}
         self._diameters: dict[tuple[int, int], list[NDArray[np.float64]]] = {}
+
+    @property
+    def markings(self) -> Items:
+        """The items; of circles they are called markings."""
+        return self.items
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """What the items are, and how they are described."""
+        return likelihood_named(self.config.run.likelihood)
+
+    @property
+    def prior(self) -> Prior:
+        """How partitions were weighed."""
+        return prior_named(self.config.run.prior)
 
     @cached_property
     def labels(self) -> NDArray[np.int32]:
@@ -95,34 +113,30 @@ class Posterior:
     @cached_property
     def tolerances(self) -> dict[str, Any] | None:
         """How far apart markings of one object lie, if that was learned."""
-        return tolerances(self.draws, self.markings.diameter)
+        return self.likelihood.learned(self.draws, self.items)
 
     @cached_property
     def expert_bias(self) -> ExpertBias | None:
         """Offsets and noise of each expert, if that was learned."""
-        return expert_bias(self.draws, self.markings.experts)
+        found: ExpertBias | None = self.likelihood.expert_bias(self.draws, self.items)
+        return found
 
     @cached_property
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
-        if self.config.run.prior != "detection":
-            return None
-        return detection_summary(
-            self.draws,
-            self.markings,
-            self.config,
-            self.point_partition().labels,
-            self.size_classes,
-        )
+        found: DetectionSummary | None = self.prior.summarise(self)
+        return found
 
     @property
     def diameters(self) -> NDArray[np.float64] | None:
-        """The markings' diameters, for size classes; None where there is no such thing."""
-        return self.markings.diameter
+        """The items' diameters, for size classes; None where there is no such thing."""
+        return self.likelihood.sizes(self.items)
 
     @property
     def size_classes(self) -> SizeClasses:
-        """Size classes of the settings."""
+        """Size classes of the settings; none where items have no size."""
+        if self.diameters is None:
+            return SizeClasses.none()
         return SizeClasses(self.config.summary.class_edges, self.config.summary.class_names)
 
     @cached_property
@@ -137,7 +151,7 @@ class Posterior:
     def point_partition(self, loss: str = "vi") -> PointPartition:
         """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``."""
         if loss not in self._points:
-            families = None if self.config.run.prior == "crp" else self.markings.families
+            families = self.items.families if self.prior.one_per_expert else None
             self._points[loss] = point_partition(self.draws, loss, families)
         return self._points[loss]
 
@@ -154,7 +168,7 @@ class Posterior:
                 min_experts,
                 self.size_classes,
                 self.config.summary.diameter,
-                families=self.markings.families,
+                families=self.items.families,
                 diameters=self.diameters,
             )
         return self._counts[min_experts]
@@ -189,36 +203,45 @@ class Posterior:
     @cached_property
     def expert_summary(self) -> ExpertSummary:
         """How the experts compare."""
-        return expert_summary(self.draws, self.markings.families)
+        return expert_summary(self.draws, self.items.families)
 
     def experts(self) -> pandas.DataFrame:
         """One row per expert, by number of markings."""
         return expert_frame(self._expert_rows())
 
     def _expert_rows(self) -> list[dict[str, Any]]:
-        rows = self.expert_summary.rows(self.markings.experts)
+        rows = self.expert_summary.rows(self.items.experts)
         if self.detection is not None:
             for row in rows:
-                row.update(self.detection.expert(self.markings.experts.index(row["expert"])))
-        return rows_with_bias(rows, self.expert_bias, self.markings.experts)
+                row.update(self.detection.expert(self.items.experts.index(row["expert"])))
+        return rows_with_bias(rows, self.expert_bias, self.items.experts)
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the point partition, with uncertainty."""
         import pandas
 
-        labels = self.point_partition().labels
+        table = self.catalogue_columns()
+        return pandas.DataFrame({**table, "cluster": self.names(table["cluster"])})
+
+    def catalogue_columns(self) -> dict[str, Any]:
+        """The catalogue with clusters named after their first item here."""
+        labels, items = self.point_partition().labels, self.items
+        _, order, offsets = members_by_cluster(labels)
+        members = [order[a:b] for a, b in pairwise(offsets)]
         table = catalogue(
             self.draws,
             labels,
             self.membership,
-            families=self.markings.families,
-            expert_names=self.markings.experts,
+            families=items.families,
+            expert_names=items.experts,
             min_experts=self.config.summary.min_experts,
+            centre=self.likelihood.centre(items),
+            described=self.likelihood.describe_members(items, members),
             ground=self.ground,
         )
         if self.detection is not None:
             table["p_real"] = self.detection.p_real_cluster
-        return pandas.DataFrame({**table, "cluster": self.names(table["cluster"])})
+        return table
 
     def names(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """What clusters are called in the tables: the row of their first marking.
@@ -233,11 +256,11 @@ class Posterior:
     @property
     def ground(self) -> TangentPlanes | None:
         """On a sphere, the planes that touch it at the markings that clusters are named after."""
-        markings = self.markings
-        if not markings.site.on_sphere:
+        items = self.items
+        if not items.site.on_sphere:
             return None
         names = np.unique(self.point_partition().labels)
-        return TangentPlanes(markings.x[names], markings.y[names], markings.site.sphere_radius_km)
+        return TangentPlanes(items.x[names], items.y[names], items.site.sphere_radius_km)
 
     def members(self) -> pandas.DataFrame:
         """One row per marking, in input order, with its cluster and how sure that is."""
@@ -245,8 +268,8 @@ class Posterior:
 
         found = self.membership
         table = {
-            "marking": self.markings.id,
-            "expert": self.markings.expert,
+            "marking": self.items.id,
+            "expert": self.items.expert,
             "cluster": self.names(self.point_partition().labels),
             "p_member": found.p_member,
             "second_cluster": self.names(found.second),
@@ -259,7 +282,7 @@ class Posterior:
     @cached_property
     def n_doubles(self) -> int:
         """Number of suspected doubles; none where no rule forbids them."""
-        return 0 if self.config.run.prior == "crp" else len(self.suspected_doubles())
+        return len(self.suspected_doubles()) if self.prior.one_per_expert else 0
 
     def suspected_doubles(self) -> pandas.DataFrame:
         """Markings that may be a second one of an object their expert has marked already.
@@ -268,67 +291,46 @@ class Posterior:
         """
         import pandas
 
-        found = self._doubles()
+        labels = self.point_partition().labels
+        found = self.likelihood.doubles(self.items, labels, self.draws, self.config)
         marking, other = found["marking"].astype(int), found["other"].astype(int)
+        *_, measure = found
         return pandas.DataFrame(
             {
-                "expert": self.markings.expert[marking],
-                "marking": self.markings.id[marking],
-                "other": self.markings.id[other],
+                "expert": self.items.expert[marking],
+                "marking": self.items.id[marking],
+                "other": self.items.id[other],
                 "cluster": self.names(found["cluster"]),
-                "distance": found["distance"],
+                measure: found[measure],
             }
         )
-
-    def _doubles(self) -> dict[str, NDArray[Any]]:
-        features, size = self._features_and_size
-        labels = self.point_partition().labels
-        return suspected_doubles(features, self.markings.families, labels, size)
-
-    @property
-    def _features_and_size(self) -> tuple[NDArray[np.float64], int | None]:
-        """Features in which distances are right, and which of them is a log size, after places."""
-        places = self.markings.places
-        return np.column_stack([places, np.log(self.markings.diameter)]), places.shape[1]
 
     @cached_property
     def verdict(self) -> Verdict:
         """Whether the run was long enough, and what to do if not."""
         return check_convergence(
-            self.draws, self.table_counts, self.pairs, marking_names=self.markings.id.tolist()
+            self.draws, self.table_counts, self.pairs, marking_names=self.items.id.tolist()
         )
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json."""
         verdict = self.verdict
         return {
-            "n_markings": len(self.markings),
-            "n_experts": len(self.markings.experts),
+            "n_markings": len(self.items),
+            "n_experts": len(self.items.experts),
             "chains": self.draws.n_chains,
             "scans": self.record.scans,
             "burn_in": self.record.burn_in,
             "draws": self.draws.n_chains * self.draws.n_draws,
             "seconds": round(self.record.seconds, 3),
             "n_clusters": summarise(self.n_clusters.ravel()).as_dict(),
-            **(
-                self.detection.numbers()
-                if self.detection
-                else {"alpha": summarise(self.alpha.ravel()).as_dict()}
-            ),
-            **self._attraction(),
+            **self.prior.numbers(self),
             **({"tolerances": self.tolerances} if self.tolerances else {}),
             "suspected_doubles": self.n_doubles,
             "consensus": self.table_counts.rows(),
             "experts": self._expert_rows(),
             "convergence": verdict.as_dict(),
         }
-
-    def _attraction(self) -> dict[str, Any]:
-        """The strength with which lists of one person attract each other, where it is learned."""
-        if STRENGTH not in self.draws.columns.shared:
-            return {}
-        column = self.draws.columns.shared.index(STRENGTH)
-        return {STRENGTH: summarise(self.draws.shared()[:, :, column].ravel()).as_dict()}
 
     def to_arviz(self) -> Any:
         """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""
@@ -338,16 +340,19 @@ class Posterior:
         variables: dict[str, NDArray[Any]] = {"n_clusters": self.n_clusters}
         if np.isfinite(self.alpha).all():
             variables["alpha"] = self.alpha
-        shared = np.moveaxis(self.draws.shared(), 2, 0)
-        variables.update(zip(self.draws.columns.shared, shared, strict=True))
+        columns = self.draws.columns
+        dims: dict[str, list[str]] = {}
+        coords: dict[str, list[str]] = {dim: list(at) for dim, at in columns.coords.items()}
+        for variable in columns.shared:
+            values = shared_variable(self.draws, variable.name)
+            assert values is not None
+            variables[variable.name] = values
+            dims[variable.name] = list(variable.dims)
         for m, threshold in enumerate(counts.min_experts):
-            variables[f"n_at_least_{threshold}"] = counts.counts[:, :, m, :]
-        dims = {name: ["size_class"] for name in variables if name.startswith("n_at_least_")}
-        return from_dict(
-            {"posterior": variables},
-            coords={"size_class": list(counts.size_classes)},
-            dims=dims,
-        )
+            name = f"n_at_least_{threshold}"
+            variables[name], dims[name] = counts.counts[:, :, m, :], ["size_class"]
+        coords["size_class"] = list(counts.size_classes)
+        return from_dict({"posterior": variables}, coords=coords, dims=dims)
 
     def explain(self, marking: int | str) -> Any:
         """Why a marking (index or id) is where it is; ``print`` the answer's ``text()``."""

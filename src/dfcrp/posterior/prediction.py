@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.posterior.features import FeaturePosterior
 from dfcrp.posterior.kernels.predictive import weigh_new
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.sampling.setup import problem_of
 
 Floats = NDArray[np.float64]
 
 
 def membership_of_new(
-    posterior: FeaturePosterior, values: Floats, families: NDArray[np.int64] | None = None
+    posterior: Posterior, values: Floats, families: NDArray[np.int64] | None = None
 ) -> Floats:
     """(m, K + 1): probability of each cluster of the point partition, and of none of them.
 
@@ -26,10 +26,13 @@ def membership_of_new(
     """
     items = posterior.items
     problem = problem_of(items, posterior.config)
-    shared = posterior.draws.shared().reshape(-1, len(posterior.draws.columns.shared))
-    hyper = problem.hyper._replace(law=shared.mean(axis=0))
+    shared = posterior.draws.shared().reshape(-1, posterior.draws.columns.width)
+    hyper = problem.hyper._replace(law=shared.mean(axis=0)[: len(problem.hyper.law)])
     names, code = np.unique(posterior.point_partition().labels, return_inverse=True)
-    new = items.shape.to_features(values) - items.centre
+    columns = dict(zip(items.columns, values.T, strict=True))
+    both = Items.from_columns({n: np.concatenate([items.columns[n], columns[n]]) for n in columns}, kind=items.kind)
+    raw = posterior.likelihood.raw_features(both)
+    new = raw[len(items) :] - raw[: len(items)].mean(axis=0)
     weight = np.empty((len(new), len(names) + 1))
     theta = np.zeros((len(names) + 1, problem.row_width))
     weigh_new(

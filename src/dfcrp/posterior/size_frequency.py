@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import SettingsError
 from dfcrp.posterior.diameters import mean_diameters
-from dfcrp.posterior.intervals import summarise
 from dfcrp.posterior.size_bins import bin_edges
+from dfcrp.summaries.intervals import summarise
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior

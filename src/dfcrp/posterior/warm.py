@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.posterior.streaming import canonical
 from dfcrp.sampling.problem import CIRCLE_COLUMNS
 from dfcrp.sampling.warm import warm_up_from_the_end
 from dfcrp.settings.config import make_config
+from dfcrp.summaries.streaming import canonical
 
 
 def warm_up_beside() -> None:
@@ -51,7 +51,7 @@ def warm_up() -> None:
     columns = Columns(CIRCLE_COLUMNS.parameters)
     stored = MemoryDraws(labels, rng.random((chains, draws)), blocks, columns)
     n = experts * each
-    markings = Markings.from_arrays(
+    markings = Items.circles(
         rng.random(n), rng.random(n), 1.0 + rng.random(n), [f"expert {i // each}" for i in range(n)]
     )
     posterior = Posterior(stored, markings, make_config(), RunRecord(draws, 0, 1, 0.0))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dfcrp.plots.flat import flat_map
 from dfcrp.plots.underlay import Underlay, configured_underlay, read_underlay
-from dfcrp.posterior.consensus import ConsensusCounts
 from dfcrp.posterior.explain import Explanation, explain
-from dfcrp.posterior.membership import UNDECIDED
+from dfcrp.summaries.consensus import ConsensusCounts
+from dfcrp.summaries.membership import UNDECIDED
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Contents:
     @property
     def of_circles(self) -> bool:
         """Whether the items are circles: much of the page is about their diameters."""
-        return bool(self.posterior.config.model.likelihood == "circles")
+        return bool(self.posterior.config.run.likelihood == "circles")
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _plan_for_items(contents: Contents) -> Iterator[Plan]:
     plan = _planner(contents.posterior)
     yield plan("traces", counts=contents.counts)
     yield plan("certainty", catalogue=contents.catalogue)
-    if contents.posterior.config.model.likelihood in SHAPES:
+    if contents.posterior.config.run.likelihood in SHAPES:
         yield plan("items_map", catalogue=contents.catalogue)
     if len(contents.posterior.markings.experts) > 1:
         yield plan("jaccard")

@@ -9,7 +9,7 @@ from string import Template
 from typing import Any
 
 from dfcrp import __version__
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.markup import Markup, bullets, join, tag
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
@@ -98,7 +98,7 @@ def write_report(
     return page
 
 
-def title_of(markings: Markings) -> str:
+def title_of(markings: Items) -> str:
     """The title of a report: the files that the markings came from."""
     names = ", ".join(Path(source.file).name for source in markings.sources)
     return f"Report: {names}" if names else "Report"

@@ -12,6 +12,7 @@ import os
 import platform
 import shutil
 import time
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,9 @@ from numpy.typing import NDArray
 
 from dfcrp import __version__
 from dfcrp.draws import DrawBlock
-from dfcrp.errors import DfcrpError, RunFolderError
-from dfcrp.items.markings import Items, Markings, Site, Source
-from dfcrp.items.measurements import Measurements
-from dfcrp.items.records import Records
-from dfcrp.posterior.kinds import posterior_of
+from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, RunFolderError, SettingsError
+from dfcrp.items.items import ABOUT, Items
+from dfcrp.items.site import Site, Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.runs.checkpoints import FOLDER as CHECKPOINTS
 from dfcrp.runs.lock import LOCK
@@ -93,7 +92,7 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
     provenance.json comes last: with it the run has begun.
     """
     write_markings(folder / MARKINGS, markings)
-    if isinstance(markings, Measurements | Records) and markings.candidates is not None:
+    if markings.candidates is not None:
         write_pairs(folder / CANDIDATES, markings.candidates)
     write_settings(folder, config)
     write_provenance(folder, markings, config, None)
@@ -138,11 +137,7 @@ def write_markings(path: Path, markings: Items) -> None:
 
 def read_markings_back(folder: Path, config: Config) -> Items:
     """The markings of a run folder, with the sources they first came from."""
-    markings: Items
-    if config.model.likelihood == "circles":
-        markings = _read_markings(folder / MARKINGS)
-    else:
-        markings = _read_items(folder, config)
+    markings = _read_items(folder, config.run.likelihood)
     provenance = read_provenance(folder)
     try:
         return dataclasses.replace(
@@ -155,44 +150,24 @@ def read_markings_back(folder: Path, config: Config) -> Items:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
 
 
-def _read_markings(path: Path) -> Markings:
-    import warnings
-
-    try:
-        with open(path, encoding="utf-8", newline="") as stream:
-            header, *rows = csv.reader(stream)
-        columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
-        for name, kind in (("x", float), ("y", float), ("diameter", float), ("truth", np.int64)):
-            if name in columns:
-                columns[name] = np.array(columns[name], dtype=kind)
-        with warnings.catch_warnings():
-            # Repeated rows were reported when the data came in.
-            warnings.simplefilter("ignore")
-            return Markings.from_arrays(**columns)
-    except (OSError, ValueError, TypeError, csv.Error) as error:
-        raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
-
-
-def _read_items(folder: Path, config: Config) -> Items:
-    """Items that are no circles."""
+def _read_items(folder: Path, kind: str) -> Items:
+    """The items as they were written, whatever their kind."""
     path = folder / MARKINGS
     try:
         with open(path, encoding="utf-8", newline="") as stream:
             header, *rows = csv.reader(stream)
         columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
-        known: dict[str, Any] = {"id": columns.pop("id"), "families": columns.pop("expert")}
-        if "truth" in columns:
-            known["truth"] = np.array(columns.pop("truth"), np.int64)
+        about = {name: columns.pop(name) for name in ABOUT if name in columns}
         if (folder / CANDIDATES).exists():
             pairs = np.loadtxt(folder / CANDIDATES, np.int64, delimiter=",", skiprows=1, ndmin=2)
-            known["candidates"] = pairs.reshape(-1, 2)
-        if config.model.likelihood == "records":
-            return Records.from_columns(columns, kinds=config.records.kinds, **known)
-        numbers = np.array(list(columns.values()), dtype=float).T
-        return Measurements.from_arrays(
-            numbers, columns=list(columns), likelihood=config.model.likelihood, **known
-        )
-    except (OSError, ValueError, KeyError, csv.Error) as error:
+            about["candidates"] = pairs.reshape(-1, 2)
+        with warnings.catch_warnings():
+            # Repeated rows were reported when the data came in.
+            warnings.simplefilter("ignore", DfcrpWarning)
+            return Items.from_columns(columns, kind=kind, **about)
+    except SettingsError:
+        raise
+    except (OSError, ValueError, TypeError, csv.Error, InputError) as error:
         raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
 
 
@@ -265,7 +240,7 @@ def load(path: str | os.PathLike[str]) -> Posterior | ImagesPosterior:
             f"{folder}: the run was not finished; `dfcrp resume {folder}` goes on with it"
         )
     several = len(markings.images) > 1
-    if several and config.run.images == "independent" and isinstance(markings, Markings):
+    if several and config.run.images == "independent":
         return load_images(folder, markings, config)
     record = record_of(folder, provenance)
     # A run that was stopped while it was being extended holds more draws than its results say.
@@ -276,7 +251,7 @@ def load(path: str | os.PathLike[str]) -> Posterior | ImagesPosterior:
             f"{folder}: the draws are of {draws.n_markings} markings, {MARKINGS} has "
             f"{len(markings)}; they do not belong together"
         )
-    posterior = posterior_of(draws, markings, config, record)
+    posterior = Posterior(draws, markings, config, record)
     return over_images(posterior) if several else posterior
 
 

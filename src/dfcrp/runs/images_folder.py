@@ -12,7 +12,7 @@ import numpy as np
 
 from dfcrp.draws import DrawBlock, Draws
 from dfcrp.errors import RunFolderError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.posterior.images_shared import SharedDraws
 from dfcrp.posterior.posterior import Posterior, RunRecord
@@ -48,7 +48,7 @@ class StoredImages:
         return self._store.draws(image, record.burn_in // thin, record.scans // thin)
 
 
-def load_images(folder: Path, markings: Markings, config: Config) -> ImagesPosterior:
+def load_images(folder: Path, markings: Items, config: Config) -> ImagesPosterior:
     """Read a run over independent images back; the draws stay on disk."""
     provenance = read_provenance(folder)
     parts = ImageParts(markings, config)
@@ -80,7 +80,7 @@ def record_images(posterior: ImagesPosterior, folder: Path) -> None:
 
 def _record(
     folder: Path,
-    markings: Markings,
+    markings: Items,
     config: Config,
     record: RunRecord,
     records: Sequence[RunRecord | None] | None,

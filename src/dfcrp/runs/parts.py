@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.items.markings import Items, Markings, encode
+from dfcrp.items.items import Items, encode
 from dfcrp.settings.config import Config, with_run
 
 
@@ -20,14 +20,14 @@ def image_seed(seed: int, name: str) -> int:
 class ImageParts:
     """The markings of a run, image by image."""
 
-    def __init__(self, markings: Markings, config: Config) -> None:
+    def __init__(self, markings: Items, config: Config) -> None:
         self.markings = markings
         self.config = config
         found = markings.rows_by_image()
         self.names = tuple(found)
         self.rows = tuple(found.values())
 
-    def markings_of(self, image: int) -> Markings:
+    def markings_of(self, image: int) -> Items:
         """One image's markings; its experts are those who marked it."""
         return self.markings.take(self.rows[image])
 

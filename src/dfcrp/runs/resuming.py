@@ -5,6 +5,7 @@ The draws are those of a run that was never stopped: each chain goes on from its
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Callable
@@ -13,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import DfcrpWarning, RunFolderError, SettingsError
-from dfcrp.fitting import as_images, finish, is_imagewise, settle
-from dfcrp.items.markings import Items, Markings
+from dfcrp.fitting import as_images, finish, is_imagewise
+from dfcrp.items.items import Items
 from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.runs.checkpoints import FOLDER, ChainFolder, scans_at
@@ -33,7 +34,7 @@ from dfcrp.runs.lock import locked
 from dfcrp.runs.running import FolderStore, Sitting, Watch
 from dfcrp.runs.running_images import ImagesSitting
 from dfcrp.sampling.setup import problem_of
-from dfcrp.settings.config import Config, settings_of_draws
+from dfcrp.settings.config import Config, resolve, settings_of_draws
 
 
 def resume(
@@ -124,7 +125,6 @@ def _go_on_with_images(
     found: FoundRun, watch: Watch, dask: str | os.PathLike[str] | None
 ) -> ImagesPosterior:
     folder = found.folder
-    assert isinstance(found.markings, Markings)
     with connected(dask) as client, locked(folder):
         _warn_of_other_versions(folder)
         sitting = ImagesSitting(found.markings, found.config, watch, folder, client)
@@ -160,7 +160,7 @@ def _changed(config: Config, changes: dict[str, Any], scans: int) -> Config:
                 f"--{name.replace('_', '-')} is {changes[name]:,}, but the run has {scans:,} scans "
                 "already; it counts from the start of the run, so give a larger number"
             )
-    return settle(config, changes)
+    return resolve(config, changes)
 
 
 def _refuse_other_settings(folder: Path, config: Config) -> None:
@@ -169,7 +169,7 @@ def _refuse_other_settings(folder: Path, config: Config) -> None:
     if not isinstance(begun, dict):
         raise RunFolderError(f"{folder}: provenance.json does not say with which settings it began")
     # Through JSON's eyes, in which a tuple is a list.
-    now = {k: list(v) if isinstance(v, tuple) else v for k, v in settings_of_draws(config).items()}
+    now = json.loads(json.dumps(settings_of_draws(config)))
     differing = [
         f"{name} is {now.get(name)!r}, it was {begun.get(name)!r}"
         for name in sorted({*now, *begun})

@@ -14,9 +14,7 @@ from typing import Any, Protocol
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import DfcrpError
-from dfcrp.items.markings import Items
-from dfcrp.posterior.convergence import choose_burn_in, scalar_series
-from dfcrp.posterior.kinds import posterior_of
+from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.runs.checkpoints import ChainFolder
 from dfcrp.runs.dask import ClusterRunner
@@ -25,6 +23,7 @@ from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.runner import MemoryWriter, Progress, Runner, Writer, memory_draws
 from dfcrp.settings.config import Config
+from dfcrp.summaries.convergence import choose_burn_in, scalar_series
 
 #: Without a number of scans the run is looked at after so many, then after each doubling.
 FIRST_LOOK = 500
@@ -161,7 +160,7 @@ class Sitting:
             tallies=[chain.tally for chain in runner.chains],
         )
         stored = self._store.draws(burn_in // run.thin, draws)
-        return posterior_of(stored, self._markings, self._config, record)
+        return Posterior(stored, self._markings, self._config, record)
 
 
 def next_look(thin: int, max_scans: int, scans: int) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dfcrp.draws import Draws, join_blocks
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.posterior.findings import Findings, Series, Totals, find
 from dfcrp.posterior.images import Found, ImagesPosterior
 from dfcrp.posterior.pooling import Pool
@@ -87,7 +87,7 @@ class Drawn(NamedTuple):
 class ImageDrawer:
     """Draws one image after the other; used from many threads."""
 
-    def __init__(self, markings: Markings, config: Config, folder: Path | None) -> None:
+    def __init__(self, markings: Items, config: Config, folder: Path | None) -> None:
         self.parts = ImageParts(markings, config)
         self.totals = Totals.plan(config, len(markings.experts))
         self._store = None if folder is None else ImageStore(folder, config)
@@ -135,7 +135,7 @@ class ImagesSitting:
 
     def __init__(
         self,
-        markings: Markings,
+        markings: Items,
         config: Config,
         watch: Watch,
         folder: Path | None = None,
@@ -297,7 +297,6 @@ def draw_elsewhere(image: int, folder: str, ticket: str, expected: dict[str, str
 def _drawer_at(folder: str, ticket: str) -> ImageDrawer:
     """Read once for all images of a sitting that come to this worker; ``ticket`` tells sittings."""
     markings, config = read_beginning(Path(folder))
-    assert isinstance(markings, Markings)
     return ImageDrawer(markings, config, Path(folder))
 
 

@@ -10,58 +10,30 @@ from numpy.typing import NDArray
 
 from dfcrp.compiled.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.draws import Columns
-from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.moves.scan import Record
-from dfcrp.neighbours.plane import Neighbourhood
-from dfcrp.sampling.priors import Prior, has_order
+from dfcrp.neighbours.neighbourhood import Neighbourhood
+from dfcrp.sampling.priors import has_order
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
-#: Markings of a block, at least: long enough to make up for the call from Python, short enough for
+#: Items of a block, at least: long enough to make up for the call from Python, short enough for
 #: a processor's cache. What is drawn depends on it.
 BLOCK_MARKINGS = 8192
-#: Of circles: the parameters of a cluster; and, where it is learned, the law of the variances: log
-#: variance of position at the median diameter and its growth with log diameter, then the same of
-#: log diameter.
-CIRCLE_COLUMNS = Columns(
-    parameters=("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance"),
-    shared=("scale_x", "growth_x", "scale_d", "growth_d"),
-)
-#: Of circles on a sphere: x is the longitude, y the latitude, in degrees; what single precision
-#: cuts off of them comes last. The rest is in km.
-SPHERE_COLUMNS = CIRCLE_COLUMNS._replace(
-    parameters=(*CIRCLE_COLUMNS.parameters, "x_rest", "y_rest")
-)
-
-
-def circle_columns(hyper: circle.Hyper) -> Columns:
-    """What circles store with every draw, but for how experts differ."""
-    return CIRCLE_COLUMNS if hyper.learned else CIRCLE_COLUMNS._replace(shared=())
-
 
 @dataclass(frozen=True)
 class Problem:
     """One clustering problem, ready to be sampled by any number of chains."""
 
     data: Data
-    #: Of the likelihood: a named tuple with a ``law``, as ``kernels.likelihood`` says.
+    #: Of the likelihood: a named tuple with a ``law``, as ``likelihoods.contract`` says.
     hyper: Any
-    prior: Prior
+    #: Of the prior: a named tuple with ``own`` parameters, as ``priors.contract`` says.
+    prior: Any
     alpha_start: float
     #: Numbers that a cluster's row of parameters takes in the kernels.
-    row_width: int = circle.WIDTH
-    #: What the likelihood stores with every draw; if left out, what circles by equals have.
-    likelihood_columns: Columns | None = None
-    #: Of the prior's own parameters.
-    prior_names: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> Columns:
-        """What is stored with every draw."""
-        found = self.likelihood_columns
-        if found is None:
-            found = circle_columns(self.hyper)
-        return found._replace(shared=(*found.shared, *self.prior_names))
+    row_width: int
+    #: What is stored with every draw: the likelihood's, then the prior's.
+    columns: Columns
 
     @property
     def has_order(self) -> bool:
@@ -244,7 +216,7 @@ def new_record(problem: Problem, draws: int) -> Record:
     return Record(
         labels=np.zeros((draws, n), np.int32),
         alpha=np.zeros(draws),
-        shared=np.zeros((draws, len(problem.columns.shared))),
+        shared=np.zeros((draws, problem.columns.width)),
         offsets=np.zeros(draws + 1, np.int64),
         cluster_labels=np.zeros(draws * n, np.int32),
         parameters=np.zeros((draws * n, len(problem.columns.parameters)), np.float32),

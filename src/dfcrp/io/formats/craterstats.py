@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.checks import shown, to_numbers
 from dfcrp.io.formats.delimited import decode
 from dfcrp.io.records import Records
 from dfcrp.io.table import Table
 from dfcrp.io.targets import area_of, in_degrees, in_kilometres, only_one_list, radius_of
-from dfcrp.items.markings import Ring, Site
+from dfcrp.items.checks import shown, to_numbers
+from dfcrp.items.site import Ring, Site
 
 _TABLE = re.compile(r"([A-Za-z_]\w*)\s*=\s*\{(.*)")
 _VALUE = re.compile(r"([A-Za-z_][\w -]*?)\s*=\s*(.*)")

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.checks import shown
 from dfcrp.io.records import Records
 from dfcrp.io.table import Table
 from dfcrp.io.titles import titled_columns
+from dfcrp.items.checks import shown
 
 _SPOKEN = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
 """The delimiters, in order of preference; a blank stands for any run of blanks and tabs."""

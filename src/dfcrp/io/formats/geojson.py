@@ -17,7 +17,7 @@ from dfcrp.io.shapes import Points, circle_of_polygon, ring
 from dfcrp.io.sphere import circle_on_sphere, ring_on_sphere
 from dfcrp.io.table import Table
 from dfcrp.io.targets import radius_of
-from dfcrp.items.markings import UNITS, Ring, Site
+from dfcrp.items.site import UNITS, Ring, Site
 
 
 def looks_like_geojson(path: Path, data: bytes) -> bool:

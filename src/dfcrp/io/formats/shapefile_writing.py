@@ -15,7 +15,7 @@ from dfcrp.io.records import Records
 from dfcrp.io.shapes import ring
 from dfcrp.io.sphere import ring_on_sphere
 from dfcrp.io.targets import KILOMETRES, in_kilometres, radius_of
-from dfcrp.items.markings import Ring
+from dfcrp.items.site import Ring
 
 _WIDTH, _DECIMALS = 24, 12
 _LONGEST_TEXT, _LONGEST_TITLE = 254, 10

@@ -20,7 +20,7 @@ from dfcrp.io.records import LeftOut, describe_left_out
 from dfcrp.io.shapes import Points, circle_of_polygon
 from dfcrp.io.sphere import circle_on_sphere
 from dfcrp.io.table import Table
-from dfcrp.items.markings import Ring, Site
+from dfcrp.items.site import Ring, Site
 
 _MAGIC = b"\x00\x00\x27\x0a"
 _SPHEROID = re.compile(r'(?:SPHEROID|ELLIPSOID)\s*\[\s*"[^"]*"\s*,\s*([\d.eE+-]+)', re.IGNORECASE)

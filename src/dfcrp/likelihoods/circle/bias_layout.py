@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Columns, Variable
 from dfcrp.likelihoods.circle.bias import COUNT, NOWHERE, SHARE, WORK_COLUMNS, Bias
 from dfcrp.likelihoods.circle.kernel import Hyper
-from dfcrp.settings.config import Model
+from dfcrp.likelihoods.circle.settings import CircleSettings
 
-#: Names of what is stored with a draw, each followed by the expert's name.
-OFFSETS = ("x offset of ", "y offset of ", "log size offset of ")
-NOISE = "log noise of "
-#: A run is judged by the offsets and noise factors of so many experts.
-MAX_JUDGED = 25
+#: What is stored with a draw, and the axes of the offsets.
+OFFSET, NOISE = "offset", "log_noise"
+AXES = ("x", "y", "log_diameter")
 
 
-def with_bias(hyper: Hyper, model: Model, experts: NDArray[np.int64]) -> Hyper:
+def with_bias(hyper: Hyper, model: CircleSettings, experts: NDArray[np.int64]) -> Hyper:
     """The hyperparameters with a law that has the experts' offsets and noise factors as well.
 
     ``experts`` are codes from 0, in the numbering of the kernels.
@@ -46,14 +45,14 @@ def with_bias(hyper: Hyper, model: Model, experts: NDArray[np.int64]) -> Hyper:
     return hyper._replace(law=np.append(hyper.law, np.zeros(at - len(hyper.law))), bias=bias)
 
 
-def bias_names(bias: Bias, experts: Sequence[str]) -> tuple[str, ...]:
-    """A name for each offset and noise factor, as they follow each other in the law."""
-    names: list[str] = []
+def bias_columns(bias: Bias, experts: Sequence[str]) -> Columns:
+    """The offsets and noise factors, as they follow each other in the law."""
+    shared: list[Variable] = []
     if bias.offsets != NOWHERE:
-        names += [what + expert for expert in experts for what in OFFSETS]
+        shared.append(Variable(OFFSET, ("expert", "axis")))
     if bias.noise != NOWHERE:
-        names += [NOISE + expert for expert in experts]
-    return tuple(names)
+        shared.append(Variable(NOISE, ("expert",)))
+    return Columns(shared=tuple(shared), coords={"expert": tuple(experts), "axis": AXES})
 
 
 def hyper_of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
@@ -62,11 +61,3 @@ def hyper_of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     if isinstance(mine, Hyper) and mine.bias.on:
         mine = mine._replace(bias=mine.bias._replace(work=mine.bias.work.copy()))
     return mine
-
-
-def too_many_to_judge(names: Sequence[str]) -> set[str]:
-    """Those that a run is not judged by: what is learned of experts beyond the first few."""
-    found: set[str] = set()
-    for what in (*OFFSETS, NOISE):
-        found.update([name for name in names if name.startswith(what)][MAX_JUDGED:])
-    return found

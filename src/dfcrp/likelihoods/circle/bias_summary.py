@@ -9,18 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Draws
-from dfcrp.likelihoods.circle.bias_layout import NOISE, OFFSETS
-from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.draws import Draws, shared_variable
+from dfcrp.likelihoods.circle.bias_layout import NOISE, OFFSET
+from dfcrp.summaries.intervals import Interval, summarise
 
-#: What the tables call them, in the order of their columns, and what is stored with the draws.
-STORED = {
-    "offset_x": OFFSETS[0],
-    "offset_y": OFFSETS[1],
-    "size_factor": OFFSETS[2],
-    "noise_factor": NOISE,
-}
-#: Stored as logarithms.
+#: What the tables call the offsets along each axis; those in FACTORS are stored as logarithms.
+OFFSETS = ("offset_x", "offset_y", "size_factor")
 FACTORS = ("size_factor", "noise_factor")
 
 
@@ -38,7 +32,7 @@ class ExpertBias:
         """(x, y, log diameter) of a marking as the mean expert would have drawn it."""
         if "offset_x" not in self.found:
             return feature
-        x, y, size = (self.found[name].mean[f] for name in tuple(STORED)[:3])
+        x, y, size = (self.found[name].mean[f] for name in OFFSETS)
         return feature - np.array([x, y, np.log(size)])
 
     def noise(self, f: int) -> float:
@@ -65,19 +59,16 @@ class ExpertBias:
         return f"Compared with the mean marking, {', '.join(parts)}."
 
 
-def expert_bias(draws: Draws, experts: Sequence[str]) -> ExpertBias | None:
+def expert_bias(draws: Draws) -> ExpertBias | None:
     """From the draws; None if experts were taken to be alike."""
-    names = draws.columns.shared
-    place = {name: column for column, name in enumerate(names)}
-    shared: NDArray[np.float64] | None = None
     found: dict[str, Interval] = {}
-    for name, stored in STORED.items():
-        if stored + experts[0] not in place:
-            continue
-        if shared is None:
-            shared = draws.shared().reshape(-1, len(names))
-        values = shared[:, [place[stored + expert] for expert in experts]]
-        found[name] = summarise(np.exp(values) if name in FACTORS else values)
+    offsets, noise = shared_variable(draws, OFFSET), shared_variable(draws, NOISE)
+    if offsets is not None:
+        for axis, name in enumerate(OFFSETS):
+            values = offsets[..., axis].reshape(-1, offsets.shape[2])
+            found[name] = summarise(np.exp(values) if name in FACTORS else values)
+    if noise is not None:
+        found["noise_factor"] = summarise(np.exp(noise.reshape(-1, noise.shape[2])))
     return ExpertBias(found) if found else None
 
 

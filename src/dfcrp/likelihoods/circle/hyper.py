@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.circle.kernel import Hyper
-from dfcrp.settings.config import Model
+from dfcrp.likelihoods.circle.settings import CircleSettings
 
 
 def base_measure(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -28,7 +28,7 @@ def base_measure(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return centre, width
 
 
-def circle_hyper(model: Model, features: NDArray[np.float64]) -> Hyper:
+def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Hyper:
     """The circle likelihood's hyperparameters."""
     centre, width = base_measure(features)
     mu0 = centre if model.mu0 is None else np.asarray(model.mu0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dfcrp.errors import InputError
-from dfcrp.items.markings import Markings
 
 #: Positions of clusters are kept as 32-bit floats: this is their relative error.
 ROUNDING = 2.0**-24
@@ -15,17 +16,17 @@ WORST_ERROR = 0.05
 WIDEST_RANGE = 1e9
 
 
-def refuse_beyond_reason(markings: Markings) -> None:
+def refuse_beyond_reason(items: Any) -> None:
     """Refuse coordinates too large for their diameters, and diameters of all magnitudes."""
-    smallest, largest = float(markings.diameter.min()), float(markings.diameter.max())
+    smallest, largest = float(items.diameter.min()), float(items.diameter.max())
     if largest > WIDEST_RANGE * smallest:
         raise InputError(
             f"the diameters go from {smallest:g} to {largest:g}, which no objects of one kind do; "
             "look for misread rows, or leave some out with min_diameter= (--min-diameter)"
         )
-    median = float(np.median(markings.diameter))
+    median = float(np.median(items.diameter))
     for axis in ("x", "y"):
-        values = getattr(markings, axis)
+        values = getattr(items, axis)
         farthest = float(values[np.argmax(np.abs(values))])
         if abs(farthest) * ROUNDING > WORST_ERROR * median:
             raise InputError(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import SettingsError
-from dfcrp.items.markings import Markings, Site
 from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.likelihoods.circle.settings import CircleSettings
 from dfcrp.likelihoods.circle.sphere import Hyper, X, Y, Z
 from dfcrp.likelihoods.circle.ties import APART, shared_rows, tie_moves
-from dfcrp.settings.config import Model
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
 
 PLACE = [X, Y, Z]
 
 
-def length_unit(model: Model, site: Site) -> float:
+def length_unit(model: CircleSettings, site: Any) -> float:
     """The unit of length in km: 1 where tolerances are learned, a pixel for the paper's law."""
     if model.tolerances == "learned":
         return 1.0
@@ -28,14 +32,14 @@ def length_unit(model: Model, site: Site) -> float:
     return site.metres_per_pixel / 1000.0
 
 
-def sphere_features(markings: Markings, unit: float) -> NDArray[np.float64]:
+def sphere_features(items: Items, unit: float) -> NDArray[np.float64]:
     """(n, 4): place in space with the log diameter between its second and third coordinate."""
-    places = markings.places / unit
-    sizes = np.log(markings.diameter / unit)
+    places = items.places / unit
+    sizes = np.log(items.diameter / unit)
     return np.column_stack([places[:, 0], places[:, 1], sizes, places[:, 2]])
 
 
-def sphere_hyper(model: Model, features: NDArray[np.float64], radius: float, unit: float) -> Hyper:
+def sphere_hyper(model: CircleSettings, features: NDArray[np.float64], radius: float, unit: float) -> Hyper:
     """The laws are those of circles; ``radius`` is in the features' unit."""
     laws = circle_hyper(model, features[:, :3])._asdict()
     same = {name: laws[name] for name in Hyper._fields if name in laws}

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Draws
-from dfcrp.posterior.intervals import summarise
-from dfcrp.sampling.problem import CIRCLE_COLUMNS
+from dfcrp.draws import Draws, shared_variable
+from dfcrp.likelihoods.circle.columns import LAW
+from dfcrp.summaries.intervals import summarise
 
 #: What ``spreads`` gives, in this order.
 NAMES = ("position", "position_growth", "diameter_percent", "diameter_growth")
@@ -27,10 +27,8 @@ def tolerances(draws: Draws, diameters: NDArray[np.float64]) -> dict[str, Any] |
 
 def laws(draws: Draws) -> NDArray[np.float64] | None:
     """The law of the variances in every draw, (chains, draws, 4); None if it was fixed."""
-    if "scale_x" not in draws.columns.shared:
-        return None
-    columns = [draws.columns.shared.index(name) for name in CIRCLE_COLUMNS.shared]
-    return draws.shared()[:, :, columns]
+    found = [shared_variable(draws, name) for name in LAW]
+    return None if found[0] is None else np.stack(found, axis=2)  # type: ignore[arg-type]
 
 
 def describe_spreads(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dfcrp.likelihoods.normal.covariance import Covariance, law_width
 from dfcrp.likelihoods.normal.kernel import Normal
 from dfcrp.likelihoods.normal.pilot import Pilot
+from dfcrp.likelihoods.normal.settings import NormalSettings
 from dfcrp.likelihoods.normal.shapes import Shape
-from dfcrp.settings.config import Model
 
 Floats = NDArray[np.float64]
 
@@ -19,14 +19,14 @@ Floats = NDArray[np.float64]
 CORRELATION_SD = 0.5
 
 
-def normal_hyper(model: Model, shape: Shape, features: Floats, pilot: Pilot) -> Normal:
+def normal_hyper(model: NormalSettings, shape: Shape, features: Floats, pilot: Pilot) -> Normal:
     """Variances only, by groups of features."""
     groups = len(shape.groups)
     starts = np.cumsum([0, *shape.groups]).astype(np.int64)
     growing = [g for g in range(groups) if max(shape.size[starts[g] : starts[g + 1]]) >= 0]
     growth = np.full(groups, -1, dtype=np.int64)
     growth[growing] = groups + np.arange(len(growing))
-    law = np.concatenate([2.0 * np.log(pilot.within), np.full(len(growing), model.growth_x)])
+    law = np.concatenate([2.0 * np.log(pilot.within), np.full(len(growing), model.growth)])
     return Normal(
         centre=features.mean(axis=0),
         spread=pilot.spread,
@@ -43,7 +43,7 @@ def normal_hyper(model: Model, shape: Shape, features: Floats, pilot: Pilot) -> 
     )
 
 
-def covariance_hyper(model: Model, features: Floats, pilot: Pilot) -> Covariance:
+def covariance_hyper(model: NormalSettings, features: Floats, pilot: Pilot) -> Covariance:
     """A full covariance for each cluster; means uniform over a box of the data's spread.
 
     A box of width 2 √π t has the mean density of a normal of standard deviation t.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.normal.shapes import Shape
+from dfcrp.neighbours.neighbourhood import set_images_apart
 
 Floats = NDArray[np.float64]
 
@@ -51,8 +52,14 @@ def relative_scales(shape: Shape, features: Floats, level: Floats, growth: float
     return scales
 
 
-def find_pilot(shape: Shape, features: Floats, families: NDArray[np.int64], growth: float) -> Pilot:
-    """Guess from the distance of markings to the nearest of another family.
+def find_pilot(
+    shape: Shape,
+    features: Floats,
+    experts: NDArray[np.int64],
+    growth: float,
+    images: NDArray[np.int64] | None = None,
+) -> Pilot:
+    """Guess from the distance of items to the nearest of another expert on the same image.
 
     Nearness is judged by the guess itself, which begins with the features' overall spread.
     """
@@ -65,10 +72,11 @@ def find_pilot(shape: Shape, features: Floats, families: NDArray[np.int64], grow
     starts = np.cumsum([0, *shape.groups[:-1]])
     within = np.sqrt(np.add.reduceat(spread**2, starts) / np.array(shape.groups))
     pilot = Pilot(spread, MIXTURE_SHARE * within, level)
-    if len(np.unique(families)) == len(families):
+    if len(np.unique(experts)) == len(experts):
         return pilot
     for _ in range(ROUNDS):
-        apart = _apart_from_others(features, families, pilot.scales(shape, features, growth))
+        scales = pilot.scales(shape, features, growth)
+        apart = _apart_from_others(features, experts, scales, images)
         if not len(apart):
             return pilot
         factor = _typical(apart, shape)
@@ -78,14 +86,21 @@ def find_pilot(shape: Shape, features: Floats, families: NDArray[np.int64], grow
     return pilot
 
 
-def _apart_from_others(features: Floats, families: NDArray[np.int64], scales: Floats) -> Floats:
-    """(m, p): differences to the nearest of another family, relative to a marking's scales."""
+def _apart_from_others(
+    features: Floats,
+    experts: NDArray[np.int64],
+    scales: Floats,
+    images: NDArray[np.int64] | None,
+) -> Floats:
+    """(m, p): differences to the nearest of another expert, relative to an item's scales."""
     from scipy.spatial import cKDTree
 
-    scaled = features / np.exp(np.log(scales).mean(axis=0))
+    scaled = set_images_apart(features / np.exp(np.log(scales).mean(axis=0)), images)
     around = min(NEAREST, len(scaled))
     near = cKDTree(scaled).query(scaled, k=around)[1].reshape(len(scaled), around)
-    other = families[near] != families[:, np.newaxis]
+    other = experts[near] != experts[:, np.newaxis]
+    if images is not None:
+        other &= images[near] == images[:, np.newaxis]
     rows = np.flatnonzero(other.any(axis=1))
     match = near[rows, np.argmax(other[rows], axis=1)]
     apart: Floats = (features[rows] - features[match]) / scales[rows]

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.items.records import Records, digits_of_date
 from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record.fields import Fields, digits_of_date
+from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.strings import edit_distances
-from dfcrp.settings.config import Model
 
 #: Typing errors up to which two strings may be one; a string of n letters at most n / 2.
 MOST_ERRORS = 4
@@ -21,20 +21,20 @@ FURTHER = 0.3
 ALPHABET = 36.0
 
 
-def records_hyper(model: Model, records: Records) -> kernel.Records:
+def records_hyper(model: RecordSettings, records: Fields) -> kernel.Records:
     """Frequencies of values, and slips between those that candidates differ in."""
     first = np.cumsum([0, *map(len, records.values)]).astype(np.int64)
     frequency = np.concatenate(
         [_frequencies(records.codes[:, at], len(v)) for at, v in enumerate(records.values)]
     )
     starts, similar, slip = [np.zeros(1, np.int64)], [], []
-    for at in range(len(records.fields)):
+    for at in range(len(records.names)):
         true, seen, chance = _slips(records, at)
         starts.append(np.bincount(true, minlength=len(records.values[at])))
         similar.append(seen)
         slip.append(chance)
-    fields = len(records.fields)
-    law = np.repeat([model.miss_odds, model.slip_odds], fields).astype(np.float64)
+    fields = len(records.names)
+    law = np.repeat([model.miss_odds, model.typo_odds], fields).astype(np.float64)
     return kernel.Records(
         first=first,
         frequency=frequency,
@@ -49,10 +49,10 @@ def records_hyper(model: Model, records: Records) -> kernel.Records:
 
 
 def log_bayes_factors(
-    hyper: kernel.Records, records: Records, pairs: NDArray[np.int64]
+    hyper: kernel.Records, records: Fields, pairs: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """How much more likely two records are as one object than as two, at the mean of the law."""
-    fields = len(records.fields)
+    fields = len(records.names)
     rates = 1.0 / (1.0 + np.exp(-hyper.law_mean))
     total = np.zeros(len(pairs))
     for at in range(fields):
@@ -91,7 +91,7 @@ def _frequencies(codes: NDArray[np.int64], count: int) -> NDArray[np.float64]:
 
 
 def _slips(
-    records: Records, at: int
+    records: Fields, at: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """(true, seen, T(seen | true)) for the values in which candidates differ, sorted."""
     pairs = records.codes[records.candidates, at]

@@ -5,7 +5,7 @@ Both losses split over the clusters S of the partition that is sought. With f(x)
 
     expected loss = sum_S g(S) + constant,  g(S) = f(|S|) - 2 sum_d w_d sum_l f(|S ∩ c_dl|)
 
-Markings that are together in every draw are one "block" with a weight; equal draws are one
+Items that are together in every draw are one "block" with a weight; equal draws are one
 "pattern" with a share.
 """
 
@@ -25,7 +25,7 @@ class Problem(NamedTuple):
 
     #: A block's cluster in each pattern, named after the smallest block; (blocks, patterns).
     labels: NDArray[np.int32]
-    #: Markings of a block.
+    #: Items of a block.
     weights: NDArray[np.int32]
     #: Share of the draws that have this pattern; sums to one.
     shares: NDArray[np.float64]

@@ -18,7 +18,7 @@ class State(NamedTuple):
     head: NDArray[np.int64]
     following: NDArray[np.int64]
     preceding: NDArray[np.int64]
-    #: Markings in a cluster.
+    #: Items in a cluster.
     size: NDArray[np.int64]
     #: Whether a cluster holds a family; (clusters, families).
     present: NDArray[np.uint8]

@@ -7,10 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.errors import SettingsError
-from dfcrp.items.persons import Persons
+from dfcrp.persons import Persons
 from dfcrp.priors.attraction.kernel import Arrived, Attraction
-from dfcrp.settings.config import Model
+from dfcrp.priors.attraction.settings import AttractionSettings
 
 #: The name of τ where it is learned, and so stored with every draw.
 STRENGTH = "attraction"
@@ -18,24 +17,21 @@ STRENGTH = "attraction"
 _START = 0.0
 
 
-def make_attraction(model: Model, persons: Persons, n_markings: int) -> Attraction:
-    """The prior for so many markings; ``model.attraction`` is τ, or "learned"."""
-    if len(persons.names) == len(persons.codes):
-        raise SettingsError(
-            "model.attraction is between lists of one person, but every expert here is a person of "
-            "their own; name the lists of one person in detection.persons, or in a column person"
-        )
-    learned = model.attraction == "learned"
-    strength = _START if learned else float(model.attraction)
+def make_attraction(
+    settings: AttractionSettings, alpha_rate: float, persons: Persons, n_items: int
+) -> Attraction:
+    """The prior for so many items; ``settings.strength`` is τ, or "learned"."""
+    learned = isinstance(settings.strength, str)
+    strength = _START if isinstance(settings.strength, str) else settings.strength
     return Attraction(
         person=persons.codes.astype(np.int32),
         learned=learned,
-        strength_sd=model.attraction_sd,
-        alpha_shape=model.alpha_shape,
-        alpha_rate=model.alpha_rate,
+        strength_sd=settings.strength_sd,
+        alpha_shape=settings.alpha_shape,
+        alpha_rate=alpha_rate,
         own=np.full(1 if learned else 0, strength),
         strong=np.array([math.exp(strength)]),
-        arrived=_room(n_markings, persons.codes),
+        arrived=_room(n_items, persons.codes),
     )
 
 

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Draws
-from dfcrp.items.markings import Markings
-from dfcrp.items.persons import Persons
-from dfcrp.posterior.consensus import SizeClasses, family_arrays, parameter_columns
-from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.draws import ClusterBlock, Draws
+from dfcrp.persons import Persons, persons_of
 from dfcrp.posterior.kernels.summaries import represent_clusters
-from dfcrp.posterior.losses import members_by_cluster
-from dfcrp.posterior.streaming import label_blocks
 from dfcrp.priors.detection.kernel import Detection
-from dfcrp.priors.detection.layout import lay_out
+from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.summaries import Found, Lists, Seats, summarise_draws
-from dfcrp.settings.config import Config
+from dfcrp.summaries.consensus import SizeClasses, family_arrays, parameter_columns
+from dfcrp.summaries.intervals import Interval, summarise
+from dfcrp.summaries.losses import members_by_cluster
+from dfcrp.summaries.streaming import label_blocks
 
 Counts = NDArray[np.int64]
 
@@ -116,19 +114,21 @@ class DetectionSummary:
         return said
 
 
-def detection_summary(
-    draws: Draws,
-    markings: Markings,
-    config: Config,
-    labels: NDArray[np.int32],
-    classes: SizeClasses,
-) -> DetectionSummary:
-    """Go through the draws once; ``labels`` is the point partition."""
-    prior, persons = lay_out(
-        config.detection, markings.features[:, 2], markings.families, markings.experts
-    )
-    walk = _Walk(draws, markings, prior, labels, classes)
-    for chain, start, stop, block in label_blocks(draws):
+def prior_of(posterior: Any) -> tuple[Detection, Persons]:
+    """The prior as the run had it, and whose lists are whose."""
+    items, config = posterior.items, posterior.config
+    persons = persons_of(items.experts, config.run.persons)
+    sizes = posterior.diameters
+    log_sizes = None if sizes is None else np.log(sizes)
+    return make_detection(config.prior, log_sizes, items.families, persons.codes), persons
+
+
+def detection_summary(posterior: Any) -> DetectionSummary:
+    """Go through the draws once."""
+    prior, persons = prior_of(posterior)
+    classes = posterior.size_classes
+    walk = _Walk(posterior, prior, classes)
+    for chain, start, stop, block in label_blocks(posterior.draws):
         walk.add(chain, start, stop, block)
     return walk.summary(persons, classes)
 
@@ -136,23 +136,19 @@ def detection_summary(
 class _Walk:
     """One pass over the draws."""
 
-    def __init__(
-        self,
-        draws: Draws,
-        markings: Markings,
-        prior: Detection,
-        labels: NDArray[np.int32],
-        classes: SizeClasses,
-    ) -> None:
+    def __init__(self, posterior: Any, prior: Detection, classes: SizeClasses) -> None:
+        draws, families = posterior.draws, posterior.items.families
         n = draws.n_markings
         self.draws, self.prior, self.n_classes = draws, prior, len(classes.edges) + 1
         self.edges = np.asarray(classes.edges, np.float64)
         self.own = draws.shared()[:, :, -len(prior.own) :]
-        self.column = parameter_columns(draws, ("log_diameter",))[0]
-        self.lists = Lists(markings.families.astype(np.int32))
+        size = posterior.likelihood.size_parameter()
+        #: Where a cluster's log size is stored; None if objects have no size.
+        self.column = None if size is None else parameter_columns(draws, (size,))[0]
+        self.lists = Lists(families.astype(np.int32))
         self.seats = Seats(*(np.zeros(n, np.int32) for _ in range(3)))
-        self.codes, self.holder = family_arrays(markings.families, n)
-        _, self.order, self.offsets = members_by_cluster(labels)
+        self.codes, self.holder = family_arrays(families, n)
+        _, self.order, self.offsets = members_by_cluster(posterior.point_partition().labels)
         # Filled in once and for all: the same draws give the same answers.
         self.rng = np.random.default_rng(fill_in_seed(draws))
         self.p_marking = np.zeros(n)
@@ -172,7 +168,7 @@ class _Walk:
             labels,
             np.require(block.offsets, np.int64, ["C", "W"]),
             np.require(block.labels, np.int32, ["C", "W"]),
-            block.parameters[:, self.column].astype(np.float64),
+            self._log_sizes(block),
             self.edges,
             found,
         )
@@ -186,6 +182,11 @@ class _Walk:
         real = np.take_along_axis(found.real, np.maximum(chosen, 0), axis=1)
         self.p_cluster += np.where(experts > 0, real, 0.0).sum(axis=0)
         self.blocks.append(found._replace(real=found.real[:0]))
+
+    def _log_sizes(self, block: ClusterBlock) -> NDArray[np.float64]:
+        if self.column is None:
+            return np.zeros(len(block.labels))
+        return block.parameters[:, self.column].astype(np.float64)
 
     def _room(self, b: int) -> Found:
         n_families = len(self.prior.person)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Draws
-from dfcrp.items.markings import Markings
-from dfcrp.posterior.intervals import Interval, summarise
+from dfcrp.priors.detection.answers import prior_of
 from dfcrp.priors.detection.kernel import Detection
-from dfcrp.priors.detection.layout import for_chain, lay_out
-from dfcrp.settings.config import Config
+from dfcrp.priors.detection.layout import for_chain
+from dfcrp.summaries.intervals import Interval, summarise
 
 #: Evenly spaced draws that the curves are made of.
 MAX_DRAWS = 400
@@ -28,21 +27,20 @@ class SensitivityCurves:
     sensitivity: Interval
 
 
-def sensitivity_curves(draws: Draws, markings: Markings, config: Config) -> SensitivityCurves:
+def sensitivity_curves(posterior: Any) -> SensitivityCurves:
     """The curve of each expert at the middle of every level of size.
 
     An object of a size is of class g with weight π_g / (1 − P_g(∅)) among all objects, seen or
     missed.
     """
-    prior, persons = lay_out(
-        config.detection, markings.features[:, 2], markings.families, markings.experts
-    )
-    width = len(prior.own)
-    rows = draws.shared().reshape(-1, draws.shared().shape[2])[:, -width:]
+    prior, persons = prior_of(posterior)
+    shared = posterior.draws.shared()
+    rows = shared.reshape(-1, shared.shape[2])[:, -len(prior.own) :]
     rows = rows[:: -(-len(rows) // MAX_DRAWS)]
     curves = np.array([_curves(for_chain(prior, row.copy()), persons.codes) for row in rows])
-    middle = prior.away + float(np.median(markings.features[:, 2]))
-    return SensitivityCurves(np.exp(middle), summarise(curves))
+    sizes = posterior.diameters
+    median = 0.0 if sizes is None else float(np.median(np.log(sizes)))
+    return SensitivityCurves(np.exp(prior.away + median), summarise(curves))
 
 
 def _curves(prior: Detection, persons: NDArray[np.int64]) -> Floats:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.items.persons import Persons, persons_of
+from dfcrp.draws import Columns, Variable
 from dfcrp.priors.detection.kernel import (
     CLASSES,
     Beliefs,
@@ -22,9 +22,7 @@ from dfcrp.priors.detection.settings import DetectionSettings
 #: Levels into which the range of log sizes is cut.
 LEVELS = 32
 #: Of the prior's own parameters those that need no class to be named: a run is judged by them.
-TALLY_NAMES = ("objects", "missed", "false marks")
-#: What the parameters begin with.
-FIRST_NAME = "weight of class 1"
+TALLY_NAMES = ("n_objects", "n_missed", "n_false_marks")
 
 
 def number_of_classes(settings: DetectionSettings, n_persons: int) -> int:
@@ -88,50 +86,35 @@ def make_detection(
     )
 
 
-def lay_out(
-    settings: DetectionSettings,
-    log_sizes: NDArray[np.float64],
-    families: NDArray[np.int64],
-    experts: Sequence[str],
-) -> tuple[Detection, Persons]:
-    """The prior, and whose lists are whose."""
-    persons = persons_of(experts, settings.persons)
-    return make_detection(settings, log_sizes, families, persons.codes), persons
-
-
 def for_chain(prior: Detection, own: NDArray[np.float64]) -> Detection:
     """The prior of one chain: its parameters are in ``own``, its tables are its own, too."""
     return _for_one_chain(prior._replace(own=own), len(prior.parameters.weight))
 
 
-def parameter_names(
-    prior: Detection, experts: Sequence[str], persons: Sequence[str]
-) -> tuple[str, ...]:
-    """A name for each of the prior's own parameters, in order."""
-    numbers = range(1, len(prior.parameters.weight) + 1)
-    return (
-        *(f"weight of class {g}" for g in numbers),
-        *(f"ease of class {g}" for g in numbers),
-        *(f"skill of {name} in class {g}" for g in numbers for name in persons),
-        *(f"slope of {name}" for name in persons),
-        *(f"listing of {name} in class {g}" for g in numbers for name in experts),
-        *(f"false marks of {name}" for name in experts),
-        "typical share of false marks",
-        "expected objects",
-        *TALLY_NAMES,
-    )
+def parameter_columns(prior: Detection, experts: Sequence[str], persons: Sequence[str]) -> Columns:
+    """The prior's own parameters, in order; a run is judged by the tally only.
 
-
-def judged_columns(shared: Sequence[str]) -> list[int]:
-    """Which of what a draw's clusters share a run is judged by.
-
-    Everything, but of the detection prior's parameters only the tally: a class that no object
-    needs wanders about as it likes, and which class is called which may change.
+    A class that no object needs wanders about as it likes, and which class is called which may
+    change.
     """
-    if FIRST_NAME not in shared:
-        return list(range(len(shared)))
-    first = list(shared).index(FIRST_NAME)
-    return [*range(first), *range(len(shared) - len(TALLY_NAMES), len(shared))]
+    classes = tuple(str(g + 1) for g in range(len(prior.parameters.weight)))
+    by_class = {
+        "class_weight": ("class",),
+        "ease": ("class",),
+        "skill": ("class", "person"),
+        "slope": ("person",),
+        "listing": ("class", "expert"),
+        "false_marks": ("expert",),
+        "false_share": (),
+        "expected_objects": (),
+    }
+    return Columns(
+        shared=(
+            *(Variable(name, dims, judged=False) for name, dims in by_class.items()),
+            *(Variable(name) for name in TALLY_NAMES),
+        ),
+        coords={"class": classes, "person": tuple(persons), "expert": tuple(experts)},
+    )
 
 
 def _levels(

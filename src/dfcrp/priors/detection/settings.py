@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dfcrp.errors import SettingsError
-from dfcrp.settings.checks import check, check_choice
-
-Groups = tuple[tuple[str, ...], ...]
+from dfcrp.checks import check, check_choice
 
 
 @dataclass(frozen=True)
@@ -19,8 +16,6 @@ class DetectionSettings:
     classes: int | str = "auto"
     #: Whether finding an object depends on its size.
     by_size: bool = True
-    #: Lists by one person, as groups of experts' names.
-    persons: Groups = ()
     #: Dirichlet parameter of the classes' weights; below 1 classes tend to be empty.
     class_weight: float = 0.05
     #: Log odds that an expert finds an object: mean over classes, spread between classes, the
@@ -44,19 +39,13 @@ class DetectionSettings:
 
     def __post_init__(self) -> None:
         if isinstance(self.classes, str):
-            check_choice("detection.classes", self.classes, ("auto", "1", "2", "3", "4"))
+            check_choice("prior.classes", self.classes, ("auto", "1", "2", "3", "4"))
             if self.classes != "auto":
                 object.__setattr__(self, "classes", int(self.classes))
         else:
-            check(1 <= self.classes <= 4, "detection.classes", self.classes, '1 to 4, or "auto"')
+            check(1 <= self.classes <= 4, "prior.classes", self.classes, '1 to 4, or "auto"')
         for name in (
             *("class_weight", "ease_sd", "skill_sd", "slope_sd", "listing_a", "listing_b"),
             *("objects_shape", "false_shape", "false_share", "share_shape"),
         ):
-            check(getattr(self, name) > 0, f"detection.{name}", getattr(self, name), "above 0")
-        names = [name for group in self.persons for name in group]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise SettingsError(
-                f"detection.persons has {', '.join(twice)} more than once; a list is by one person"
-            )
+            check(getattr(self, name) > 0, f"prior.{name}", getattr(self, name), "above 0")

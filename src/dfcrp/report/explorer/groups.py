@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock, Draws
-from dfcrp.posterior.consensus import parameter_columns, rest_names
-from dfcrp.posterior.streaming import kept, label_blocks, stride_for
+from dfcrp.summaries.consensus import parameter_columns, rest_names
+from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 #: Draws whose partitions are kept, and runs that they may take; beyond, draws are thinned evenly.
 MAX_DRAWS = 4_000

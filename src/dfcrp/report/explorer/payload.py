@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.plots.flat import FlatMap, flat_map
 from dfcrp.plots.underlay import Underlay, grey_levels
-from dfcrp.posterior.catalogue import QUANTITIES, consensus_draws
-from dfcrp.posterior.intervals import Interval, summarise
-from dfcrp.posterior.membership import UNDECIDED
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.groups import Groups, distinct_clusters
 from dfcrp.report.explorer.packing import Packer
+from dfcrp.summaries.catalogue import QUANTITIES, consensus_draws
+from dfcrp.summaries.intervals import Interval, summarise
+from dfcrp.summaries.membership import UNDECIDED
 
 #: Draws that are shown as ghosts of an object.
 MAX_GHOSTS = 40
@@ -69,7 +69,7 @@ def make_payload(contents: Contents) -> tuple[dict[str, Any], str]:
     return about | {"arrays": packer.table}, packer.base64()
 
 
-def _sphere(markings: Markings, placed: FlatMap) -> dict[str, float] | None:
+def _sphere(markings: Items, placed: FlatMap) -> dict[str, float] | None:
     """What the page must know of longitudes: where the map and where the data begin to count."""
     if not placed.degrees:
         return None

@@ -19,7 +19,6 @@ from dfcrp.markup import (
     table,
     tag,
 )
-from dfcrp.posterior.convergence import Limits
 from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
@@ -38,6 +37,7 @@ from dfcrp.report.sections.run import (
 )
 from dfcrp.report.write import PAGE, list_files, make_page, title_of, write_report
 from dfcrp.runs.folder import write_text
+from dfcrp.summaries.convergence import Limits
 
 FOLDER = "pages"
 #: Pages that are made without being asked for.

@@ -19,7 +19,6 @@ from dfcrp.markup import (
     tag,
 )
 from dfcrp.plots.catalogue_map import DOUBTFUL
-from dfcrp.posterior.membership import ALONE, NOWHERE, UNDECIDED
 from dfcrp.report.contents import Contents
 from dfcrp.report.pictures import Picture
 from dfcrp.report.section import Section
@@ -27,6 +26,7 @@ from dfcrp.report.sections.doubles import doubles
 from dfcrp.report.sections.experts import agreement, expert_table
 from dfcrp.report.sections.objects import MAX_ROWS, between_chains, count_table, only
 from dfcrp.report.sections.run import model_head, run_words, source_words
+from dfcrp.summaries.membership import ALONE, NOWHERE, UNDECIDED
 
 #: Columns of a catalogue that say how sure a number is, or who listed the object.
 _ENDINGS = ("_sd", "_lo", "_hi")
@@ -38,7 +38,7 @@ def items_asked(contents: Contents, pictures: dict[str, Picture]) -> Section:
     posterior = contents.posterior
     items, least = posterior.markings, contents.min_experts
     words = [
-        f"{counted(len(items), 'item')} ({posterior.config.model.likelihood}) by "
+        f"{counted(len(items), 'item')} ({posterior.config.run.likelihood}) by "
         f"{counted(len(items.experts), 'expert')}, each with {listed(described(contents))}.",
         *source_words(contents),
         model_head(contents),
@@ -63,7 +63,7 @@ def items_learned(contents: Contents, pictures: dict[str, Picture]) -> Section |
     found = contents.posterior.tolerances
     if not found:
         return None
-    if contents.posterior.config.model.likelihood == "records":
+    if contents.posterior.config.run.likelihood == "records":
         caption = (
             "Faults by field, in percent of the values: a miss is any other value, a slip a "
             "typing error or a number nearby."

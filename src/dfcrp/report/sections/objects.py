@@ -22,11 +22,11 @@ from dfcrp.markup import (
 )
 from dfcrp.plots.catalogue_map import DOUBTFUL
 from dfcrp.plots.counts_by_size import class_bounds, dbscan_counts, dbscan_labels
-from dfcrp.posterior.membership import ALONE, NOWHERE, UNDECIDED
 from dfcrp.report.contents import Contents
 from dfcrp.report.pictures import Picture
 from dfcrp.report.section import Section
 from dfcrp.report.sections.doubles import doubles
+from dfcrp.summaries.membership import ALONE, NOWHERE, UNDECIDED
 
 #: Rows of a list in the page; the files hold them all.
 MAX_ROWS = 50

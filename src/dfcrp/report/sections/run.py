@@ -23,11 +23,11 @@ from dfcrp.markup import (
     table,
     tag,
 )
-from dfcrp.posterior.convergence import Diagnostic, Limits, Verdict
 from dfcrp.report.contents import Contents
 from dfcrp.report.pictures import Picture
 from dfcrp.report.section import Section
 from dfcrp.settings.config import to_toml
+from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict
 
 PRIORS = {
     "dfcrp": "Two markings by one expert never share a cluster (DFCRP).",

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.posterior.intervals import Interval, summarise
 from dfcrp.posterior.kernels.summaries import consensus_by_members, consensus_by_mu
-from dfcrp.posterior.streaming import label_blocks
+from dfcrp.summaries.intervals import Interval, summarise
+from dfcrp.summaries.streaming import label_blocks
 
 DIAMETERS = ("mu", "members")
 

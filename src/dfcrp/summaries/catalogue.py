@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,38 +13,18 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError
-from dfcrp.items.sphere import TangentPlanes
-from dfcrp.posterior.consensus import family_arrays, parameter_columns, rest_names
-from dfcrp.posterior.intervals import LEVEL
+from dfcrp.geometry import TangentPlanes
 from dfcrp.posterior.kernels.summaries import gather_parameters, represent_clusters
-from dfcrp.posterior.losses import members_by_cluster
-from dfcrp.posterior.membership import Membership
-from dfcrp.posterior.streaming import kept, label_blocks, stride_for
+from dfcrp.summaries.centre import Centre
+from dfcrp.summaries.consensus import family_arrays, parameter_columns
+from dfcrp.summaries.intervals import LEVEL
+from dfcrp.summaries.losses import members_by_cluster
+from dfcrp.summaries.membership import Membership
+from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 #: Draws, and draws times clusters, that are kept for the intervals.
 MAX_DRAWS = 4_000
 MAX_VALUES = 8_000_000
-
-
-@dataclass(frozen=True)
-class Centre:
-    """What describes an object, and how it follows from the parameters of a cluster."""
-
-    quantities: tuple[str, ...]
-    #: Cluster parameters as they are stored with the draws.
-    parameters: tuple[str, ...]
-    #: From parameters (p, ...) to quantities (q, ...).
-    describe: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-    #: Quantities that begin anew after so much, as angles do.
-    periods: Mapping[str, float] = field(default_factory=dict)
-
-
-def _circle(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.stack([parameters[0], parameters[1], np.exp(parameters[2])])
-
-
-QUANTITIES = ("x", "y", "diameter")
-CIRCLE = Centre(QUANTITIES, ("x", "y", "log_diameter"), _circle)
 
 
 def catalogue(
@@ -56,7 +35,8 @@ def catalogue(
     families: NDArray[np.int64],
     expert_names: Sequence[str],
     min_experts: int = 5,
-    centre: Centre = CIRCLE,
+    centre: Centre | None = None,
+    described: Mapping[str, Any] | None = None,
     ground: TangentPlanes | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Columns of the catalogue, in order; ``labels`` is the point partition.
@@ -73,16 +53,22 @@ def catalogue(
     if len(expert_names) <= int(codes.max()):
         raise InputError(f"{int(codes.max()) + 1} experts, but {len(expert_names)} names")
     names, order, offsets = members_by_cluster(labels)
-    moments = _Moments(len(names), draws, centre)
-    for start, values, experts in _representatives(draws, order, offsets, codes, centre):
-        if ground is not None:
-            values[0], values[1] = ground.offsets(values[0], values[1])
-        moments.add(start, values, experts >= min_experts)
-    table: dict[str, NDArray[Any]] = {"cluster": names}
-    table.update(moments.columns() if ground is None else in_degrees(moments.columns(), ground))
+    table: dict[str, NDArray[Any]] = {"cluster": names, **(described or {})}
+    if centre is None:
+        agreed = consensus_draws(draws, labels, families, (min_experts,))[0]
+        p_consensus = agreed / (draws.n_chains * draws.n_draws)
+    else:
+        moments = _Moments(len(names), draws, centre)
+        for start, values, experts in _representatives(draws, order, offsets, codes, centre):
+            if ground is not None:
+                values[0], values[1] = ground.offsets(values[0], values[1])
+            moments.add(start, values, experts >= min_experts)
+        columns = moments.columns()
+        table.update(columns if ground is None else in_degrees(columns, ground))
+        p_consensus = moments.consensus / moments.n
     held = [np.unique(codes[order[a:b]]) for a, b in pairwise(offsets)]
     table["n_experts"] = np.array([len(f) for f in held])
-    table["p_consensus"] = moments.consensus / moments.n
+    table["p_consensus"] = p_consensus
     table["experts"] = np.array([join_names([expert_names[c] for c in f]) for f in held])
     table["stability"] = members.stability
     return table
@@ -125,7 +111,7 @@ def _representatives(
     centre: Centre,
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
     """Block by block (start, values (q, draws, clusters), experts (draws, clusters))."""
-    rest = rest_names(draws)
+    rest = centre.rest
     columns = parameter_columns(draws, (*centre.parameters, *rest))
     codes, holder = family_arrays(families, draws.n_markings)
     for chain, start, stop, labels in label_blocks(draws):

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from dfcrp.draws import Draws
 from dfcrp.posterior.kernels.partitions import add_alone, count_pairs, pair_indicators
-from dfcrp.posterior.streaming import kept, label_blocks
+from dfcrp.summaries.streaming import kept, label_blocks
 
 
 @dataclass(frozen=True)

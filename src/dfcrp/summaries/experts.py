@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
-from dfcrp.posterior.consensus import family_arrays
-from dfcrp.posterior.intervals import Interval, summarise
 from dfcrp.posterior.kernels.partitions import add_alone
 from dfcrp.posterior.kernels.summaries import expert_counts
-from dfcrp.posterior.many_experts import Comparison, count_sparsely
-from dfcrp.posterior.streaming import kept, label_blocks, stride_for
+from dfcrp.summaries.consensus import family_arrays
+from dfcrp.summaries.intervals import Interval, summarise
+from dfcrp.summaries.many_experts import Comparison, count_sparsely
+from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 if TYPE_CHECKING:
     import pandas
@@ -38,7 +38,7 @@ MAX_COMPARED = 200
 class ExpertSummary:
     """Posterior summaries of F experts, in the order of their family codes."""
 
-    #: Markings of each expert.
+    #: Items of each expert.
     count: NDArray[np.int64]
     #: Mean Jaccard coefficient with the other experts.
     jaccard: Interval

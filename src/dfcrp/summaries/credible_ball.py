@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
-from dfcrp.posterior.losses import distances
-from dfcrp.posterior.point_partition import PointPartition
-from dfcrp.posterior.streaming import as_draws, n_clusters
+from dfcrp.summaries.losses import distances
+from dfcrp.summaries.point_partition import PointPartition
+from dfcrp.summaries.streaming import as_draws, n_clusters
 
 #: Distances closer than this are equal.
 TOLERANCE = 1e-9

@@ -26,8 +26,8 @@ from dfcrp.posterior.kernels.partitions import (
 )
 from dfcrp.posterior.kernels.point_search import merge_linked, polish, recombine, settle
 from dfcrp.posterior.kernels.search_state import empty_state, new_scratch, state_from_labels
-from dfcrp.posterior.losses import check_loss, distances, loss_table, members_by_cluster
-from dfcrp.posterior.streaming import as_draws, canonical, labels_by_item, stride_for
+from dfcrp.summaries.losses import check_loss, distances, loss_table, members_by_cluster
+from dfcrp.summaries.streaming import as_draws, canonical, labels_by_item, stride_for
 
 #: Labels held in memory by the search: 4,000 draws of 10,000 markings, 160 MB.
 MAX_LABELS = 40_000_000

@@ -1,10 +1,10 @@
-"""The checks that every column of markings passes, wherever it comes from."""
+"""The checks that every column of items passes, wherever it comes from."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,14 @@ Cells = Sequence[object] | NDArray[Any]
 Place = Callable[[str, int], str]
 """Says where a cell is, given its role and position: "markings.csv, row 318, column 'D'"."""
 
-NUMBERS = ("x", "y", "diameter", "radius", "truth")
 NAMES = ("expert", "image", "id", "person")
+"""Roles that are names, for items of every kind; truth is a number."""
 
 LARGEST = 1e15
 """Beyond this, differences of coordinates lose the digits that clustering needs."""
 SMALLEST = 1e-15
+MISSING = ("", "nan", "none", "null", "na", "<na>")
+"""What stands for a missing value in text."""
 LONGEST_NAME = 200
 """Longer names are a misread column; each would also widen the whole array of names."""
 
@@ -31,23 +33,29 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d*")
 
 
-def check_columns(cells: Mapping[str, Cells], place: Place) -> dict[str, Any]:
+def check_columns(
+    cells: Mapping[str, Cells],
+    place: Place,
+    *,
+    positive: Collection[str] = (),
+    texts: Collection[str] = (),
+) -> dict[str, Any]:
     """Turn raw columns, keyed by role, into float arrays and lists of names, or refuse them.
 
-    A radius becomes a diameter; an expert for whom no person is named is a person of their own.
+    Roles in ``positive`` are numbers above zero, those in ``texts`` any text; the rest but NAMES
+    are numbers. An expert for whom no person is named is a person of their own.
 
     Every column is looked at before the complaint is made, so that the message can name the first
-    bad marking of all and say how many more there are.
+    bad item of all and say how many more there are.
     """
     cells = {role: _one_dimensional(role, raw) for role, raw in cells.items()}
     _refuse_unequal(cells)
     columns: dict[str, Any] = {}
     bad: dict[str, NDArray[np.intp]] = {}
     for role, raw in cells.items():
-        if role in NUMBERS:
-            columns[role] = to_numbers(raw)
-            bad[role] = np.flatnonzero(~acceptable(role, columns[role]))
-        else:
+        if role in texts:
+            columns[role] = np.array(to_texts(raw), dtype=np.str_)
+        elif role in NAMES:
             columns[role] = to_names(raw)
             if role == "person" and "expert" in cells:
                 lists = to_names(cells["expert"])
@@ -55,17 +63,20 @@ def check_columns(cells: Mapping[str, Cells], place: Place) -> dict[str, Any]:
                     name or own for name, own in zip(columns[role], lists, strict=True)
                 ]
             bad[role] = _bad_names(columns[role])
+        else:
+            columns[role] = to_numbers(raw)
+            fine = acceptable(columns[role], positive=role in positive, whole=role == "truth")
+            bad[role] = np.flatnonzero(~fine)
     faulty = {role: rows for role, rows in bad.items() if rows.size}
     if faulty:
         role = min(faulty, key=lambda role: faulty[role][0])
         row = int(faulty[role][0])
         total = np.unique(np.concatenate(list(faulty.values()))).size
-        explain = _why_not_number if role in NUMBERS else _why_not_name
-        raise InputError(f"{place(role, row)}: {explain(role, cells[role][row])}{_and_more(total)}")
+        cell = cells[role][row]
+        why = _why_not_name(role, cell) if role in NAMES else _why_not_number(role, cell)
+        raise InputError(f"{place(role, row)}: {why}{_and_more(total)}")
     if "id" in columns:
         _refuse_repeated_ids(columns["id"], place)
-    if "radius" in columns:
-        columns["diameter"] = 2 * columns.pop("radius")
     return columns
 
 
@@ -91,13 +102,21 @@ def to_names(cells: Cells) -> list[str]:
     return [_name(cell) for cell in (cells.tolist() if isinstance(cells, np.ndarray) else cells)]
 
 
-def acceptable(role: str, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Say which numbers may stand in a column with this role; NaN never may."""
+def to_texts(cells: Cells) -> list[str]:
+    """Read a column as text, without blanks around it; what stands for a missing value is empty."""
+    found = to_names(cells)
+    return ["" if text.lower() in MISSING else text for text in found]
+
+
+def acceptable(
+    values: NDArray[np.float64], *, positive: bool = False, whole: bool = False
+) -> NDArray[np.bool_]:
+    """Say which numbers may stand in a column; NaN never may."""
     with np.errstate(invalid="ignore"):
         fine: NDArray[np.bool_] = np.abs(values) <= LARGEST
-        if role in ("diameter", "radius"):
+        if positive:
             fine &= values >= SMALLEST
-        if role == "truth":
+        if whole:
             fine &= values == np.round(values)
     return fine
 
@@ -122,7 +141,7 @@ def _name(cell: object) -> str:
 def _why_not_number(role: str, cell: object) -> str:
     text = str(cell).strip()
     if not text:
-        return "no value; every marking needs a number here"
+        return "no value; every item needs a number here"
     value = _number_or_nan(text)
     if math.isnan(value) and text.lstrip("+-").lower() != "nan":
         if _DECIMAL_COMMA.fullmatch(text):
@@ -136,9 +155,9 @@ def _why_not_number(role: str, cell: object) -> str:
         return f"{shown(text)} is beyond {LARGEST:g}; use a larger unit or correct the value"
     if role == "truth":
         return f"{shown(text)} is not a whole number; true labels are whole numbers"
-    noun = "diameters" if role == "diameter" else "radii"
     if value > 0:
         return f"{shown(text)} is below {SMALLEST:g}; use a smaller unit or correct the value"
+    noun = {"radius": "radii"}.get(role, f"{role}s")
     return f"{shown(text)} is not a {role}; {noun} must be positive"
 
 
@@ -177,13 +196,13 @@ def _one_dimensional(role: str, raw: object) -> Cells:
     """Give a column that can be indexed by position, which a pandas series cannot."""
     if isinstance(raw, (list, tuple)):
         if raw and isinstance(raw[0], (list, tuple, np.ndarray)):
-            raise InputError(f"{role} is a table, not a column; give one value per marking")
+            raise InputError(f"{role} is a table, not a column; give one value per item")
         return raw
     if isinstance(raw, np.ma.MaskedArray):
         raw = np.ma.filled(raw.astype(object), np.nan)
     array = np.asarray(raw)
     if array.ndim != 1:
-        raise InputError(f"{role} has {array.ndim} dimensions; give one value per marking")
+        raise InputError(f"{role} has {array.ndim} dimensions; give one value per item")
     return array
 
 
@@ -193,10 +212,10 @@ def _refuse_unequal(cells: Mapping[str, Cells]) -> None:
         if len(cells[role]) != len(cells[first]):
             raise InputError(
                 f"{first} has {len(cells[first])} values but {role} has {len(cells[role])}; "
-                "give one of each per marking"
+                "give one of each per item"
             )
     if len(cells[first]) == 0:
-        raise InputError("there are no markings; give at least one")
+        raise InputError("there are no items; give at least one")
 
 
 def _refuse_repeated_ids(ids: list[str], place: Place) -> None:

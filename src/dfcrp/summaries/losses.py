@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
 from dfcrp.posterior.kernels.partitions import partition_losses
-from dfcrp.posterior.streaming import label_blocks
+from dfcrp.summaries.streaming import label_blocks
 
 LOSSES = ("vi", "binder")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dfcrp.posterior.coclustering import Coclustering
+from dfcrp.summaries.coclustering import Coclustering
 
 #: ``second`` of a marking whose second-best place is a cluster of its own.
 ALONE = -1

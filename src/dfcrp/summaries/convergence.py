@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
-from dfcrp.likelihoods.circle.bias_layout import too_many_to_judge
-from dfcrp.posterior.coclustering import Coclustering, coclustering, pair_histories
-from dfcrp.posterior.consensus import ConsensusCounts
-from dfcrp.posterior.streaming import n_clusters, stride_for
-from dfcrp.priors.detection.layout import judged_columns
+from dfcrp.summaries.coclustering import Coclustering, coclustering, pair_histories
+from dfcrp.summaries.consensus import ConsensusCounts
+from dfcrp.summaries.streaming import n_clusters, stride_for
 
 #: Pairs whose probability lies strictly between are uncertain enough to be judged by R-hat.
 UNCERTAIN = (0.02, 0.98)
@@ -204,11 +202,9 @@ def scalar_series(
     alpha = draws.alpha()
     if np.isfinite(alpha).all():
         series["α"] = alpha
-    shared, names = draws.shared(), draws.columns.shared
-    left_out = too_many_to_judge(names)
-    for column in judged_columns(names):
-        if names[column] not in left_out:
-            series[names[column]] = shared[:, :, column]
+    shared, names = draws.shared(), draws.columns.names
+    for column in draws.columns.judged:
+        series[names[column]] = shared[:, :, column]
     series["number of clusters"] = n_clusters(draws)
     if consensus is not None:
         series.update(consensus.series())

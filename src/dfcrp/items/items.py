@@ -1,0 +1,384 @@
+"""The Items table: what several experts listed, as validated, read-only arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dfcrp.errors import DfcrpWarning, InputError
+from dfcrp.geometry import unit_vectors
+from dfcrp.items.candidates import checked_pairs
+from dfcrp.items.checks import Place, check_columns
+from dfcrp.items.site import Site, Source
+from dfcrp.likelihoods.base import Likelihood
+from dfcrp.likelihoods.registry import likelihood_named
+
+#: What is known of an item besides the columns that describe it.
+ABOUT = ("expert", "image", "id", "truth", "person")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Items:
+    """Items that several experts listed, one per row and in input order.
+
+    Make one with ``dfcrp.read_markings``, ``dfcrp.read_items``, `from_columns` or `circles`, which
+    check the data; the bare constructor does not.
+
+    Attributes
+    ----------
+    kind : str
+        What an item is: the name of a likelihood ("circles", "points", "boxes", "ellipses",
+        "diagonal", "normal", "records").
+    columns : dict of arrays
+        What describes an item, by column: numbers, or text for records ("" where missing).
+    expert, experts, families : arrays
+        Who listed each item, all experts (sorted), and each item's position among them; always
+        ``expert == np.array(experts)[families]``.
+    id : array of str
+        A name for each item.
+    image, person, truth : arrays or None
+        The image an item is on, the person who made the expert's list, the true cluster.
+    candidates : array (m, 2) or None
+        Pairs of rows that may share a cluster, where only these may.
+    sources, filters, site
+        The files, the filters applied on reading, and where the items lie.
+
+    Examples
+    --------
+    >>> import dfcrp
+    >>> items = dfcrp.Items.circles([10.0, 10.2], [5.0, 5.1], [4.0, 4.1], ["ann", "bob"])
+    >>> items.experts
+    ('ann', 'bob')
+    """
+
+    kind: str
+    columns: Mapping[str, NDArray[Any]]
+    expert: NDArray[np.str_]
+    experts: tuple[str, ...]
+    families: NDArray[np.int64]
+    id: NDArray[np.str_]
+    image: NDArray[np.str_] | None = None
+    truth: NDArray[np.int64] | None = None
+    person: NDArray[np.str_] | None = None
+    candidates: NDArray[np.int64] | None = None
+    sources: tuple[Source, ...] = ()
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    site: Site = Site()
+
+    def __post_init__(self) -> None:
+        arrays = [getattr(self, item.name) for item in fields(self)]
+        for value in (*arrays, *self.columns.values()):
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, Any],
+        expert: ArrayLike | None = None,
+        *,
+        kind: str = "circles",
+        image: ArrayLike | None = None,
+        id: ArrayLike | None = None,
+        truth: ArrayLike | None = None,
+        person: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+        site: Site | None = None,
+        place: Place | None = None,
+    ) -> Items:
+        """Check and copy one value of each column per item.
+
+        Parameters
+        ----------
+        columns : mapping
+            The columns that describe an item; of circles x, y and diameter (or radius).
+        expert : sequence, optional
+            Who listed each item; left out, every item is by an expert of its own, and any two may
+            share a cluster.
+        kind : str
+            What the items are.
+        image, id, truth, person : sequences, optional
+            As in `Items`; ids default to 1, 2, 3, ...
+        candidates : (m, 2) integers, optional
+            Pairs of row numbers from 0: only these items may share a cluster.
+        site : Site, optional
+            Units, body and area.
+        place : callable, optional
+            Says where a cell is, for messages.
+
+        Returns
+        -------
+        Items
+        """
+        likelihood = likelihood_named(kind)
+        where = place or (lambda role, row: f"index {row}, {role}")
+        about = {"expert": expert, "image": image, "id": id, "truth": truth, "person": person}
+        cells = {**columns, **{role: raw for role, raw in about.items() if raw is not None}}
+        _refuse_other_columns(likelihood, columns)
+        checked = check_columns(
+            cells,
+            where,
+            positive=likelihood.positive,
+            texts=tuple(columns) if likelihood.text else (),
+        )
+        items = cls.build(likelihood.standard(checked, where), kind)
+        count = len(items)
+        pairs = None if candidates is None else checked_pairs(candidates, count)
+        items = replace(items, candidates=pairs, site=site or Site())
+        items.warn_of_repeats()
+        return items
+
+    @classmethod
+    def circles(  # noqa: PLR0917 - the first four have a natural order, the rest a name
+        cls,
+        x: ArrayLike,
+        y: ArrayLike,
+        diameter: ArrayLike,
+        expert: ArrayLike,
+        image: ArrayLike | None = None,
+        id: ArrayLike | None = None,
+        truth: ArrayLike | None = None,
+        person: ArrayLike | None = None,
+        site: Site | None = None,
+    ) -> Items:
+        """Circles by their centres and diameters; the rest is as in `from_columns`."""
+        columns = {"x": x, "y": y, "diameter": diameter}
+        return cls.from_columns(
+            columns, expert, image=image, id=id, truth=truth, person=person, site=site
+        )
+
+    @classmethod
+    def build(cls, columns: Mapping[str, Any], kind: str) -> Items:
+        """Items of columns that have been checked, those about an item among them."""
+        described = {name: values for name, values in columns.items() if name not in ABOUT}
+        count = len(next(iter(described.values())))
+        names = columns.get("expert")
+        if names is None:
+            names = [f"{i + 1:0{len(str(count))}d}" for i in range(count)]
+        experts, families = encode(list(names))
+        image, truth, person = (columns.get(name) for name in ("image", "truth", "person"))
+        return cls(
+            kind=kind,
+            columns={name: np.asarray(values) for name, values in described.items()},
+            expert=np.array(experts)[families],
+            experts=experts,
+            families=families,
+            id=np.array(columns["id"] if "id" in columns else range(1, count + 1), dtype=np.str_),
+            image=None if image is None else np.array(image),
+            truth=None if truth is None else np.asarray(truth, dtype=np.int64),
+            person=None if person is None else np.array(person),
+        )
+
+    def __len__(self) -> int:
+        return len(self.families)
+
+    def __repr__(self) -> str:
+        images = f" on {len(self.images)} images" if len(self.images) > 1 else ""
+        return (
+            f"<Items: {len(self):,} {self.kind} by {len(self.experts):,} experts{images}; "
+            f"columns {', '.join(self.columns)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from dfcrp.markup import first_rows
+
+        return first_rows(repr(self), {"id": self.id, "expert": self.expert, **self.columns})
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        if name not in self.columns:
+            raise AttributeError(
+                f"these items are {self.kind} with {', '.join(self.columns)}; they have no {name}"
+            )
+        return self.columns[name]
+
+    @property
+    def x(self) -> NDArray[np.float64]:
+        """x, or the longitude."""
+        return self._column("x")
+
+    @property
+    def y(self) -> NDArray[np.float64]:
+        """y, or the latitude."""
+        return self._column("y")
+
+    @property
+    def diameter(self) -> NDArray[np.float64]:
+        """Diameters of circles."""
+        return self._column("diameter")
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """All columns as one array, (n, columns)."""
+        return np.column_stack(list(self.columns.values()))
+
+    @property
+    def features(self) -> NDArray[np.float64]:
+        """What the model sees of the items, (n, p)."""
+        return likelihood_named(self.kind).features(self)
+
+    @property
+    def cells(self) -> dict[str, list[str]]:
+        """The columns as text, numbers in full precision."""
+        return {
+            name: values.tolist() if values.dtype.kind == "U" else list(map(repr, values.tolist()))
+            for name, values in self.columns.items()
+        }
+
+    @property
+    def places(self) -> NDArray[np.float64]:
+        """Where centres lie, in the unit of lengths, so that distances are right.
+
+        (n, 2), x and y; in degrees (n, 3), in space, where straight lines cut the ground short.
+        """
+        if not self.site.on_sphere:
+            return np.column_stack([self.x, self.y])
+        return self.site.sphere_radius_km * unit_vectors(self.x, self.y)
+
+    @cached_property
+    def images(self) -> tuple[str, ...]:
+        """The distinct image names, sorted; none if the input names no images."""
+        return () if self.image is None else tuple(sorted(set(self.image.tolist())))
+
+    @property
+    def image_codes(self) -> NDArray[np.int64] | None:
+        """The position of each item's image among `images`; None if there are not several."""
+        if self.image is None or len(self.images) < 2:
+            return None
+        return encode(self.image.tolist())[1]
+
+    @property
+    def rows_read(self) -> int:
+        """Data rows in all source files, before filters."""
+        return sum(source.rows for source in self.sources)
+
+    @property
+    def rows_filtered_out(self) -> int:
+        """Data rows of the source files that filters removed on reading."""
+        return sum(source.rows - source.kept for source in self.sources)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the model sees: columns, experts, images, candidates, in this order.
+
+        Names of files, ids and true labels are left out, so that a renamed file is the same data.
+        """
+        hasher = hashlib.sha256()
+        for values in self.columns.values():
+            if values.dtype.kind == "U":
+                _add_names(hasher, values.tolist())
+            else:
+                hasher.update(values.astype("<f8").tobytes())
+        for names in (self.expert, self.image):
+            _add_names(hasher, None if names is None else names.tolist())
+        if self.candidates is not None:
+            hasher.update(self.candidates.astype("<i8").tobytes())
+        return hasher.hexdigest()
+
+    def select(self, mask: ArrayLike) -> Items:
+        """Keep the items where the boolean mask is true; ids and sources stay as they were."""
+        chosen = np.asarray(mask)
+        if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
+            raise InputError(f"a selection needs {len(self)} truth values, one per item")
+        if not chosen.any():
+            raise InputError("the selection leaves no items")
+        return self.take(np.flatnonzero(chosen))
+
+    def take(self, rows: NDArray[np.int64]) -> Items:
+        """Keep the items in these rows; ids and sources stay as they were."""
+        columns: dict[str, Any] = {name: values[rows] for name, values in self.columns.items()}
+        for role in ABOUT:
+            values = getattr(self, role)
+            if values is not None:
+                columns[role] = values[rows].tolist() if role == "expert" else values[rows]
+        return replace(
+            Items.build(columns, self.kind),
+            candidates=self._candidates_among(rows),
+            sources=self.sources,
+            filters=self.filters,
+            site=self.site,
+        )
+
+    def _candidates_among(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        if self.candidates is None:
+            return None
+        position = np.full(len(self), -1, np.int64)
+        position[rows] = np.arange(len(rows))
+        pairs = np.sort(position[self.candidates], axis=1)
+        return pairs[pairs[:, 0] >= 0]
+
+    def rows_by_image(self) -> dict[str, NDArray[np.int64]]:
+        """The rows of each image, in input order; images sorted by name."""
+        if self.image is None:
+            return {}
+        names, codes = encode(self.image.tolist())
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(names)))
+        return dict(zip(names, np.split(order, ends[:-1]), strict=True))
+
+    def warn_of_repeats(self) -> None:
+        """Warn of items that repeat one by the same expert exactly.
+
+        Both would enter the catalogue, since one expert's items never share a cluster.
+        """
+        named = dict(self.columns) | ({} if self.image is None else {"image": self.image})
+        keys = [_codes(values) for values in reversed(named.values())] + [self.families]
+        order = np.lexsort(keys)  # stable: the earlier of two equal items comes first
+        same = np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in keys])
+        later, earlier = order[1:][same], order[:-1][same]
+        if not later.size:
+            return
+        noun = likelihood_named(self.kind).noun
+        examples = ", ".join(
+            f"{self.id[second]} repeats {self.id[first]} ({self.expert[second]})"
+            for second, first in sorted(zip(later.tolist(), earlier.tolist(), strict=True))[:3]
+        )
+        *most, last = named
+        warnings.warn(
+            f"{later.size} {noun}{'s' if later.size > 1 else ''} with the "
+            f"{', '.join(most)}{' and ' if most else ''}{last} of another by the same expert: "
+            f"{examples}{', ...' if later.size > 3 else ''}; if the list holds them twice by "
+            "mistake, remove the copies, since each will be an object of its own",
+            DfcrpWarning,
+            stacklevel=3,
+        )
+
+
+def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, Any]) -> None:
+    wanted = likelihood.columns
+    if not columns:
+        raise InputError(f"{likelihood.name} need at least one column that describes them")
+    clash = [name for name in columns if name in ABOUT]
+    if clash:
+        raise InputError(f"a column that describes items cannot be called {clash[0]!r}; rename it")
+    if wanted is not None and set(columns) != set(wanted):
+        ways = (wanted, *likelihood.alternatives)
+        if not any(set(columns) == set(way) for way in ways):
+            listed = " or ".join(", ".join(way) for way in ways)
+            raise InputError(f"{likelihood.name} have the columns {listed}, not {', '.join(columns)}")
+
+
+def encode(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Give the distinct names, sorted, and each name's position among them."""
+    distinct = tuple(sorted(set(names)))
+    code = {name: position for position, name in enumerate(distinct)}
+    return distinct, np.fromiter(map(code.__getitem__, names), np.int64, len(names))
+
+
+def _codes(values: NDArray[Any]) -> NDArray[Any]:
+    return encode(values.tolist())[1] if values.dtype.kind == "U" else values
+
+
+def _add_names(hasher: Any, names: list[str] | None) -> None:
+    distinct, codes = ((), None) if names is None else encode(names)
+    # Lengths keep ("ab", "c") apart from ("a", "bc").
+    hasher.update(repr([len(name) for name in distinct]).encode())
+    hasher.update("".join(distinct).encode())
+    if codes is not None:
+        hasher.update(codes.astype("<i8").tobytes())

@@ -1,0 +1,162 @@
+"""What a likelihood is outside the kernels: its items, its settings, its answers, its words.
+
+A likelihood is one kind of item. Its folder holds all that is its own; the rest of the package asks
+the object in ``dfcrp.likelihoods.registry`` and never what kind it is. ``Likelihood`` below has
+an answer to every question that suits items described by any numbers, so that a likelihood states
+only what is different. What the compiled moves ask is in ``dfcrp.likelihoods.contract``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.draws import Columns, Draws
+from dfcrp.neighbours.neighbourhood import Neighbourhood
+from dfcrp.summaries.centre import Centre
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
+    from dfcrp.settings.config import Config
+
+Floats = NDArray[np.float64]
+Place = Callable[[str, int], str]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Items laid out for the kernels, in input order."""
+
+    features: Floats
+    #: Hyperparameters: a named tuple with a ``law``, as ``likelihoods.contract`` says.
+    hyper: Any
+    #: Numbers that a cluster's row of parameters takes in the kernels.
+    row_width: int
+    #: What is stored with every draw.
+    columns: Columns
+    neighbourhood: Neighbourhood
+    #: Log sizes of the items, for priors that depend on them; None if they have none.
+    log_sizes: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Outlines:
+    """Where to draw items or objects on a map.
+
+    ``shape`` is "ellipse", "box" or "point"; angles are in degrees, counterclockwise, from x to the
+    first axis.
+    """
+
+    x: Floats
+    y: Floats
+    width: Floats
+    height: Floats
+    angle: Floats
+    shape: str
+
+
+class Likelihood:
+    """One kind of item; the answers here are for items described by any numbers."""
+
+    #: As in ``run.likelihood``.
+    name: str = ""
+    #: What one item is called in sentences.
+    noun: str = "item"
+    #: Its settings: a frozen dataclass, the section [likelihood] of a settings file.
+    Settings: type[Any]
+    #: The columns that describe an item; None: any columns.
+    columns: tuple[str, ...] | None = None
+    #: Other sets of columns that say the same; ``standard`` turns them into ``columns``.
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    #: Columns that must be above zero.
+    positive: tuple[str, ...] = ()
+    #: Whether columns are text.
+    text: bool = False
+    #: Names by which the columns are recognised in files, besides their own.
+    spellings: Mapping[str, frozenset[str]] = {}
+    #: Paper presets: settings of this likelihood and of the prior, by name.
+    presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+    #: Figures of the report that only this kind has.
+    figures: tuple[str, ...] = ()
+
+    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+        """The columns of ``columns`` from checked ones that may say it in another way."""
+        return columns
+
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The given settings with what follows from them."""
+        return dict(values)
+
+    def usual_alpha_rate(self, n: int) -> float:
+        """The rate of α's law that suits so many items."""
+        return 0.01
+
+    def check(self, items: Items, config: Config) -> None:
+        """Refuse what would be fitted wrongly, with the way out."""
+
+    def adapt(self, items: Items, settings: Any) -> Any:
+        """The settings with what only the items tell, so that a run can be read back."""
+        return settings
+
+    def features(self, items: Items) -> Floats:
+        """What the model sees of the items, (n, p)."""
+        return items.values.astype(np.float64)
+
+    def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
+        """Items and settings for the kernels.
+
+        ``experts`` are codes of who listed each item, for the rule that two items of one expert
+        never share a cluster. Items of different images must not be neighbours.
+        """
+        raise NotImplementedError
+
+    def centre(self, items: Items) -> Centre | None:
+        """How a cluster is described in the catalogue; None if it has no centre."""
+        return None
+
+    def describe_members(self, items: Items, members: Sequence[NDArray[np.int64]]) -> dict[str, Any]:
+        """Columns of the catalogue that follow from the members of each cluster alone."""
+        return {}
+
+    def sizes(self, items: Items) -> Floats | None:
+        """Diameters, for size classes; None if items have no size."""
+        return None
+
+    def size_parameter(self) -> str | None:
+        """The cluster parameter that holds the log size of its object, if there is one."""
+        return None
+
+    def learned(self, draws: Draws, items: Items) -> dict[str, Any] | None:
+        """What was learned of the scatter of items about their object, summarised by name."""
+        return None
+
+    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+        """The same in sentences."""
+        return []
+
+    def expert_bias(self, draws: Draws, items: Items) -> Any:
+        """How experts differ, if that was learned."""
+        return None
+
+    def distances(self, items: Items) -> tuple[Floats, int | None]:
+        """Features in which distances are right, and which of them is a log size, after places."""
+        return items.values.astype(np.float64), None
+
+    def doubles(self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config) -> Any:
+        """Items that may be a second one of an object their expert has listed already."""
+        from dfcrp.summaries.doubles import suspected_doubles
+
+        features, size = self.distances(items)
+        return suspected_doubles(features, items.families, labels, size)
+
+    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines | None:
+        """Where to draw items, or rows of the catalogue; None if they have no place."""
+        names = list(self.columns or columns)[:2]
+        x = np.asarray(columns[names[0]], np.float64)
+        y = np.asarray(columns[names[1]], np.float64) if len(names) > 1 else np.zeros_like(x)
+        nothing = np.zeros_like(x)
+        return Outlines(x, y, nothing, nothing, nothing, "point")

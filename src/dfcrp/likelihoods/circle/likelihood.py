@@ -1,0 +1,198 @@
+"""Circles, as markings by x, y and diameter, in a plane or on a sphere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.draws import Draws
+from dfcrp.errors import SettingsError
+from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Outlines, Place
+from dfcrp.likelihoods.circle import kernel, sphere
+from dfcrp.likelihoods.circle.bias_layout import bias_columns, with_bias
+from dfcrp.likelihoods.circle.bias_summary import expert_bias
+from dfcrp.likelihoods.circle.columns import REST, SPHERE_COLUMNS, circle_columns
+from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
+from dfcrp.likelihoods.circle.sphere_hyper import (
+    length_unit,
+    set_apart_on_sphere,
+    sphere_features,
+    sphere_hyper,
+)
+from dfcrp.likelihoods.circle.ties import set_apart
+from dfcrp.likelihoods.circle.tolerances import tolerances
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
+    from dfcrp.settings.config import Config
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+class _Circles(Likelihood):
+    """The paper's likelihood: a structured normal in x, y and log diameter."""
+
+    name = "circles"
+    noun = "marking"
+    Settings = CircleSettings
+    columns = ("x", "y", "diameter")
+    alternatives = (("x", "y", "radius"),)
+    positive = ("diameter", "radius")
+    presets = PRESETS
+
+    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+        """A radius becomes a diameter."""
+        if "radius" not in columns:
+            return columns
+        return {
+            "diameter" if name == "radius" else name: 2 * values if name == "radius" else values
+            for name, values in columns.items()
+        }
+
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Giving a setting of the fixed law asks for it."""
+        fixed = any(name in values for name in FIXED_LAW)
+        return {"tolerances": "fixed", **values} if fixed else dict(values)
+
+    def check(self, items: Items, config: Config) -> None:
+        """Coordinates that lose their digits, degrees without a body, pixels in metres."""
+        refuse_beyond_reason(items)
+        if items.site.on_sphere:
+            _ = items.site.sphere_radius_km
+        elif items.site.units in ("m", "km") and config.likelihood.tolerances == "fixed":
+            raise SettingsError(
+                f"the paper's law of tolerances is in pixels, the data are in {items.site.units}: "
+                "leave the preset out, so that tolerances are learned, or give the data in pixels"
+            )
+
+    def features(self, items: Items) -> Floats:
+        """x, y and log diameter."""
+        return np.column_stack([items.x, items.y, np.log(items.diameter)])
+
+    def lay_out(self, items: Items, experts: Codes, config: Config) -> Layout:
+        """In a plane, or on a sphere if the data are in degrees and km."""
+        if items.site.on_sphere:
+            return _lay_out_on_sphere(items, experts, config)
+        return lay_out_circles(
+            items.features,
+            items.families,
+            items.experts,
+            config,
+            experts=experts,
+            images=items.image_codes,
+            candidates=items.candidates,
+        )
+
+    def centre(self, items: Items) -> Centre:
+        """Position and diameter of the cluster's mean."""
+        rest = REST if items.site.on_sphere else ()
+        return Centre(("x", "y", "diameter"), ("x", "y", "log_diameter"), _circle, rest=rest)
+
+    def sizes(self, items: Items) -> Floats:
+        """Diameters."""
+        return items.diameter
+
+    def size_parameter(self) -> str:
+        """The mean's log diameter."""
+        return "log_diameter"
+
+    def learned(self, draws: Draws, items: Items) -> dict[str, Any] | None:
+        """How far apart markings of one object lie, unless the paper's law was used."""
+        return tolerances(draws, items.diameter)
+
+    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+        """Around an object of the median diameter."""
+        return [
+            f"Learned from the data: around an object of the median diameter "
+            f"({found['median_diameter']:.4g}) markings scatter by {found['position']['mean']:.3g} "
+            f"in x and y and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
+        ]
+
+    def expert_bias(self, draws: Draws, items: Items) -> Any:
+        """Offsets, size factors and noise factors, if they were learned."""
+        return expert_bias(draws)
+
+    def distances(self, items: Items) -> tuple[Floats, int | None]:
+        """Places, and the log diameter last."""
+        places = items.places
+        return np.column_stack([places, np.log(items.diameter)]), places.shape[1]
+
+    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+        """Circles."""
+        x, y, d = (np.asarray(columns[name], np.float64) for name in ("x", "y", "diameter"))
+        return Outlines(x, y, d, d, np.zeros_like(x), "ellipse")
+
+
+def _circle(parameters: Floats) -> Floats:
+    return np.stack([parameters[0], parameters[1], np.exp(parameters[2])])
+
+
+def lay_out_circles(
+    features: Floats,
+    codes: Codes,
+    names: Sequence[str],
+    config: Config,
+    *,
+    experts: Codes,
+    images: Codes | None = None,
+    candidates: Codes | None = None,
+) -> Layout:
+    """Circles in a plane by their features (x, y, log diameter).
+
+    ``codes`` say whose list each is on, ``experts`` who counts as one for the rule.
+    """
+    hyper = circle_hyper(config.likelihood, features)
+    log_sizes = features[:, 2]
+    features = set_apart(features, codes)
+    neighbourhood = find_neighbours(
+        features,
+        experts,
+        config.run.radius,
+        hyper,
+        images,
+        nearest=config.run.nearest,
+        candidates=candidates,
+    )
+    columns = circle_columns(hyper)
+    if config.likelihood.expert_bias != "none":
+        hyper = with_bias(hyper, config.likelihood, codes[neighbourhood.original])
+        columns = columns.joined(bias_columns(hyper.bias, names))
+    return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes)
+
+
+def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
+    """Circles in degrees and km."""
+    if config.likelihood.expert_bias != "none":
+        raise SettingsError("experts are compared in a plane only: leave out --expert-bias")
+    unit = length_unit(config.likelihood, items.site)
+    features = sphere_features(items, unit)
+    radius = items.site.sphere_radius_km / unit
+    hyper = sphere_hyper(config.likelihood, features, radius, unit)
+    log_sizes = features[:, 2]
+    features = set_apart_on_sphere(features, items.families)
+    reach = config.run.radius
+    if isinstance(reach, float):
+        # Along the ground in km; neighbours are found by straight lines.
+        reach = 2.0 * radius * math.sin(min(0.5 * reach / (unit * radius), 0.5 * math.pi))
+    neighbourhood = find_neighbours(
+        features,
+        experts,
+        reach,
+        hyper,
+        items.image_codes,
+        nearest=config.run.nearest,
+        candidates=items.candidates,
+    )
+    columns = SPHERE_COLUMNS if hyper.learned else SPHERE_COLUMNS._replace(shared=())
+    return Layout(features, hyper, sphere.WIDTH, columns, neighbourhood, log_sizes)
+
+
+CIRCLES = _Circles()

@@ -1,0 +1,208 @@
+"""Items described by numbers, normal about the mean of their object.
+
+Points, boxes and ellipses have columns of their own; "diagonal" and "normal" take any columns, with
+variances only or with a full covariance for each cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.draws import Columns, Draws
+from dfcrp.errors import InputError, SettingsError
+from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Outlines, Place
+from dfcrp.likelihoods.normal import covariance, kernel
+from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
+from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
+from dfcrp.likelihoods.normal.pilot import find_pilot
+from dfcrp.likelihoods.normal.settings import NormalSettings
+from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
+from dfcrp.summaries.intervals import summarise
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
+    from dfcrp.settings.config import Config
+
+Floats = NDArray[np.float64]
+
+#: An ellipse turned by 180° is the same.
+PERIODS = {"angle": 180.0}
+CORNERS = ("left", "top", "right", "bottom")
+#: Seed of the draws of means given a cluster's members: the same draws give the same answers.
+_SEED = 8
+
+
+class NormalLikelihood(Likelihood):
+    """What all of them have in common; a shape says how columns become features."""
+
+    Settings = NormalSettings
+
+    def __init__(self, name: str, noun: str = "item") -> None:
+        self.name, self.noun = name, noun
+        shape = SHAPES.get(name)
+        if shape is not None:
+            self.columns, self.positive = shape.columns, shape.positive
+
+    def shape(self, items: Items) -> Shape:
+        """How columns become features."""
+        return shape_of(self.name, tuple(items.columns))
+
+    def raw_features(self, items: Items) -> Floats:
+        """Features as they are, not about their mean."""
+        return self.shape(items).to_features(items.values.astype(np.float64))
+
+    def features(self, items: Items) -> Floats:
+        """About their mean, so that stored means keep their digits."""
+        raw = self.raw_features(items)
+        return raw - raw.mean(axis=0)
+
+    def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
+        """A pilot of the data gives scales, free of units."""
+        settings, shape, features = config.likelihood, self.shape(items), items.features
+        images = items.image_codes
+        pilot = find_pilot(shape, features, experts, settings.growth, images)
+        neighbourhood = find_feature_neighbours(
+            shape,
+            features,
+            experts,
+            pilot.scales(shape, features, settings.growth),
+            radius=config.run.radius,
+            nearest=config.run.nearest,
+            candidates=items.candidates,
+            images=images,
+        )
+        if settings.expert_bias != "none":
+            raise SettingsError("expert_bias is not there yet for this kind of item")
+        p, groups = len(shape.features), len(shape.groups)
+        hyper: Any
+        if self.name == "normal":
+            hyper, width = covariance_hyper(settings, features, pilot), covariance.row_width(p)
+        else:
+            hyper = normal_hyper(settings, shape, features, pilot)
+            width = kernel.row_width(p, groups)
+        return Layout(features, hyper, width, columns_of(shape), neighbourhood)
+
+    def centre(self, items: Items) -> Centre:
+        """A cluster's mean given the members, and how uncertain that is."""
+        shape, middle = self.shape(items), self.raw_features(items).mean(axis=0)
+        p = len(shape.features)
+        rng = np.random.default_rng(_SEED)
+
+        def describe(parameters: Floats) -> Floats:
+            mean, error = parameters[:p], parameters[p : 2 * p]
+            drawn = mean + error * rng.standard_normal(mean.shape)
+            return np.moveaxis(shape.to_columns(np.moveaxis(drawn, 0, -1) + middle), -1, 0)
+
+        stored = (*shape.features, *(f"{name}_se" for name in shape.features))
+        turning = {name: PERIODS[name] for name in self.columns or () if name in PERIODS}
+        return Centre(tuple(items.columns), stored, describe, turning)
+
+    def learned(self, draws: Draws, items: Items) -> dict[str, Any]:
+        """Standard deviations within an object, by the features that share one, and growths.
+
+        Where errors grow with size (``growth_``: variance ∝ size^growth), at the median size.
+        """
+        names = draws.columns.names
+        shared = draws.shared().reshape(-1, len(names))
+        power = 1.0 if self.name == "normal" else 0.5
+        found = {}
+        for name, values in zip(names, shared.T, strict=True):
+            if name.startswith("scale_"):
+                found[name.removeprefix("scale_")] = summarise(np.exp(power * values)).as_dict()
+            elif name.startswith("growth_"):
+                found[name] = summarise(values).as_dict()
+        return found
+
+    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+        """By column."""
+        scatter = ", ".join(
+            f"{row['mean']:.3g} in {name}"
+            for name, row in found.items()
+            if not name.startswith("growth_")
+        )
+        return [f"Learned from the data: items of one object scatter by {scatter}."]
+
+    def distances(self, items: Items) -> tuple[Floats, int | None]:
+        """The features; positions of boxes and ellipses go with their sizes."""
+        sizes = self.shape(items).size
+        return items.features, sizes[0] if sizes[0] >= 0 else None
+
+
+class _Boxes(NormalLikelihood):
+    """Boxes by centre and sides, or by corners."""
+
+    alternatives = (CORNERS,)
+
+    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+        """Corners become centre and sides."""
+        if "left" not in columns:
+            return columns
+        rest = {name: values for name, values in columns.items() if name not in CORNERS}
+        left, top, right, bottom = (columns[name] for name in CORNERS)
+        width, height = right - left, bottom - top
+        for side, ends, values in (("width", "right", width), ("height", "bottom", height)):
+            bad = np.flatnonzero(values <= 0.0)
+            if bad.size:
+                raise InputError(
+                    f"{place(ends, int(bad[0]))}: the {side} of the box would be "
+                    f"{values[bad[0]]:g}; it must be above zero"
+                )
+        centre = {"x": (left + right) / 2.0, "y": (top + bottom) / 2.0}
+        return {**centre, "width": width, "height": height, **rest}
+
+    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+        """Upright boxes."""
+        parts = (np.asarray(columns[n], np.float64) for n in ("x", "y", "width", "height"))
+        x, y, width, height = parts
+        return Outlines(x, y, width, height, np.zeros_like(x), "box")
+
+
+class _Ellipses(NormalLikelihood):
+    """Ellipses by their axes and the angle of the major one."""
+
+    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+        """Turned ellipses."""
+        parts = (np.asarray(columns[n], np.float64) for n in ("x", "y", "major", "minor", "angle"))
+        return Outlines(*parts, "ellipse")
+
+
+def columns_of(shape: Shape) -> Columns:
+    """Names of what is stored with every draw.
+
+    A cluster has its mean of each feature, how uncertain that is (``_se``) and the variances of
+    its members (``var_``, one for each group). Shared are the scales, as logarithms of variances
+    (of standard deviations for full covariances), and what the likelihood learns besides.
+    """
+    starts = np.cumsum([0, *shape.groups])
+    groups = ["_".join(shape.features[a:b]) for a, b in pairwise(starts)]
+    parameters = (
+        *shape.features,
+        *(f"{name}_se" for name in shape.features),
+        *(f"var_{name}" for name in groups),
+    )
+    shared = [f"scale_{name}" for name in groups]
+    if shape.name == "normal":
+        shared += [
+            f"tie_{shape.features[a]}_{shape.features[b]}"
+            for a in range(len(shape.features))
+            for b in range(a)
+        ]
+    else:
+        shared += [
+            f"growth_{name}"
+            for name, first in zip(groups, starts[:-1], strict=True)
+            if shape.size[first] >= 0
+        ]
+    return Columns.plain(parameters, shared)
+
+
+POINTS = NormalLikelihood("points", "point")
+BOXES = _Boxes("boxes", "box")
+ELLIPSES = _Ellipses("ellipses", "ellipse")
+DIAGONAL = NormalLikelihood("diagonal")
+NORMAL = NormalLikelihood("normal")

@@ -1,0 +1,185 @@
+"""Which items may share a cluster, which compete for one, and how they fall into components.
+
+Neighbours truncate the prior: a cluster is allowed if every two of its members are neighbours.
+Subsets of allowed clusters are allowed, so the samplers are exact for the truncated model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import InputError
+
+Floats = NDArray[np.float64]
+Pairs = NDArray[np.int64]
+
+#: More pairs of neighbours than this take several GB.
+MOST_PAIRS = 50_000_000
+#: Pairs that are weighed together.
+CHUNK = 1 << 18
+#: Two items of one expert compete when they lie within so many prior standard deviations.
+RIVAL_DEVIATIONS = 6.0
+#: Two items of different experts are in contact between these: neither surely of one
+#: object nor surely of two.
+CONTACT_DEVIATIONS = (2.0, 7.0)
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Neighbours, rivals (same expert), contacts (different), components, numbering by place."""
+
+    bounded: bool
+    pairs: Pairs
+    rivals: Pairs
+    contacts: Pairs
+    component: NDArray[np.int64]
+    numbering: NDArray[np.int64]
+
+    @property
+    def original(self) -> NDArray[np.int32]:
+        """The input row of each internal number."""
+        found = np.empty(len(self.numbering), dtype=np.int32)
+        found[self.numbering] = np.arange(len(self.numbering), dtype=np.int32)
+        return found
+
+
+def within_images(pairs: Pairs, images: NDArray[np.int64] | None) -> Pairs:
+    """The pairs of which both items are on one image."""
+    return pairs if images is None else pairs[images[pairs[:, 0]] == images[pairs[:, 1]]]
+
+
+def all_pairs(images: NDArray[np.int64]) -> Pairs:
+    """Every two items of one image, where nothing but the image keeps items apart."""
+    counts = np.bincount(images).astype(float)
+    total = float((counts * (counts - 1.0)).sum()) / 2.0
+    if total > MOST_PAIRS:
+        raise InputError(
+            f"without a radius {total:.2g} pairs of items on one image may share an object: more "
+            'than fit into memory; give radius="auto" (--radius auto) or a number'
+        )
+    order = np.argsort(images, kind="stable")
+    found = [np.empty((0, 2), np.int64)]
+    for rows in np.split(order, np.cumsum(counts.astype(np.int64))[:-1]):
+        first, second = np.triu_indices(len(rows), 1)
+        found.append(np.column_stack([rows[first], rows[second]]))
+    return np.concatenate(found)
+
+
+def pairs_within(position: Floats, reach: Floats) -> Pairs:
+    """Index pairs (i < j) whose distance is at most the larger of their reaches.
+
+    Points are handled by octaves of reach, each searched among those of no larger reach, so a
+    few far-reaching points do not widen the search of the many.
+    """
+    from scipy.spatial import cKDTree
+
+    octave = np.floor(np.log2(reach / reach.min())).astype(int)
+    found = [np.empty((0, 2), dtype=np.int64)]
+    for level in np.unique(octave):
+        here = np.flatnonzero(octave == level)
+        below = np.flatnonzero(octave < level)
+        widest = float(reach[here].max())
+        _refuse_crowds(position[here], widest)
+        tree = cKDTree(position[here])
+        found += _within(position, reach, tree.query_pairs(widest, output_type="ndarray"), here)
+        if len(below):
+            near = tree.sparse_distance_matrix(
+                cKDTree(position[below]), widest, output_type="ndarray"
+            )
+            both = np.column_stack([near["i"], len(here) + near["j"]])
+            found += _within(position, reach, both, np.concatenate([here, below]))
+    return np.concatenate(found)
+
+
+def in_chunks(pairs: Pairs) -> Iterator[Pairs]:
+    """Some pairs at a time: what is worked out for all at once would take several GB."""
+    for start in range(0, len(pairs), CHUNK):
+        yield pairs[start : start + CHUNK]
+
+
+def _within(
+    position: Floats, reach: Floats, pairs: Pairs, names: NDArray[np.int64]
+) -> Iterator[Pairs]:
+    """The pairs of ``names`` that are within reach of each other, the smaller index first."""
+    for chunk in in_chunks(pairs):
+        named = np.sort(names[chunk], axis=1)
+        first, second = named[:, 0], named[:, 1]
+        distance = np.linalg.norm(position[first] - position[second], axis=1)
+        yield named[distance <= np.maximum(reach[first], reach[second])]
+
+
+def _refuse_crowds(position: Floats, reach: float) -> None:
+    """Refuse what has surely too many pairs, before memory runs out.
+
+    Points in one square, or cube, with this diagonal are neighbours of each other.
+    """
+    square = np.floor(position * (math.sqrt(position.shape[1]) / reach))
+    ordered = square[np.lexsort(square.T)]
+    begins = np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1
+    together = np.diff(begins, prepend=0, append=len(square)).astype(float)
+    pairs = float((together * (together - 1.0)).sum()) / 2.0
+    if pairs > MOST_PAIRS:
+        raise InputError(
+            f"at least {pairs:.2g} pairs of markings lie within {reach:g} of each other, up to "
+            f"{int(together.max()):,} at one place: more than fit into memory; give a smaller "
+            "radius= (--radius), or remove copies of the same markings"
+        )
+
+
+def components_of(pairs: Pairs, n: int, bounded: bool) -> NDArray[np.int64]:
+    """The connected component of each marking; without bounds there is one."""
+    if not bounded:
+        return np.zeros(n, dtype=np.int64)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+    return connected_components(graph, directed=False)[1].astype(np.int64)
+
+
+def number_by_place(position: Floats, component: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Internal numbers: components together, and near each other what is near in the image."""
+    low, high = position.min(axis=0), position.max(axis=0)
+    side = max(float((high - low).max()), 1e-300) / max(1.0, math.sqrt(len(position) / 8.0))
+    cell = np.floor((position - low) / side).astype(np.int64)
+    place = cell[:, 1] * (cell[:, 0].max() + 1) + cell[:, 0]
+    first_place = np.full(component.max() + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first_place, component, place)
+    by_place = np.lexsort((np.arange(len(place)), place, component, first_place[component]))
+    numbering = np.empty(len(place), dtype=np.int64)
+    numbering[by_place] = np.arange(len(place))
+    return numbering
+
+
+def nearest_pairs(scaled: Floats, most: int, reach: float = math.inf) -> Pairs:
+    """Index pairs (i < j) of which one is among the other's nearest, within reach."""
+    from scipy.spatial import cKDTree
+
+    n = len(scaled)
+    most = min(most + 1, n)
+    near = cKDTree(scaled).query(scaled, k=most, distance_upper_bound=reach)[1]
+    near = near.reshape(n, most)
+    first = np.repeat(np.arange(n), most)
+    second = near.ravel()
+    other = (second < n) & (second != first)  # n stands for none
+    return unique_pairs(np.column_stack([first[other], second[other]]))
+
+
+def unique_pairs(pairs: NDArray[np.integer]) -> Pairs:
+    """Each pair once, the smaller index first."""
+    ordered = np.sort(np.asarray(pairs, dtype=np.int64).reshape(-1, 2), axis=1)
+    span = int(ordered.max(initial=0)) + 1
+    return np.column_stack(np.divmod(np.unique(ordered[:, 0] * span + ordered[:, 1]), span))
+
+
+def set_images_apart(scaled: Floats, images: NDArray[np.int64] | None) -> Floats:
+    """With one more coordinate in which images lie far apart: searches then stay within each."""
+    if images is None:
+        return scaled
+    width = float(np.ptp(scaled, axis=0).max()) + 1.0
+    return np.column_stack([scaled, 16.0 * math.sqrt(scaled.shape[1]) * width * images])

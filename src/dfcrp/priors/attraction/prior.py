@@ -1,0 +1,51 @@
+"""The DFCRP with attraction between lists of one person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dfcrp.draws import Columns, Variable, shared_variable
+from dfcrp.errors import SettingsError
+from dfcrp.persons import Persons
+from dfcrp.priors.attraction.layout import STRENGTH, make_attraction
+from dfcrp.priors.attraction.settings import AttractionSettings
+from dfcrp.priors.base import Facts, Prior, PriorLayout
+from dfcrp.summaries.intervals import summarise
+
+
+class _Attraction(Prior):
+    """An item is drawn more strongly to those on other lists by the same person."""
+
+    name = "attraction"
+    Settings = AttractionSettings
+    sentence = (
+        "Two {items} by one expert never share a cluster, and lists by one person attract each "
+        "other (DFCRP with attraction)."
+    )
+
+    def check(self, persons: Persons) -> None:
+        """There must be a person with several lists."""
+        if len(persons.names) == len(persons.codes):
+            raise SettingsError(
+                'the prior "attraction" is between lists of one person, but every expert here is a '
+                "person of their own; name the lists of one person in run.persons, or in a column "
+                "person"
+            )
+
+    def lay_out(self, facts: Facts, settings: AttractionSettings) -> PriorLayout:
+        """α starts at the mean of its law; the strength is stored if it is learned."""
+        rate = settings.rate(facts.usual_alpha_rate)
+        prior = make_attraction(settings, rate, facts.persons, facts.n)
+        columns = Columns(shared=(Variable(STRENGTH),)) if prior.learned else Columns()
+        return PriorLayout(prior, settings.alpha_shape / rate, columns)
+
+    def numbers(self, posterior: Any) -> dict[str, Any]:
+        """α, and the strength where it is learned."""
+        found = super().numbers(posterior)
+        strength = shared_variable(posterior.draws, STRENGTH)
+        if strength is not None:
+            found[STRENGTH] = summarise(strength.ravel()).as_dict()
+        return found
+
+
+ATTRACTION: Any = _Attraction()

@@ -1,0 +1,99 @@
+"""What a prior over partitions is outside the kernels: its settings, its layout, its answers.
+
+Its folder holds all that is its own; the rest of the package asks the object in
+``dfcrp.priors.registry`` and never which prior it is. What the compiled moves ask is in
+``dfcrp.priors.contract``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.draws import Columns
+from dfcrp.errors import SettingsError
+
+if TYPE_CHECKING:
+    from dfcrp.persons import Persons
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a prior may need to know of the items."""
+
+    #: The expert of each item, as codes, and their names.
+    codes: NDArray[np.int64]
+    experts: tuple[str, ...]
+    #: Which experts are one person.
+    persons: Persons
+    #: Log sizes of the items; None if they have none.
+    log_sizes: NDArray[np.float64] | None
+    #: The rate of α's Gamma law that suits the kind of item.
+    usual_alpha_rate: float = 0.01
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return len(self.codes)
+
+
+@dataclass(frozen=True)
+class PriorLayout:
+    """A prior laid out for the kernels."""
+
+    prior: Any
+    #: Where α starts; NaN if the prior has none.
+    alpha_start: float
+    #: Its own parameters, as stored with every draw.
+    columns: Columns = field(default_factory=Columns)
+
+
+class Prior:
+    """A prior over partitions; the answers here are those of a prior without any of its own."""
+
+    #: As in ``run.prior``.
+    name: str = ""
+    #: Its settings: a frozen dataclass, the section [prior] of a settings file.
+    Settings: type[Any]
+    #: What it assumes, for the report.
+    sentence: str = ""
+    #: Whether two items of one expert may never share a cluster.
+    one_per_expert: bool = True
+    #: Whether it has a concentration α.
+    has_alpha: bool = True
+    #: Whether it says what is real.
+    knows_reality: bool = False
+    #: Figures of the report that only this prior has.
+    figures: tuple[str, ...] = ()
+
+    def check_sampler(self, sampler: str) -> None:
+        """Refuse a sampler that makes no sense with this prior."""
+        if sampler != "exact":
+            raise SettingsError(
+                f'run.sampler = "{sampler}" is the paper\'s, for the priors dfcrp, constrained and '
+                f'crp; with the prior "{self.name}" use sampler "exact"'
+            )
+
+    def check(self, persons: Persons) -> None:
+        """Refuse items that this prior has nothing to say of."""
+
+    def experts(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Who counts as one expert for the rule."""
+        return codes
+
+    def lay_out(self, facts: Facts, settings: Any) -> PriorLayout:
+        """The prior for the kernels."""
+        raise NotImplementedError
+
+    def summarise(self, posterior: Any) -> Any:
+        """Answers that only this prior gives; None if there are none."""
+        return None
+
+    def numbers(self, posterior: Any) -> dict[str, Any]:
+        """What summary.json says besides; of priors with a concentration, α."""
+        from dfcrp.summaries.intervals import summarise
+
+        return {"alpha": summarise(posterior.alpha.ravel()).as_dict()}

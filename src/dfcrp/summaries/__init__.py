@@ -1,0 +1,1 @@
+"""Summaries of draws, on plain arrays: they know neither items nor settings."""
