@@ -35,7 +35,7 @@ class Verdict:
 
 
 def read_results(path: Path) -> dict[str, Any]:
-    """Results by the name of the benchmark, from a file of ``dfcrp bench --json``."""
+    """Results by the name of the benchmark, from a file of ``./run bench --json``."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         found = {"": content} if "bench" in content else content
@@ -43,7 +43,7 @@ def read_results(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise InputError(f"{path}: is not what `dfcrp bench --json` writes") from None
+        raise InputError(f"{path}: is not what `./run bench --json` writes") from None
 
 
 def compare(

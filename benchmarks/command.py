@@ -1,13 +1,16 @@
-"""``dfcrp bench``: side by side in one run, ratios rather than seconds."""
+"""``./run bench``: side by side in one run, ratios rather than seconds."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dfcrp.cli.main import run_safely
 from dfcrp.errors import DfcrpError
 
 #: Each in the order of ``all``; ``mixing`` and ``rivals`` take minutes.
@@ -125,3 +128,12 @@ def _markings(data: Path | None, min_diameter: float, exclude: tuple[str, ...]) 
     everyone = read_markings([data])
     merged = [name for name in everyone.experts if name == "Concensus"]
     return read_markings([data], min_diameter=min_diameter, exclude_experts=[*exclude, *merged])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a benchmark and return the exit code, as ``dfcrp`` does."""
+    return run_safely(command, arguments, "./run bench")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dfcrp.errors import InputError
 from dfcrp.fitting import fit
 from dfcrp.items.measurements import Measurements
 from dfcrp.posterior.features import FeaturePosterior
 from dfcrp.posterior.prediction import membership_of_new
+
+try:
+    from sklearn.base import BaseEstimator, ClusterMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    message = "the estimator needs scikit-learn: pip install 'dfcrp[sklearn]'"
+    raise ImportError(message) from error
 
 #: Label of a new item that belongs to none of the clusters.
 NONE = -1
