@@ -19,7 +19,7 @@ TOLERANCE = 0.25
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RatioVerdict:
     """One ratio against its baseline."""
 
     bench: str
@@ -48,7 +48,7 @@ def read_results(path: Path) -> dict[str, Any]:
 
 def compare(
     results: dict[str, Any], baseline: dict[str, Any], tolerance: float = TOLERANCE
-) -> list[Verdict]:
+) -> list[RatioVerdict]:
     """Each ratio that both have."""
     verdicts = []
     for bench, result in results.items():
@@ -56,7 +56,9 @@ def compare(
         for name, now in result.get("ratios", {}).items():
             if name in known:
                 worse = _is_worse(now, known[name], tolerance)
-                verdicts.append(Verdict(bench, name, now["value"], known[name]["value"], worse))
+                verdicts.append(
+                    RatioVerdict(bench, name, now["value"], known[name]["value"], worse)
+                )
     return verdicts
 
 

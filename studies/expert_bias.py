@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.baselines.output import markdown_table, prepare_out, provenance, write_json
 from dfcrp.baselines.scores import adjusted_rand_of_draws
 from dfcrp.errors import DfcrpWarning
 from dfcrp.fitting import fit_one
 from dfcrp.items.markings import Markings
 from dfcrp.likelihoods.circle.bias_summary import STORED
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json
 from dfcrp.simulate import SimulationDesign
 
 Floats = NDArray[np.float64]

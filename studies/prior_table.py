@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dfcrp import prior
-from dfcrp.baselines.output import (
+from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.neighbours.plane import find_neighbours
+from dfcrp.posterior.convergence import diagnose
+from dfcrp.posterior.streaming import canonical
+from dfcrp.priors.arrivals.kernel import Arrivals
+from dfcrp.report.tables import (
     markdown_table,
     prepare_out,
     provenance,
@@ -25,11 +30,6 @@ from dfcrp.baselines.output import (
     write_json,
     write_page,
 )
-from dfcrp.likelihoods.circle.hyper import circle_hyper
-from dfcrp.neighbours.plane import find_neighbours
-from dfcrp.posterior.convergence import diagnose
-from dfcrp.posterior.streaming import canonical
-from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, build_data
 from dfcrp.settings.config import Model

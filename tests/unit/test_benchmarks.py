@@ -11,10 +11,11 @@ import pytest
 
 from benchmarks import command as bench
 from benchmarks import rivals
-from benchmarks.benchmarks import ratio_of
 from benchmarks.check import compare
-from benchmarks.scale import split_experts
+from benchmarks.growth import split_experts
+from benchmarks.measuring import ratio_of
 from dfcrp.baselines.scores import adjusted_rand
+from dfcrp.baselines.wrapping import noise_alone
 from dfcrp.simulate import highlands_like
 
 
@@ -89,7 +90,7 @@ def test_rivals_answer_in_the_order_of_the_markings(rival: rivals.Rival) -> None
         pytest.skip(f"{rival.package} is not installed, or takes a minute to compile")
     markings = highlands_like(3, scale=0.03)
     order = np.random.default_rng(1).permutation(len(markings))
-    labels = rivals.alone_for_noise(rival.answer(markings))
+    labels = noise_alone(rival.answer(markings))
     assert labels.shape == (len(markings),)
     assert adjusted_rand(labels, markings.truth) > 0.5
     assert adjusted_rand(labels[order], markings.truth) < 0.1
