@@ -19,7 +19,7 @@ TOLERANCE = 0.25
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RatioVerdict:
     """One ratio against its baseline."""
 
     bench: str
@@ -35,7 +35,7 @@ class Verdict:
 
 
 def read_results(path: Path) -> dict[str, Any]:
-    """Results by the name of the benchmark, from a file of ``dfcrp bench --json``."""
+    """Results by the name of the benchmark, from a file of ``./run bench --json``."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         found = {"": content} if "bench" in content else content
@@ -43,12 +43,12 @@ def read_results(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise InputError(f"{path}: is not what `dfcrp bench --json` writes") from None
+        raise InputError(f"{path}: is not what `./run bench --json` writes") from None
 
 
 def compare(
     results: dict[str, Any], baseline: dict[str, Any], tolerance: float = TOLERANCE
-) -> list[Verdict]:
+) -> list[RatioVerdict]:
     """Each ratio that both have."""
     verdicts = []
     for bench, result in results.items():
@@ -56,7 +56,9 @@ def compare(
         for name, now in result.get("ratios", {}).items():
             if name in known:
                 worse = _is_worse(now, known[name], tolerance)
-                verdicts.append(Verdict(bench, name, now["value"], known[name]["value"], worse))
+                verdicts.append(
+                    RatioVerdict(bench, name, now["value"], known[name]["value"], worse)
+                )
     return verdicts
 
 

@@ -1,13 +1,17 @@
-"""``dfcrp bench``: side by side in one run, ratios rather than seconds."""
+"""``./run bench``: side by side in one run, ratios rather than seconds."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dfcrp.cli.fit import Radius
+from dfcrp.cli.main import run_safely
 from dfcrp.errors import DfcrpError
 
 #: Each in the order of ``all``; ``mixing`` and ``rivals`` take minutes.
@@ -34,7 +38,14 @@ NAMES = ("scan", "priors", "mixing", "growth", "families", "threads", "storage",
     multiple=True,
     help="Leave out an expert of --data; R14's own merged list (Concensus) always is.",
 )
-@click.option("--radius", default="75", show_default=True, help="Radius: auto, none or a number.")
+@click.option(
+    "--radius",
+    type=Radius(),
+    default=75.0,
+    show_default=True,
+    metavar="auto|none|NUMBER",
+    help="Markings farther apart never share an object (scan, priors, mixing).",
+)
 @click.option(
     "--seconds",
     type=float,
@@ -91,37 +102,35 @@ def _measure(
     data: Path | None,
     min_diameter: float,
     exclude_expert: tuple[str, ...],
-    radius: str,
+    radius: float | str,
     seconds: float,
 ) -> dict[str, Any]:
-    from benchmarks import benchmarks, rivals
-    from benchmarks import scale as benchmarks_of_scale
+    from benchmarks import growth, mixing, rivals, scan
+    from studies.highlands_data import load_highlands, reduced
 
     if name == "growth":
-        return benchmarks_of_scale.bench_growth()
+        return growth.bench_growth()
     if name == "families":
-        return benchmarks_of_scale.bench_families()
+        return growth.bench_families()
     if name == "threads":
-        return benchmarks_of_scale.bench_threads()
-    reach: Any = radius if radius in ("auto", "none") else float(radius)
-    markings = _markings(data, min_diameter, exclude_expert)
+        return growth.bench_threads()
+    found = load_highlands(data, min_diameter=min_diameter, exclude_experts=exclude_expert)
+    markings = found.markings
     if name == "scan":
-        return benchmarks.bench_scan(markings, radius=reach)
+        return scan.bench_scan(markings, radius=radius)
     if name == "priors":
-        return benchmarks.bench_priors(markings, radius=reach)
+        return scan.bench_priors(markings, radius=radius)
     if name == "mixing":
-        return benchmarks.bench_mixing(benchmarks.reduced(markings), seconds=seconds, radius=reach)
+        return mixing.bench_mixing(reduced(markings), seconds=seconds, radius=radius)
     if name == "storage":
-        return benchmarks_of_scale.bench_storage(markings)
+        return growth.bench_storage(markings)
     return rivals.bench_rivals(markings)
 
 
-def _markings(data: Path | None, min_diameter: float, exclude: tuple[str, ...]) -> Any:
-    from dfcrp.io import read_markings
-    from dfcrp.simulate import highlands_like
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a benchmark and return the exit code, as ``dfcrp`` does."""
+    return run_safely(command, arguments, "./run bench")
 
-    if data is None:
-        return highlands_like(1)
-    everyone = read_markings([data])
-    merged = [name for name in everyone.experts if name == "Concensus"]
-    return read_markings([data], min_diameter=min_diameter, exclude_experts=[*exclude, *merged])
+
+if __name__ == "__main__":
+    sys.exit(main())

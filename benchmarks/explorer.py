@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS
 from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.sampling.problem import CIRCLE_COLUMNS
 from dfcrp.settings.config import make_config
 from dfcrp.summaries.streaming import canonical
 
@@ -86,9 +86,7 @@ def made_up(folder: Path, n: int, draws: int = 200) -> None:
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def posterior_of(
-    labels: NDArray[np.int32], markings: Items, rng: np.random.Generator
-) -> Posterior:
+def posterior_of(labels: NDArray[np.int32], markings: Items, rng: np.random.Generator) -> Posterior:
     """Clusters near their members' means, as a sampler would draw them."""
     rows, names, offsets = [], [], [0]
     for draw in labels[0]:

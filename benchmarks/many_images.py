@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from dfcrp.baselines.output import prepare_out, provenance, write_json
+from dfcrp.report.tables import prepare_out, provenance, write_json
 from dfcrp.runs.folder import load
 from dfcrp.simulate import paper_design
 

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.benchmarks import ratio_of, timed
+from benchmarks.measuring import ratio_of, timed
 from dfcrp.baselines import dbscan_r14
 from dfcrp.baselines.dbscan import clusters_breaking_family_rule
 from dfcrp.baselines.scores import adjusted_rand
+from dfcrp.baselines.wrapping import noise_alone
 from dfcrp.items.items import Items
 from dfcrp.simulate import highlands_like
 
@@ -140,14 +141,6 @@ RIVALS = (
 )
 
 
-def alone_for_noise(labels: Labels) -> Labels:
-    """Labels with every -1 a number of its own."""
-    out = labels.copy()
-    noise = np.flatnonzero(labels < 0)
-    out[noise] = labels.max(initial=0) + 1 + np.arange(len(noise))
-    return out
-
-
 def bench_rivals(
     markings: Items, *, repeats: int = 3, truth_seed: int = 2, rivals: tuple[Rival, ...] = RIVALS
 ) -> dict[str, Any]:
@@ -178,8 +171,8 @@ def bench_rivals(
                 "seconds": seconds[0],
                 "spread": seconds[1],
                 "timed_again": number in again,
-                "ari": adjusted_rand(alone_for_noise(labels), truth),
-                "clusters": len(np.unique(alone_for_noise(labels))),
+                "ari": adjusted_rand(noise_alone(labels), truth),
+                "clusters": len(np.unique(noise_alone(labels))),
                 "breaking_the_rule": len(clusters_breaking_family_rule(labels, simulated.families)),
             }
             for number, (rival, labels, seconds) in enumerate(

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.baselines.output import prepare_out, provenance, write_json
 from dfcrp.errors import RunFolderError
+from dfcrp.report.tables import prepare_out, provenance, write_json
 from dfcrp.runs.folder import (
     PROVENANCE,
     load,
@@ -42,7 +42,7 @@ AT_ANY_MOMENT = 0.1
 
 
 @dataclass
-class Outcome:
+class KillOutcome:
     """What the kills did."""
 
     kills: int = 0
@@ -68,7 +68,7 @@ class Trial:
 
     def __init__(self, folder: Path, scans: int, seed: int) -> None:
         self.folder = prepare_out(folder)
-        self.outcome = Outcome()
+        self.outcome = KillOutcome()
         self._rng = np.random.default_rng(seed)
         write_markings(folder / "markings.csv", paper_design(5, n_objects=8))
         write_text(folder / "settings.toml", SETTINGS.format(chains=CHAINS, scans=scans))
@@ -79,7 +79,7 @@ class Trial:
         self._seconds_drawing = load(folder / "timed").record.seconds
         self._whole = _arrays(folder / "whole")
 
-    def run(self, kills: int) -> Outcome:
+    def run(self, kills: int) -> KillOutcome:
         """Kill so many times, then bring the last run to its end."""
         number = 0
         while self.outcome.kills < kills and not self.outcome.troubles:

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rivals import alone_for_noise
 from dfcrp.baselines.dbscan import clusters_breaking_family_rule
-from dfcrp.baselines.output import markdown_table, prepare_out, provenance, write_csv, write_json
 from dfcrp.baselines.scores import adjusted_rand
+from dfcrp.baselines.wrapping import noise_alone
+from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_csv, write_json
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -35,7 +35,7 @@ IMAGE = (1600.0, 1200.0)
 
 
 @dataclass(frozen=True)
-class Lists:
+class MadeUpItems:
     """What all sources listed, and which object each item is of."""
 
     likelihood: str
@@ -44,7 +44,7 @@ class Lists:
     truth: Labels
 
 
-def simulated_boxes(seed: int, n_objects: int = 150, n_sources: int = 6) -> Lists:
+def simulated_boxes(seed: int, n_objects: int = 150, n_sources: int = 6) -> MadeUpItems:
     """Boxes that overlap here and there; errors go with their size.
 
     Detectors find 70 to 95 % of the objects, and one box in ten is of nothing.
@@ -63,7 +63,7 @@ def simulated_boxes(seed: int, n_objects: int = 150, n_sources: int = 6) -> List
     return _listed(rng, objects, found, seen=seen, anything=anything, likelihood="boxes")
 
 
-def simulated_points(seed: int, n_objects: int = 60, n_sources: int = 40) -> Lists:
+def simulated_points(seed: int, n_objects: int = 60, n_sources: int = 40) -> MadeUpItems:
     """Points, some of them closer than the annotators are precise (6 pixels)."""
     rng = np.random.default_rng([seed, 42])
 
@@ -91,7 +91,7 @@ def _listed(
     seen: Callable[[Floats], Floats],
     anything: Callable[[int], Floats],
     likelihood: str,
-) -> Lists:
+) -> MadeUpItems:
     """Every source's list: the objects it found, as it saw them, and a tenth of false ones."""
     values, families, truth, next_false = [], [], [], len(objects)
     for source, chance in enumerate(found):
@@ -101,21 +101,23 @@ def _listed(
         truth += [own, next_false + np.arange(len(false))]
         families.append(np.full(len(own) + len(false), source))
         next_false += len(false)
-    return Lists(likelihood, np.vstack(values), np.concatenate(families), np.concatenate(truth))
+    return MadeUpItems(
+        likelihood, np.vstack(values), np.concatenate(families), np.concatenate(truth)
+    )
 
 
 @dataclass(frozen=True)
-class Method:
+class AnnotationMethod:
     """A method, the package it comes from, what it is for, and one setting after the other."""
 
     name: str
     package: str
     likelihoods: tuple[str, ...]
     settings: tuple[Any, ...]
-    answer: Callable[[Lists, Any], Labels]
+    answer: Callable[[MadeUpItems, Any], Labels]
 
 
-def _ours(lists: Lists, _: Any) -> Labels:
+def _ours(lists: MadeUpItems, _: Any) -> Labels:
     from dfcrp.posterior.features import FeaturePosterior
 
     from dfcrp.fitting import fit
@@ -133,7 +135,7 @@ def _ours(lists: Lists, _: Any) -> Labels:
     return posterior.point_partition().labels.astype(np.int64)
 
 
-def _scaled(lists: Lists) -> Floats:
+def _scaled(lists: MadeUpItems) -> Floats:
     """Features in which one unit means about the same, for methods that know one distance."""
     if lists.likelihood == "points":
         return lists.values
@@ -141,14 +143,14 @@ def _scaled(lists: Lists) -> Floats:
     return np.hstack([lists.values[:, :2] / (0.08 * np.exp(np.median(sides))), sides / 0.1])
 
 
-def _hdbscan(lists: Lists, smallest: int) -> Labels:
+def _hdbscan(lists: MadeUpItems, smallest: int) -> Labels:
     from sklearn.cluster import HDBSCAN
 
     method = HDBSCAN(min_cluster_size=smallest, cluster_selection_method="leaf", copy=True)
     return np.asarray(method.fit_predict(_scaled(lists)), dtype=np.int64)
 
 
-def _fast_hdbscan(lists: Lists, smallest: int) -> Labels:
+def _fast_hdbscan(lists: MadeUpItems, smallest: int) -> Labels:
     from fast_hdbscan import fast_hdbscan
 
     found = fast_hdbscan(
@@ -169,7 +171,7 @@ def _corners(boxes: Floats) -> Floats:
     return np.clip(corners, 0.0, 1.0)
 
 
-def _fused(lists: Lists, overlap: float) -> Labels:
+def _fused(lists: MadeUpItems, overlap: float) -> Labels:
     """Weighted boxes fusion; a box belongs to the fused one that it overlaps most."""
     from ensemble_boxes import weighted_boxes_fusion
 
@@ -195,10 +197,12 @@ def _overlaps(boxes: Floats, others: Floats) -> Floats:
 
 
 METHODS = (
-    Method("dfcrp", "dfcrp", ("boxes", "points"), (None,), _ours),
-    Method("weighted boxes fusion", "ensemble_boxes", ("boxes",), (0.4, 0.5, 0.6, 0.7), _fused),
-    Method("HDBSCAN", "sklearn", ("boxes", "points"), (2, 3, 5, 8), _hdbscan),
-    Method(
+    AnnotationMethod("dfcrp", "dfcrp", ("boxes", "points"), (None,), _ours),
+    AnnotationMethod(
+        "weighted boxes fusion", "ensemble_boxes", ("boxes",), (0.4, 0.5, 0.6, 0.7), _fused
+    ),
+    AnnotationMethod("HDBSCAN", "sklearn", ("boxes", "points"), (2, 3, 5, 8), _hdbscan),
+    AnnotationMethod(
         "fast_hdbscan, cannot-link groups",
         "fast_hdbscan",
         ("boxes", "points"),
@@ -208,14 +212,14 @@ METHODS = (
 )
 
 
-def _judge(method: Method, lists: Lists) -> dict[str, Any]:
+def _judge(method: AnnotationMethod, lists: MadeUpItems) -> dict[str, Any]:
     """The best of the method's settings, and the median time of one."""
     seconds, best = [], (-2.0, np.zeros(0, np.int64))
     for setting in method.settings:
         start = time.perf_counter()
         labels = method.answer(lists, setting)
         seconds.append(time.perf_counter() - start)
-        best = max(best, (adjusted_rand(alone_for_noise(labels), lists.truth), labels), key=_first)
+        best = max(best, (adjusted_rand(noise_alone(labels), lists.truth), labels), key=_first)
     return {
         "ARI": best[0],
         "breaking": len(clusters_breaking_family_rule(best[1], lists.families)),
@@ -228,7 +232,7 @@ def _first(pair: tuple[float, Labels]) -> float:
 
 
 def compare(
-    make: Callable[[int], Lists], datasets: int, methods: Iterable[Method] = METHODS
+    make: Callable[[int], MadeUpItems], datasets: int, methods: Iterable[AnnotationMethod] = METHODS
 ) -> list[dict[str, Any]]:
     """A row for each method: means over data sets; those that are not installed are left out."""
     sets = [make(seed) for seed in range(datasets)]

@@ -29,15 +29,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dfcrp import prior
-from dfcrp.likelihoods.circle.bias_layout import bias_names, with_bias
-from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, Hyper, without_law
+from dfcrp.likelihoods.circle.bias_layout import bias_columns, with_bias
+from dfcrp.likelihoods.circle.columns import circle_columns
+from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH, Hyper, without_law
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.settings import CircleSettings
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.problem import Problem, build_data, circle_columns
-from dfcrp.settings.config import Model
+from dfcrp.sampling.problem import Problem, build_data
 from studies.calibration_experts import (
     as_if_alike,
     as_marked,
@@ -84,7 +85,7 @@ LEARNED = HYPER._replace(
 FAMILIES = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3)
 UNLIKE = with_bias(
     LEARNED,
-    Model(expert_bias="both", expert_position_sd=0.05, expert_size_sd=0.3),
+    CircleSettings(expert_bias="both", expert_position_sd=0.05, expert_size_sd=0.3),
     np.array(FAMILIES),
 )
 LAW_NAMES = ("scale_x", "growth_x", "scale_d", "growth_d")
@@ -235,10 +236,10 @@ def _problem(design: Design, features: Floats, neighbourhood: Neighbourhood) -> 
     data = build_data(features, np.array(design.families, dtype=np.int64), neighbourhood)
     columns = circle_columns(design.hyper)
     if design.hyper.bias.on:
-        names = bias_names(design.hyper.bias, [str(f) for f in sorted(set(design.families))])
-        columns = columns._replace(shared=(*columns.shared, *names))
+        names = [str(f) for f in sorted(set(design.families))]
+        columns = columns.joined(bias_columns(design.hyper.bias, names))
     start = design.alpha_shape / design.alpha_rate
-    return Problem(data, design.hyper, design.prior, start, likelihood_columns=columns)
+    return Problem(data, design.hyper, design.prior, start, WIDTH, columns)
 
 
 def _current(chain: Chain) -> Draw:

@@ -22,7 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION
+from dfcrp.draws import Columns
+from dfcrp.likelihoods.circle.columns import circle_columns
+from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.priors.detection.kernel import Detection
 from dfcrp.priors.detection.layout import make_detection
@@ -83,7 +85,7 @@ class DetectionCase:
         return prior._replace(beliefs=prior.beliefs._replace(objects_rate=self.objects_rate))
 
 
-class State(NamedTuple):
+class DetectionDraw(NamedTuple):
     """One draw; parameters of clusters (μx, μy, μl, a, d, cov) by marking."""
 
     own: Floats
@@ -95,7 +97,7 @@ class State(NamedTuple):
         return draw_features(rng, Draw(math.nan, self.labels, self.rows, WIDE.law), WIDE)
 
 
-def complete(rng: np.random.Generator, story: Story) -> State:
+def complete(rng: np.random.Generator, story: Story) -> DetectionDraw:
     """Add the clusters' other parameters to a story."""
     n = len(story.labels)
     places = rng.normal([WIDE.mu0_x, WIDE.mu0_y], np.sqrt([WIDE.var0_x, WIDE.var0_y]), (n, 2))
@@ -107,10 +109,10 @@ def complete(rng: np.random.Generator, story: Story) -> State:
     d = rng.standard_gamma(WIDE.tau_d * mean_d) / WIDE.tau_d
     lam = 2.0 * rng.beta(WIDE.lambda_a, WIDE.lambda_b, len(first)) - 1.0
     rows = np.column_stack([places[: len(first)], size, a, d, lam * np.sqrt(a * d / 2.0)])
-    return State(story.own, story.labels, rows[story.labels])
+    return DetectionDraw(story.own, story.labels, rows[story.labels])
 
 
-def quantities(state: State, where: dict[str, slice]) -> dict[str, float]:
+def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float]:
     """Functions of a draw: every kind of parameter, the partition, and what ties them."""
     own = {name: state.own[place] for name, place in where.items()}
     sizes = np.unique(state.labels, return_counts=True)[1]
@@ -182,18 +184,21 @@ def _chain(
     case: DetectionCase, prior: Detection, features: Floats, seed: int, mistake: Mistake | None
 ) -> Chain:
     data = build_data(features, np.array(case.families, np.int64), everyone_in_touch(case.families))
-    names = tuple(map(str, range(len(prior.own))))
-    problem = Problem(data, WIDE, prior, math.nan, prior_names=names)
+    names = Columns.plain(shared=tuple(map(str, range(len(prior.own)))))
+    columns = circle_columns(WIDE).joined(names)
+    problem = Problem(data, WIDE, prior, math.nan, WIDTH, columns)
     problem = mistake(problem) if mistake else problem
     return Chain(problem, np.random.SeedSequence([seed, 6]), "exact")
 
 
-def _current(chain: Chain) -> State:
+def _current(chain: Chain) -> DetectionDraw:
     """The chain's state; internal and input numbers agree here."""
     state = chain.state
     rows = state.theta[state.label]
     covariance = rows[:, BETA] * rows[:, VAR_POSITION]
-    return State(state.own.copy(), state.label.copy(), np.column_stack([rows[:, :5], covariance]))
+    return DetectionDraw(
+        state.own.copy(), state.label.copy(), np.column_stack([rows[:, :5], covariance])
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp import __version__
-from dfcrp.baselines.output import markdown_table, write_json
 from dfcrp.draws import ClusterBlock, DrawBlock, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.plots.reality import Reality, draw_reality
 from dfcrp.plots.style import save_figure
 from dfcrp.priors.detection.answers import detection_summary
+from dfcrp.report.tables import markdown_table, write_json
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
@@ -48,7 +48,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "detection, one class": {"run": {"prior": "detection"}, "detection": {"classes": 1}},
     "detection": {"run": {"prior": "detection"}},
     "detection, persons": {"run": {"prior": "detection"}},
-    "dfcrp, attraction": {"run": {"prior": "dfcrp"}, "model": {"attraction": "learned"}},
+    "dfcrp, attraction": {"run": {"prior": "attraction"}},
 }
 #: Those of them that need to be told of persons.
 OF_PERSONS = ("detection, persons", "dfcrp, attraction")
@@ -57,7 +57,7 @@ EDGES = np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0])
 
 
 @dataclass(frozen=True)
-class Plan:
+class DetectionPlan:
     """Which data sets, and how long each model runs on them."""
 
     design: str
@@ -90,7 +90,7 @@ class Plan:
         return chosen
 
 
-def run_dataset(plan: Plan, index: int) -> dict[str, Any]:
+def run_dataset(plan: DetectionPlan, index: int) -> dict[str, Any]:
     """All models on one data set."""
     design = plan.parameters
     markings = design.draw(np.random.default_rng([plan.seed, index]))
@@ -125,7 +125,7 @@ class ModelRun(NamedTuple):
 
 
 def run_model(
-    plan: Plan, markings: Items, config: Config, seed: np.random.SeedSequence
+    plan: DetectionPlan, markings: Items, config: Config, seed: np.random.SeedSequence
 ) -> ModelRun:
     """A few chains of one model: its agreement with the truth, objects, and what it calls real."""
     problem = make_problem(markings.features, markings.families, config, experts=markings.experts)
@@ -137,7 +137,7 @@ def run_model(
 
 
 def _run_chain(
-    plan: Plan,
+    plan: DetectionPlan,
     markings: Items,
     config: Config,
     problem: Problem,
@@ -168,7 +168,9 @@ def _as_draws(problem: Problem, block: DrawBlock) -> MemoryDraws:
     )
 
 
-def run_study(plan: Plan, folder: Path, workers: int | None = None) -> list[dict[str, Any]]:
+def run_study(
+    plan: DetectionPlan, folder: Path, workers: int | None = None
+) -> list[dict[str, Any]]:
     """Results of all data sets; those that the folder holds are not done again."""
     store = ResultStore(folder, plan.identity())
 
@@ -225,7 +227,7 @@ def bins_of(found: Reality) -> list[dict[str, Any]]:
     ]
 
 
-def report(plan: Plan, results: list[dict[str, Any]], folder: Path) -> str:
+def report(plan: DetectionPlan, results: list[dict[str, Any]], folder: Path) -> str:
     """Write the tables and a figure of the calibration, and return the tables as Markdown."""
     rows = {what: table_of(results, what) for what in ("objects", "total")}
     found = {name: calibration_of(results, name) for name in results[0]["models"]}
@@ -259,7 +261,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     for design in options.design or DETECTION_DESIGNS:
         length = options.scans, options.burn_in
-        plan = Plan(design, options.datasets, *length, seed=options.seed)
+        plan = DetectionPlan(design, options.datasets, *length, seed=options.seed)
         folder = options.out / design
         print(report(plan, run_study(plan, folder, options.workers), folder))
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.baselines.output import markdown_table, prepare_out, provenance, write_json, write_page
 from dfcrp.fitting import fit_one
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import DetectionSummary
+from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json, write_page
 from dfcrp.summaries.convergence import diagnose
 from dfcrp.summaries.intervals import summarise
 from studies import paper_figures as paper
@@ -35,7 +35,7 @@ CASES: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Length:
+class DetectionLength:
     """How long the run is."""
 
     chains: int = 4
@@ -46,7 +46,10 @@ class Length:
 
 
 def fit_detection(
-    data: Highlands, length: Length, persons: tuple[tuple[str, ...], ...], workers: int | None
+    data: Highlands,
+    length: DetectionLength,
+    persons: tuple[tuple[str, ...], ...],
+    workers: int | None,
 ) -> Posterior:
     """The detection prior with the paper's tolerances and radius."""
     known = [group for group in persons if all(name in data.markings.experts for name in group)]
@@ -166,7 +169,7 @@ def write_case(
     return text, content
 
 
-def study(out: Path, data: Highlands, length: Length, workers: int | None = None) -> None:
+def study(out: Path, data: Highlands, length: DetectionLength, workers: int | None = None) -> None:
     """Fit each case, and write detection.md and detection.json."""
     prepare_out(out)
     text, content = [data.note], {}
@@ -183,13 +186,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, required=True, help="a folder for the results")
     parser.add_argument("--data", type=Path, default=None, help="the file of markings")
-    parser.add_argument("--chains", type=int, default=Length.chains)
-    parser.add_argument("--scans", type=int, default=Length.scans)
-    parser.add_argument("--burn-in", type=int, default=Length.burn_in)
-    parser.add_argument("--seed", type=int, default=Length.seed)
+    parser.add_argument("--chains", type=int, default=DetectionLength.chains)
+    parser.add_argument("--scans", type=int, default=DetectionLength.scans)
+    parser.add_argument("--burn-in", type=int, default=DetectionLength.burn_in)
+    parser.add_argument("--seed", type=int, default=DetectionLength.seed)
     parser.add_argument("--workers", type=int, default=None)
     options = parser.parse_args(arguments)
-    length = Length(options.chains, options.scans, options.burn_in, seed=options.seed)
+    length = DetectionLength(options.chains, options.scans, options.burn_in, seed=options.seed)
     study(options.out, load_highlands(options.data), length, options.workers)
     print((options.out / "detection.md").read_text(encoding="utf-8"))
 

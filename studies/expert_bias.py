@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.baselines.output import markdown_table, prepare_out, provenance, write_json
 from dfcrp.baselines.scores import adjusted_rand_of_draws
 from dfcrp.errors import DfcrpWarning
 from dfcrp.fitting import fit_one
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.circle.bias_summary import STORED
+from dfcrp.likelihoods.circle.bias_summary import OFFSETS
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json
 from dfcrp.simulate import SimulationDesign
 
 Floats = NDArray[np.float64]
@@ -99,9 +99,9 @@ def run(design: str, seed: int, scans: int) -> dict[str, Any]:
     assert bias is not None
     held = {
         name: ((bias.found[name].lo <= truth[name]) & (truth[name] <= bias.found[name].hi)).tolist()
-        for name in STORED
+        for name in (*OFFSETS, "noise_factor")
     }
-    means = {name: bias.found[name].mean.tolist() for name in STORED}
+    means = {name: bias.found[name].mean.tolist() for name in (*OFFSETS, "noise_factor")}
     return {"errors": found, "held": held, "means": means}
 
 
@@ -110,7 +110,7 @@ def coverage_rows(outcome: dict[str, list[dict[str, Any]]]) -> list[dict[str, An
     rows = []
     for design, runs in outcome.items():
         row: dict[str, Any] = {"experts": design}
-        for name in STORED:
+        for name in (*OFFSETS, "noise_factor"):
             row[f"{name} held"] = float(np.mean([one["held"][name] for one in runs]))
         row["size of C"] = float(np.mean([one["means"]["size_factor"][2] for one in runs]))
         row["noise of E"] = float(np.mean([one["means"]["noise_factor"][4] for one in runs]))

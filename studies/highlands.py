@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from dfcrp.baselines.dbscan import clusters_breaking_family_rule, dbscan_r14
-from dfcrp.baselines.output import (
+from dfcrp.fitting import fit_one
+from dfcrp.plots.counts_by_size import draw_counts_by_size, prepare_counts_by_size, size_class_of
+from dfcrp.plots.jaccard import plot_jaccard
+from dfcrp.plots.singletons import plot_singletons
+from dfcrp.plots.style import save_figure
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.report.tables import (
     markdown_table,
     prepare_out,
     provenance,
@@ -19,12 +25,6 @@ from dfcrp.baselines.output import (
     write_json,
     write_page,
 )
-from dfcrp.fitting import fit_one
-from dfcrp.plots.counts_by_size import draw_counts_by_size, prepare_counts_by_size, size_class_of
-from dfcrp.plots.jaccard import plot_jaccard
-from dfcrp.plots.singletons import plot_singletons
-from dfcrp.plots.style import save_figure
-from dfcrp.posterior.posterior import Posterior
 from dfcrp.sampling.runner import Progress
 from dfcrp.summaries.consensus import consensus_counts
 from studies import paper_figures as paper

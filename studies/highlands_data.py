@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from dfcrp.errors import DfcrpWarning
 from dfcrp.io import read_markings
@@ -46,7 +49,14 @@ class Highlands:
         return letters.get(expert, expert)
 
 
-def load_highlands(data: Path | None, *, seed: int = 1, scale: float = 1.0) -> Highlands:
+def load_highlands(
+    data: Path | None,
+    *,
+    seed: int = 1,
+    scale: float = 1.0,
+    min_diameter: float = paper.HIGHLANDS_MIN_DIAMETER_PX,
+    exclude_experts: Sequence[str] = (),
+) -> Highlands:
     """Read the R14 file (without R14's own merged list), or generate a stand-in."""
     if data is None:
         generated = highlands_like(seed, scale)
@@ -55,11 +65,18 @@ def load_highlands(data: Path | None, *, seed: int = 1, scale: float = 1.0) -> H
         # A first look at the names; what is wrong with the lists that stay is said below.
         warnings.simplefilter("ignore", DfcrpWarning)
         present = read_markings(data).experts
-    merged = [name for name in present if name == paper.CONSENSUS_OBSERVER]
+    left_out = [*exclude_experts, *(name for name in present if name == paper.CONSENSUS_OBSERVER)]
     return Highlands(
-        markings=read_markings(
-            data, min_diameter=paper.HIGHLANDS_MIN_DIAMETER_PX, exclude_experts=merged
-        ),
-        everything=read_markings(data, exclude_experts=merged),
+        markings=read_markings(data, min_diameter=min_diameter, exclude_experts=left_out),
+        everything=read_markings(data, exclude_experts=left_out),
         real=True,
     )
+
+
+def reduced(markings: Items) -> Items:
+    """The part of the highlands image that the paper calls the reduced data set."""
+    inside = np.ones(len(markings), dtype=bool)
+    for axis, (low, high) in paper.REDUCED_WINDOW.items():
+        values = getattr(markings, axis)
+        inside &= (values >= low) & (values <= high)
+    return markings.select(inside)

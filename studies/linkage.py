@@ -25,8 +25,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dfcrp.baselines.output import markdown_table, prepare_out, provenance, write_csv, write_json
 from dfcrp.errors import DfcrpError, InputError
+from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_csv, write_json
 from studies.linkers import LINKERS, Pairs, link_quietly
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.benchmarks import reduced
-from dfcrp.baselines.output import (
+from dfcrp.draws import MemoryDraws
+from dfcrp.items.items import Items
+from dfcrp.report.tables import (
     markdown_table,
     prepare_out,
     provenance,
@@ -25,8 +26,6 @@ from dfcrp.baselines.output import (
     write_json,
     write_page,
 )
-from dfcrp.draws import MemoryDraws
-from dfcrp.items.items import Items
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
@@ -34,7 +33,7 @@ from dfcrp.settings.config import make_config
 from dfcrp.summaries.coclustering import coclustering, pair_histories
 from dfcrp.summaries.convergence import MIN_DRAWS, diagnose
 from studies import paper_figures as paper
-from studies.highlands_data import Highlands
+from studies.highlands_data import Highlands, reduced
 
 Floats = NDArray[np.float64]
 SAMPLERS = ("exact", "paper", "unmodified")

@@ -137,23 +137,3 @@ EXPERT_NAMES = {
 CONSENSUS_OBSERVER = "Concensus"
 #: Section 4.2: share of order proposals accepted on the full image.
 ORDER_ACCEPTANCE = 0.335
-
-#: tbl:method_summary: k-means, DBSCAN, C-DPM, CRP, CRP extensions, DFCRP.
-CRITERIA: dict[str, dict[str, bool]] = {
-    "Unspecified k": {
-        "kmeans": False, "dbscan": True, "constrained": True,
-        "crp": True, "ddcrp": True, "dfcrp": True,
-    },
-    "Scales w.r.t. features": {
-        "kmeans": True, "dbscan": False, "constrained": True,
-        "crp": True, "ddcrp": True, "dfcrp": True,
-    },
-    "UQ on assignment": {
-        "kmeans": False, "dbscan": False, "constrained": False,
-        "crp": True, "ddcrp": True, "dfcrp": True,
-    },
-    "Incorporates expert structure": {
-        "kmeans": False, "dbscan": False, "constrained": True,
-        "crp": False, "ddcrp": False, "dfcrp": True,
-    },
-}  # fmt: skip

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dfcrp import prior
-from dfcrp.baselines.output import (
+from dfcrp.likelihoods.circle.columns import circle_columns
+from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.likelihoods.circle.kernel import WIDTH
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.settings import CircleSettings
+from dfcrp.priors.arrivals.kernel import Arrivals
+from dfcrp.report.tables import (
     markdown_table,
     prepare_out,
     provenance,
@@ -25,12 +31,8 @@ from dfcrp.baselines.output import (
     write_json,
     write_page,
 )
-from dfcrp.likelihoods.circle.hyper import circle_hyper
-from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, build_data
-from dfcrp.settings.config import Model
 from dfcrp.summaries.convergence import diagnose
 from dfcrp.summaries.streaming import canonical
 from studies import paper_figures as paper
@@ -81,7 +83,7 @@ def prior_problem(alpha: float = 1.0) -> Problem:
     """The prior alone: features are not weighed, α is fixed."""
     features = np.zeros((len(FAMILIES), 3))
     features[:, 2] = 3.0
-    hyper = circle_hyper(Model(), features)
+    hyper = circle_hyper(CircleSettings(), features)
     neighbourhood = find_neighbours(features, FAMILIES, None, hyper)
     return Problem(
         data=build_data(features, FAMILIES, neighbourhood, weigh_features=False),
@@ -90,6 +92,8 @@ def prior_problem(alpha: float = 1.0) -> Problem:
             use_order=True, update_alpha=False, alpha_shape=1.0, alpha_rate=1.0, own=np.empty(0)
         ),
         alpha_start=alpha,
+        row_width=WIDTH,
+        columns=circle_columns(hyper),
     )
 
 

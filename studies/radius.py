@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.benchmarks import reduced
-from dfcrp.baselines.output import (
+from dfcrp.fitting import fit_one
+from dfcrp.items.items import Items
+from dfcrp.plots.radius import RadiusTable, cluster_widths, draw_radius, prepare_radius
+from dfcrp.plots.style import save_figure
+from dfcrp.report.tables import (
     markdown_table,
     prepare_out,
     provenance,
@@ -20,15 +23,11 @@ from dfcrp.baselines.output import (
     write_json,
     write_page,
 )
-from dfcrp.fitting import fit_one
-from dfcrp.items.items import Items
-from dfcrp.plots.radius import RadiusTable, cluster_widths, draw_radius, prepare_radius
-from dfcrp.plots.style import save_figure
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from studies import paper_figures as paper
-from studies.highlands_data import Highlands
+from studies.highlands_data import Highlands, reduced
 
 #: Radii whose shares are tabulated, and whose runs are timed (the last is no radius at all).
 TABULATED_PX = (0.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 75.0, 100.0)

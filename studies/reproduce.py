@@ -1,14 +1,16 @@
-"""``dfcrp reproduce``: the paper's tables and figures beside the paper's own."""
+"""``./run reproduce``: the paper's tables and figures beside the paper's own."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from dfcrp.cli.main import run_safely
 
 if TYPE_CHECKING:
     from dfcrp.sampling.runner import Progress
@@ -231,3 +233,12 @@ def mixing(
 def _show(page: Path) -> None:
     click.echo(page.read_text(encoding="utf-8"))
     click.echo(f"Written to {page.parent}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a study and return the exit code, as ``dfcrp`` does."""
+    return run_safely(command, arguments, "./run reproduce")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

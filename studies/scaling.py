@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.baselines.output import markdown_table, prepare_out, provenance, write_json
 from dfcrp.errors import DfcrpWarning
 from dfcrp.fitting import fit_one
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json
 from dfcrp.summaries.convergence import diagnose
 from studies import paper_figures as paper
 from studies.highlands_data import load_highlands

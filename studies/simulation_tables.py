@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.baselines.output import markdown_table, write_csv, write_json, write_page
+from dfcrp.report.tables import markdown_table, write_csv, write_json, write_page
 from studies import paper_figures as paper
 from studies.simulation import MODELS, Plan
 from studies.verdicts import STANDARD_ERRORS, Judged

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dfcrp.baselines.output import plain, prepare_out, write_json
 from dfcrp.errors import RunFolderError
+from dfcrp.report.tables import plain, prepare_out, write_json
 
 SETTINGS = "settings.json"
 RESULTS = "datasets"

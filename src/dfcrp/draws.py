@@ -103,7 +103,8 @@ class Columns(NamedTuple):
             shape = self.shape(variable)
             at = np.arange(math.prod(shape)).reshape(shape)
             if "expert" in variable.dims:
-                at = at.take(range(min(MAX_JUDGED, len(self.coords["expert"]))), variable.dims.index("expert"))
+                first = range(min(MAX_JUDGED, len(self.coords["expert"])))
+                at = at.take(first, variable.dims.index("expert"))
             if variable.judged:
                 found += (start + at.ravel()).tolist()
             start += math.prod(shape)

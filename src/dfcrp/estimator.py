@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dfcrp.errors import InputError
+from dfcrp.errors import InputError, SettingsError
 from dfcrp.fitting import fit
-from dfcrp.items.measurements import Measurements
-from dfcrp.posterior.features import FeaturePosterior
+from dfcrp.items.matrix import items_of
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.prediction import membership_of_new
+
+try:
+    from sklearn.base import BaseEstimator, ClusterMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise SettingsError("dfcrp.DFCRP needs: pip install 'dfcrp[sklearn]'") from None
 
 #: Label of a new item that belongs to none of the clusters.
 NONE = -1
@@ -25,17 +30,42 @@ LARGEST_SEED = 2**31 - 1
 class DFCRP(ClusterMixin, BaseEstimator):
     """Cluster rows of which those of one group never share a cluster.
 
-    ``groups`` are the sources of the rows (experts, lists, detectors). Without them this is a
-    Dirichlet process mixture (CRP). No number of clusters and no scale has to be chosen: scales are
-    learned, relative to the data's own.
+    ``groups`` are the experts (lists, detectors) that the rows come from. Without them this is a
+    Dirichlet process mixture (CRP). No number of clusters and no scale has to be chosen: scales
+    are learned, relative to the data's own.
 
-    Parameters are those of ``dfcrp.fit``: ``likelihood`` ("diagonal", "normal", "points", "boxes",
-    "ellipses"), ``prior``, ``chains``, ``scans``, ``burn_in``, ``radius``, ``nearest``, ``workers``
-    and ``config`` for all other settings; ``loss`` ("vi" or "binder") picks the partition that
-    becomes ``labels_``.
+    Parameters
+    ----------
+    likelihood : str
+        What a row is: "diagonal" or "normal" for any features; "circles", "points", "boxes",
+        "ellipses" with their columns in order; "records" for rows of text.
+    prior : str, optional
+        "dfcrp" with groups, "crp" without, unless something else is named.
+    chains, scans, burn_in, radius, nearest, workers, config
+        As in ``dfcrp.fit``.
+    loss : str
+        "vi" or "binder": the partition that becomes ``labels_``.
+    random_state : int, RandomState or None
+        The seed.
 
-    After ``fit``: ``labels_`` (0, 1, ...), ``probabilities_`` (how sure each row is of its label),
-    ``n_clusters_``, ``cluster_centers_``, and ``posterior_`` with everything else.
+    Attributes
+    ----------
+    labels_ : array of int
+        The cluster of each row, from 0.
+    probabilities_ : array
+        How sure each row is of its label.
+    n_clusters_ : int
+    cluster_centers_ : array
+        Means of the rows of each cluster; not for text.
+    posterior_ : Posterior
+        Everything else.
+
+    Examples
+    --------
+    >>> from dfcrp import DFCRP
+    >>> X = [[0.0, 0.0], [0.1, 0.0], [9.0, 9.0], [9.1, 9.0]]
+    >>> model = DFCRP(scans=200, random_state=1).fit(X, groups=["a", "b", "a", "b"])
+    ... # doctest: +SKIP
     """
 
     def __init__(
@@ -66,11 +96,20 @@ class DFCRP(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> DFCRP:
-        """Cluster the rows of X; ``y`` is ignored."""
-        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        items = Measurements.from_arrays(
-            values, _codes(groups, len(values)), likelihood=self.likelihood
-        )
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : (n, features)
+        y : ignored
+            There for scikit-learn's conventions. If it holds several rows of one value while
+            ``groups`` is not given, a warning says that groups are given by name.
+        groups : (n,), optional
+            The expert behind each row.
+        """
+        values = self._checked(X, reset=True)
+        _warn_of_groups_as_target(y, groups)
+        items = items_of(values, _codes(groups, len(values)), self.likelihood)
         settings = {
             name: value
             for name in ("burn_in", "nearest", "workers", "prior")
@@ -88,19 +127,30 @@ class DFCRP(ClusterMixin, BaseEstimator):
             config=self.config,
             **settings,
         )
-        assert isinstance(posterior, FeaturePosterior)
         self._keep(posterior)
         return self
 
-    def _keep(self, posterior: FeaturePosterior) -> None:
+    def _checked(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        if likelihood_named(self.likelihood).text:
+            options: dict[str, Any] = {"dtype": object, "ensure_all_finite": False}
+        else:
+            options = {"dtype": np.float64}
+        if reset:
+            options["ensure_min_samples"] = 2
+        found: NDArray[Any] = validate_data(self, X, reset=reset, **options)
+        return found
+
+    def _keep(self, posterior: Posterior) -> None:
         labels = np.unique(posterior.point_partition(self.loss).labels, return_inverse=True)[1]
         self.posterior_ = posterior
         self.labels_: NDArray[np.int64] = labels.astype(np.int64)
         self.probabilities_ = posterior.membership.p_member
         self.n_clusters_ = int(labels.max()) + 1
-        sums = np.zeros((self.n_clusters_, posterior.items.values.shape[1]))
-        np.add.at(sums, labels, posterior.items.values)
-        self.cluster_centers_ = sums / np.bincount(labels)[:, np.newaxis]
+        if not posterior.likelihood.text:
+            values = posterior.items.values
+            sums = np.zeros((self.n_clusters_, values.shape[1]))
+            np.add.at(sums, labels, values)
+            self.cluster_centers_ = sums / np.bincount(labels)[:, np.newaxis]
 
     def fit_predict(self, X: Any, y: Any = None, groups: Any = None) -> NDArray[np.int64]:
         """Fit and return ``labels_``."""
@@ -112,7 +162,7 @@ class DFCRP(ClusterMixin, BaseEstimator):
         With ``groups`` a row is barred from clusters that hold its group already.
         """
         check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
+        values = self._checked(X, reset=False)
         codes = None if groups is None else self._known_codes(groups, len(values))
         return membership_of_new(self.posterior_, values, codes)
 
@@ -138,3 +188,21 @@ def _codes(groups: Any, n: int) -> Any:
     if len(groups) != n:
         raise InputError(f"groups must be {n} names or numbers, one per row, not {len(groups)}")
     return np.asarray(groups)
+
+
+def _warn_of_groups_as_target(y: Any, groups: Any) -> None:
+    """``fit(X, y)`` ignores y, as scikit-learn's clusterers do; say so if y looks like groups."""
+    if y is None or groups is not None or np.ndim(y) != 1:
+        return
+    names = np.asarray(y)
+    if names.dtype.kind in "OUSiub" and 1 < len(np.unique(names)) < len(names):
+        import warnings
+
+        from dfcrp.errors import DfcrpWarning
+
+        warnings.warn(
+            "y is ignored, so any two rows may share a cluster; if y says which expert or list "
+            "each row comes from, give it as groups=",
+            DfcrpWarning,
+            stacklevel=3,
+        )

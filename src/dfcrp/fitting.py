@@ -111,7 +111,8 @@ def prepare(
             settings = {"prior": "crp", **settings}
     elif families is not None or candidates is not None:
         raise InputError("families and candidates are for a matrix; these items have their own")
-    settled = resolve(config, {"likelihood": likelihood or data.kind, **settings}, most_experts(data))
+    named = {"likelihood": likelihood or data.kind, **settings}
+    settled = resolve(config, named, most_experts(data))
     if settled.run.likelihood != data.kind:
         raise SettingsError(
             f'run.likelihood is "{settled.run.likelihood}", but these items are {data.kind}'

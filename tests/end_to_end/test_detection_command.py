@@ -14,7 +14,6 @@ import dfcrp
 import dfcrp.fitting
 from dfcrp.cli.main import dfcrp as command
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.items.items import Items
 from dfcrp.persons import groups_by_person, persons_of
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.runs.folder import write_markings
@@ -148,7 +147,7 @@ def test_study_goes_on_where_it_stopped(tmp_path, monkeypatch):
     """Two short data sets; the second call finds them done and comes to the same table."""
     # Attraction takes long to compile, and is tested elsewhere.
     monkeypatch.delitem(study.MODELS, "dfcrp, attraction")
-    plan = study.Plan("one-person", datasets=2, scans=60, burn_in=30)
+    plan = study.DetectionPlan("one-person", datasets=2, scans=60, burn_in=30)
     first = study.report(plan, study.run_study(plan, tmp_path, workers=1), tmp_path)
     assert study.report(plan, study.run_study(plan, tmp_path, workers=1), tmp_path) == first
     rows = study.table_of(study.run_study(plan, tmp_path, workers=1), "total")

@@ -9,20 +9,25 @@ from pathlib import Path
 import click
 import pytest
 
+from benchmarks import command as bench
 from dfcrp.cli.main import COMMANDS, dfcrp
 from dfcrp.settings.config import PRESETS, Config
+from studies import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+#: ``dfcrp``, ``./run reproduce`` and ``./run bench`` are documented in these.
+PAGES = ("commands.md", "studies.md", "speed.md")
 #: Every command has these; the page explains them once.
 COMMON = {"--debug", "--help"}
 
 
 def all_commands() -> list[tuple[str, click.Command]]:
     """Commands and the commands below them, each under its full name."""
-    found = []
     context = click.Context(dfcrp)
-    waiting = [(name, dfcrp.get_command(context, name)) for name in COMMANDS]
+    waiting = [(f"dfcrp {name}", dfcrp.get_command(context, name)) for name in COMMANDS]
+    waiting += [("./run reproduce", reproduce.command), ("./run bench", bench.command)]
+    found = []
     while waiting:
         name, command = waiting.pop(0)
         assert command is not None
@@ -39,23 +44,24 @@ def long_options(command: click.Command) -> set[str]:
 
 
 def sections() -> dict[str, str]:
-    """The parts of docs/commands.md, by the command in their heading."""
+    """The parts of the pages about commands, by the command in their heading."""
     names = sorted((name for name, _ in all_commands()), key=len, reverse=True)
     found: dict[str, str] = {}
-    current = None
-    for line in (DOCS / "commands.md").read_text(encoding="utf-8").splitlines():
-        if line.startswith("#"):
-            heading = re.search(r"`dfcrp ([^`]+)`", line)
-            words = "" if heading is None else heading[1]
-            current = next((name for name in names if f"{words} ".startswith(f"{name} ")), None)
-        elif current is not None:
-            found[current] = found.get(current, "") + line + "\n"
+    for page in PAGES:
+        current = None
+        for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
+            if line.startswith("#"):
+                heading = re.search(r"`((?:dfcrp|\./run) [^`]+)`", line)
+                words = "" if heading is None else heading[1]
+                current = next((name for name in names if f"{words} ".startswith(f"{name} ")), None)
+            elif current is not None:
+                found[current] = found.get(current, "") + line + "\n"
     return found
 
 
 @pytest.mark.parametrize(("name", "command"), all_commands())
 def test_every_command_and_option_is_documented(name: str, command: click.Command) -> None:
-    assert name in sections(), f"docs/commands.md has no section for `dfcrp {name}`"
+    assert name in sections(), f"there is no section for `{name}` in {', '.join(PAGES)}"
     text = sections()[name]
     known = long_options(command)
     named = set(re.findall(r"`(--[a-z0-9-]+)", text))

@@ -1,4 +1,4 @@
-"""``dfcrp reproduce`` and ``dfcrp compare`` as a user runs them, killed and interrupted too."""
+"""``./run reproduce`` and ``dfcrp compare`` as a user runs them, killed and interrupted too."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dfcrp.cli.compare import command as compare_command
 from dfcrp.runs.folder import write_markings
 from dfcrp.simulate import paper_design
 from studies.reproduce import command as reproduce_command
+from studies.reproduce import main
 
 TABLES = ("tables.md", "results.json", "ari.csv", "counts.csv", "datasets.csv")
 
@@ -35,8 +36,8 @@ def start_study(out: Path) -> subprocess.Popen[str]:
     """The study in a process of its own, which can be killed."""
     # A shell may have started the tests with Ctrl-C ignored, which processes inherit.
     program = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from studies.reproduce import command; command()"
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from studies.reproduce import main; sys.exit(main())"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program, "simulation-study", "--out", str(out), *OPTIONS],
@@ -98,6 +99,26 @@ def test_other_settings_in_the_same_folder_are_refused(tmp_path):
         reproduce_command, [str(a) for a in (*options, "--scans", 16)], catch_exceptions=True
     )
     assert "other settings (scans differ)" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["radius", "--data", "missing.csv"], 2, "./run reproduce: error: missing.csv: "),
+        (["highlands", "--scan", "9"], 2, "No such option"),
+        (["prior-tabel"], 2, "No such command"),
+        (["mixing", "--help"], 0, ""),
+    ],
+)
+def test_errors_are_one_line_and_an_exit_code(
+    tmp_path, monkeypatch, capsys, arguments, code, message
+):
+    monkeypatch.chdir(tmp_path)
+    assert main([*arguments, "--out", "results"]) == code
+    said = capsys.readouterr()
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not (tmp_path / "results").exists()
 
 
 def test_prior_table(tmp_path):

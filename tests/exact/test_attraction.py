@@ -26,7 +26,6 @@ from dfcrp.priors.attraction import kernel as attraction
 from dfcrp.priors.attraction.layout import for_chain, make_attraction
 from dfcrp.priors.contract import log_cluster, log_join
 from dfcrp.sampling.problem import new_scratch, new_state
-from dfcrp.settings.config import Model
 from reference import kernel_reference as reference
 from reference import prior_reference
 from reference import small_problems as small
@@ -37,7 +36,7 @@ DRAWS = 4_000
 FAMILIES = [0, 1, 2, 0, 1]
 #: The first two lists are one person's.
 PERSONS = Persons(np.array([0, 0, 1]), ("a/b", "c"))
-MODEL = Model(attraction="learned", attraction_sd=1.0, alpha_shape=3.0, alpha_rate=2.0)
+MODEL = CircleSettings(attraction="learned", attraction_sd=1.0, alpha_shape=3.0, alpha_rate=2.0)
 
 
 def weight(i, j, strength) -> float:

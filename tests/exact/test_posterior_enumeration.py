@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import start_alone
-from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.chain import Chain

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-
 from dfcrp.items.records import Records
+
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.record import kernel

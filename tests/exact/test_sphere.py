@@ -18,10 +18,11 @@ from scipy import stats
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere, sphere_proposal
+from dfcrp.likelihoods.circle.columns import SPHERE_COLUMNS
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.problem import SPHERE_COLUMNS, Problem, build_data
+from dfcrp.sampling.problem import Problem, build_data
 from reference import posterior_reference
 from reference.prior_reference import canonical
 

@@ -10,10 +10,10 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.moves import revisit as unsettled
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import start_alone
-from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.priors import prior_of_chain

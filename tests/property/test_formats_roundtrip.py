@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dfcrp.geometry import unit_vectors
 from dfcrp.io import read_records, write_records
 from dfcrp.io.records import Records
 from dfcrp.io.shapes import circle_of_polygon, ring
 from dfcrp.io.sphere import circle_on_sphere, ring_on_sphere
 from dfcrp.items.site import Ring, Site
-from dfcrp.geometry import unit_vectors
 
 quick = settings(
     max_examples=25,

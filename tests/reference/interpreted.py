@@ -20,10 +20,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from dfcrp import prior
-from dfcrp.draws import Columns
 from dfcrp.items.measurements import Measurements
 from dfcrp.items.records import Records
+
+from dfcrp import prior
+from dfcrp.draws import Columns
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.normal import covariance

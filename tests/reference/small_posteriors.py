@@ -12,7 +12,7 @@ from dfcrp.items.site import Source
 from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.priors.detection.layout import lay_out, parameter_names
 from dfcrp.priors.detection.settings import DetectionSettings
-from dfcrp.settings.config import Config, Run, Summary
+from dfcrp.settings.config import Config
 from reference.detection_reference import draw_parameters
 from reference.summary_reference import COLUMNS, canonical, random_valid_labels
 
@@ -64,7 +64,7 @@ def random_markings(rng, families, names=None, base=None) -> Items:
         id=[f"m{i}" for i in range(n)],
     )
     source = Source("markings.csv", "ab" * 32, n + 3, n)
-    return Markings(**{**vars(markings), "sources": (source,)})
+    return Items(**{**vars(markings), "sources": (source,)})
 
 
 def random_posterior(seed=0, n=12, n_families=4, n_chains=2, n_draws=14, **options) -> Posterior:

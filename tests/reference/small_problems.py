@@ -14,11 +14,12 @@ from dfcrp.compiled.state import Part
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle.bias import COUNT, SHARE, WORK_COLUMNS, Bias
 from dfcrp.likelihoods.circle.bias_layout import bias_names
+from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.moves import assignment, scan
 from dfcrp.moves.scan import Task
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.arrivals.kernel import Arrivals
-from dfcrp.sampling.problem import Problem, build_data, circle_columns, new_state
+from dfcrp.sampling.problem import Problem, build_data, new_state
 from reference import kernel_reference as reference
 
 #: Base measure and clusters of comparable width, so that features leave the partition open; a

@@ -17,10 +17,11 @@ import pytest
 from dfcrp import prior
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere
+from dfcrp.likelihoods.circle.columns import SPHERE_COLUMNS
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.problem import SPHERE_COLUMNS, Problem, build_data
+from dfcrp.sampling.problem import Problem, build_data
 from studies.calibration import LAW_NAMES, compare_moments, everyone_in_touch
 
 FAMILIES = (0, 0, 1, 1, 2, 2)

@@ -11,17 +11,21 @@ import pytest
 
 from benchmarks import command as bench
 from benchmarks import rivals
-from benchmarks.benchmarks import ratio_of
 from benchmarks.check import compare
-from benchmarks.scale import split_experts
+from benchmarks.growth import split_experts
+from benchmarks.measuring import ratio_of
 from dfcrp.baselines.scores import adjusted_rand
-from dfcrp.cli.main import main
+from dfcrp.baselines.wrapping import noise_alone
 from dfcrp.simulate import highlands_like
 
 
 def result(value: float, spread: tuple[float, float], better: str) -> dict:
     entry = {"value": value, "spread": list(spread), "better": better}
     return {"scan": {"bench": "scan", "ratios": {"a over b": entry}}}
+
+
+def run(*arguments: object) -> int:
+    return bench.main([str(a) for a in arguments])
 
 
 def test_a_ratio_has_the_spread_of_both_times() -> None:
@@ -53,16 +57,18 @@ def test_the_check_decides_the_exit_code(
     now = result(10.0, (9.0, 11.0), "higher")["scan"]
     monkeypatch.setattr(bench, "_measure", lambda name, **_: now)
     saved, figure = tmp_path / "bench.json", tmp_path / "bench.png"
-    assert main(["bench", "scan", "--json", str(saved), "--figure", str(figure)]) == 0
+    assert run("scan", "--json", saved, "--figure", figure) == 0
     assert figure.read_bytes().startswith(b"\x89PNG")
-    assert main(["bench", "scan", "--check", str(saved)]) == 0
+    assert run("scan", "--check", saved) == 0
     now["ratios"]["a over b"] = {"value": 2.0, "spread": [1.9, 2.1], "better": "higher"}
-    assert main(["bench", "scan", "--check", str(saved)]) == 1
+    assert run("scan", "--check", saved) == 1
     assert "REGRESSED scan: a over b: 2, was 10" in capsys.readouterr().err
     saved.write_text(json.dumps({"bench": "scan"}), encoding="utf-8")
-    assert main(["bench", "scan", "--check", str(saved)]) == 1
+    assert run("scan", "--check", saved) == 1
     saved.write_text("[]", encoding="utf-8")
-    assert main(["bench", "scan", "--check", str(saved)]) == 2
+    assert run("scan", "--check", saved) == 2
+    assert "./run bench: error: " in capsys.readouterr().err
+    assert run("skan") == 2
 
 
 def test_more_experts_keep_the_true_partition_valid() -> None:
@@ -84,7 +90,7 @@ def test_rivals_answer_in_the_order_of_the_markings(rival: rivals.Rival) -> None
         pytest.skip(f"{rival.package} is not installed, or takes a minute to compile")
     markings = highlands_like(3, scale=0.03)
     order = np.random.default_rng(1).permutation(len(markings))
-    labels = rivals.alone_for_noise(rival.answer(markings))
+    labels = noise_alone(rival.answer(markings))
     assert labels.shape == (len(markings),)
     assert adjusted_rand(labels, markings.truth) > 0.5
     assert adjusted_rand(labels[order], markings.truth) < 0.1

@@ -105,9 +105,7 @@ def test_counting_experts():
 def test_order_of_rows_does_not_matter():
     m = random_markings(8)
     shuffled = np.random.default_rng(9).permutation(len(m))
-    again = Items.circles(
-        m.x[shuffled], m.y[shuffled], m.diameter[shuffled], m.expert[shuffled]
-    )
+    again = Items.circles(m.x[shuffled], m.y[shuffled], m.diameter[shuffled], m.expert[shuffled])
     labels = dbscan_r14(m, 0.3, 0.5, 4)
     assert same_partition(dbscan_r14(again, 0.3, 0.5, 4), labels[shuffled])
     numbers = labels[labels >= 0]

@@ -7,8 +7,8 @@ from dfcrp.errors import InputError
 from dfcrp.items.items import Items
 from dfcrp.posterior.explain import explain, find_marking, most_common
 from dfcrp.posterior.explain_text import percent
+from dfcrp.settings.config import Config
 from dfcrp.summaries.membership import ALONE
-from dfcrp.settings.config import Config, Run
 from reference import summary_reference as twin
 from reference.small_posteriors import posterior_of, random_posterior
 

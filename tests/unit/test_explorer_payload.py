@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dfcrp.plots.underlay import Underlay
-from dfcrp.summaries.catalogue import consensus_draws
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.groups import distinct_clusters
 from dfcrp.report.explorer.packing import Packer, script_json
 from dfcrp.report.explorer.payload import make_payload
+from dfcrp.summaries.catalogue import consensus_draws
 from reference.small_posteriors import random_posterior
 
 

@@ -44,9 +44,7 @@ def breaks_the_family_rule(posterior: dfcrp.Posterior) -> bool:
         ("constrained", "paper"),
     ],
 )
-def test_families_stay_apart(
-    markings: dfcrp.Items, prior: str, sampler: str, radius: Any
-) -> None:
+def test_families_stay_apart(markings: dfcrp.Items, prior: str, sampler: str, radius: Any) -> None:
     posterior = dfcrp.fit(
         markings, prior=prior, sampler=sampler, radius=radius, chains=2, scans=40, burn_in=10
     )

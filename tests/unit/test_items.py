@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dfcrp.items.measurements import Measurements
+from dfcrp.items.records import Records, blocked_pairs, digits_of_date
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.io.items import read_items
-from dfcrp.items.measurements import Measurements
-from dfcrp.items.records import Records, blocked_pairs, digits_of_date
+from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.shapes import BOXES, ELLIPSES, SHAPES, shape_of
 from dfcrp.likelihoods.record.hyper import records_hyper
-from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.neighbours.neighbourhood import nearest_pairs
 from dfcrp.settings.config import RecordSettings, make_config
 

@@ -10,9 +10,9 @@ import dfcrp
 from dfcrp.baselines import compare, dbscan_r14
 from dfcrp.baselines.wrapping import posterior_of_labels
 from dfcrp.errors import InputError, SettingsError
+from dfcrp.geometry import TangentPlanes, counted_from, degrees_of, seam, unit_vectors
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
-from dfcrp.geometry import TangentPlanes, counted_from, degrees_of, seam, unit_vectors
 from dfcrp.likelihoods.circle.sphere_hyper import set_apart_on_sphere, sphere_features
 from dfcrp.plots.flat import flat_map, middle_stretch, stretch
 from dfcrp.sampling.setup import problem_of

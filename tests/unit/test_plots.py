@@ -15,7 +15,7 @@ from dfcrp.plots import style
 from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.traces import rank_shares
-from dfcrp.settings.config import Config, Summary
+from dfcrp.settings.config import Config
 from reference import summary_reference as twin
 from reference.small_posteriors import (
     posterior_of,

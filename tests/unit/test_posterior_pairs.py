@@ -7,8 +7,8 @@ import pytest
 
 from dfcrp.draws import MemoryDraws
 from dfcrp.errors import InputError
-from dfcrp.summaries.coclustering import coclustering, pair_histories
 from dfcrp.posterior.kernels.partitions import component_roots
+from dfcrp.summaries.coclustering import coclustering, pair_histories
 from dfcrp.summaries.membership import ALONE, NOWHERE, membership, partial_partition
 from dfcrp.summaries.streaming import as_draws, canonical, labels_by_item, n_clusters
 from reference import summary_reference as twin

@@ -22,7 +22,7 @@ from dfcrp.markup import (
 from dfcrp.report import pictures, write_report
 from dfcrp.report.explorer.embed import SCRIPT_HASH
 from dfcrp.report.sections.run import verdict_words
-from dfcrp.settings.config import Config, Run, Summary
+from dfcrp.settings.config import Config
 from reference.small_posteriors import posterior_of, random_posterior
 
 EVIL = "<img src=x onerror=1>\"'&$title</script>"

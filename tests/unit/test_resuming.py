@@ -106,9 +106,7 @@ def test_a_finished_run_without_more_scans_is_left_as_it_is(run: Path) -> None:
     assert (run / "catalogue.csv").exists()
 
 
-def test_an_open_ended_run_looks_when_it_would_have(
-    markings: dfcrp.Items, tmp_path: Path
-) -> None:
+def test_an_open_ended_run_looks_when_it_would_have(markings: dfcrp.Items, tmp_path: Path) -> None:
     def looks_of(call: Any) -> tuple[dfcrp.Posterior, list[int]]:
         looks: list[int] = []
         return call(lambda posterior: looks.append(posterior.record.scans)), looks

@@ -15,7 +15,7 @@ from dfcrp.posterior.size_bins import BINNINGS, bin_edges
 from dfcrp.posterior.size_frequency import KINDS
 from dfcrp.report.contents import Contents
 from dfcrp.report.sections.sizes import size_table
-from dfcrp.settings.config import Config, Summary
+from dfcrp.settings.config import Config
 from reference import summary_reference as twin
 from reference.small_posteriors import random_posterior
 

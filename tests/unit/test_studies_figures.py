@@ -9,9 +9,9 @@ import pytest
 
 from dfcrp import prior
 from dfcrp.baselines import Length, compare
-from dfcrp.baselines.output import markdown_table, plain, shown
-from dfcrp.baselines.writing import criteria_rows, write_comparison
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.report.comparison import criteria_rows, write_comparison
+from dfcrp.report.tables import markdown_table, plain, shown
 from dfcrp.simulate import paper_design
 from shared_data import highlands_path
 from studies import paper_figures as paper

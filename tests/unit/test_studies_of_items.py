@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from studies import annotations, linkage
-from studies.annotations import Method, simulated_boxes, simulated_points
+from studies.annotations import AnnotationMethod, simulated_boxes, simulated_points
 
 
 def test_scores_of_links():
@@ -41,9 +41,9 @@ def test_the_best_setting_counts_and_noise_is_alone():
     def answer(lists, setting):
         return {"truth": lists.truth, "noise": np.full(len(lists.truth), -1)}[setting]
 
-    method = Method("two answers", "numpy", ("points",), ("noise", "truth"), answer)
-    other = Method("for boxes", "numpy", ("boxes",), ("truth",), answer)
-    absent = Method("not there", "no_such_package", ("points",), ("truth",), answer)
+    method = AnnotationMethod("two answers", "numpy", ("points",), ("noise", "truth"), answer)
+    other = AnnotationMethod("for boxes", "numpy", ("boxes",), ("truth",), answer)
+    absent = AnnotationMethod("not there", "no_such_package", ("points",), ("truth",), answer)
     (row,) = annotations.compare(simulated_points, 2, [method, other, absent])
     assert row["ARI"] == row["lowest ARI"] == 1.0
     assert row["clusters breaking the rule"] == 0.0

@@ -7,7 +7,7 @@ from PIL import Image as Pillow
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.plots import maps, underlay
 from dfcrp.plots.underlay import configured_underlay, extent_of, read_underlay
-from dfcrp.settings.config import Image, make_config, to_toml
+from dfcrp.settings.config import make_config, to_toml
 
 
 def test_image_is_placed_by_the_sign_of_y(tmp_path):

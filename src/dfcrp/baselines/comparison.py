@@ -19,7 +19,7 @@ from dfcrp.baselines.scores import (
     variation_of_information,
 )
 from dfcrp.errors import InputError
-from dfcrp.fitting import refuse_degrees_without_body, refuse_several_images
+from dfcrp.fitting import refuse_several_images
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.simulate import paper_design
@@ -142,7 +142,8 @@ def compare(
     samplers run; ``progress`` is told each method's title before it starts.
     """
     refuse_several_images(markings)
-    refuse_degrees_without_body(markings)
+    if markings.site.on_sphere:
+        _ = markings.site.sphere_radius_km
     if not thresholds or min(thresholds) < 1:
         raise InputError(f"thresholds are {list(thresholds)}; they must be whole numbers from 1")
     known = markings.truth if truth is None else np.asarray(truth, np.int64)

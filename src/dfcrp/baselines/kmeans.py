@@ -7,6 +7,8 @@ all clusters: large objects, which are marked less exactly, suffer from it. Fami
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,9 +66,11 @@ def scaled_features(markings: Items, model: CircleSettings | None = None) -> NDA
 
 
 def _labels(features: NDArray[np.float64], k: int, restarts: int, seed: int) -> NDArray[np.int64]:
-    from sklearn.cluster import KMeans
-
-    fitted = KMeans(n_clusters=k, n_init=restarts, random_state=seed).fit(features)
+    fitted = (
+        _scikit_learn()
+        .cluster.KMeans(n_clusters=k, n_init=restarts, random_state=seed)
+        .fit(features)
+    )
     return np.asarray(fitted.labels_, np.int64)
 
 
@@ -99,6 +103,14 @@ class _Search:
             grid = np.unique(np.linspace(below, above, 5).round().astype(int))
 
     def _silhouette(self, k: int) -> float:
-        from sklearn.metrics import silhouette_score
+        score = _scikit_learn().metrics.silhouette_score
+        return float(score(self._features, self.labels(k)))
 
-        return float(silhouette_score(self._features, self.labels(k)))
+
+def _scikit_learn() -> Any:
+    try:
+        import sklearn.cluster
+        import sklearn.metrics
+    except ImportError:
+        raise SettingsError("k-means needs scikit-learn: pip install 'dfcrp[sklearn]'") from None
+    return sklearn

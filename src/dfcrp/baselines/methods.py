@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,7 +18,7 @@ from dfcrp.baselines.distance_dependent import check_length, distance_dependent_
 from dfcrp.baselines.evidence import model_of
 from dfcrp.baselines.kmeans import kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
-from dfcrp.errors import SettingsError
+from dfcrp.errors import DfcrpWarning, SettingsError
 from dfcrp.fitting import fit_one
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
@@ -294,8 +296,8 @@ if "detection" in PRIORS:
 
 
 def make_methods(names: Sequence[str] | None, length: Length) -> list[Method]:
-    """Methods by name, all of them without names."""
-    chosen = list(METHODS) if names is None else list(names)
+    """Methods by name; without names all of them that can run here."""
+    chosen = _installed() if names is None else list(names)
     for name in chosen:
         if name not in METHODS:
             near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.0)[0]
@@ -303,3 +305,12 @@ def make_methods(names: Sequence[str] | None, length: Length) -> list[Method]:
                 f"there is no method {name!r}; did you mean {near!r}? Known: {', '.join(METHODS)}."
             )
     return [METHODS[name](length) for name in dict.fromkeys(chosen)]
+
+
+def _installed() -> list[str]:
+    """The known methods, without k-means where scikit-learn is missing."""
+    if importlib.util.find_spec("sklearn") is not None:
+        return list(METHODS)
+    text = "k-means is left out: it needs scikit-learn (pip install 'dfcrp[sklearn]')"
+    warnings.warn(text, DfcrpWarning, stacklevel=3)
+    return [name for name in METHODS if name != "kmeans"]

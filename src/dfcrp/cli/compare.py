@@ -69,9 +69,9 @@ def command(
     expert twice, time, and what each method offers.
     """
     from dfcrp.baselines import Length, compare
-    from dfcrp.baselines.output import markdown_table
-    from dfcrp.baselines.writing import write_comparison
     from dfcrp.io import read_markings
+    from dfcrp.report.comparison import write_comparison
+    from dfcrp.report.tables import markdown_table
 
     markings = read_markings(
         files,

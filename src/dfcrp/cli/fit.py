@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.cli.ground import IMAGE_OPTIONS, SITE_OPTIONS, image_options, site_options
-from dfcrp.likelihoods.registry import HOMES as LIKELIHOODS
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.settings.choices import EXPERT_BIAS, IMAGES, PRESETS, SAMPLERS
 
@@ -196,9 +195,9 @@ def command(
     from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
     from dfcrp.errors import InputError, SettingsError
-        from dfcrp.settings.config import resolve
     from dfcrp.io import read_markings
     from dfcrp.runs.folder import refuse_used
+    from dfcrp.settings.config import resolve
 
     filters = {
         name: options.pop(name) for name in ("columns", "image", "min_diameter", "exclude_experts")

@@ -37,9 +37,16 @@ DONE, TROUBLE, WRONG_INPUT = 0, 1, 2
 
 @dataclass
 class Session:
-    """What one call of ``dfcrp`` remembers."""
+    """What one call of a command remembers."""
 
+    program: str
     debug: bool = False
+
+    def say(self, line: str) -> None:
+        """Print a line about an error, with --debug its traceback first."""
+        if self.debug:
+            click.echo(traceback.format_exc(), err=True, nl=False)
+        click.echo(f"{self.program}: {line}", err=True)
 
 
 def _remember_debug(context: click.Context, _: click.Parameter, given: bool) -> None:
@@ -91,11 +98,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(
-    cls=LazyGroup,
-    params=[_debug_option()],
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@click.group(cls=LazyGroup)
 @click.version_option(__version__, prog_name="dfcrp")
 def dfcrp() -> None:
     """Merge several experts' lists of marked objects into one catalogue, with uncertainty.
@@ -106,26 +109,38 @@ def dfcrp() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code: 0 done, 2 wrong input or settings, 1 the rest."""
-    session = Session()
-    with _plain_warnings():
+    return run_safely(dfcrp, arguments)
+
+
+def run_safely(
+    command: click.Command, arguments: Sequence[str] | None = None, program: str = "dfcrp"
+) -> int:
+    """Run a click command; an error becomes one line, and an exit code as `main` gives it.
+
+    ``program`` is what the user typed to get here; usage and messages begin with it.
+    """
+    session = Session(program)
+    _accept_debug(command)
+    with _plain_warnings(program):
         try:
-            answer = dfcrp.main(
+            answer = command.main(
                 args=None if arguments is None else list(arguments),
-                prog_name="dfcrp",
+                prog_name=program,
                 standalone_mode=False,
                 obj=session,
+                help_option_names=["-h", "--help"],
             )
         except click.Abort:
-            _say("stopped")
+            click.echo(f"{program}: stopped", err=True)
             return TROUBLE
         except click.ClickException as error:
             error.show()
             return error.exit_code
         except InputError as error:
-            _say(f"error: {error}", session)
+            session.say(f"error: {error}")
             return WRONG_INPUT
         except DfcrpError as error:
-            _say(f"error: {error}", session)
+            session.say(f"error: {error}")
             return TROUBLE
         except BrokenPipeError:
             # Whoever read the output has seen enough (`dfcrp ... | head`).
@@ -135,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 return _say_unexpected(error, session)
             where = f"{error.filename}: " if error.filename else ""
-            _say(f"error: {where}the disk is full; make room, then run the command again", session)
+            session.say(f"error: {where}the disk is full; make room, then run the command again")
             return TROUBLE
         except Exception as error:
             return _say_unexpected(error, session)
@@ -144,20 +159,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say_unexpected(error: Exception, session: Session) -> int:
-    _say(f"unexpected error: {type(error).__name__}: {error}", session)
+    session.say(f"unexpected error: {type(error).__name__}: {error}")
     if not session.debug:
-        _say("this is not your fault; --debug shows the traceback for a bug report")
+        session.say("this is not your fault; --debug shows the traceback for a bug report")
     return TROUBLE
 
 
-def _say(line: str, session: Session | None = None) -> None:
-    if session is not None and session.debug:
-        click.echo(traceback.format_exc(), err=True, nl=False)
-    click.echo(f"dfcrp: {line}", err=True)
-
-
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
+def _plain_warnings(program: str) -> Iterator[None]:
     """Print our own warnings as plain lines, each once; leave those of other libraries alone."""
     said: set[str] = set()
     with warnings.catch_warnings():
@@ -176,7 +185,7 @@ def _plain_warnings() -> Iterator[None]:
                 show(message, category, filename, lineno, file, line)
             elif str(message) not in said:
                 said.add(str(message))
-                click.echo(f"dfcrp: warning: {message}", err=True)
+                click.echo(f"{program}: warning: {message}", err=True)
 
         warnings.showwarning = show_plainly
         yield

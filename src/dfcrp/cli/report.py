@@ -61,9 +61,9 @@ def command(
     from dfcrp.cli.outcome import describe, list_files
     from dfcrp.errors import InputError
     from dfcrp.fitting import write_tables
-    from dfcrp.settings.config import resolve
     from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.runs.folder import load
+    from dfcrp.settings.config import resolve
 
     changes = image_settings(options)
     posterior = load(run)
@@ -100,8 +100,8 @@ def _note_changes(
 ) -> bool:
     """Keep new settings, and what became known of the ground; returns whether there were any."""
     from dfcrp.cli.ground import told_site
-        from dfcrp.settings.config import resolve
     from dfcrp.runs.folder import write_settings, write_site
+    from dfcrp.settings.config import resolve
 
     site = told_site(posterior.markings.site, options)
     if site != posterior.markings.site:

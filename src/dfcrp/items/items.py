@@ -70,7 +70,7 @@ class Items:
     candidates: NDArray[np.int64] | None = None
     sources: tuple[Source, ...] = ()
     filters: Mapping[str, Any] = field(default_factory=dict)
-    site: Site = Site()
+    site: Site = field(default_factory=Site)
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -361,7 +361,8 @@ def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, Any]) ->
         ways = (wanted, *likelihood.alternatives)
         if not any(set(columns) == set(way) for way in ways):
             listed = " or ".join(", ".join(way) for way in ways)
-            raise InputError(f"{likelihood.name} have the columns {listed}, not {', '.join(columns)}")
+            given = ", ".join(columns)
+            raise InputError(f"{likelihood.name} have the columns {listed}, not {given}")
 
 
 def encode(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

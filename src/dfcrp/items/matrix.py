@@ -38,9 +38,11 @@ def _columns(data: Any, kind: str) -> dict[str, Any]:
     if names:
         found = {str(name): data[name] for name in names}
         if wanted is None or set(found) == set(wanted) or len(found) != len(wanted):
-            return {name: found[name] for name in wanted if name in found} if (
-                wanted is not None and set(found) == set(wanted)
-            ) else found
+            return (
+                {name: found[name] for name in wanted if name in found}
+                if (wanted is not None and set(found) == set(wanted))
+                else found
+            )
         return dict(zip(wanted, found.values(), strict=True))
     matrix = np.asarray(data)
     if matrix.ndim != 2 or matrix.shape[1] == 0:

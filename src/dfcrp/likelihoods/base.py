@@ -106,6 +106,10 @@ class Likelihood:
         """What the model sees of the items, (n, p)."""
         return items.values.astype(np.float64)
 
+    def features_of_new(self, items: Items, values: Floats) -> Floats:
+        """The same of new items, (m, columns), as they would be among ``items``."""
+        return values
+
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """Items and settings for the kernels.
 
@@ -118,7 +122,9 @@ class Likelihood:
         """How a cluster is described in the catalogue; None if it has no centre."""
         return None
 
-    def describe_members(self, items: Items, members: Sequence[NDArray[np.int64]]) -> dict[str, Any]:
+    def describe_members(
+        self, items: Items, members: Sequence[NDArray[np.int64]]
+    ) -> dict[str, Any]:
         """Columns of the catalogue that follow from the members of each cluster alone."""
         return {}
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
+from dfcrp.settings.config import ImageSettings
 
 #: Left, right, lower and upper end of a part of the map.
 Region = tuple[float, float, float, float]
@@ -48,10 +49,10 @@ def read_underlay(
         if pixels.ndim not in (2, 3):
             raise InputError(f"an image has rows, columns and perhaps colours, not {pixels.shape}")
         size = pixels.shape[1], pixels.shape[0]
-    return Underlay(pixels, extent or extent_of(size, y, Image()))
+    return Underlay(pixels, extent or extent_of(size, y, ImageSettings()))
 
 
-def configured_underlay(settings: Image, y: NDArray[np.float64]) -> Underlay | None:
+def configured_underlay(settings: ImageSettings, y: NDArray[np.float64]) -> Underlay | None:
     """The image that a run's settings name; a warning if it is gone."""
     if settings.file is None:
         return None
@@ -67,7 +68,7 @@ def configured_underlay(settings: Image, y: NDArray[np.float64]) -> Underlay | N
     return Underlay(pixels, extent_of(size, y, settings))
 
 
-def extent_of(size: tuple[int, int], y: NDArray[np.float64], settings: Image) -> Region:
+def extent_of(size: tuple[int, int], y: NDArray[np.float64], settings: ImageSettings) -> Region:
     """Where the edges of an image of this width and height lie."""
     upwards = settings.y == "up" or (settings.y == "auto" and float(np.median(y)) < 0)
     left, top = settings.offset

@@ -85,7 +85,6 @@ class Series:
 
 def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
     """Summarise one image."""
-    config = posterior.config.summary
     found = Findings(
         labels=posterior.point_partition().labels,
         membership=posterior.membership,

@@ -29,10 +29,7 @@ def membership_of_new(
     shared = posterior.draws.shared().reshape(-1, posterior.draws.columns.width)
     hyper = problem.hyper._replace(law=shared.mean(axis=0)[: len(problem.hyper.law)])
     names, code = np.unique(posterior.point_partition().labels, return_inverse=True)
-    columns = dict(zip(items.columns, values.T, strict=True))
-    both = Items.from_columns({n: np.concatenate([items.columns[n], columns[n]]) for n in columns}, kind=items.kind)
-    raw = posterior.likelihood.raw_features(both)
-    new = raw[len(items) :] - raw[: len(items)].mean(axis=0)
+    new = posterior.likelihood.features_of_new(items, values)
     weight = np.empty((len(new), len(names) + 1))
     theta = np.zeros((len(names) + 1, problem.row_width))
     weigh_new(

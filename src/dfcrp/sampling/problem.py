@@ -20,6 +20,7 @@ DENSE_TAIL_ENTRIES = 2**25
 #: a processor's cache. What is drawn depends on it.
 BLOCK_MARKINGS = 8192
 
+
 @dataclass(frozen=True)
 class Problem:
     """One clustering problem, ready to be sampled by any number of chains."""

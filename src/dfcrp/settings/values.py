@@ -24,7 +24,8 @@ def build(kind: type, section: str, values: Mapping[str, Any], owner: str = "") 
     hints = typing.get_type_hints(kind)
     for name in values:
         if name not in known:
-            raise SettingsError(unknown(f"setting of {owner}" if owner else "setting", section, name, known))
+            what = f"setting of {owner}" if owner else "setting"
+            raise SettingsError(unknown(what, section, name, known))
     return kind(
         **{name: _coerce(f"{section}.{name}", value, hints[name]) for name, value in values.items()}
     )
@@ -59,7 +60,9 @@ def _as(name: str, value: Any, one: Any) -> Any:
         return value if isinstance(value, one) else _NO
     if one in (int, float):
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not abs(value) <= LARGEST or (one is int and not float(value).is_integer()):
+        if not number or not abs(value) <= LARGEST:
+            return _NO
+        if one is int and not float(value).is_integer():
             return _NO
         return one(value)
     if typing.get_origin(one) is tuple and isinstance(value, list | tuple):

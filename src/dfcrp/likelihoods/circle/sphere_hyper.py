@@ -39,7 +39,9 @@ def sphere_features(items: Items, unit: float) -> NDArray[np.float64]:
     return np.column_stack([places[:, 0], places[:, 1], sizes, places[:, 2]])
 
 
-def sphere_hyper(model: CircleSettings, features: NDArray[np.float64], radius: float, unit: float) -> Hyper:
+def sphere_hyper(
+    model: CircleSettings, features: NDArray[np.float64], radius: float, unit: float
+) -> Hyper:
     """The laws are those of circles; ``radius`` is in the features' unit."""
     laws = circle_hyper(model, features[:, :3])._asdict()
     same = {name: laws[name] for name in Hyper._fields if name in laws}

@@ -61,6 +61,10 @@ class NormalLikelihood(Likelihood):
         raw = self.raw_features(items)
         return raw - raw.mean(axis=0)
 
+    def features_of_new(self, items: Items, values: Floats) -> Floats:
+        """About the mean of ``items``."""
+        return self.shape(items).to_features(values) - self.raw_features(items).mean(axis=0)
+
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """A pilot of the data gives scales, free of units."""
         settings, shape, features = config.likelihood, self.shape(items), items.features

@@ -29,8 +29,6 @@ class NormalSettings:
 
     def __post_init__(self) -> None:
         check_choice("likelihood.expert_bias", self.expert_bias, EXPERT_BIAS)
-        check(
-            self.variance_shape > 1, "likelihood.variance_shape", self.variance_shape, "above 1"
-        )
+        check(self.variance_shape > 1, "likelihood.variance_shape", self.variance_shape, "above 1")
         for name in ("scale_sd", "growth_sd", "expert_offset_sd", "expert_noise_sd"):
             check(getattr(self, name) > 0, f"likelihood.{name}", getattr(self, name), "above 0")

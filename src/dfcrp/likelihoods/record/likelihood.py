@@ -98,7 +98,8 @@ class _Records(Likelihood):
     ) -> dict[str, list[str]]:
         """The value that most members have, by field."""
         return {
-            name: [_usual(values[rows]) for rows in members] for name, values in items.columns.items()
+            name: [_usual(values[rows]) for rows in members]
+            for name, values in items.columns.items()
         }
 
     def learned(self, draws: Draws, items: Items) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.groups import Groups, distinct_clusters
 from dfcrp.report.explorer.packing import Packer
-from dfcrp.summaries.catalogue import QUANTITIES, consensus_draws
+from dfcrp.summaries.catalogue import consensus_draws
 from dfcrp.summaries.intervals import Interval, summarise
 from dfcrp.summaries.membership import UNDECIDED
 
@@ -24,6 +24,9 @@ MAX_GHOSTS = 40
 #: Longest side in pixels, and quality, of the image in the page.
 MAX_IMAGE_PIXELS = 2_400
 IMAGE_QUALITY = 80
+
+
+QUANTITIES = ("x", "y", "diameter")
 
 
 def make_payload(contents: Contents) -> tuple[dict[str, Any], str]:

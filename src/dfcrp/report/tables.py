@@ -1,4 +1,4 @@
-"""What every study writes: Markdown and CSV tables, JSON, and where the numbers came from."""
+"""Tables as Markdown and CSV, results as JSON, and where the numbers came from."""
 
 from __future__ import annotations
 

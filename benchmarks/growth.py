@@ -1,11 +1,7 @@
-"""Benchmarks of growth: more markings, more experts, more threads, and draws to disk.
-
-Times are medians of single calls, taken in turns; memory is what the process has resident.
-"""
+"""Benchmarks of growth: more markings, more experts, more threads, and draws to disk."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.benchmarks import WARM_UP, problem_for, ratio_of, timed
+from benchmarks.measuring import (
+    WARM_UP,
+    peak_bytes,
+    problem_for,
+    ratio_of,
+    resident_bytes,
+    timed,
+)
 from dfcrp.items.items import Items
 from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
 from dfcrp.sampling.chain import Chain
@@ -23,27 +26,6 @@ from dfcrp.simulate import highlands_like
 FEW_SCANS = 12
 #: Some updates come in every second or fourth scan only: as many are timed at once, and so often.
 SCANS_AT_ONCE, TIMES = 4, 4
-
-
-def resident_bytes() -> int | None:
-    """Memory of this process; None where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError):
-        return None
-    import resource
-
-    return pages * resource.getpagesize()
-
-
-def peak_bytes() -> int | None:
-    """The most memory that this process ever had."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak) * (1 if sys.platform == "darwin" else 1024)
 
 
 def bench_growth(sizes: Sequence[float] = (1.0, 4.0, 16.0, 105.0)) -> dict[str, Any]:

@@ -1,0 +1,101 @@
+"""``./run``: what it installs for which command, and that it works from any folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+#: Stands in for Python and every program in the environment, and writes down how it was called.
+RECORDER = '#!/bin/sh\necho "$(basename "$0") $* [$PYTHONPATH]" >> "{log}"\n'
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="./run is a shell script")
+
+
+class Copy:
+    """A copy of the project whose environment only records what it is asked to do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.log = folder, folder / "log"
+        (folder / ".venv" / "bin").mkdir(parents=True)
+        for name in ("run", "pyproject.toml", *LOCKS):
+            shutil.copy(ROOT / name, folder / name)
+        for name in ("python", "dfcrp", "tool"):
+            program = folder / ".venv" / "bin" / name
+            program.write_text(RECORDER.format(log=self.log), encoding="utf-8")
+            program.chmod(0o755)
+
+    def run(self, *arguments: str, cwd: Path) -> list[str]:
+        """The programs that a call has started, with their arguments and PYTHONPATH."""
+        self.log.write_text("", encoding="utf-8")
+        plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        command = [str(self.folder / "run"), *arguments]
+        subprocess.run(command, cwd=cwd, env=plain, check=True, capture_output=True)
+        return self.log.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path / "a copy")
+
+
+def installed(calls: list[str]) -> list[str]:
+    return [name for call in calls for name in re.findall(r"requirements\S*\.lock", call)]
+
+
+def test_the_demo_needs_the_runtime_alone(copy: Copy, tmp_path: Path) -> None:
+    calls = copy.run("demo", "--out", "here", cwd=tmp_path)
+    assert installed(calls) == ["requirements.lock"]
+    assert calls[-1].startswith("dfcrp demo --out here")
+    assert installed(copy.run("dfcrp", "fit", "x.csv", cwd=tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "started"),
+    [
+        (["reproduce", "radius", "--out", "r"], "python -m studies.reproduce radius --out r"),
+        (["bench", "scan", "--json", "f"], "python -m benchmarks.command scan --json f"),
+        (["python", "-m", "fuzz.kills"], "python -m fuzz.kills"),
+        (["tool", "--flag"], "tool --flag"),
+    ],
+)
+def test_other_commands_find_everything(
+    copy: Copy, tmp_path: Path, arguments: list[str], started: str
+) -> None:
+    calls = copy.run(*arguments, cwd=tmp_path)
+    assert installed(calls) == list(LOCKS)
+    assert calls[-1] == f"{started} [{copy.folder}]"
+    assert len(copy.run(*arguments, cwd=tmp_path)) == 1  # the environment is made once
+
+
+def test_a_new_lock_file_is_installed(copy: Copy, tmp_path: Path) -> None:
+    copy.run("tool", cwd=tmp_path)
+    later = (copy.folder / ".venv" / ".requirements-dev.lock").stat().st_mtime + 5
+    os.utime(copy.folder / "requirements-dev.lock", (later, later))
+    assert installed(copy.run("demo", cwd=tmp_path)) == []
+    assert installed(copy.run("tool", cwd=tmp_path)) == ["requirements-dev.lock"]
+
+
+def test_without_a_command_it_says_what_there_is(copy: Copy, tmp_path: Path) -> None:
+    found = subprocess.run(
+        [copy.folder / "run"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 2
+    for name in ("demo", "test", "reproduce", "bench"):
+        assert f"./run {name}" in found.stdout
+    assert not copy.log.exists()
+
+
+def test_lock_files_pin_every_package_once() -> None:
+    pins = [line for name in LOCKS for line in (ROOT / name).read_text().splitlines()]
+    pins.remove("-r requirements.lock")
+    for pin in pins:
+        assert re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+( ; .+)?", pin), pin
+    assert len(set(pins)) == len(pins)
