@@ -118,8 +118,6 @@ class AnnotationMethod:
 
 
 def _ours(lists: MadeUpItems, _: Any) -> Labels:
-    from dfcrp.posterior.features import FeaturePosterior
-
     from dfcrp.fitting import fit
 
     posterior = fit(
@@ -131,7 +129,6 @@ def _ours(lists: MadeUpItems, _: Any) -> Labels:
         burn_in=150,
         workers=1,
     )
-    assert isinstance(posterior, FeaturePosterior)
     return posterior.point_partition().labels.astype(np.int64)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,13 +27,13 @@ from dfcrp.draws import ClusterBlock, DrawBlock, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.plots.reality import Reality, draw_reality
 from dfcrp.plots.style import save_figure
+from dfcrp.posterior.posterior import Posterior, RunRecord
 from dfcrp.priors.detection.answers import detection_summary
 from dfcrp.report.tables import markdown_table, write_json
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import Config, make_config
-from dfcrp.summaries.consensus import SizeClasses
 from studies.detection_designs import DETECTION_DESIGNS, DetectionDesign
 from studies.numbers import averages_of, describe
 from studies.simulation import cores
@@ -45,7 +45,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "dfcrp": {"run": {"prior": "dfcrp"}},
     "constrained": {"run": {"prior": "constrained"}},
     "crp": {"run": {"prior": "crp"}},
-    "detection, one class": {"run": {"prior": "detection"}, "detection": {"classes": 1}},
+    "detection, one class": {"run": {"prior": "detection"}, "prior": {"classes": 1}},
     "detection": {"run": {"prior": "detection"}},
     "detection, persons": {"run": {"prior": "detection"}},
     "dfcrp, attraction": {"run": {"prior": "attraction"}},
@@ -86,7 +86,7 @@ class DetectionPlan:
             if name not in OF_PERSONS:
                 chosen[name] = tables
             elif self.parameters.persons:
-                chosen[name] = {**tables, "detection": told}
+                chosen[name] = {**tables, "run": {**tables["run"], **told}}
         return chosen
 
 
@@ -150,8 +150,14 @@ def _run_chain(
     tally.add(block.labels, block.alpha)
     ari = float(tally.result()["ari"])
     if config.run.prior == "detection":
+        summary = replace(config.summary, class_edges=(), class_names=())
         found = detection_summary(
-            _as_draws(problem, block), markings, config, block.labels[-1], SizeClasses.none()
+            Posterior(
+                _as_draws(problem, block),
+                markings,
+                replace(config, summary=summary),
+                RunRecord(plan.scans, plan.burn_in, 1, 0.0),
+            )
         )
         seen, missed = found.seen[:, 0], found.missed[:, 0]
         return ModelRun(ari, seen, seen + missed, found.p_real_marking)

@@ -55,7 +55,7 @@ def fit_detection(
     known = [group for group in persons if all(name in data.markings.experts for name in group)]
     return fit_one(
         data.markings,
-        config={"detection": {"persons": known}},
+        config={"run": {"persons": known}},
         prior="detection",
         preset="highlands",
         radius=paper.HIGHLANDS_RADIUS_PX,

@@ -48,7 +48,10 @@ def draw(design: str, seed: int) -> tuple[Items, Floats]:
     features = markings.features.copy()
     features[real] = true + noise[expert, np.newaxis] * (features[real] - true)
     features[real, 2] += np.log(size[expert])
-    moved = replace(markings, x=features[:, 0], y=features[:, 1], diameter=np.exp(features[:, 2]))
+    moved = replace(
+        markings,
+        columns={"x": features[:, 0], "y": features[:, 1], "diameter": np.exp(features[:, 2])},
+    )
     return moved, objects
 
 

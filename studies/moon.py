@@ -10,7 +10,6 @@ most of them, with errors in proportion to their size. Some craters are put astr
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import time
 from pathlib import Path
@@ -72,8 +71,9 @@ def moon_markings(count: int, seed: int) -> Items:
         given: tuple[Any, ...] = (x, y, sizes, [expert] * len(x), truth)
         for name, values in zip(columns, given, strict=True):
             columns[name] += list(values)
-    markings = Items.circles(**columns)
-    return dataclasses.replace(markings, site=Site("deg", body_radius_km=radius))
+    about = {name: columns.pop(name) for name in ("expert", "truth")}
+    site = Site("deg", body_radius_km=radius)
+    return Items.from_columns(columns, about["expert"], truth=about["truth"], site=site)
 
 
 def torn(markings: Items, labels: NDArray[Any]) -> tuple[int, int]:

@@ -34,12 +34,8 @@ THRESHOLDS = (4, 5, 6)
 
 def in_unit(markings: Items, factor: float) -> Items:
     """The same markings in another unit of length."""
-    return replace(
-        markings,
-        x=factor * markings.x,
-        y=factor * markings.y,
-        diameter=factor * markings.diameter,
-    )
+    columns = {name: factor * values for name, values in markings.columns.items()}
+    return replace(markings, columns=columns)
 
 
 def counts_of(posterior: Posterior, factor: float) -> dict[str, float]:

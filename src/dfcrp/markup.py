@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,3 +131,10 @@ def listed(names: Sequence[object], most: int = 12) -> str:
     shown = ", ".join(str(name) for name in names[:most])
     hidden = len(names) - most
     return shown if hidden <= 0 else f"{shown} and {hidden:,} more"
+
+
+def first_rows(caption: str, columns: Mapping[str, Sequence[Any]], most: int = 5) -> Markup:
+    """A small table for notebooks: the caption and the first rows of some columns."""
+    rows = zip(*(list(values[:most]) for values in columns.values()), strict=True)
+    head = [Column(name, number=False) for name in columns]
+    return join([paragraph(caption), table(head, [list(row) for row in rows])])

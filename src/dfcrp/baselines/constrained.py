@@ -27,6 +27,7 @@ from dfcrp.errors import InputError
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.settings import CircleSettings
+from dfcrp.priors.arrivals.settings import ArrivalSettings
 from dfcrp.summaries.streaming import canonical
 
 Pairs = Iterable[tuple[int, int]]
@@ -45,6 +46,7 @@ def constrained_crp(
     burn_in: int = 250,
     radius: float | str | None = "auto",
     model: CircleSettings | None = None,
+    alpha: ArrivalSettings | None = None,
     seed: int = 1,
 ) -> NDArray[np.int32]:
     """Posterior draws of the partition, labels (chain, draw, marking).
@@ -53,14 +55,15 @@ def constrained_crp(
     """
     check_length(chains, scans, burn_in)
     chosen = model or CircleSettings()
+    law = alpha or ArrivalSettings()
+    shape, rate = law.alpha_shape, law.rate(0.01)
     must, cannot = _checked(must_link, len(markings)), _checked(cannot_link, len(markings))
     block = _blocks(must, len(markings))
     problem = _problem(markings, block, cannot, families=families, radius=radius, model=chosen)
     draws = []
     for child in np.random.SeedSequence(seed).spawn(chains):
-        alpha = np.array([chosen.alpha_shape / chosen.alpha_rate])
-        prior = np.array([chosen.alpha_shape, chosen.alpha_rate])
-        slots = sample_blocks(problem, child, alpha, prior, scans)[burn_in:]
+        start, prior = np.array([shape / rate]), np.array([shape, rate])
+        slots = sample_blocks(problem, child, start, prior, scans)[burn_in:]
         draws.append(canonical(slots[:, block]))
     return np.stack(draws)
 

@@ -10,12 +10,20 @@ from dfcrp.likelihoods.circle.hyper import circle_hyper
 from dfcrp.likelihoods.circle.kernel import Hyper
 from dfcrp.likelihoods.circle.neighbours import mean_variances
 from dfcrp.likelihoods.circle.settings import CircleSettings
+from dfcrp.priors.arrivals.settings import ArrivalSettings
 from dfcrp.settings.config import make_config
 
 
 def model_of(preset: str | None) -> CircleSettings:
     """The mixture model's settings under a preset of the paper."""
-    return make_config({"run": {"preset": preset}}).likelihood
+    found: CircleSettings = make_config({"run": {"preset": preset}}).likelihood
+    return found
+
+
+def alpha_of(preset: str | None) -> ArrivalSettings:
+    """The law of the concentration under a preset of the paper."""
+    found: ArrivalSettings = make_config({"run": {"preset": preset}}).prior
+    return found
 
 
 def hyper_of(markings: Items, model: CircleSettings | None) -> Hyper:

@@ -15,7 +15,7 @@ import numpy as np
 from dfcrp.baselines.constrained import Pairs, constrained_crp
 from dfcrp.baselines.dbscan import dbscan_r14
 from dfcrp.baselines.distance_dependent import check_length, distance_dependent_crp
-from dfcrp.baselines.evidence import model_of
+from dfcrp.baselines.evidence import alpha_of, model_of
 from dfcrp.baselines.kmeans import kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
 from dfcrp.errors import DfcrpWarning, SettingsError
@@ -186,6 +186,7 @@ class LinkConstrained:
             burn_in=length.burn_in,
             radius=length.radius,
             model=model_of(length.preset),
+            alpha=alpha_of(length.preset),
             seed=length.seed,
         )
         return posterior_of_labels(

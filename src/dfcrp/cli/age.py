@@ -90,7 +90,7 @@ def command(
     site = told_site(posterior.markings.site, options)
     if site.area_km2 is None:
         raise SettingsError("ages need the area that was searched; give --area-km2")
-    posterior.markings = dataclasses.replace(posterior.markings, site=site)
+    posterior.items = dataclasses.replace(posterior.items, site=site)
     dating = Dating(
         site.area_km2,
         tuple(options["fit_range"]),

@@ -208,7 +208,7 @@ def command(
     used = {name: value for name, value in filters.items() if value}
     given = picture | {name: value for name, value in options.items() if value is not None}
     asked = resolve(config, dict(given))
-    if asked.model.likelihood != "circles":
+    if asked.run.likelihood != "circles":
         items = _read_others(files, asked, used, candidates)
         report = not no_report
         run_job(items, out, config=config, settings=given, dask=dask, quiet=quiet, report=report)

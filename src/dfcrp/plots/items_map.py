@@ -36,7 +36,7 @@ def prepare_items_map(posterior: Posterior, *, catalogue: Any = None) -> ItemsMa
     likelihood = posterior.config.run.likelihood
     columns = SHAPES[likelihood].columns if likelihood in SHAPES else ("x", "y", "diameter")
     table = posterior.catalogue() if catalogue is None else catalogue
-    items = _outlines(likelihood, posterior.markings.numbers, columns)
+    items = _outlines(likelihood, posterior.markings.columns, columns)
     # A frame that holds whole items, not only their centres.
     sides = {2: items[:, :2] * 0.0, 4: items[:, 2:4]}.get(items.shape[1], items[:, 2:3])
     ends = np.concatenate([items[:, :2] - sides / 2.0, items[:, :2] + sides / 2.0])

@@ -185,7 +185,7 @@ class Record:
         return cls(
             n_markings=n_markings,
             parameter_names=columns.parameters,
-            shared_names=columns.shared,
+            shared_names=columns.names,
             draw_block=draw_block,
             marking_chunk=-(-n_markings // n_chunks),
             scalar_block=_SCALAR_BLOCK,

@@ -64,5 +64,5 @@ def no_draws(n_markings: int, columns: Columns) -> DrawBlock:
         offsets=np.zeros(1, np.int64),
         cluster_labels=np.zeros(0, np.int32),
         parameters=np.zeros((0, len(columns.parameters)), np.float32),
-        shared=np.zeros((0, len(columns.shared))),
+        shared=np.zeros((0, columns.width)),
     )

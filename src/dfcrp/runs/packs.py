@@ -230,7 +230,7 @@ def _write_arrays(part: Path, images: list[ImageDraws]) -> None:
 def _entry(image: ImageDraws) -> _Entry:
     return _Entry(
         image=image.image,
-        columns=[list(names) for names in image.columns],
+        columns=[list(image.columns.parameters), list(image.columns.names)],
         n_markings=image.chains[0].labels.shape[1],
         before=image.before,
         draws=[len(chain.alpha) for chain in image.chains],
@@ -283,11 +283,11 @@ def _cut(entry: _Entry, arrays: dict[str, NDArray[Any]], begin: dict[str, int]) 
 
 def _columns(entry: _Entry) -> Columns:
     parameters, shared = map(tuple, entry.columns)
-    return Columns(parameters, shared)
+    return Columns.plain(parameters, shared)
 
 
 def _spec(name: str, length: int, columns: Columns) -> ArraySpec:
-    width = {"shared": columns.shared, "cluster_parameters": columns.parameters}.get(name)
+    width = {"shared": columns.names, "cluster_parameters": columns.parameters}.get(name)
     item_shape = () if width is None else (len(width),)
     block = max(1, -(-length // _CHUNK)) * _CHUNK
     return ArraySpec(name, _KINDS[name], item_shape, block, (_CHUNK, *item_shape), quick=True)

@@ -259,7 +259,7 @@ class StoredDraws:
         self.n_chains = len(kept)
         self.n_markings = self._chains[0].record.n_markings
         record = self._chains[0].record
-        self.columns = Columns(record.parameter_names, record.shared_names)
+        self.columns = Columns.plain(record.parameter_names, record.shared_names)
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain, shape (stop - start, n_markings)."""

@@ -45,7 +45,7 @@ def make_problem(
     return _assemble(layout, one, families, names, config, 0.01)
 
 
-def _assemble(
+def _assemble(  # noqa: PLR0917 - what one part knows and the other needs
     layout: Layout,
     experts: NDArray[np.int64],
     codes: NDArray[np.int64],

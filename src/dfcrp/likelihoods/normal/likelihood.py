@@ -171,8 +171,9 @@ class _Ellipses(NormalLikelihood):
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
         """Turned ellipses."""
-        parts = (np.asarray(columns[n], np.float64) for n in ("x", "y", "major", "minor", "angle"))
-        return Outlines(*parts, "ellipse")
+        names = ("x", "y", "major", "minor", "angle")
+        x, y, major, minor, angle = (np.asarray(columns[n], np.float64) for n in names)
+        return Outlines(x, y, major, minor, angle, "ellipse")
 
 
 def columns_of(shape: Shape) -> Columns:
