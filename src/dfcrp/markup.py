@@ -133,7 +133,7 @@ def listed(names: Sequence[object], most: int = 12) -> str:
     return shown if hidden <= 0 else f"{shown} and {hidden:,} more"
 
 
-def first_rows(caption: str, columns: Mapping[str, Sequence[Any]], most: int = 5) -> Markup:
+def first_rows(caption: str, columns: Mapping[str, Any], most: int = 5) -> Markup:
     """A small table for notebooks: the caption and the first rows of some columns."""
     rows = zip(*(list(values[:most]) for values in columns.values()), strict=True)
     head = [Column(name, number=False) for name in columns]
