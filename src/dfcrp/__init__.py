@@ -5,24 +5,9 @@ The names below are loaded when first used, so that importing the package costs 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-
-_HOMES = {
-    "DFCRP": "dfcrp.estimator",
-    "Items": "dfcrp.items.items",
-    "read_items": "dfcrp.io.items",
-    "read_markings": "dfcrp.io",
-    "fit": "dfcrp.fitting",
-    "resume": "dfcrp.runs.resuming",
-    "load": "dfcrp.runs.folder",
-    "Posterior": "dfcrp.posterior.posterior",
-    "ImagesPosterior": "dfcrp.posterior.images",
-    "point_partition": "dfcrp.summaries.point_partition",
-}
-_MODULES = ("baselines", "crp", "prior", "simulate")
 
 __all__ = [
     "DFCRP",
@@ -42,14 +27,43 @@ __all__ = [
     "simulate",
 ]
 
+if TYPE_CHECKING:
+    from dfcrp import baselines, crp, prior, simulate
+    from dfcrp.estimator import DFCRP
+    from dfcrp.fitting import fit
+    from dfcrp.io import read_markings
+    from dfcrp.io.items import read_items
+    from dfcrp.items.items import Items
+    from dfcrp.posterior.images import ImagesPosterior
+    from dfcrp.posterior.posterior import Posterior
+    from dfcrp.runs.folder import load
+    from dfcrp.runs.resuming import resume
+    from dfcrp.summaries.point_partition import point_partition
+else:
+    # The same names with their homes; a type checker does not see __getattr__, which would let it
+    # take any name for known.
+    from importlib import import_module
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in _MODULES:
-        return import_module(f"dfcrp.{name}")
-    raise AttributeError(f"module 'dfcrp' has no attribute {name!r}")
+    _HOMES = {
+        "DFCRP": "dfcrp.estimator",
+        "Items": "dfcrp.items.items",
+        "read_items": "dfcrp.io.items",
+        "read_markings": "dfcrp.io",
+        "fit": "dfcrp.fitting",
+        "resume": "dfcrp.runs.resuming",
+        "load": "dfcrp.runs.folder",
+        "Posterior": "dfcrp.posterior.posterior",
+        "ImagesPosterior": "dfcrp.posterior.images",
+        "point_partition": "dfcrp.summaries.point_partition",
+    }
+    _MODULES = ("baselines", "crp", "prior", "simulate")
 
+    def __getattr__(name):
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
+        if name in _MODULES:
+            return import_module(f"dfcrp.{name}")
+        raise AttributeError(f"module 'dfcrp' has no attribute {name!r}")
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    def __dir__():
+        return sorted(__all__)

@@ -14,6 +14,7 @@ A module with such a likelihood registers ``empty_row``, ``log_marginal`` and, o
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE
@@ -119,7 +120,7 @@ _SHARED = (
 )
 
 
-def integrate_out(kind):
+def integrate_out(kind: Any) -> Any:
     """Class decorator: hyperparameters of a likelihood whose parameters are integrated out."""
     for stub, kernel in _SHARED:
         implements(stub, kind)(kernel)

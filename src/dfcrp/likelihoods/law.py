@@ -7,6 +7,7 @@ cluster. A slice step needs no tuning and leaves it unchanged; each evaluation t
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
@@ -107,7 +108,7 @@ def update_shared(hyper, rng, data, state):
     return True
 
 
-def learn_law(kind):
+def learn_law(kind: Any) -> Any:
     """Class decorator: let the law of such a likelihood be updated by slice steps."""
     implements(likelihood.update_shared, kind)(update_shared)
     return kind
