@@ -11,7 +11,8 @@ import pytest
 
 from benchmarks import command as bench
 from dfcrp.cli.main import COMMANDS, dfcrp
-from dfcrp.settings.config import PRESETS, Config
+from dfcrp.settings.choices import PRESETS
+from dfcrp.settings.config import Config
 from studies import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
