@@ -15,7 +15,7 @@ from dfcrp.plots import style
 from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.traces import rank_shares
-from dfcrp.settings.config import Config
+from dfcrp.settings.config import Config, SummarySettings
 from reference import summary_reference as twin
 from reference.small_posteriors import (
     posterior_of,
@@ -133,7 +133,7 @@ def every_draw(posterior):
 
 @pytest.mark.parametrize("min_experts", [2, 3])
 def test_counts_by_size(min_experts):
-    summary = Summary(min_experts=2, thresholds=(2,), class_edges=(60.0,), class_names=("s", "l"))
+    summary = SummarySettings(min_experts=2, thresholds=(2,), class_edges=(60.0,), class_names=("s", "l"))
     posterior = random_posterior(4, config=Config(summary=summary))
     markings = posterior.markings
     dbscan = np.arange(len(markings)) // 3 - 1

@@ -22,7 +22,7 @@ from dfcrp.markup import (
 from dfcrp.report import pictures, write_report
 from dfcrp.report.explorer.embed import SCRIPT_HASH
 from dfcrp.report.sections.run import verdict_words
-from dfcrp.settings.config import Config
+from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.small_posteriors import posterior_of, random_posterior
 
 EVIL = "<img src=x onerror=1>\"'&$title</script>"
@@ -228,8 +228,8 @@ CASES = {
         ["Ann", "Ann", "Bob"],
         [[[0, 0, 0]] * 10 + [[0, 0, 2]] * 10],
         config=Config(
-            run=Run(prior="crp", radius=None, preset="highlands"),
-            summary=Summary(1, (1,), (), (), "members"),
+            run=RunSettings(prior="crp", radius=None, preset="highlands"),
+            summary=SummarySettings(1, (1,), (), (), "members"),
         ),
     ),
 }

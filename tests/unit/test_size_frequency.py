@@ -15,7 +15,7 @@ from dfcrp.posterior.size_bins import BINNINGS, bin_edges
 from dfcrp.posterior.size_frequency import KINDS
 from dfcrp.report.contents import Contents
 from dfcrp.report.sections.sizes import size_table
-from dfcrp.settings.config import Config
+from dfcrp.settings.config import Config, SummarySettings
 from reference import summary_reference as twin
 from reference.small_posteriors import random_posterior
 
@@ -24,7 +24,7 @@ KNOWN = Site("px", area_km2=4.0, metres_per_pixel=500.0)
 
 
 def posterior_with(diameter="mu", site=KNOWN):
-    summary = Summary(min_experts=2, thresholds=(2,), diameter=diameter)
+    summary = SummarySettings(min_experts=2, thresholds=(2,), diameter=diameter)
     posterior = random_posterior(5, config=Config(summary=summary))
     posterior.markings = dataclasses.replace(posterior.markings, site=site)
     return posterior

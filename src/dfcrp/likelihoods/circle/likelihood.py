@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Outlines, Place
+from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
 from dfcrp.likelihoods.circle import kernel, sphere
 from dfcrp.likelihoods.circle.bias_layout import bias_columns, with_bias
 from dfcrp.likelihoods.circle.bias_summary import expert_bias
@@ -19,6 +19,7 @@ from dfcrp.likelihoods.circle.columns import REST, SPHERE_COLUMNS, circle_column
 from dfcrp.likelihoods.circle.hyper import circle_hyper
 from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.offsets import circle_offsets
 from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
 from dfcrp.likelihoods.circle.sphere_hyper import (
     length_unit,
@@ -124,6 +125,15 @@ class _Circles(Likelihood):
         """Places, and the log diameter last."""
         places = items.places
         return np.column_stack([places, np.log(items.diameter)]), places.shape[1]
+
+    def apart(self, items: Items, row: int) -> Floats:
+        """The distance of the centres."""
+        places = items.places
+        return np.asarray(np.linalg.norm(places - places[row], axis=1))
+
+    def offsets(self, posterior: Any, row: int) -> Offsets:
+        """Of position and diameter, as the mean expert would have drawn the marking."""
+        return circle_offsets(posterior, row)
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
         """Circles."""

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Outlines, Place
+from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
 from dfcrp.likelihoods.normal import covariance, kernel
 from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
+from dfcrp.likelihoods.normal.offsets import normal_offsets
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.settings import NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
@@ -135,6 +136,18 @@ class NormalLikelihood(Likelihood):
         """The features; positions of boxes and ellipses go with their sizes."""
         sizes = self.shape(items).size
         return items.features, sizes[0] if sizes[0] >= 0 else None
+
+    def apart(self, items: Items, row: int) -> Floats:
+        """The distance of the centres, where items lie in a plane."""
+        if self.columns is None:
+            return super().apart(items, row)
+        places = items.places
+        return np.asarray(np.linalg.norm(places - places[row], axis=1))
+
+    def offsets(self, posterior: Any, row: int) -> Offsets:
+        """Of position, sizes and shape, or of each column."""
+        items = posterior.items
+        return normal_offsets(self.shape(items), posterior.draws.columns, items.features, row)
 
 
 class _Boxes(NormalLikelihood):
