@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
+from dfcrp.likelihoods import report
+from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.centre import Centre
 
@@ -120,7 +122,9 @@ class Likelihood:
     spellings: Mapping[str, frozenset[str]] = {}
     #: Paper presets: settings of this likelihood and of the prior, by name.
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
-    #: Figures of the report that only this kind has.
+    #: What experts did with items, in sentences.
+    verb: str = "listed"
+    #: Figures of the report that only this kind has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
@@ -183,6 +187,22 @@ class Likelihood:
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """The same in sentences."""
         return []
+
+    def data_words(self, items: Items) -> list[str]:
+        """What the report says of the data."""
+        return report.data_words(items, self.noun)
+
+    def reach_words(self, config: Config) -> list[str]:
+        """Which items could share a cluster at all, for the report."""
+        return report.reach_words(config.run.radius, config.run.nearest, self.noun)
+
+    def law_words(self, posterior: Any) -> list[str]:
+        """Where the scatter of items about their object came from, for the report."""
+        return []
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """Sections of the report that only this kind has."""
+        return ()
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """How experts differ, if that was learned."""

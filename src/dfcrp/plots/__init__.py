@@ -30,6 +30,15 @@ FIGURES = (
     "size_relative",
     "traces",
 )
+#: Of these, those about diameters, and those that show DBSCAN beside the posterior.
+NEED_SIZES = (
+    "corrected_sizes",
+    "sensitivity",
+    "size_differential",
+    "size_frequency",
+    "size_relative",
+)
+BESIDE_DBSCAN = ("counts_by_size", "size_differential", "size_frequency", "size_relative")
 _ACTIONS = ("prepare", "draw", "plot")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
-from dfcrp.likelihoods.circle import kernel, sphere
+from dfcrp.likelihoods.circle import kernel, report, sphere
 from dfcrp.likelihoods.circle.bias_layout import bias_columns, with_bias
 from dfcrp.likelihoods.circle.bias_summary import expert_bias
 from dfcrp.likelihoods.circle.columns import REST, SPHERE_COLUMNS, circle_columns
@@ -29,6 +29,7 @@ from dfcrp.likelihoods.circle.sphere_hyper import (
 )
 from dfcrp.likelihoods.circle.ties import set_apart
 from dfcrp.likelihoods.circle.tolerances import tolerances
+from dfcrp.markup import SectionMaker
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -43,6 +44,8 @@ class _Circles(Likelihood):
 
     name = "circles"
     noun = "marking"
+    verb = "marked"
+    figures = ("size_frequency", "size_differential", "size_relative")
     Settings = CircleSettings
     columns = ("x", "y", "diameter")
     alternatives = (("x", "y", "radius"),)
@@ -116,6 +119,18 @@ class _Circles(Likelihood):
             f"({found['median_diameter']:.4g}) markings scatter by {found['position']['mean']:.3g} "
             f"in x and y and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
         ]
+
+    def data_words(self, items: Items) -> list[str]:
+        """With the range of diameters, and what x and y are."""
+        return report.data_words(items)
+
+    def law_words(self, posterior: Any) -> list[str]:
+        """The paper's law, or learned."""
+        return report.law_words(posterior)
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """What was learned of the scatter of markings."""
+        return (report.scatter,)
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets, size factors and noise factors, if they were learned."""

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
-from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.fields import Fields, encode_fields
 from dfcrp.likelihoods.record.hyper import field_factors, log_bayes_factors, records_hyper
 from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
 from dfcrp.summaries.intervals import summarise
 
@@ -113,9 +114,19 @@ class _Records(Likelihood):
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """The worst fields."""
-        worst = sorted(found, key=lambda name: -found[name]["mean"])[:4]
-        rates = ", ".join(f"{name} {found[name]['mean']:.2g} %" for name in worst)
-        return [f"Learned from the data, the most frequent faults: {rates}."]
+        return report.learned_words(found)
+
+    def reach_words(self, config: Config) -> list[str]:
+        """Candidates come from keys."""
+        return report.reach_words(config.likelihood)
+
+    def law_words(self, posterior: Any) -> list[str]:
+        """It is always learned."""
+        return ["How often a field has a typo or is wrong was learned from the data."]
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """The rates of faults."""
+        return (report.faults,)
 
     def doubles(
         self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config

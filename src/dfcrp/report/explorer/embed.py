@@ -11,7 +11,7 @@ from dfcrp.markup import Markup
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.packing import script_json
 from dfcrp.report.explorer.payload import make_payload
-from dfcrp.report.section import Section
+from dfcrp.markup import Section
 
 #: In the order in which they build on each other; together they are one script.
 SCRIPTS = (

@@ -14,7 +14,7 @@ from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.report.explorer.embed import script_of
 from dfcrp.report.explorer.packing import Packer, script_json
-from dfcrp.report.section import Section
+from dfcrp.markup import Section
 from dfcrp.summaries.membership import UNDECIDED
 
 #: Circles of one picture, and of all; the largest, those agreed on first.

@@ -24,7 +24,7 @@ from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.embed import explorer
 from dfcrp.report.overview import tiles
-from dfcrp.report.section import Section
+from dfcrp.markup import Section
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
 from dfcrp.report.sections.run import (
@@ -122,7 +122,7 @@ def _write_index(posterior: ImagesPosterior, folder: Path) -> Path:
         sections,
         style=tiles.style(),
         script_hash=tiles.SCRIPT_HASH,
-        files=list_files(folder),
+        files=list_files(folder, contents.noun),
     )
     write_text(folder / PAGE, text)
     return folder / PAGE
