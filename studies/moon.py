@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.fitting import fit_one
-from dfcrp.geometry import TangentPlanes
-from dfcrp.io.sphere import BODIES
-from dfcrp.items.items import Items
-from dfcrp.items.site import Site
+from dfcrp.io.circles import BODIES
+from dfcrp.items.markings import Markings, Site
+from dfcrp.items.sphere import TangentPlanes
 
 EXPERTS = ("Ann", "Bob", "Cleo")
 DETECTION = 0.9

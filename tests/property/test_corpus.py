@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io import read_records
+from dfcrp.io import read_table
 from dfcrp.io.formats import parquet
 from dfcrp.settings.config import load_config, make_config, to_toml
 from fuzz.fuzz import TARGETS, Judge, write_parts
@@ -39,7 +39,7 @@ def test_every_target_has_a_file_that_is_read(tmp_path: Path) -> None:
         name = "attributes.parts" if target == "shapefile" else f"valid{suffix}"
         path = tmp_path / f"{target}{suffix}"
         write_parts(path, (CORPUS / target / name).read_bytes())
-        assert len(read_records(path))
+        assert len(read_table(path))
 
 
 def test_the_judge_sees_what_goes_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,4 +83,4 @@ def test_a_table_of_more_rows_than_reason_is_refused(
     pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
     (tmp_path / "a.parquet").write_bytes(buffer.getvalue())
     with pytest.raises(InputError, match="2,000 rows"):
-        read_records(tmp_path / "a.parquet")
+        read_table(tmp_path / "a.parquet")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import format_samples as samples
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io import read_records
-from dfcrp.io.options import ReadOptions
+from dfcrp.io import read_table
+from dfcrp.io.tables import ReadOptions
 
 SECONDS = 5.0
 ALL = ReadOptions(boxes=True, point_diameter=1.0, body_radius_km=1737.4)
@@ -46,7 +46,7 @@ def damaged(content: bytes, changes: list[tuple[float, int, bytes]]) -> bytes:
 
 def message_or_count(path: Path) -> str | int:
     try:
-        return len(read_records(path, options=ALL))
+        return len(read_table(path, options=ALL))
     except InputError as error:
         return str(error)
 

@@ -13,10 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dfcrp.geometry import unit_vectors
-from dfcrp.io import read_records, write_records
-from dfcrp.io.records import Records
-from dfcrp.io.shapes import circle_of_polygon, ring
-from dfcrp.io.sphere import circle_on_sphere, ring_on_sphere
+from dfcrp.io import read_table, write_table
+from dfcrp.io.circles import circle_of_polygon, circle_on_sphere, ring, ring_on_sphere
+from dfcrp.io.tables import ReadTable
 from dfcrp.items.site import Ring, Site
 
 quick = settings(
@@ -41,7 +40,7 @@ areas = st.floats(1e-3, 1e8)
 
 
 @st.composite
-def catalogues(draw: Any, units: str, *, labelled: bool) -> Records:
+def catalogues(draw: Any, units: str, *, labelled: bool) -> ReadTable:
     """A catalogue as it comes from a run, or one expert's list."""
     count = draw(st.integers(1, 6))
 
@@ -57,8 +56,9 @@ def catalogues(draw: Any, units: str, *, labelled: bool) -> Records:
         "diameter": np.array(column(sizes_km)),
     }
     extra: dict[str, Any] = {}
+    about: dict[str, Any] = {}
     if labelled:
-        columns["expert"] = column(names)
+        about["expert"] = column(names)
         extra["n_experts"] = column(st.integers(0, 99))
         extra["p_consensus"] = column(st.floats(0, 1))
     degrees = units == "deg"
@@ -68,19 +68,19 @@ def catalogues(draw: Any, units: str, *, labelled: bool) -> Records:
         draw(areas),
         tuple(draw(st.lists(rings, max_size=2))) if degrees else (),
     )
-    return Records(columns, site, extra)
+    return ReadTable("circles", columns, about, site, extra)
 
 
-def round_trip(records: Records, folder: Path, ending: str, **options: Any) -> Records:
-    files = write_records(records, folder / f"a{ending}", overwrite=True, **options)
-    return read_records(files[0])
+def round_trip(records: ReadTable, folder: Path, ending: str, **options: Any) -> ReadTable:
+    files = write_table(records, folder / f"a{ending}", overwrite=True, **options)
+    return read_table(files[0])
 
 
-def assert_same(one: Records, other: Records, tolerance: float) -> None:
+def assert_same(one: ReadTable, other: ReadTable, tolerance: float) -> None:
     assert one.site.units == other.site.units
     for role in ("x", "y", "diameter"):
         np.testing.assert_allclose(other.columns[role], one.columns[role], rtol=0, atol=tolerance)
-    assert list(other.columns.get("expert", ())) == list(one.columns.get("expert", ()))
+    assert list(other.about.get("expert", ())) == list(one.about.get("expert", ()))
     for title, values in one.extra.items():
         short = next(found for found in other.extra if title.startswith(found))
         read = other.typed_extra()[short]
@@ -102,7 +102,7 @@ def test_tables_keep_every_digit(tmp_path: Path, data: Any, ending: str, units: 
 @pytest.mark.parametrize("ending", [".diam", ".scc"])
 @quick
 @given(records=catalogues("deg", labelled=False))
-def test_craterstats_keeps_every_digit(tmp_path: Path, records: Records, ending: str) -> None:
+def test_craterstats_keeps_every_digit(tmp_path: Path, records: ReadTable, ending: str) -> None:
     read = round_trip(records, tmp_path, ending)
     assert_same(records, read, 0.0)
     assert read.site.area_km2 == pytest.approx(records.site.area_km2, rel=1e-12)
@@ -125,14 +125,14 @@ def test_shapefile_keeps_twelve_decimals(tmp_path: Path, data: Any, units: str) 
 
 @quick
 @given(records=catalogues("km", labelled=True))
-def test_outlines_in_a_plane(tmp_path: Path, records: Records) -> None:
+def test_outlines_in_a_plane(tmp_path: Path, records: ReadTable) -> None:
     read = round_trip(records, tmp_path, ".geojson", outlines=True)
     assert_same(records, read, 1e-6)
 
 
 @quick
 @given(records=catalogues("deg", labelled=True))
-def test_outlines_on_a_sphere(tmp_path: Path, records: Records) -> None:
+def test_outlines_on_a_sphere(tmp_path: Path, records: ReadTable) -> None:
     """Also across ±180° and around a pole."""
     read = round_trip(records, tmp_path, ".geojson", outlines=True)
     assert read.site == records.site
