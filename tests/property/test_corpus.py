@@ -13,7 +13,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.io import read_table
 from dfcrp.io.formats import parquet
 from dfcrp.settings.config import load_config, make_config, to_toml
-from fuzz.fuzz import TARGETS, Judge, write_parts
+from fuzz.fuzz import KINDS, TARGETS, Judge, write_parts
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 FILES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("*/*"))
@@ -21,11 +21,11 @@ FILES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("*/*"))
 
 @pytest.mark.parametrize("file", FILES, ids=str)
 def test_read_or_refused(file: Path, tmp_path: Path) -> None:
-    """Of two ways to read a file the length decides, so each is also tried with a byte more."""
+    """The length decides what a file is read as, so each is also tried with some bytes more."""
     judge = Judge(file.parts[0], tmp_path, tmp_path / "findings")
     content = (CORPUS / file).read_bytes()
-    for data in (content, content + b"\n"):
-        judge(data)
+    for more in range(1 + len(KINDS)):
+        judge(content + b"\n" * more)
         found = sorted(tmp_path.glob("findings/*/*.txt"))
         assert not found, found[0].read_text(encoding="utf-8")
 

@@ -16,6 +16,8 @@ from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io import read_markings, read_table
 from dfcrp.io.registry import FORMATS
 from dfcrp.io.tables import ReadOptions, ReadTable
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.settings.config import resolve
 from shared_data import SHARED
 
 
@@ -263,11 +265,10 @@ def test_units_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_degrees_need_a_body(tmp_path: Path) -> None:
-    from dfcrp.fitting import refuse_degrees_without_body
-
     (tmp_path / "a.csv").write_text("lon,lat,d,expert\n1,2,3,A\n")
+    markings = read_markings(tmp_path / "a.csv")
     with pytest.raises(InputError, match="--body moon"):
-        refuse_degrees_without_body(read_markings(tmp_path / "a.csv"))
+        likelihood_named("circles").check(markings, resolve(None, {}))
 
 
 BILLION_LAUGHS = b"""<?xml version="1.0"?>

@@ -16,6 +16,7 @@ import format_samples as samples
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io import read_items, read_markings, read_table
 from dfcrp.io.registry import FORMATS
+from dfcrp.likelihoods.registry import likelihood_named
 
 
 def written(folder: Path, text: str | bytes, name: str = "items.csv") -> Path:
@@ -53,7 +54,7 @@ def test_boxes_from_a_file(tmp_path: Path) -> None:
 
 def test_boxes_by_their_corners(tmp_path: Path) -> None:
     path = written(tmp_path, "source,xmin,ymin,xmax,ymax\nA,1,2,5,8\nB,1,2,5,2\n")
-    with pytest.raises(InputError, match=r"items.csv, row 3: the height is 0; it must be above"):
+    with pytest.raises(InputError, match=r"items.csv, row 3, column 'ymax': the height of the box would be 0"):
         read_items(path, "boxes")
     path = written(tmp_path, "source,xmin,ymin,xmax,ymax\nA,1,2,5,8\nB,1,2,5,9\n")
     items = read_items(path, "boxes")
@@ -151,7 +152,7 @@ def test_filters_of_every_kind(tmp_path: Path, kind: str) -> None:
         read_items(path, kind, image="P")
     with pytest.raises(InputError, match="is by an excluded expert"):
         read_items(path, kind, exclude_experts=["Ann", "Bob", "Cy"])
-    if kind in ("circles", "boxes", "ellipses"):
+    if likelihood_named(kind).sizes(items) is not None:
         assert "".join(read_items(path, kind, min_diameter=20).id) == "234"
         with pytest.raises(InputError, match="the largest is 40"):
             read_items(path, kind, min_diameter=41)
@@ -239,6 +240,14 @@ def test_bad_own_pairs_are_refused_by_their_place(
     path, pairs = written(tmp_path, PEOPLE), written(tmp_path, text, "pairs.csv")
     with pytest.raises(InputError, match=message):
         read_items(path, "records", columns=columns, candidates=pairs)
+
+
+def test_longitude_and_latitude_of_points_are_told(tmp_path: Path) -> None:
+    path = written(tmp_path, "expert,lon,lat\nA,1,2\nB,1,2\n")
+    items, warning = read(path, "points")
+    assert items.values.tolist() == [[1, 2], [1, 2]]
+    assert "points are fitted in a plane" in warning
+    assert items.site.units == "px"
 
 
 def test_exact_repeats_by_one_expert_are_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.errors import InputError, SettingsError, did_you_mean
+from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.io.parts import Part, PathLike, join, read_file, read_parts
 from dfcrp.io.tables import RawTable, ReadOptions
 from dfcrp.items.candidates import checked_pairs
 from dfcrp.items.checks import shown, to_names
 from dfcrp.items.columns import ColumnChoice, listed
 from dfcrp.items.items import Items
-from dfcrp.items.site import Source
+from dfcrp.items.site import Site, Source
 from dfcrp.likelihoods.registry import likelihood_named
 
 
@@ -74,7 +75,8 @@ def read_items(
     _refuse_bad_bound(min_diameter)
     parts = read_parts(paths, columns, ReadOptions(kind=kind))
     table = join(parts)
-    whole = replace(Items.build({**table.columns, **table.about}, kind), site=table.site)
+    site = _site(table.site, kind)
+    whole = replace(Items.build({**table.columns, **table.about}, kind), site=site)
     keep = _kept(whole, image, exclude_experts, min_diameter)
     if candidates is not None:
         pairs = _read_pairs(Path(candidates), parts, whole)
@@ -140,6 +142,19 @@ def _sources(parts: Sequence[Part], keep: NDArray[np.bool_]) -> tuple[Source, ..
         Source(part.name, part.sha256, len(part), count, len(part.table.left_out))
         for part, count in zip(parts, kept, strict=True)
     )
+
+
+def _site(site: Site, kind: str) -> Site:
+    """Where items lie; degrees are no units of a plane, where all but circles lie."""
+    if not site.on_sphere or likelihood_named(kind).sphere:
+        return site
+    warnings.warn(
+        f"the coordinates are longitude and latitude, and {kind} are fitted in a plane: distances "
+        "are wrong far from the equator and across ±180°; project the data first",
+        DfcrpWarning,
+        stacklevel=3,
+    )
+    return Site()
 
 
 def _kept(

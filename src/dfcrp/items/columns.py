@@ -6,11 +6,13 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.items.checks import shown
-from dfcrp.likelihoods.base import Likelihood
+
+if TYPE_CHECKING:
+    from dfcrp.likelihoods.base import Likelihood
 
 ColumnChoice = Mapping[str, str | None] | str | None
 """Role to column name, as a dict or as "x=LON,y=LAT"; an empty name leaves a column aside."""
