@@ -68,9 +68,7 @@ def read_or_refuse(path: Path) -> None:
     kind = KINDS[way - 1] if way else "circles"
     try:
         columns = (
-            read_table(path, kind, options=generous).columns
-            if way
-            else read_markings(path).columns
+            read_table(path, kind, options=generous).columns if way else read_markings(path).columns
         )
     except InputError as error:
         if path.stem not in str(error):

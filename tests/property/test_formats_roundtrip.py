@@ -12,10 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dfcrp.errors import InputError
 from dfcrp.geometry import unit_vectors
 from dfcrp.io import read_table, write_table
 from dfcrp.io.circles import circle_of_polygon, circle_on_sphere, ring, ring_on_sphere
 from dfcrp.io.tables import ReadTable
+from dfcrp.items.checks import to_texts
 from dfcrp.items.site import Ring, Site
 
 quick = settings(
@@ -139,6 +141,79 @@ def test_outlines_on_a_sphere(tmp_path: Path, records: ReadTable) -> None:
     places = [unit_vectors(found.columns["x"], found.columns["y"]) for found in (records, read)]
     np.testing.assert_allclose(*places, rtol=0, atol=1e-6)
     np.testing.assert_allclose(read.columns["diameter"], records.columns["diameter"], rtol=1e-6)
+
+
+lengths = st.floats(1e-3, 1e5)
+coordinates = st.floats(-1e5, 1e5)
+KINDS: dict[str, dict[str, Any]] = {
+    "points": {"x": coordinates, "y": coordinates},
+    "boxes": {"x": coordinates, "y": coordinates, "width": lengths, "height": lengths},
+    "ellipses": {
+        "x": coordinates,
+        "y": coordinates,
+        "major": lengths,
+        "minor": lengths,
+        "angle": st.floats(0, 180, exclude_max=True),
+    },
+    "diagonal": {"mass": st.floats(-1e9, 1e9), "colour index": st.floats(-9, 9)},
+    "records": {"name": names, "born": st.one_of(names, st.just(""))},
+}
+
+
+@st.composite
+def lists(draw: Any, kind: str, units: str) -> ReadTable:
+    """Items of two experts on two images, as tables hold them."""
+    count = draw(st.integers(1, 6))
+
+    def column(values: Any) -> list[Any]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    columns = {role: np.array(column(values)) for role, values in KINDS[kind].items()}
+    if kind == "records":
+        # What stands for a missing value is read as one.
+        columns = {role: np.array(to_texts(values)) for role, values in columns.items()}
+    about = {
+        "id": [f"i{at}" for at in range(count)],
+        "expert": column(st.sampled_from(["ann", "bob"])),
+        "image": column(st.sampled_from(["p.png", "q.png"])),
+        "truth": np.array(column(st.integers(0, 99)), dtype=np.float64),
+    }
+    return ReadTable(kind, columns, about, Site(units))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".geojson"])
+@pytest.mark.parametrize("kind", KINDS)
+@quick
+@given(data=st.data())
+def test_items_of_every_kind(tmp_path: Path, data: Any, kind: str, ending: str) -> None:
+    placeless = kind in ("diagonal", "records")
+    if placeless and ending == ".geojson":
+        with pytest.raises(InputError, match=f"these are {kind}; end the name in"):
+            write_table(data.draw(lists(kind, "px")), tmp_path / "a.geojson")
+        return
+    units = "px" if placeless else data.draw(st.sampled_from(["px", "m", "km"]))
+    table = data.draw(lists(kind, units))
+    files = write_table(table, tmp_path / f"a{ending}", overwrite=True)
+    read = read_table(files[0], kind)
+    assert read.site.units == units
+    assert list(read.columns) == list(table.columns)
+    for role, values in table.columns.items():
+        assert read.columns[role].tolist() == values.tolist()
+    for role, values in table.about.items():
+        assert list(read.about[role]) == list(values)
+    assert not read.extra
+
+
+@pytest.mark.parametrize("kind", ["boxes", "ellipses"])
+@quick
+@given(data=st.data())
+def test_outlines_of_boxes_and_ellipses(tmp_path: Path, data: Any, kind: str) -> None:
+    table = data.draw(lists(kind, "km"))
+    files = write_table(table, tmp_path / "a.geojson", outlines=True, overwrite=True)
+    read = read_table(files[0], kind)
+    largest = max(float(np.abs(values).max()) for values in table.columns.values())
+    for role, values in table.columns.items():
+        np.testing.assert_allclose(read.columns[role], values, rtol=0, atol=1e-9 * largest)
 
 
 @quick

@@ -180,7 +180,10 @@ def test_a_target_that_cannot_be_written(run_folder: Path, tmp_path: Path) -> No
 def test_the_plane_is_kept_near_the_origin() -> None:
     columns = {role: np.array([0.0, 3.0]) for role in ("x", "y")} | {"diameter": np.ones(2)}
     records = placed(
-        scaled(ReadTable("circles", columns, site=Site("px", 1737.4)), 1000.0), 179.95, 0.0, y_down=False
+        scaled(ReadTable("circles", columns, site=Site("px", 1737.4)), 1000.0),
+        179.95,
+        0.0,
+        y_down=False,
     )
     degree = np.radians(1737.4)
     np.testing.assert_allclose(records.columns["x"], [179.95, 179.95 + 3 / degree], atol=1e-6)
@@ -215,3 +218,77 @@ def test_a_long_text_is_cut_with_a_warning(tmp_path: Path) -> None:
 )
 def test_columns_find_their_type(cells: list[object], expected: list[object]) -> None:
     assert typed(cells) == expected
+
+
+def run_of(folder: Path, kind: str, catalogue: str) -> Path:
+    folder.mkdir()
+    (folder / "config.toml").write_text(f'[run]\nlikelihood = "{kind}"\n')
+    (folder / "markings.csv").write_text("")
+    (folder / "catalogue.csv").write_text(catalogue)
+    return folder
+
+
+BOXES = (
+    "cluster,x,x_sd,y,y_sd,width,width_sd,height,height_sd,n_experts,p_consensus,experts\n"
+    "0,10,1,20,1,6,1,3,1,2,0.9,A;B\n1,40,1,12,1,9,1,5,1,1,0.1,A\n"
+)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".geojson"])
+def test_the_catalogue_of_boxes(tmp_path: Path, ending: str) -> None:
+    run = run_of(tmp_path / "run", "boxes", BOXES)
+    out = tmp_path / f"c{ending}"
+    assert main(["convert", str(run), str(out), "--p-consensus", "0.5"]) == 0
+    table = read_table(out, "boxes")
+    assert [values.tolist() for values in table.columns.values()] == [[10], [20], [6], [3]]
+    assert table.typed_extra()["width_sd"] == [1]
+    assert main(["convert", str(run), str(tmp_path / "km.csv"), "--metres-per-pixel", "500"]) == 0
+    table = read_table(tmp_path / "km.csv", "boxes")
+    assert table.columns["width"].tolist() == [3.0, 4.5]
+    assert table.site.units == "km"
+    assert "width_sd" not in table.extra
+
+
+def test_the_catalogue_of_records(tmp_path: Path) -> None:
+    text = "cluster,name,born,n_experts,p_consensus,experts\n0,Ann,1980,2,0.9,a;b\n1,Bo,,1,0.1,a\n"
+    run = run_of(tmp_path / "run", "records", text)
+    out = tmp_path / "c.parquet"
+    assert main(["convert", str(run), str(out), "--p-consensus", "0.5"]) == 0
+    assert read_table(out, "records").columns["name"].tolist() == ["Ann"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "out", "options", "asked"),
+    [
+        ("boxes", "c.diam", "", ".diam holds circles, and these are boxes"),
+        ("boxes", "c.scc", "", ".scc holds circles"),
+        ("boxes", "c.shp", "", ".shp holds circles"),
+        ("boxes", "c.csv", "--origin 1,2", "for circles and points"),
+        ("points", "c.geojson", "--outlines", "points have no outline"),
+        ("records", "c.geojson", "", "GeoJSON holds circles, points, boxes, ellipses"),
+        ("records", "c.csv", "--metres-per-pixel 2", "records have none"),
+        ("boxs", "c.csv", "", "did you mean 'boxes'"),
+    ],
+)
+def test_what_other_kinds_cannot_be_turned_into(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    out: str,
+    options: str,
+    asked: str,
+) -> None:
+    (tmp_path / "a.csv").write_text("x,y,width,height,expert\n1,2,3,4,A\n")
+    command = ["convert", str(tmp_path / "a.csv"), str(tmp_path / out), "--likelihood", kind]
+    assert main([*command, *options.split()]) == 2
+    assert asked in capsys.readouterr().err
+
+
+def test_drawings_as_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.xml").write_bytes(samples.CVAT)
+    out = tmp_path / "boxes.csv"
+    assert main(["convert", str(tmp_path / "a.xml"), str(out), "--likelihood", "boxes"]) == 0
+    said = capsys.readouterr()
+    assert "1 boxes: " in said.out
+    assert "left out: 1 ellipse (row 5)" in said.err
+    assert out.read_text() == 'x,y,width,height,image,label\n4.0,1.0,8.0,2.0,"a.png","crater"\n'

@@ -35,9 +35,7 @@ def read(path: Path | list[Path], kind: str, **options: Any) -> tuple[Any, str]:
 
 
 def test_boxes_from_a_file(tmp_path: Path) -> None:
-    path = written(
-        tmp_path, "id;Detector;X;Y;Width;Height;score\n7;A;1;2;3;4;0.5\n8;B;1,0\n"
-    )
+    path = written(tmp_path, "id;Detector;X;Y;Width;Height;score\n7;A;1;2;3;4;0.5\n8;B;1,0\n")
     with pytest.raises(InputError, match=r"items.csv, row 3: 3 fields, the header has 7"):
         read_items(path, "boxes")
     path = written(
@@ -54,7 +52,9 @@ def test_boxes_from_a_file(tmp_path: Path) -> None:
 
 def test_boxes_by_their_corners(tmp_path: Path) -> None:
     path = written(tmp_path, "source,xmin,ymin,xmax,ymax\nA,1,2,5,8\nB,1,2,5,2\n")
-    with pytest.raises(InputError, match=r"items.csv, row 3, column 'ymax': the height of the box would be 0"):
+    with pytest.raises(
+        InputError, match=r"items.csv, row 3, column 'ymax': the height of the box would be 0"
+    ):
         read_items(path, "boxes")
     path = written(tmp_path, "source,xmin,ymin,xmax,ymax\nA,1,2,5,8\nB,1,2,5,9\n")
     items = read_items(path, "boxes")
@@ -68,7 +68,9 @@ def test_what_boxes_need(tmp_path: Path) -> None:
         read_items(path, "boxes")
 
 
-@pytest.mark.parametrize("choice", [{"x": "lng", "y": "Lat", "expert": "who"}, "x=lng,y=Lat,expert=who"])
+@pytest.mark.parametrize(
+    "choice", [{"x": "lng", "y": "Lat", "expert": "who"}, "x=lng,y=Lat,expert=who"]
+)
 def test_columns_by_the_users_word(tmp_path: Path, choice: Any) -> None:
     path = written(tmp_path, "who,lng,Lat,id\nA,1,2,p\nB,3,4,q\n")
     items = read_items(path, "points", columns=choice)
@@ -87,19 +89,17 @@ def test_one_file_for_each_list(tmp_path: Path) -> None:
     assert records.experts == ("north", "south")
     assert records.columns["city"].tolist() == ["Rome", "", "Rome", ""]
     assert records.id.tolist() == ["north.csv:1", "north.csv:2", "south.csv:1", "south.csv:2"]
-    with pytest.raises(InputError, match="north.csv: no column for expert"):
+    with pytest.raises(InputError, match=r"north\.csv: no column for expert"):
         read_items(paths[0], "records")
     paths.append(written(tmp_path, "city,name\nOslo,Eve\n", "west.csv"))
     assert read_items(paths, "records").columns["name"].tolist()[-1] == "Eve"
     paths.append(written(tmp_path, "name,town\nEve,Oslo\n", "east.csv"))
-    with pytest.raises(InputError, match="east.csv: the columns that describe an item are 'name'"):
+    with pytest.raises(InputError, match=r"east\.csv: the columns that describe an item are"):
         read_items(paths, "records")
 
 
 def test_what_is_about_a_record_is_no_field(tmp_path: Path) -> None:
-    path = written(
-        tmp_path, "id,list,subject,truth,person,name\n1,a,p,5,x,Ann\n2,b,q,5,,Anna\n"
-    )
+    path = written(tmp_path, "id,list,subject,truth,person,name\n1,a,p,5,x,Ann\n2,b,q,5,,Anna\n")
     records = read_items(path, "records")
     assert list(records.columns) == ["name"]
     assert records.experts == ("a", "b")
@@ -413,7 +413,9 @@ def test_parquet_of_every_kind(tmp_path: Path) -> None:
     )
     assert boxes.values.tolist() == [[1, 1, 3, 5], [2, 2, 4, 6]]
     assert boxes.images == ("p", "q")
-    records = read_items(write("r.parquet", {**about, "name": ["Ann", None], "born": [1980, 1981]}), "records")
+    records = read_items(
+        write("r.parquet", {**about, "name": ["Ann", None], "born": [1980, 1981]}), "records"
+    )
     assert {name: cells.tolist() for name, cells in records.columns.items()} == {
         "name": ["Ann", ""],
         "born": ["1980", "1981"],

@@ -15,6 +15,7 @@ from dfcrp.items.checks import shown
 from dfcrp.items.site import Site
 
 NO_CIRCLE = "polygon that is no circle"
+CENTRES = "there are no points in it; the centres of its shapes are read"
 
 #: The columns of each kind that shapes can be read as.
 COLUMNS = {
@@ -110,7 +111,7 @@ class Marks:
             self._marks.append(Mark(origin, "circle", x, y, r, r))
 
     def ellipse(
-        self, origin: Origin, x: object, y: object, rx: object, ry: object, angle: object = 0.0
+        self, origin: Origin, x: object, y: object, rx: object, ry: object, *, angle: object = 0.0
     ) -> None:
         """Take an ellipse by its radii; ``angle`` is from x towards y, in degrees."""
         a, b = self.number(origin, rx, "a radius"), self.number(origin, ry, "a radius")
@@ -125,7 +126,7 @@ class Marks:
         self._marks.append(Mark(origin, "polygon", points=self.pairs(origin, points)))
 
     def box(
-        self, origin: Origin, left: Any, top: Any, width: Any, height: Any, angle: object = 0.0
+        self, origin: Origin, left: Any, top: Any, width: Any, height: Any, *, angle: object = 0.0
     ) -> None:
         """Take a box; ``angle`` turns it about its centre."""
         x, y = self.number(origin, left, "x"), self.number(origin, top, "y")
@@ -167,9 +168,7 @@ class Marks:
         rows = [origin.row for origin in origins]
         site = site or Site("px")
         left_out = sorted(self._left_out, key=lambda entry: entry.row)
-        return RawTable(
-            self.name, header, columns, rows, self.record, site, left_out, self._note
-        )
+        return RawTable(self.name, header, columns, rows, self.record, site, left_out, self._note)
 
     def _conversion(self) -> Callable[[Mark], tuple[float, ...] | str]:
         """What makes an item of a mark, or says what it is instead."""
@@ -183,7 +182,7 @@ class Marks:
         shapes = Counter(mark.shape for mark in self._marks)
         if shapes["point"] or not self._marks:
             return lambda mark: self._place(mark) if mark.shape == "point" else mark.shape
-        self._note = "there are no points in it; the centres of its shapes are read"
+        self._note = CENTRES
         return self._as_centre
 
     def _place(self, mark: Mark) -> tuple[float, float]:
@@ -276,5 +275,3 @@ def told(table: RawTable, kind: str) -> str:
         read = f"1 {_ONE.get(kind, 'row')} is" if count == 1 else f"{count} {kind} are"
         said.append(f"{read} read; left out: {listed}{hint}")
     return "; ".join(said)
-
-

@@ -210,5 +210,7 @@ def _named_after_files(parts: Sequence[Part]) -> list[Part]:
 
 
 def _ids(part: Part, *, several: bool) -> list[str]:
-    ids: list[str] = part.table.about.get("id") or [str(number) for number in range(1, len(part) + 1)]
+    ids: list[str] = part.table.about.get("id") or [
+        str(number) for number in range(1, len(part) + 1)
+    ]
     return [f"{part.name}:{name}" for name in ids] if several else ids

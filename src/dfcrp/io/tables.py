@@ -58,7 +58,7 @@ class ReadTable:
     """What describes an item."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Expert, image, id, person, truth, as far as they are known."""
-    site: Site = Site()
+    site: Site = field(default_factory=Site)
     extra: Mapping[str, Cells] = field(default_factory=dict)
     """The other columns, as they came."""
     left_out: Sequence[LeftOut] = ()
@@ -72,9 +72,7 @@ class ReadTable:
 
         def picked(given: Mapping[str, Any]) -> dict[str, Any]:
             return {
-                name: values[keep]
-                if isinstance(values, np.ndarray)
-                else [values[k] for k in at]
+                name: values[keep] if isinstance(values, np.ndarray) else [values[k] for k in at]
                 for name, values in given.items()
             }
 
@@ -153,7 +151,9 @@ class RawTable:
 
     def _in_km(self, roles: Roles, columns: dict[str, Any]) -> dict[str, Any]:
         """Beside degrees diameters are in km, whatever the unit of their column."""
-        at = next((roles.columns[role] for role in ("diameter", "radius") if role in roles.columns), None)
+        at = next(
+            (roles.columns[role] for role in ("diameter", "radius") if role in roles.columns), None
+        )
         if at is None or unit_of(self.header[at]) != "m":
             return columns
         return {**columns, "diameter": columns["diameter"] / 1000}

@@ -175,8 +175,8 @@ class _Recognition:
         columns = self._columns() if self.ways else {}
         about: dict[str, int] = {}
         aside: set[int] = set()
-        for role in ABOUT:
-            matches = self._matches(ABOUT[role]) or self._matches(ABOUT_ELSE.get(role, frozenset()))
+        for role, names in ABOUT.items():
+            matches = self._matches(names) or self._matches(ABOUT_ELSE.get(role, frozenset()))
             if role in self.found:
                 about[role] = self.found[role]
             elif role in self.aside:
@@ -329,7 +329,7 @@ class _Recognition:
 
 
 def names_of(role: str, likelihood: Likelihood) -> frozenset[str]:
-    """The names by which a column that describes an item is recognised, as ``plain`` leaves them."""
+    """The names by which the column of a role is recognised, as ``plain`` leaves them."""
     return (
         SPELLINGS.get(role, frozenset())
         | likelihood.spellings.get(role, frozenset())

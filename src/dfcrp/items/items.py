@@ -183,8 +183,9 @@ class Items:
         """
         described, about, titles = frame_columns(frame, likelihood_named(kind), columns)
         if "expert" not in about:
+            there = listed(list(titles.values()))
             raise InputError(
-                f"the table: no column for expert; the columns are {listed(list(titles.values()))}; "
+                f"the table: no column for expert; the columns are {there}; "
                 "say which with columns={'expert': 'NAME'}"
             )
 

@@ -35,9 +35,9 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
             label=None if label is None else labels.get(label, label),
         )
         outline, box = annotation.get("segmentation"), annotation.get("bbox")
-        has_box = isinstance(box, list) and len(box) == 4
-        if has_box and options.kind in ("boxes", "points"):
-            marks.box(origin, *box)
+        corner_and_sides = box if isinstance(box, list) and len(box) == 4 else None
+        if corner_and_sides is not None and options.kind in ("boxes", "points"):
+            marks.box(origin, *corner_and_sides)
         elif isinstance(outline, list) and len(outline) == 1:
             flat = as_list(outline[0], f"{place}, segmentation")
             marks.polygon(origin, list(zip(flat[::2], flat[1::2], strict=False)))
@@ -45,8 +45,8 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
             marks.leave(origin, "outline of several parts")
         elif isinstance(outline, dict):
             marks.leave(origin, "mask")
-        elif has_box:
-            marks.box(origin, *box)
+        elif corner_and_sides is not None:
+            marks.box(origin, *corner_and_sides)
         else:
             marks.leave(origin, "annotation without outline and box")
     return marks.table()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.items.checks import shown, to_numbers
 from dfcrp.io.formats.delimited import decode
 from dfcrp.io.tables import RawTable, ReadTable
 from dfcrp.io.writing import (
@@ -20,6 +19,7 @@ from dfcrp.io.writing import (
     only_one_list,
     radius_of,
 )
+from dfcrp.items.checks import shown, to_numbers
 from dfcrp.items.site import Ring, Site
 
 _TABLE = re.compile(r"([A-Za-z_]\w*)\s*=\s*\{(.*)")

@@ -72,15 +72,16 @@ class _Reader:
         if self._in_track:
             marks.leave(origin, f"{tag} of a video track")
         elif tag == "ellipse":
-            numbers = (found.get(key) for key in ("cx", "cy", "rx", "ry", "rotation"))
-            marks.ellipse(origin, *numbers)
+            numbers = (found.get(key) for key in ("cx", "cy", "rx", "ry"))
+            marks.ellipse(origin, *numbers, angle=found.get("rotation"))
         elif tag == "polygon":
             marks.polygon(origin, self._points(found, origin))
         elif tag == "box":
             left, top, right, bottom = (
                 marks.number(origin, found.get(key), key) for key in ("xtl", "ytl", "xbr", "ybr")
             )
-            marks.box(origin, left, top, right - left, bottom - top, found.get("rotation"))
+            turned = found.get("rotation")
+            marks.box(origin, left, top, right - left, bottom - top, angle=turned)
         elif tag == "points":
             for x, y in self._points(found, origin):
                 marks.point(origin, x, y)

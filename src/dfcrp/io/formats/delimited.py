@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.items.checks import shown
 from dfcrp.io.tables import RawTable, ReadTable
 from dfcrp.io.writing import titled_columns
+from dfcrp.items.checks import shown
 
 _SPOKEN = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
 """The delimiters, in order of preference; a blank stands for any run of blanks and tabs."""

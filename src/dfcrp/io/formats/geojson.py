@@ -19,7 +19,7 @@ from dfcrp.io.circles import (
     ring_on_sphere,
 )
 from dfcrp.io.formats.json_text import as_list, as_object, load_json
-from dfcrp.io.marks import COLUMNS, NO_CIRCLE, Marks, Origin, hints
+from dfcrp.io.marks import CENTRES, COLUMNS, NO_CIRCLE, Marks, Origin, hints
 from dfcrp.io.tables import LeftOut, RawTable, ReadOptions, ReadTable, describe_left_out
 from dfcrp.io.writing import radius_of
 from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain, unit_of
@@ -141,7 +141,8 @@ def _circles(
         found = describe_left_out(left_out, "feature") or "no feature"
         hint = hints(left_out, "circles")
         raise InputError(f"{name}: there is no circle in it, but {found}{hint}")
-    return _table(name, header, records, rows, site, left_out)
+    left_out.sort(key=lambda entry: entry.row)
+    return RawTable(name, header, _turned(records), rows, "feature", site, left_out)
 
 
 def _others(
@@ -172,22 +173,14 @@ def _others(
         said = describe_left_out(left_out, "feature") or "no feature"
         raise InputError(f"{name}: there are no {kind} in it, but {said}")
     if kind == "points" and not there_are_points:
-        note = "there are no points in it; the centres of its shapes are read"
-    return _table(name, header, records, rows, site, left_out, note)
-
-
-def _table(
-    name: str,
-    header: list[str],
-    records: list[list[Any]],
-    rows: list[int],
-    site: Site,
-    left_out: list[LeftOut],
-    note: str = "",
-) -> RawTable:
+        note = CENTRES
     left_out.sort(key=lambda entry: entry.row)
-    columns = [list(column) for column in zip(*records, strict=True)]
-    return RawTable(name, header, columns, rows, "feature", site, left_out, note)
+    return RawTable(name, header, _turned(records), rows, "feature", site, left_out, note)
+
+
+def _turned(records: list[list[Any]]) -> list[list[Any]]:
+    """Rows as columns."""
+    return [list(column) for column in zip(*records, strict=True)]
 
 
 def _circle(feature: _Feature, site: Site) -> tuple[float, float, float] | None:
@@ -361,6 +354,9 @@ def _oval(
 ) -> list[tuple[float, float]]:
     cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     return [
-        (x + major / 2 * u * cos - minor / 2 * v * sin, y + major / 2 * u * sin + minor / 2 * v * cos)
+        (
+            x + major / 2 * u * cos - minor / 2 * v * sin,
+            y + major / 2 * u * sin + minor / 2 * v * cos,
+        )
         for u, v in ring(0.0, 0.0, 1.0)
     ]

@@ -6,8 +6,8 @@ import json
 from typing import Any, NoReturn
 
 from dfcrp.errors import InputError
-from dfcrp.items.checks import shown
 from dfcrp.io.formats.delimited import decode
+from dfcrp.items.checks import shown
 
 
 def load_json(name: str, data: bytes) -> Any:

@@ -65,7 +65,7 @@ def _take(marks: Marks, origin: Origin, result: dict[str, Any], where: str) -> N
     if shape == "ellipse":
         x, y = scaled("x", across), scaled("y", down)
         radii = scaled("radiusX", across), scaled("radiusY", down)
-        marks.ellipse(origin, x, y, *radii, value.get("rotation"))
+        marks.ellipse(origin, x, y, *radii, angle=value.get("rotation"))
     elif shape == "polygon":
         points = marks.pairs(origin, value.get("points"))
         marks.polygon(origin, [(across * x, down * y) for x, y in points])
@@ -73,7 +73,7 @@ def _take(marks: Marks, origin: Origin, result: dict[str, Any], where: str) -> N
         sides = scaled("width", across), scaled("height", down)
         turned = marks.number(origin, value.get("rotation") or 0.0, "the rotation")
         x, y = _turned_corner(scaled("x", across), scaled("y", down), sides, turned)
-        marks.box(origin, x, y, *sides, turned)
+        marks.box(origin, x, y, *sides, angle=turned)
     elif shape == "keypoint":
         marks.point(origin, scaled("x", across), scaled("y", down))
     else:

@@ -11,8 +11,8 @@ from typing import Any
 import shapefile
 
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io.tables import ReadTable
 from dfcrp.io.circles import ring, ring_on_sphere
+from dfcrp.io.tables import ReadTable
 from dfcrp.io.writing import KILOMETRES, in_kilometres, only_circles, radius_of
 from dfcrp.items.site import Ring
 

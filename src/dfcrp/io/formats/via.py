@@ -45,7 +45,7 @@ def _take(marks: Marks, origin: Origin, shape: dict[str, Any], place: str) -> No
     elif kind == "ellipse":
         centre = shape.get("cx"), shape.get("cy")
         theta = marks.number(origin, shape.get("theta") or 0.0, "theta")
-        marks.ellipse(origin, *centre, shape.get("rx"), shape.get("ry"), math.degrees(theta))
+        marks.ellipse(origin, *centre, shape.get("rx"), shape.get("ry"), angle=math.degrees(theta))
     elif kind == "polygon":
         across = as_list(shape.get("all_points_x"), place)
         down = as_list(shape.get("all_points_y"), place)

@@ -153,12 +153,12 @@ def _take(
     elif "rx" in mark and "ry" in mark:
         angle = marks.number(origin, mark.get("angle") or 0.0, "the angle")
         # An ellipse is turned the other way round than a box: from y towards x.
-        marks.ellipse(origin, across, down, mark["rx"], mark["ry"], -angle)
+        marks.ellipse(origin, across, down, mark["rx"], mark["ry"], angle=-angle)
     elif is_box:
         width, height = (marks.number(origin, mark[key], key) for key in ("width", "height"))
         if "x_center" in mark:
             across, down = across - width / 2, down - height / 2
-        marks.box(origin, across, down, width, height, mark.get("angle"))
+        marks.box(origin, across, down, width, height, angle=mark.get("angle"))
     else:
         marks.point(origin, across, down)
 
