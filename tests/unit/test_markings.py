@@ -97,7 +97,7 @@ def test_refuses(changes: dict[str, Any], message: str) -> None:
 
 
 def test_refuses_no_markings() -> None:
-    with pytest.raises(InputError, match="no markings"):
+    with pytest.raises(InputError, match="no items"):
         Items.circles([], [], [], [])
 
 
