@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.fitting import fit_one
+from dfcrp.geometry import TangentPlanes
 from dfcrp.io.circles import BODIES
-from dfcrp.items.markings import Markings, Site
-from dfcrp.items.sphere import TangentPlanes
+from dfcrp.items.items import Items
+from dfcrp.items.site import Site
 
 EXPERTS = ("Ann", "Bob", "Cleo")
 DETECTION = 0.9
