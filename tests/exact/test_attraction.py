@@ -18,12 +18,12 @@ import pytest
 from scipy import stats
 
 from dfcrp import prior as prior_module
-from dfcrp.compiled.state import Part
+from dfcrp.compiled.state import Block
 from dfcrp.errors import SettingsError
 from dfcrp.persons import Persons
 from dfcrp.priors.arrivals.tail import rebuild_tail
 from dfcrp.priors.attraction import kernel as attraction
-from dfcrp.priors.attraction.layout import for_chain, make_attraction
+from dfcrp.priors.attraction.layout import make_attraction
 from dfcrp.priors.contract import log_cluster, log_join
 from dfcrp.sampling.problem import new_scratch, new_state
 from reference import kernel_reference as reference
@@ -94,7 +94,7 @@ class Chamber:
     def __init__(self, problem):
         self.data, self.hyper = problem.data, problem.hyper
         self.state, self.scratch = new_state(problem), new_scratch(problem)
-        self.prior = for_chain(problem.prior, self.state.own)
+        self.prior = attraction.of_chain(problem.prior, self.state.own)
 
     def fill(self, labels, order, alpha, strength):
         state = self.state
@@ -228,7 +228,7 @@ def parameters_and_slots(rng, chamber):
     """Exchange slots given u, then everything with u integrated out."""
     n = len(FAMILIES)
     given = chamber.data, chamber.state, chamber.scratch
-    attraction.update_slots(chamber.prior, rng, *given, Part(0, n, 0, 0))
+    attraction.update_slots(chamber.prior, rng, *given, Block(0, n, 0, 0))
     attraction.update_attraction(
         chamber.prior, rng, chamber.data, chamber.hyper, chamber.state, chamber.scratch
     )

@@ -34,21 +34,21 @@ def hyper(records):
     return found
 
 
-def slip(hyper, records, field, true, seen) -> float:
+def typo(hyper, records, field, true, seen) -> float:
     at = hyper.first[field] + true
     for place in range(hyper.similar_start[at], hyper.similar_start[at + 1]):
         if hyper.similar[place] == seen:
-            return float(hyper.slip[place])
+            return float(hyper.typo[place])
     return 0.0
 
 
 def brute_force(hyper, records, members) -> float:
-    """The definition, value by value; slips to a value that no member shows are left out."""
+    """The definition, value by value; typos to a value that no member shows are left out."""
     total = 0.0
     for field, values in enumerate(records.values):
         seen = [c for c in records.codes[list(members), field].tolist() if c >= 0]
         miss = 1.0 / (1.0 + math.exp(-hyper.law[field]))
-        slipped = 1.0 / (1.0 + math.exp(-hyper.law[3 + field]))
+        mistyped = 1.0 / (1.0 + math.exp(-hyper.law[3 + field]))
         share = hyper.frequency[hyper.first[field] : hyper.first[field + 1]]
         sum_of_all = 0.0
         for true in range(len(values)):
@@ -56,8 +56,8 @@ def brute_force(hyper, records, members) -> float:
             for x in seen:
                 p = miss * share[x]
                 if true in seen:
-                    p += (1 - miss) * (1 - slipped) * (x == true)
-                    p += (1 - miss) * slipped * slip(hyper, records, field, true, x)
+                    p += (1 - miss) * (1 - mistyped) * (x == true)
+                    p += (1 - miss) * mistyped * typo(hyper, records, field, true, x)
                 chance *= p
             sum_of_all += chance
         total += math.log(sum_of_all)

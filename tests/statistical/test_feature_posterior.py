@@ -28,7 +28,7 @@ from reference.prior_reference import canonical
 FALSE_ALARM_RATE = 1e-5
 FAMILIES = [0, 0, 1, 1, 2]
 SHAPE, RATE = 2.0, 1.0
-HYPER = normal.Normal(
+HYPER = normal.NormalHyper(
     centre=np.zeros(2),
     spread=np.array([1.5, 0.6]),
     start=np.array([0, 1, 2]),
@@ -122,7 +122,7 @@ def test_planted_bugs_are_caught(target, hyper, changes):
     assert p_value(problem_with(FEATURES, hyper, **changes), target) < FALSE_ALARM_RATE
 
 
-def design(shape, sizes) -> normal.Normal:
+def design(shape, sizes) -> normal.NormalHyper:
     """Features in groups as a shape has them, on scales at which the partition stays in doubt."""
     starts = np.cumsum([0, *shape])
     growth, laws = np.full(len(shape), -1), len(shape)
@@ -130,7 +130,7 @@ def design(shape, sizes) -> normal.Normal:
         growth[0], laws = len(shape), len(shape) + 1
     law = np.linspace(-1.0, -2.0, laws)
     law[len(shape) :] = 1.0
-    return normal.Normal(
+    return normal.NormalHyper(
         centre=np.zeros(starts[-1]),
         spread=np.linspace(1.5, 0.6, starts[-1]),
         start=starts,

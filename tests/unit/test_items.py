@@ -172,5 +172,5 @@ def test_dates_are_known_by_their_look_and_may_be_exchanged():
     similar = hyper.similar[first : first + count].tolist()
     # The exchange of day and month is one error, like another digit; the fourth date is far.
     assert similar == sorted([records.codes[1, 0], records.codes[2, 0]])
-    assert hyper.slip[first] == hyper.slip[first + 1] < 0.7
+    assert hyper.typo[first] == hyper.typo[first + 1] < 0.7
     assert digits_of_date("3.1.1980") == digits_of_date("1980-01-03") == "19800103"

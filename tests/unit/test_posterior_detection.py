@@ -10,7 +10,8 @@ import pytest
 
 from dfcrp.priors.detection import update as detection_update
 from dfcrp.priors.detection.curves import sensitivity_curves
-from dfcrp.priors.detection.layout import for_chain, judged_columns, lay_out
+from dfcrp.priors.detection.kernel import with_own
+from dfcrp.priors.detection.layout import judged_columns, lay_out
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
 from reference.small_posteriors import random_posterior, under_detection
@@ -33,7 +34,7 @@ def priors(posterior):
     for chain in range(shared.shape[0]):
         for draw in range(shared.shape[1]):
             own = shared[chain, draw, -len(prior.own) :].copy()
-            yield chain, draw, for_chain(prior, own)
+            yield chain, draw, with_own(prior, own)
 
 
 def clusters_of(posterior, chain, draw):
