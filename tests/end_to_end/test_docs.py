@@ -9,14 +9,23 @@ from pathlib import Path
 import click
 import pytest
 
+import combinations
 from benchmarks import command as bench
 from dfcrp.cli.main import COMMANDS, dfcrp
+from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.registry import HOMES as LIKELIHOODS
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.priors.registry import prior_named
-from dfcrp.settings.choices import PRESETS
-from dfcrp.settings.config import SECTIONS, Config, ImageSettings, RunSettings, SummarySettings
+from dfcrp.settings.choices import IMAGES, PRESETS, SAMPLERS
+from dfcrp.settings.config import (
+    SECTIONS,
+    Config,
+    ImageSettings,
+    RunSettings,
+    SummarySettings,
+    make_config,
+)
 from studies import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -176,3 +185,31 @@ def test_every_page_is_in_the_index() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     for page in DOCS.glob("*.md"):
         assert page.name == "index.md" or f"]({page.name})" in index, page.name
+
+
+def test_the_page_of_combinations_is_that_of_the_list() -> None:
+    assert combinations.PAGE.read_text(encoding="utf-8") == combinations.render()
+
+
+def test_the_list_of_combinations_has_every_part() -> None:
+    kinds = {kind.likelihood for kind in combinations.KINDS}
+    assert {*LIKELIHOODS} == {kind for kind in kinds if ":" not in kind}
+    by_group = {
+        group: [feature.name for feature in combinations.FEATURES if feature.group == group]
+        for group in ("prior", "sampler", "images")
+    }
+    assert by_group["prior"] == list(PRIORS)
+    assert by_group["sampler"] == list(SAMPLERS)
+    assert by_group["images"] == list(IMAGES)
+
+
+@pytest.mark.parametrize(
+    "cell", combinations.SAMPLERS, ids=lambda cell: f"{cell.kind}-{cell.feature}"
+)
+def test_samplers_that_a_prior_refuses(cell: combinations.Cell) -> None:
+    settings = {"run": {"prior": cell.kind, "sampler": cell.feature}}
+    if cell.supported:
+        assert make_config(settings).run.sampler == cell.feature
+    else:
+        with pytest.raises(SettingsError, match="sampler"):
+            make_config(settings)
