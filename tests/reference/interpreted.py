@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -20,16 +21,18 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from dfcrp.items.measurements import Measurements
-from dfcrp.items.records import Records
-
 from dfcrp import prior
 from dfcrp.draws import Columns
+from dfcrp.items.items import Items
+from dfcrp.items.matrix import items_of
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.record import kernel as record_kernel
+from dfcrp.likelihoods.record.fields import Fields
 from dfcrp.likelihoods.record.hyper import records_hyper
+from dfcrp.likelihoods.record.likelihood import RECORDS as RECORD_LIKELIHOOD
+from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.moves import assignment, pair
 from dfcrp.priors.arrivals import tail
 from dfcrp.sampling.chain import Chain
@@ -61,24 +64,21 @@ RECORDS = {
 # The enumerated posterior ---------------------------------------------------------------------
 
 
-def records() -> Records:
+def records() -> Items:
     everyone = [(i, j) for i in range(5) for j in range(i)]
-    return Records.from_columns(RECORDS, FAMILIES, candidates=everyone)
+    return Items.from_columns(RECORDS, FAMILIES, kind="records", candidates=everyone)
+
+
+def fields() -> Fields:
+    return RECORD_LIKELIHOOD.fields(records(), RecordSettings())
 
 
 def problem_for(kind: str) -> Problem:
     """The problem as a user's data would make it, but that any two items may share a cluster."""
-    settings = {"model": {"likelihood": kind}, "run": {"radius": "none"}}
-    made: Measurements | Records = (
-        records()
-        if kind == "records"
-        else Measurements.from_arrays(VALUES[kind], FAMILIES, likelihood=kind)
-    )
-    problem = problem_of(made, make_config(settings))
+    made = records() if kind == "records" else items_of(VALUES[kind], FAMILIES, kind)
+    problem = problem_of(made, make_config({"run": {"likelihood": kind, "radius": "none"}}))
     data = small.make_problem(FAMILIES, problem.data.features[problem.data.internal]).data
-    return Problem(
-        data, problem.hyper, problem.prior, 1.0, problem.row_width, problem.likelihood_columns
-    )
+    return replace(problem, data=data, alpha_start=1.0)
 
 
 def log_marginal(problem: Problem, members: list[int]) -> float:
@@ -260,14 +260,14 @@ class FewValues:
     columns = ("members",), ("miss_a", "miss_b", "slip_a", "slip_b")
 
     def __init__(self):
-        made = records()
-        hyper = records_hyper(make_config().model, made)
+        hyper = records_hyper(RecordSettings(), fields())
         law = np.array([-0.5, -1.0, -0.7, -1.2])
         self.hyper = hyper._replace(law=law, law_mean=law, law_sd=np.full(4, 0.8))
         self.mistake = self.hyper._replace(law_mean=law + 0.8)
 
     def first(self) -> np.ndarray:
-        return records().features
+        codes = fields().codes
+        return np.column_stack([codes, np.arange(len(codes))]).astype(np.float64)
 
     def _tables(self, law, labels):
         """For each cluster and field: members, all their data, and the probability of each."""
@@ -297,7 +297,8 @@ def successive(design, hyper, seed) -> np.ndarray:
     """(steps, statistics): data given partition and law, then a scan given the data."""
     rng = np.random.default_rng([seed, 92])
     made = small.make_problem(FAMILIES, design.first(), shape=SHAPE, rate=RATE)
-    problem = Problem(made.data, hyper, made.prior, 2.0, design.row_width, Columns(*design.columns))
+    columns = Columns.plain(*design.columns)
+    problem = Problem(made.data, hyper, made.prior, 2.0, design.row_width, columns)
     chain = Chain(problem, np.random.SeedSequence(seed), "exact")
     state, out = chain.state, []
     for _ in range(STEPS):

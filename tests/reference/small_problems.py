@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from dfcrp.compiled.state import Block
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle.bias import COUNT, SHARE, WORK_COLUMNS, Bias
-from dfcrp.likelihoods.circle.bias_layout import bias_names
+from dfcrp.likelihoods.circle.bias_layout import bias_columns
 from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.moves import assignment, scan
 from dfcrp.moves.scan import Task
@@ -122,9 +122,9 @@ def make_problem(
     columns = circle_columns(hyper)
     if hyper.bias.on:
         experts = [str(f) for f in range(len(hyper.bias.work))]
-        columns = columns._replace(shared=(*columns.shared, *bias_names(hyper.bias, experts)))
+        columns = columns.joined(bias_columns(hyper.bias, experts))
     prior = Arrivals(use_order, update_alpha, shape, rate, np.empty(0))
-    return Problem(data, hyper, prior, alpha, likelihood_columns=columns)
+    return Problem(data, hyper, prior, alpha, circle.WIDTH, columns)
 
 
 def _as_pairs(listed) -> np.ndarray:

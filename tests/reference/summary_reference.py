@@ -9,8 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
+from dfcrp.likelihoods.circle.columns import PARAMETERS
 
-COLUMNS = Columns(("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance"))
+COLUMNS = Columns.plain(PARAMETERS)
 
 
 # --- partitions ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from dfcrp.draws import MemoryDraws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.posterior import experts as experts_module
+from dfcrp.summaries import experts as experts_module
 from dfcrp.summaries.catalogue import catalogue, join_names
 from dfcrp.summaries.coclustering import coclustering
 from dfcrp.summaries.consensus import SizeClasses, consensus_counts, family_arrays

@@ -35,7 +35,7 @@ def draws():
         parameters[:, 0] = x
         parameters[:, 2] = math.log(20.0)
         blocks.append(ClusterBlock(offsets, np.array(names, np.int32), parameters))
-    return MemoryDraws(LABELS, np.ones((2, 2)), blocks, Columns(("x", "y", "log_diameter")))
+    return MemoryDraws(LABELS, np.ones((2, 2)), blocks, Columns.plain(("x", "y", "log_diameter")))
 
 
 def test_pairs(draws):
