@@ -90,7 +90,7 @@ def test_missed_objects_have_their_expected_number():
 
 def test_curves(posterior):
     """The share of all objects of a size, seen or missed, that an expert lists."""
-    found = sensitivity_curves(posterior.draws, posterior.items, posterior.config)
+    found = sensitivity_curves(posterior)
     experts = range(len(posterior.items.experts))
     level = 7
     draws = list(priors(posterior))
