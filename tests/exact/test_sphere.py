@@ -177,7 +177,7 @@ def test_the_sampler_against_the_enumerated_posterior(reach):
         Arrivals(True, True, SHAPE, RATE, np.empty(0)),
         2.0,
         row_width=sphere.WIDTH,
-        likelihood_columns=SPHERE_COLUMNS._replace(shared=()),
+        columns=SPHERE_COLUMNS._replace(shared=()),
     )
     chain = Chain(problem, np.random.SeedSequence(5), "exact")
     chain.run(1, BURN_IN)

@@ -10,6 +10,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.moves import revisit
 from dfcrp.moves.paper import run_modified, run_unmodified
@@ -86,6 +88,8 @@ def run(features, families, radius, prior, sampler, seed, age):
         small.HYPER,
         Arrivals(prior == "dfcrp", True, 2.0, 1.0, np.empty(0)),
         1.0,
+        circle.WIDTH,
+        circle_columns(small.HYPER),
     )
     if prior == "detection":
         # Every other expert is one person's second list.

@@ -41,7 +41,9 @@ HYPER = normal.NormalHyper(
     law_sd=np.array([0.7, 0.6, 0.5]),
 )
 FEATURES = np.array([[0.0, 0.1], [1.1, 0.5], [0.3, -0.2], [1.6, 0.3], [0.7, 0.2]])
-COLUMNS = Columns(("x", "l", "x_se", "l_se", "var_x", "var_l"), ("scale_x", "scale_l", "growth_x"))
+COLUMNS = Columns.plain(
+    ("x", "l", "x_se", "l_se", "var_x", "var_l"), ("scale_x", "scale_l", "growth_x")
+)
 
 
 def problem_with(features, hyper=HYPER, **changes) -> Problem:
@@ -156,7 +158,7 @@ def any_problem(hyper) -> Problem:
     """Items of so many features, to be drawn anew in every step."""
     p, groups, laws = len(hyper.centre), len(hyper.growth), len(hyper.law)
     made = small.make_problem(FAMILIES, np.zeros((5, p)), shape=SHAPE, rate=RATE)
-    columns = Columns(tuple("abcdefghijklm"[: 2 * p + groups]), tuple("stuvw"[:laws]))
+    columns = Columns.plain("abcdefghijklm"[: 2 * p + groups], "stuvw"[:laws])
     return Problem(made.data, hyper, made.prior, 2.0, normal.row_width(p, groups), columns)
 
 

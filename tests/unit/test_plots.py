@@ -133,7 +133,9 @@ def every_draw(posterior):
 
 @pytest.mark.parametrize("min_experts", [2, 3])
 def test_counts_by_size(min_experts):
-    summary = SummarySettings(min_experts=2, thresholds=(2,), class_edges=(60.0,), class_names=("s", "l"))
+    summary = SummarySettings(
+        min_experts=2, thresholds=(2,), class_edges=(60.0,), class_names=("s", "l")
+    )
     posterior = random_posterior(4, config=Config(summary=summary))
     markings = posterior.items
     dbscan = np.arange(len(markings)) // 3 - 1
