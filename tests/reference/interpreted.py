@@ -44,7 +44,7 @@ from reference import small_problems as small
 from reference.branches import every_branch
 
 FAMILIES = [0, 0, 1, 1, 2]
-#: Items of two objects or so, none of them settled.
+#: Items of two objects or so, all of them in doubt.
 PLACES = np.array([[0.0, 0.1], [1.1, 0.5], [0.3, -0.2], [1.6, 0.3], [0.7, 0.2]])
 SIDES = np.array([[1.0, 0.8], [1.3, 0.9], [0.9, 0.7], [1.2, 1.1], [1.1, 0.8]])
 ANGLES = np.array([[30.0], [75.0], [40.0], [100.0], [55.0]])
@@ -85,35 +85,35 @@ def log_marginal(problem: Problem, members: list[int]) -> float:
     """By the slow twins, which integrate or sum numerically."""
     hyper = problem.hyper
     y = problem.data.features[members]
-    if isinstance(hyper, record_kernel.Records):
+    if isinstance(hyper, record_kernel.RecordHyper):
         return log_record_marginal(hyper, y[:, -1].astype(int).tolist())
-    full = isinstance(hyper, covariance.Covariance)
+    full = isinstance(hyper, covariance.CovarianceHyper)
     twin = feature_reference.log_marginal_full if full else feature_reference.log_marginal
     return twin(hyper, hyper.law, y)
 
 
 def log_record_marginal(hyper, members: list[int]) -> float:
-    """The definition: true values that some member shows, and the rest without slips."""
+    """The definition: true values that some member shows, and the rest without typos."""
     total, fields = 0.0, len(hyper.first) - 1
     for field in range(fields):
         seen = [int(v) for v in hyper.values[members, field] if v >= 0]
-        miss, slip = (1.0 / (1.0 + math.exp(-hyper.law[at])) for at in (field, fields + field))
+        miss, typo = (1.0 / (1.0 + math.exp(-hyper.law[at])) for at in (field, fields + field))
         share = hyper.frequency[hyper.first[field] : hyper.first[field + 1]]
         chance = 0.0
         for true in range(len(share)):
             p = float(share[true])
             for x in seen:
-                hit = (x == true) * (1 - slip) + slip * slip_between(hyper, field, true, x)
+                hit = (x == true) * (1 - typo) + typo * typo_between(hyper, field, true, x)
                 p *= miss * share[x] + (1 - miss) * hit * (true in seen)
             chance += p
         total += math.log(chance)
     return total
 
 
-def slip_between(hyper, field: int, true: int, seen: int) -> float:
+def typo_between(hyper, field: int, true: int, seen: int) -> float:
     at = hyper.first[field] + true
     similar = hyper.similar[hyper.similar_start[at] : hyper.similar_start[at + 1]].tolist()
-    return hyper.slip[hyper.similar_start[at] + similar.index(seen)] if seen in similar else 0.0
+    return hyper.typo[hyper.similar_start[at] + similar.index(seen)] if seen in similar else 0.0
 
 
 class Partitions:
@@ -201,7 +201,7 @@ def exactness() -> dict:
 
 SHAPE, RATE = 2.0, 1.0
 STEPS, BATCHES, DIRECT = 600, 30, 1500
-FULL = covariance.Covariance(
+FULL = covariance.CovarianceHyper(
     features=2,
     shape=2.5,
     log_volume=math.log(9.0),

@@ -121,8 +121,8 @@ def test_dbscan_is_beside_the_posterior(finished):
 
 def test_provenance_is_there(finished):
     posterior, _, page = finished
-    assert posterior.markings.digest in page.text
-    assert posterior.markings.sources[0].sha256 in page.text
+    assert posterior.items.digest in page.text
+    assert posterior.items.sources[0].sha256 in page.text
     assert 'prior = "dfcrp"' in page.text
     assert ["seed", "1"] in page.rows
     assert "3 were left out by the filters" in page.text
@@ -194,7 +194,7 @@ def test_versions_of_the_run_are_taken_from_its_folder(tmp_path):
 def test_names_are_escaped(tmp_path):
     names = [EVIL, EVIL + "2", "_x", "$a$"]
     posterior = random_posterior(3, names=names)
-    markings = posterior.markings
+    markings = posterior.items
     object.__setattr__(markings, "id", np.array([f"{EVIL}{i}" for i in range(len(markings))]))
     page = page_of(posterior, tmp_path)
     assert not [a for n, a in page.tags if n == "img" and not a["src"].startswith("data:")]

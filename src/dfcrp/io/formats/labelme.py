@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dfcrp.io.json_text import as_list, as_object, load_json, text_or_none
-from dfcrp.io.marks import Marks, Origin
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.table import Table
+from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.tables import RawTable, ReadOptions
 
 
 def looks_like_labelme(data: bytes) -> bool:
@@ -13,13 +12,13 @@ def looks_like_labelme(data: bytes) -> bool:
     return b'"shapes"' in data and b'"imagePath"' in data
 
 
-def read_labelme(name: str, data: bytes, options: ReadOptions) -> Table:
-    """Read circles (centre and a point on the rim) and polygons that are circles."""
+def read_labelme(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read circles (centre and a point on the rim), polygons, rectangles and points."""
     content = as_object(load_json(name, data), name)
     image = text_or_none(content.get("imagePath")) or name
     # Windows writes paths with backslashes.
     image = image.replace("\\", "/").rsplit("/", 1)[-1]
-    marks = Marks(name, "shape", options)
+    marks = Drawings(name, "shape", options)
     for number, raw in enumerate(as_list(content.get("shapes"), f"{name}, shapes"), 1):
         shape = as_object(raw, f"{name}, shape {number}")
         origin = Origin(number, image=image, label=text_or_none(shape.get("label")))
