@@ -65,9 +65,9 @@ def prepare_coclustering(
     """Around a marking (index or id); without one, around the least certain one."""
     if marking is None:
         marking = int(np.argmin(posterior.membership.p_member))
-    i = find_marking(posterior.markings, marking)
+    i = find_marking(posterior.items, marking)
     chosen = neighbourhood_of(posterior, i, size)
-    found = posterior.markings
+    found = posterior.items
     matrix = posterior.coclustering()[chosen][:, chosen].toarray()
     return CoclusteringTable(
         markings=chosen,

@@ -6,7 +6,7 @@ import csv
 import io
 
 from dfcrp.markup import Section, counted, join, paragraph, significant, tag
-from dfcrp.plots.size_curves import prepare_sizes
+from dfcrp.plots.sizes import prepare_sizes
 from dfcrp.posterior.size_bins import BINNINGS
 from dfcrp.posterior.size_frequency import KINDS, UNBINNED
 from dfcrp.report.contents import Contents
