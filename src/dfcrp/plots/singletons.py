@@ -1,4 +1,4 @@
-"""Figure: where the markings lie that no other expert shares, for chosen experts."""
+"""Figure: where the items lie that no other expert shares, for chosen experts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.markup import counted
 from dfcrp.plots import maps
-from dfcrp.plots.flat import flat_map
+from dfcrp.plots.flat import FlatMap, flat_map
+from dfcrp.plots.kinds import kind_of, plural
 from dfcrp.plots.style import COLOURS, PALE, plain, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
@@ -20,21 +22,20 @@ from dfcrp.posterior.posterior import Posterior
 
 @dataclass(frozen=True)
 class SingletonMap:
-    """Markings that are alone with at least the threshold's probability."""
+    """Items that are alone with at least the threshold's probability."""
 
     experts: tuple[str, ...]
     #: Posterior mean share of the size-1 clusters, in percent.
     shares: tuple[float, ...]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    diameter: NDArray[np.float64]
+    #: What one item is called.
+    noun: str
+    outlines: FlatMap
     #: Position in ``experts``.
     expert: NDArray[np.int64]
     p_alone: NDArray[np.float64]
     threshold: float
     region: maps.Region
     underlay: Underlay | None = None
-    degrees: bool = False
 
 
 def loneliest_experts(posterior: Posterior, count: int = 2) -> tuple[str, ...]:
@@ -65,20 +66,18 @@ def prepare_singletons(
     position[codes] = np.arange(len(codes))
     shown = (position[found.families] >= 0) & (alone >= threshold)
     placed = flat_map(found)
-    underlay = read_underlay(image, found.y, extent)
+    underlay = read_underlay(image, placed.y, extent)
     share = np.asarray(posterior.expert_summary.size_1.mean)
     return SingletonMap(
         experts=names,
         shares=tuple(float(share[f]) for f in codes),
-        x=placed.x[shown],
-        y=placed.y[shown],
-        diameter=placed.diameter[shown],
+        noun=kind_of(found).noun,
+        outlines=placed.take(shown),
         expert=position[found.families[shown]],
         p_alone=alone[shown],
         threshold=threshold,
-        region=maps.frame(placed.x, placed.y, placed.diameter, underlay),
+        region=maps.frame(placed, underlay),
         underlay=underlay,
-        degrees=placed.degrees,
     )
 
 
@@ -88,26 +87,16 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
 
     colours = (PALE, "#E69F00") if table.underlay is not None else COLOURS
     with styled():
-        ax = maps.map_axes(table.region, table.degrees) if ax is None else ax
-        maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
+        ax = maps.map_axes(table.region, table.outlines) if ax is None else ax
+        maps.set_map(ax, table.region, table.outlines, table.underlay)
         handles, names = [], []
         for k, name in enumerate(table.experts):
             own = table.expert == k
             colour = colours[k % len(colours)]
-            maps.add_circles(
-                ax,
-                table.x[own],
-                table.y[own],
-                table.diameter[own],
-                degrees=table.degrees,
-                edgecolors=colour,
-                linewidths=0.9,
-            )
-            handles.append(
-                Line2D([], [], linestyle="none", marker="o", fillstyle="none", color=colour)
-            )
+            maps.add_outlines(ax, table.outlines.take(own), edgecolors=colour, linewidths=0.9)
+            handles.append(Line2D([], [], color=colour, **maps.marker_of(table.outlines.shape)))
             count = int(own.sum())
-            names.append(f"{plain(name)}: {count} {'marking' if count == 1 else 'markings'}")
+            names.append(f"{plain(name)}: {counted(count, table.noun, plural(table.noun))}")
         maps.legend_above(ax, handles, names)
     return ax
 
