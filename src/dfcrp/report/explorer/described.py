@@ -51,7 +51,7 @@ class Described:
         shown = placed.axes if places.real and placed.equal else ()
         digits = {quantity.name: quantity.digits for quantity in self.quantities}
         self.columns = [
-            Column(name, kind.text, None if kind.text else digits.get(name) or 3)
+            Column(name, kind.text, None if kind.text else digits.get(name, 3))
             for name in self.cells
             if name not in shown
         ]

@@ -46,16 +46,31 @@ def style() -> str:
 
 def _words(about: dict[str, Any]) -> dict[str, Markup]:
     """What the page's markup says of the kind of item."""
-    noun, axes = about["noun"], about["axes"]
-    place = "{}, {}".format(*axes) if all(axes) else axes[0]
+    noun, (across, up) = about["noun"], about["axes"]
+    what = ["id", "c12"]
+    if across and up:
+        what.append(f"{across}, {up}" if about["equalScales"] else "place")
+    elif about["texts"]:
+        what.append("words")
+    ways = {"place": f"a place ({across}, {up})", "words": "what a field says"}
     found = {
         "noun": f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}",
         "nouns": about["nouns"],
-        "find": f"a place ({place})" if about["hasPlaces"] else "what a field says",
-        "find_short": place if about["hasPlaces"] else "words",
+        "find": ways["words" if about["texts"] else "place"],
+        "find_short": f"{', '.join(what[:-1])} or {what[-1]}",
         "size": (about["size"] or {"name": "size"})["name"].capitalize(),
+        "note": _note(about),
     }
     return {name: escape(words) for name, words in found.items()}
+
+
+def _note(about: dict[str, Any]) -> str:
+    """What a reader must know of the positions, where they are not simply places."""
+    if not about["hasPlaces"]:
+        nouns = about["nouns"]
+        return f"One cell for each object, those with most {nouns} first; positions mean nothing"
+    names = zip(("across", "up"), about["axes"], strict=True)
+    return ", ".join(f"{way}: {name}" for way, name in names if name)
 
 
 def explorer(contents: Contents) -> Section:

@@ -88,7 +88,7 @@ class _Payload:
     def _words(self) -> dict[str, Any]:
         """What items are called, and what experts do with them."""
         noun = self.kind.noun
-        verb = "marked" if self.places.real else "listed"
+        verb = "marked" if self.places.real and self.places.items.equal else "listed"
         return {"noun": noun, "nouns": plural(noun), "verb": verb}
 
     def _map(self) -> dict[str, Any]:

@@ -25,11 +25,11 @@ function bindFilters(state) {
 }
 
 /** Sizes are asked for, and places shown, only where there are any. */
-function showWhatThereIs({ size, hasPlaces }) {
+function showWhatThereIs({ size, hasPlaces, equalScales }) {
   for (const id of ["size-filter", "sizes-figure"]) byId(id).hidden = !size;
   if (!size) byId("colour").querySelector("[value=size]").remove();
   byId("region").hidden = !hasPlaces;
-  byId("note").hidden = hasPlaces;
+  byId("note").hidden = hasPlaces && equalScales;
 }
 
 /** What is real takes the place of how many experts agree; both stand side by side on request. */

@@ -7,6 +7,8 @@ const MAX_OUTLINES = 16000;
 const OUTLINES_PER_PATH = 120;
 /** Dashes cost time and only read when outlines are large. */
 const MAX_DASHED = 1500;
+/** Pixels that a cell of the grid is wide before words are put into it. */
+const CELL_WITH_WORDS = 64;
 /** Pixels within which a rim or a dot is hit. */
 const NEAR = 8;
 
@@ -38,6 +40,7 @@ function makeMap(state, view, canvas) {
         const own = map.colours.ofCluster ? map.colours : objectInk(state);
         drawOutlines(context, view, sheet, objects, (k) => map.passing[k], own.ofCluster, own, { weight: data.hasPlaces ? 2 : 1.2, hollow: true });
       }
+      if (!data.hasPlaces) drawCellWords(context, state, view, map.passing);
     },
   };
   return map;
@@ -120,6 +123,27 @@ function drawOutlines(context, view, sheet, outlines, level, colourOf, { colours
   }
   sheet.layOver(context);
   for (const [rows, look] of strokes) strokeOutlines(context, view, outlines, rows, look);
+}
+
+/** What describes an object, at the bottom of its cell, once there is room for it. */
+function drawCellWords(context, state, view, passing) {
+  const { data } = state;
+  const side = data.objects.wide[0] * view.scale;
+  if (side < CELL_WITH_WORDS) return;
+  const fields = data.quantities.filter((quantity) => quantity.text);
+  context.font = "12px system-ui, sans-serif";
+  context.fillStyle = isDark(state) ? "#E4E8EC" : "#1D2329";
+  data.objects.grid.visit(...view.bounds(), (k) => {
+    if (!passing[k]) return;
+    const said = fields.map((field) => valueOf(data, field, k)).filter(Boolean).join(" ");
+    const [x, y] = view.toScreen(data.clusterX[k], data.clusterY[k]);
+    context.save();
+    context.beginPath();
+    context.rect(x - side / 2 + 4, y, side - 8, side / 2);
+    context.clip();
+    context.fillText(said || `c${data.clusterName[k]}`, x - side / 2 + 5, y + side / 2 - 5);
+    context.restore();
+  });
 }
 
 /** Radius, in pixels, of a dot among so many. */

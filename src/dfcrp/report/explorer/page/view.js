@@ -95,5 +95,7 @@ function outerFrame(data) {
   const room = 0.05 * Math.max(right - left, high - low) || 1;
   const space = (width) => Math.max(around, 0.03 * width) || room;
   const [across, up] = [space(right - left), space(high - low)];
-  return [left - across, low - up, right + across, high + up];
+  // The legend and the note lie over the edges of a grid.
+  const edge = data.hasPlaces ? 0 : 0.05 * (high - low);
+  return [left - across, low - up - edge, right + across, high + up + edge];
 }
