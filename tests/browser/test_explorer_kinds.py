@@ -58,9 +58,9 @@ def screen_of(page, expression):
 
 def lonely_item(run):
     """The row of an item far from those of other objects, and its object's row."""
-    items = run.posterior.markings
+    items = run.posterior.items
     labels = run.posterior.point_partition().labels
-    place = np.column_stack([*items.numbers.values()][:2])
+    place = np.column_stack([*items.columns.values()][:2])
     place = place / np.ptp(place, axis=0)
     other = labels[:, None] != labels
     apart = np.linalg.norm(place[:, None] - place, axis=2)
@@ -160,14 +160,16 @@ def test_ghosts_lie_where_the_draws_are(page, run):
           }
         } return [x, y]; })()"""
     )
-    draws = run.posterior.draws
-    for axis, name in enumerate(run.posterior.items.columns[:2]):
-        at = draws.columns.parameters.index(run.posterior.items.shape.features[axis])
+    draws, items = run.posterior.draws, run.posterior.items
+    likelihood = run.posterior.likelihood
+    middle = likelihood.raw_features(items).mean(axis=0)
+    for axis, name in enumerate([*items.columns][:2]):
+        at = draws.columns.parameters.index(likelihood.shape(items).features[axis])
         stored = np.concatenate(
             [draws.clusters(c, 0, draws.n_draws).parameters[:, at] for c in range(draws.n_chains)]
         )
-        stored = stored + run.posterior.items.centre[axis]
-        spread = np.ptp(run.posterior.items.numbers[name])
+        stored = stored + middle[axis]
+        spread = np.ptp(items.columns[name])
         assert np.mean(found[axis]) == pytest.approx(stored.mean(), abs=0.02 * spread)
         assert len(found[axis]) <= len(stored)
         assert np.ptp(found[axis]) == pytest.approx(np.ptp(stored), rel=0.1)
@@ -255,7 +257,7 @@ def test_what_has_no_place_is_on_a_grid(page, run):
           seen.add(`${data.itemX[i]} ${data.itemY[i]}`);
         } return seen.size; })()"""
     )
-    assert inside == len(run.posterior.markings)
+    assert inside == len(run.posterior.items)
     for k in (0, 7):
         corner = f"[data.clusterX[{k}] + 0.4, data.clusterY[{k}] + 0.4]"
         page.mouse.click(*screen_of(page, corner))
@@ -264,7 +266,7 @@ def test_what_has_no_place_is_on_a_grid(page, run):
 
 @of("records")
 def test_records_are_found_by_what_they_say(page, run):
-    cells = run.posterior.markings.cells
+    cells = run.posterior.items.columns
     wanted = [i for i, name in enumerate(cells["surname"]) if "tayl" in name]
     query = page.locator("#explorer-query")
     query.fill("TAYL")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
-from dfcrp.items.measurements import Measurements
-from dfcrp.items.records import Records
-from dfcrp.likelihoods.normal.problem import columns_of
-from dfcrp.posterior.kinds import posterior_of
-from dfcrp.posterior.posterior import RunRecord
-from dfcrp.settings.config import Config, Model, Summary
+from dfcrp.items.items import Items
+from dfcrp.likelihoods.normal.likelihood import columns_of
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.summary_reference import canonical
 
-#: Kinds of which ``kind_posterior`` makes one; "numbers" are any numbers in two units.
+#: Kinds of which ``kind_posterior`` makes one; "line" is a single number, as "diagonal".
 KINDS = ("points", "boxes", "ellipses", "diagonal", "line", "records")
 GIVEN = ("anna", "bert", "carla", "dieter", "emma", "felix", "greta", "hugo", "ida", "jakob")
 FAMILY = ("smith", "jones", "taylor", "brown", "wilson", "evans", "thomas", "roberts")
@@ -28,12 +27,10 @@ def kind_posterior(kind, n_objects=40, n_experts=5, n_draws=40, seed=3, names=No
     truth, family = np.nonzero(sees)
     expert = [names[f] for f in family]
     ids = [f"i{i}" for i in range(len(truth))]
-    if kind == "records":
-        items = Records.from_columns(_records(rng, n_objects, truth), expert, id=ids)
-    else:
-        name = {"line": "diagonal"}.get(kind, kind)
-        columns = _numbers(rng, kind, n_objects, truth)
-        items = Measurements.from_arrays(columns, expert, likelihood=name, id=ids)
+    made = _records if kind == "records" else _numbers
+    columns = made(rng, kind, n_objects, truth)
+    name = {"line": "diagonal"}.get(kind, kind)
+    items = Items.from_columns(columns, expert, kind=name, id=ids)
     restless = rng.random(len(truth)) < 0.08
     alone = np.arange(len(truth)) + n_objects
     labels = [
@@ -64,7 +61,7 @@ def _numbers(rng, kind, n_objects, truth):
     return {"mass": x / 1000.0, "brightness": 7 * y, "age": third}
 
 
-def _records(rng, n_objects, truth):
+def _records(rng, kind, n_objects, truth):
     """Names and dates with a few faults."""
     given = rng.choice(GIVEN, n_objects)[truth].astype(object)
     family = rng.choice(FAMILY, n_objects)[truth].astype(object)
@@ -82,12 +79,12 @@ def _records(rng, n_objects, truth):
 def posterior_with(labels, items, rng, min_experts=3):
     """A posterior whose clusters sit at their members' means, with plausible errors."""
     labels = np.array([[canonical(draw) for draw in chain] for chain in labels], np.int32)
-    is_text = isinstance(items, Records)
-    if is_text:
-        rates = [f"{fault}_{field}" for fault in ("miss", "slip") for field in items.fields]
-        columns = Columns(("members",), tuple(rates))
+    likelihood = likelihood_named(items.kind)
+    if likelihood.text:
+        rates = [f"{fault}_{field}" for fault in ("miss", "typo") for field in items.columns]
+        columns = Columns.plain(("members",), rates)
     else:
-        columns = columns_of(items.shape)
+        columns = columns_of(likelihood.shape(items))
         spread = _spread(items, labels[0, 0])
     blocks = []
     for chain in labels:
@@ -95,7 +92,7 @@ def posterior_with(labels, items, rng, min_experts=3):
         for draw in chain:
             for name in np.unique(draw):
                 row = np.array([(draw == name).sum()])
-                if not is_text:
+                if not likelihood.text:
                     held = items.features[draw == name]
                     error = spread / np.sqrt(len(held))
                     row = np.zeros(len(columns.parameters))
@@ -106,12 +103,12 @@ def posterior_with(labels, items, rng, min_experts=3):
             offsets.append(len(names))
         block = np.array(rows, np.float32).reshape(len(names), -1)
         blocks.append(ClusterBlock(np.array(offsets), np.array(names, np.int32), block))
-    shared = rng.normal(-3.0, 0.1, (*labels.shape[:2], len(columns.shared)))
+    shared = rng.normal(-3.0, 0.1, (*labels.shape[:2], columns.width))
     draws = MemoryDraws(labels, rng.gamma(2.0, size=labels.shape[:2]), blocks, columns, shared)
-    summary = Summary(min_experts=min_experts, thresholds=(2, min_experts))
-    config = Config(model=Model(likelihood=items.likelihood), summary=summary)
+    summary = SummarySettings(min_experts=min_experts, thresholds=(2, min_experts))
+    config = Config(run=RunSettings(likelihood=items.kind), summary=summary)
     record = RunRecord(scans=2 * labels.shape[1], burn_in=labels.shape[1], thin=1, seconds=1.5)
-    return posterior_of(draws, items, config, record)
+    return Posterior(draws, items, config, record)
 
 
 def _spread(items, labels):

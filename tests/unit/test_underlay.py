@@ -5,7 +5,7 @@ import pytest
 from PIL import Image as Pillow
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
-from dfcrp.items.markings import Markings
+from dfcrp.items.items import Items
 from dfcrp.plots import maps, underlay
 from dfcrp.plots.flat import flat_map
 from dfcrp.plots.underlay import configured_underlay, extent_of, read_underlay
@@ -20,7 +20,7 @@ def test_image_is_placed_by_the_sign_of_y(tmp_path):
     assert downwards.extent == (0, 50, 30, 0)
     given = read_underlay(np.zeros((30, 50)), np.array([3.0]), (0.0, 1.0, 0.0, 1.0))
     assert given.extent == (0, 1, 0, 1)
-    one = flat_map(Markings.from_arrays(x=[1.0], y=[1.0], diameter=[1.0], expert=["Ann"]))
+    one = flat_map(Items.circles(x=[1.0], y=[1.0], diameter=[1.0], expert=["Ann"]))
     assert maps.frame(one, downwards) == (0, 50, 0, 30)
 
 

@@ -45,7 +45,7 @@ def prepare_catalogue_map(
 ) -> CatalogueMap:
     """``catalogue`` saves making it a second time."""
     table = posterior.catalogue() if catalogue is None else catalogue
-    found = flat_map(posterior.markings)
+    found = flat_map(posterior.items)
     underlay = read_underlay(image, found.y, extent)
     real = "p_real" in table
     p = table["p_real" if real else "p_consensus"].to_numpy()

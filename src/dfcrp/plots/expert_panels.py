@@ -63,7 +63,7 @@ def prepare_expert_panels(
     extent: maps.Region | None = None,
 ) -> ExpertPanels:
     """Without a ``region`` it lies around the item whose cluster is least certain."""
-    found = posterior.markings
+    found = posterior.items
     placed = flat_map(found)
     if region is None:
         least = int(np.argmin(posterior.membership.p_member))

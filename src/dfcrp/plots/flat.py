@@ -9,15 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.items.sphere import counted_from, seam
-from dfcrp.plots.kinds import Outlines, columns_of, kind_of, plural
+from dfcrp.geometry import counted_from, seam
+from dfcrp.items.items import Items
+from dfcrp.likelihoods.base import Outlines
+from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.plots.underlay import Region
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
@@ -111,18 +116,18 @@ class FlatMap:
         return int(np.clip(5 - np.ceil(np.log10(wide or 1.0)), 0, 12))
 
 
-def flat_map(items: Any) -> FlatMap:
+def flat_map(items: Items) -> FlatMap:
     """The map of these items; an error if they have no place."""
     found = flat_map_or_none(items)
     if found is None:
-        raise InputError(f"a map needs items with a place; {plural(kind_of(items).noun)} have none")
+        raise InputError(f"a map needs items with a place; {items.kind} have none")
     return found
 
 
-def flat_map_or_none(items: Any) -> FlatMap | None:
+def flat_map_or_none(items: Items) -> FlatMap | None:
     """The map of these items; None if they have no place."""
-    columns = columns_of(items)
-    outlines = kind_of(items).outlines(columns)
+    columns = items.columns
+    outlines = likelihood_named(items.kind).outlines(columns)
     if outlines is None:
         return None
     names = name_of(outlines.x, columns), name_of(outlines.y, columns)
@@ -134,17 +139,16 @@ def flat_map_or_none(items: Any) -> FlatMap | None:
     return replace(whole, degrees=True, cut=cut, scale=scale).place(outlines)
 
 
-def flat_catalogue(posterior: Any, table: Any) -> FlatMap:
+def flat_catalogue(posterior: Posterior, table: Any) -> FlatMap:
     """The objects of a catalogue on the map of the items.
 
     Where a catalogue has no numbers of its own, an object lies amid its members.
     """
-    items = posterior.markings
-    placed = flat_map(items)
+    placed = flat_map(posterior.items)
     described = {name: np.asarray(table[name]) for name in quantities_of(table)}
     if not described:
         return _amid(placed, posterior.point_partition().labels)
-    outlines = kind_of(items).outlines(described)
+    outlines = posterior.likelihood.outlines(described)
     assert outlines is not None
     return placed.place(outlines)
 

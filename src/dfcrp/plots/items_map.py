@@ -30,7 +30,7 @@ def prepare_items_map(
     region: maps.Region | None = None,
 ) -> ItemsMap:
     """The items, and the image (a file or an array) placed as in ``underlay.read_underlay``."""
-    placed = flat_map(posterior.markings)
+    placed = flat_map(posterior.items)
     underlay = read_underlay(image, placed.y, extent)
     if region is None:
         region = maps.frame(placed, underlay)

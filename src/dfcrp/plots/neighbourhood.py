@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.markup import plural
 from dfcrp.plots import maps
 from dfcrp.plots.flat import FlatMap, flat_map, stretch
-from dfcrp.plots.kinds import kind_of, plural
 from dfcrp.plots.style import (
     COLOURS,
     GREY,
@@ -66,7 +66,7 @@ def prepare_neighbourhood(
 ) -> Neighbourhood:
     """Around an item given by index, id or its explanation."""
     found = marking if isinstance(marking, Explanation) else explain(posterior, marking)
-    items, placed = posterior.markings, flat_map(posterior.markings)
+    items, placed = posterior.items, flat_map(posterior.items)
     places = [c for c in found.candidates if c.cluster != ALONE][:MAX_CANDIDATES]
     inside = np.array([found.index, *(j for place in places for j in place.members)])
     region = _square(placed, inside)
@@ -77,7 +77,7 @@ def prepare_neighbourhood(
         candidate[list(place.members)] = k
     return Neighbourhood(
         explanation=found,
-        noun=kind_of(items).noun,
+        noun=posterior.likelihood.noun,
         items=np.flatnonzero(shown),
         outlines=placed.take(shown),
         own=placed.take([found.index]),

@@ -14,7 +14,6 @@ from dfcrp.errors import InputError
 from dfcrp.markup import counted
 from dfcrp.plots import maps
 from dfcrp.plots.flat import FlatMap, flat_map
-from dfcrp.plots.kinds import kind_of, plural
 from dfcrp.plots.style import COLOURS, PALE, plain, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
@@ -42,7 +41,7 @@ def loneliest_experts(posterior: Posterior, count: int = 2) -> tuple[str, ...]:
     """The experts with the largest shares of the size-1 clusters, largest first."""
     share = np.nan_to_num(np.asarray(posterior.expert_summary.size_1.mean), nan=-1.0)
     order = np.argsort(-share, kind="stable")[:count]
-    return tuple(posterior.markings.experts[f] for f in order)
+    return tuple(posterior.items.experts[f] for f in order)
 
 
 def prepare_singletons(
@@ -54,7 +53,7 @@ def prepare_singletons(
     extent: maps.Region | None = None,
 ) -> SingletonMap:
     """Without ``experts`` the two with the largest shares of the size-1 clusters."""
-    found = posterior.markings
+    found = posterior.items
     names = loneliest_experts(posterior) if experts is None else tuple(experts)
     for name in names:
         if name not in found.experts:
@@ -71,7 +70,7 @@ def prepare_singletons(
     return SingletonMap(
         experts=names,
         shares=tuple(float(share[f]) for f in codes),
-        noun=kind_of(found).noun,
+        noun=posterior.likelihood.noun,
         outlines=placed.take(shown),
         expert=position[found.families[shown]],
         p_alone=alone[shown],
@@ -96,7 +95,7 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
             maps.add_outlines(ax, table.outlines.take(own), edgecolors=colour, linewidths=0.9)
             handles.append(Line2D([], [], color=colour, **maps.marker_of(table.outlines.shape)))
             count = int(own.sum())
-            names.append(f"{plain(name)}: {counted(count, table.noun, plural(table.noun))}")
+            names.append(f"{plain(name)}: {counted(count, table.noun)}")
         maps.legend_above(ax, handles, names)
     return ax
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dfcrp.likelihoods.base import Likelihood
 from dfcrp.plots.flat import name_of, quantities_of
-from dfcrp.plots.kinds import columns_of, kind_of
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.packing import Packer
 from dfcrp.report.explorer.places import Places
@@ -38,11 +38,11 @@ class Described:
     """The columns of the catalogue, and of the items those that the map does not show."""
 
     def __init__(self, contents: Contents, places: Places) -> None:
-        self.items, self.catalogue = contents.posterior.markings, contents.catalogue
+        self.items, self.catalogue = contents.posterior.items, contents.catalogue
         self.places = places
-        kind = kind_of(self.items)
-        self.cells: Mapping[str, Any] = columns_of(self.items)
-        sizes = kind.sizes(self.items)
+        self.likelihood: Likelihood = contents.posterior.likelihood
+        self.cells: Mapping[str, Any] = self.items.columns
+        sizes = self.likelihood.sizes(self.items)
         #: The column that holds the sizes, empty if items have none.
         self.size = "" if sizes is None else name_of(sizes, self.cells)
         self.size_digits = contents.size_digits if self.size else 0
@@ -50,8 +50,9 @@ class Described:
         placed = places.items
         shown = placed.axes if places.real and placed.equal else ()
         digits = {quantity.name: quantity.digits for quantity in self.quantities}
+        is_text = self.likelihood.text
         self.columns = [
-            Column(name, kind.text, None if kind.text else digits.get(name, 3))
+            Column(name, is_text, None if is_text else digits.get(name, 3))
             for name in self.cells
             if name not in shown
         ]
@@ -101,7 +102,7 @@ class Described:
         numbers = quantities_of(table)
         other = {f"{name}_{end}" for name in numbers for end in _ENDS} | {*_ABOUT}
         axes = self.places.items.axes if self.places.real else ()
-        outlines = kind_of(self.items).outlines(self.cells)
+        outlines = self.likelihood.outlines(self.cells)
         lengths: set[str] = set()
         if outlines is not None and outlines.shape != "point":
             lengths = {name_of(side, self.cells) for side in (outlines.width, outlines.height)}

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock, Draws
-from dfcrp.posterior.catalogue import Centre
-from dfcrp.posterior.consensus import parameter_columns, rest_names
-from dfcrp.posterior.streaming import kept, label_blocks, stride_for
+from dfcrp.summaries.centre import Centre
+from dfcrp.summaries.consensus import parameter_columns
+from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 #: Draws whose partitions are kept, and runs that they may take; beyond, draws are thinned evenly.
 MAX_DRAWS = 4_000
@@ -120,7 +120,7 @@ class _Collector:
             for _, start, stop, labels in label_blocks(self.draws):
                 yield from ((labels[d], None) for d in range(stop - start)[kept(start, self.step)])
             return
-        rest = rest_names(self.draws)
+        rest = self.centre.rest
         columns = parameter_columns(self.draws, (*self.centre.parameters, *rest))
         for chain, start, stop, labels in label_blocks(self.draws):
             block: ClusterBlock = self.draws.clusters(chain, start, stop)

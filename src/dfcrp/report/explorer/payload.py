@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.likelihoods.base import Likelihood
+from dfcrp.markup import plural
 from dfcrp.plots.flat import FlatMap
-from dfcrp.plots.kinds import columns_of, kind_of, plural
 from dfcrp.plots.underlay import Underlay, grey_levels
-from dfcrp.posterior.catalogue import consensus_draws
-from dfcrp.posterior.intervals import Interval, summarise
-from dfcrp.posterior.membership import UNDECIDED
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.described import Described
 from dfcrp.report.explorer.groups import Groups, distinct_clusters
 from dfcrp.report.explorer.packing import Packer
 from dfcrp.report.explorer.places import find_places
+from dfcrp.summaries.catalogue import consensus_draws
+from dfcrp.summaries.centre import Centre
+from dfcrp.summaries.intervals import Interval, summarise
+from dfcrp.summaries.membership import UNDECIDED
 
 Floats = NDArray[np.float64]
 
@@ -42,8 +44,8 @@ class _Payload:
 
     def __init__(self, contents: Contents) -> None:
         self.contents, self.posterior = contents, contents.posterior
-        self.items = self.posterior.markings
-        self.kind = kind_of(self.items)
+        self.items = self.posterior.items
+        self.likelihood: Likelihood = self.posterior.likelihood
         self.places = find_places(self.posterior, contents.catalogue)
         self.described = Described(contents, self.places)
         placed = self.places.items
@@ -87,7 +89,7 @@ class _Payload:
 
     def _words(self) -> dict[str, Any]:
         """What items are called, and what experts do with them."""
-        noun = self.kind.noun
+        noun = self.likelihood.noun
         verb = "marked" if self.places.real and self.places.items.equal else "listed"
         return {"noun": noun, "nouns": plural(noun), "verb": verb}
 
@@ -112,7 +114,7 @@ class _Payload:
         placed = self.places.items
         if not placed.degrees:
             return None
-        x = columns_of(self.items)[placed.axes[0]]
+        x = self.items.columns[placed.axes[0]]
         counted_from = 0.0 if x.min() >= 0.0 and x.max() > 180.0 else -180.0
         radius = self.items.site.sphere_radius_km
         return {"radius": radius, "cut": placed.cut, "countedFrom": counted_from}
@@ -153,9 +155,9 @@ class _Payload:
         self.packer.floats(f"{name}Width{end}", width / scale)
         self.packer.floats(f"{name}Height{end}", height / scale)
 
-    def _centre(self) -> Any:
+    def _centre(self) -> Centre | None:
         """How clusters are described, where the page has a use for it."""
-        return self.kind.centre(self.items) if self.places.real else None
+        return self.likelihood.centre(self.items) if self.places.real else None
 
     def _pack_groups(self, groups: Groups) -> None:
         packer, size = self.packer, self.described.size
@@ -173,7 +175,7 @@ class _Payload:
 
     def _ghosts(self, groups: Groups) -> dict[str, Floats]:
         """The outlines of clusters as they were drawn."""
-        outlines, placed = self.kind.outlines(groups.values), self.places.items
+        outlines, placed = self.likelihood.outlines(groups.values), self.places.items
         assert outlines is not None
         first = groups.members[groups.offsets[:-1]][groups.value_group]
         x = placed.beside(outlines.x, placed.x[first])

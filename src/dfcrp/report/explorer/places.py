@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots.flat import FlatMap, flat_catalogue, flat_map_or_none, quantities_of
-from dfcrp.plots.kinds import kind_of
+from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
@@ -33,9 +33,9 @@ class Places:
     real: bool = True
 
 
-def find_places(posterior: Any, catalogue: Any) -> Places:
+def find_places(posterior: Posterior, catalogue: Any) -> Places:
     """Where items and objects lie; on a grid if they have no place."""
-    placed = flat_map_or_none(posterior.markings)
+    placed = flat_map_or_none(posterior.items)
     if placed is None:
         return _grid(posterior.point_partition().labels, posterior.membership.stability)
     objects = flat_catalogue(posterior, catalogue)
@@ -45,7 +45,7 @@ def find_places(posterior: Any, catalogue: Any) -> Places:
     ends = []
     for end in ("lo", "hi"):
         columns = {name: np.asarray(catalogue[f"{name}_{end}"]) for name in names}
-        outlines = kind_of(posterior.markings).outlines(columns)
+        outlines = posterior.likelihood.outlines(columns)
         assert outlines is not None
         ends.append((placed.scale * outlines.width, placed.scale * outlines.height))
     return Places(placed, objects, *ends)
