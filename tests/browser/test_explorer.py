@@ -108,7 +108,7 @@ def test_a_region_counts_what_lies_in_it(page, run):
     assert text(page, "count") != before[0]
     assert text(page, "expert-table") != before[1]
     region = np.array(state(page, "state.region")).reshape(2, 2) + state(page, "data.origin")
-    markings = run.posterior.markings
+    markings = run.posterior.items
     counts = []
     for draw in run.posterior.labels.reshape(-1, len(markings)):
         code = np.unique(draw, return_inverse=True)[1]
@@ -140,7 +140,7 @@ def test_size_frequency_curve_is_that_of_the_draws(page, run):
     text(page, "count")
     points = state(page, "panels.counts.sizes")
     used = np.array(state(page, "data.sampledDraws && Array.from(explorer.data.sampledDraws)"))
-    draws, families = run.posterior.draws, run.posterior.markings.families
+    draws, families = run.posterior.draws, run.posterior.items.families
     counts = []
     for draw in used:
         chain, row = divmod(int(draw), draws.n_draws)
@@ -223,8 +223,8 @@ def test_only_singletons_and_only_undecided(page, run):
 def test_experts_off_and_on(page, run):
     before, drawn = text(page, "count"), pixels(page)
     page.locator("#explorer-experts [data-expert='1']").uncheck()
-    labels = run.posterior.labels.reshape(-1, len(run.posterior.markings))
-    kept = run.posterior.markings.families != 1
+    labels = run.posterior.labels.reshape(-1, len(run.posterior.items))
+    kept = run.posterior.items.families != 1
     expected = np.mean([len(np.unique(draw[kept])) for draw in labels])
     assert text(page, "count") == number(expected, 1)
     assert pixels(page) != drawn
@@ -367,8 +367,8 @@ def test_two_experts_side_by_side(page, run):
     before = pixels(page)
     page.locator("#explorer-expert-table [data-compare='1']").click()
     page.locator("#explorer-expert-table [data-compare='2']").click()
-    labels = run.posterior.labels.reshape(-1, len(run.posterior.markings))
-    of = [run.posterior.markings.families == f for f in (1, 2)]
+    labels = run.posterior.labels.reshape(-1, len(run.posterior.items))
+    of = [run.posterior.items.families == f for f in (1, 2)]
     found = [[set(draw[own]) for own in of] for draw in labels]
     shown = text(page, "compare")
     assert f"expert B, not expert C: {number(np.mean([len(a - b) for a, b in found]), 1)}" in shown

@@ -164,8 +164,8 @@ def _amid(placed: FlatMap, labels: NDArray[np.int32]) -> FlatMap:
     count = np.bincount(code)
 
     def mean(values: Floats) -> Floats:
-        total: Floats = np.bincount(code, values)
-        return total / count
+        total: Any = np.bincount(code, values)
+        return np.asarray(total / count, np.float64)
 
     return replace(
         placed,

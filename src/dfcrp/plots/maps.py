@@ -28,7 +28,7 @@ def frame(placed: FlatMap, underlay: Underlay | None = None) -> Region:
     if underlay is not None:
         left, right, bottom, top = underlay.extent
         return left, right, min(bottom, top), max(bottom, top)
-    half = (0.0, 0.0) if placed.round else placed.half
+    half: tuple[Any, Any] = (0.0, 0.0) if placed.round else placed.half
     ends = []
     for values, reach in zip((placed.x, placed.y), half, strict=True):
         low, high = float((values - reach).min()), float((values + reach).max())
@@ -44,7 +44,8 @@ def frame(placed: FlatMap, underlay: Underlay | None = None) -> Region:
 def touching(placed: FlatMap, region: Region, *, centres: bool = False) -> NDArray[np.bool_]:
     """Which outlines, or which centres, lie in the region or reach into it."""
     left, right, low, high = region
-    across, up = (0.0, 0.0) if centres else placed.half
+    half: tuple[Any, Any] = (0.0, 0.0) if centres else placed.half
+    across, up = half
     x, y = placed.x, placed.y
     inside: NDArray[np.bool_] = (
         (x >= left - across) & (x <= right + across) & (y >= low - up) & (y <= high + up)
@@ -99,6 +100,7 @@ def add_outlines(ax: Any, placed: FlatMap, **keywords: Any) -> Any:
     options: dict[str, Any] = {"facecolors": "none", "edgecolors": GREY, "linewidths": 0.6}
     options |= keywords
     centres = np.column_stack((placed.x, placed.y))
+    made: Any
     if placed.shape == "box":
         made = PolyCollection(list(_corners(placed)), **options)
     elif placed.shape == "ellipse":

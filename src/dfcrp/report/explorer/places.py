@@ -42,13 +42,13 @@ def find_places(posterior: Posterior, catalogue: Any) -> Places:
     names = quantities_of(catalogue)
     if objects.shape == "point" or not names:
         return Places(placed, objects)
-    ends = []
+    ends: list[tuple[Floats, Floats]] = []
     for end in ("lo", "hi"):
         columns = {name: np.asarray(catalogue[f"{name}_{end}"]) for name in names}
         outlines = posterior.likelihood.outlines(columns)
         assert outlines is not None
         ends.append((placed.scale * outlines.width, placed.scale * outlines.height))
-    return Places(placed, objects, *ends)
+    return Places(placed, objects, least=ends[0], most=ends[1])
 
 
 def _grid(labels: NDArray[np.int32], stability: Floats) -> Places:
