@@ -11,11 +11,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Source
 from dfcrp.persons import persons_of
 from dfcrp.posterior.posterior import Posterior, RunRecord
-<<<<<<< HEAD
-from dfcrp.priors.base import Facts
-=======
 from dfcrp.priors.base import Facts, PriorLayout
->>>>>>> main
 from dfcrp.priors.detection.prior import DETECTION
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.settings.config import Config, RunSettings, SummarySettings
@@ -43,13 +39,8 @@ def posterior_of(labels, markings, *, min_experts=2, config=None, rng=None) -> P
     alpha = rng.gamma(2.0, size=labels.shape[:2])
     draws = MemoryDraws(labels, alpha, blocks, COLUMNS)
     if config is None:
-<<<<<<< HEAD
-        summary = SummarySettings(min_experts=min_experts, thresholds=(min_experts, min_experts + 1))
-        config = Config(summary=summary)
-=======
         thresholds = (min_experts, min_experts + 1)
         config = Config(summary=SummarySettings(min_experts=min_experts, thresholds=thresholds))
->>>>>>> main
     record = RunRecord(
         scans=2 * labels.shape[1],
         burn_in=labels.shape[1],
@@ -93,18 +84,10 @@ def random_posterior(seed=0, n=12, n_families=4, n_chains=2, n_draws=14, **optio
 def under_detection(posterior: Posterior, seed: int = 0, persons=(), **settings) -> Posterior:
     """The same draws as if they were made under the detection prior, with random parameters."""
     rng = np.random.default_rng(seed)
-<<<<<<< HEAD
-    markings, draws = posterior.markings, posterior.draws
-    chosen = DetectionSettings(**settings)
-    known = persons_of(markings.experts, persons)
-    facts = Facts(markings.families, markings.experts, known, markings.features[:, 2])
-    layout = DETECTION.lay_out(facts, chosen)
-=======
     run = RunSettings(prior="detection", persons=persons)
     config = replace(posterior.config, run=run, prior=DetectionSettings(**settings))
     draws = posterior.draws
     layout = detection_layout(Posterior(draws, posterior.items, config, posterior.record))
->>>>>>> main
     count = draws.n_chains * draws.n_draws
     renewed = MemoryDraws(
         posterior.labels,
@@ -113,11 +96,6 @@ def under_detection(posterior: Posterior, seed: int = 0, persons=(), **settings)
         draws.columns._replace(shared=()).joined(layout.columns),
         draw_parameters(rng, layout.prior, count),
     )
-<<<<<<< HEAD
-    run = RunSettings(prior="detection", persons=persons)
-    config = replace(posterior.config, run=run, prior=chosen)
-    return Posterior(renewed, markings, config, posterior.record)
-=======
     return Posterior(renewed, posterior.items, config, posterior.record)
 
 
@@ -127,4 +105,3 @@ def detection_layout(posterior: Posterior) -> PriorLayout:
     persons = persons_of(items.experts, config.run.persons)
     facts = Facts(items.families, items.experts, persons, items.features[:, 2])
     return DETECTION.lay_out(facts, config.prior)
->>>>>>> main

@@ -9,11 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
-<<<<<<< HEAD
-from dfcrp.likelihoods.circle.columns import PARAMETERS
-
-COLUMNS = Columns.plain(PARAMETERS)
-=======
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.columns import PARAMETERS
 from dfcrp.likelihoods.circle.likelihood import CIRCLES
@@ -21,7 +16,6 @@ from dfcrp.likelihoods.circle.likelihood import CIRCLES
 COLUMNS = Columns.plain(PARAMETERS)
 #: How circles in a plane describe their clusters in the catalogue.
 CENTRE = CIRCLES.centre(Items.circles([0.0], [0.0], [1.0], ["A"]))
->>>>>>> main
 
 
 # --- partitions ---------------------------------------------------------------------------------

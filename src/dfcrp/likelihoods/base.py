@@ -225,9 +225,7 @@ class Likelihood:
         """How to measure the distance of one item from a cluster; None if there is no measure."""
         return None
 
-    def compare(
-        self, posterior: Any, row: int, members: NDArray[np.int64]
-    ) -> tuple[Evidence, ...]:
+    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
         """What each column says on whether an item is of one object with the members of a cluster.
 
         Empty where distances say it better.

@@ -48,8 +48,9 @@ def _answers(posterior: Posterior) -> DetectionSummary:
 
 def _refuse_without_sizes(posterior: Posterior) -> None:
     if posterior.diameters is None:
-        raise InputError(f"this figure is by diameter, which {plural(posterior.likelihood.noun)} "
-                         "do not have")
+        raise InputError(
+            f"this figure is by diameter, which {plural(posterior.likelihood.noun)} do not have"
+        )
 
 
 # --- sensitivity by diameter --------------------------------------------------------------------

@@ -38,7 +38,10 @@ DENSITIES = {
 def prepare_sizes(
     posterior: Posterior, kind: str, *, dbscan: Any = None, **options: Any
 ) -> SizeFrequency:
-    """The table; ``dbscan`` holds labels, or labels for several thresholds by min_experts."""
+    """The table of one kind; options are ``min_experts``, ``binning`` and ``points``.
+
+    ``dbscan`` holds labels, or labels for several thresholds as {min_experts: labels}.
+    """
     usual = posterior.config.summary.min_experts
     wanted = options.get("min_experts") or usual
     labels = dbscan_labels(dbscan, wanted, usual)
@@ -149,7 +152,7 @@ def plain_ticks(axis: Any) -> None:
 
 
 def prepare_size_frequency(posterior: Posterior, **options: Any) -> SizeFrequency:
-    """The cumulative distribution, N(≥ D); options are ``min_experts``, ``binning``, ``dbscan`` and ``points``."""
+    """The cumulative distribution, N(≥ D); options are those of ``prepare_sizes``."""
     return prepare_sizes(posterior, "cumulative", **options)
 
 
@@ -162,7 +165,7 @@ def plot_size_frequency(
 
 
 def prepare_size_differential(posterior: Posterior, **options: Any) -> SizeFrequency:
-    """The differential distribution, dN/dD; options are ``min_experts``, ``binning``, ``dbscan`` and ``points``."""
+    """The differential distribution, dN/dD; options are those of ``prepare_sizes``."""
     return prepare_sizes(posterior, "differential", **options)
 
 
@@ -175,7 +178,7 @@ def plot_size_differential(
 
 
 def prepare_size_relative(posterior: Posterior, **options: Any) -> SizeFrequency:
-    """The R-plot: the distribution relative to D⁻³; options are ``min_experts``, ``binning``, ``dbscan`` and ``points``."""
+    """The R-plot: the distribution relative to D⁻³; options are those of ``prepare_sizes``."""
     return prepare_sizes(posterior, "relative", **options)
 
 

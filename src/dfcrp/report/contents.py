@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.markup import Markup, plural
-from dfcrp.plots.flat import flat_map
+from dfcrp.plots.flat import flat_map, flat_map_or_none
 from dfcrp.plots.underlay import Underlay, configured_underlay, read_underlay
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.summaries.consensus import ConsensusCounts
@@ -70,15 +70,14 @@ class Contents:
     @cached_property
     def placed(self) -> bool:
         """Whether items have a place on a map."""
-        posterior = self.posterior
-        return posterior.likelihood.outlines(posterior.items.columns) is not None
+        return flat_map_or_none(self.posterior.items) is not None
 
     @cached_property
     def underlay(self) -> Underlay | None:
         """The image given, or else that of the settings, read once."""
         if not self.placed:
             return None
-        y = self.posterior.items.y
+        y = flat_map(self.posterior.items).y
         if self.image is None:
             return configured_underlay(self.posterior.config.image, y)
         return read_underlay(self.image, y)
@@ -129,14 +128,8 @@ class Contents:
 
     @cached_property
     def place_digits(self) -> int:
-        """Decimals of a coordinate: a hundred-thousandth of the width of the data, about.
-
-        A thousandth of a typical diameter where the data are wider than a hundred of them.
-        """
-        placed = flat_map(self.posterior.items)
-        width = max(np.ptp(placed.x), np.ptp(placed.y), float(placed.diameter.max()))
-        width = min(width, 100.0 * float(np.median(placed.diameter)))
-        return int(max(5 - np.ceil(np.log10(width)), 0))
+        """Decimals of a coordinate."""
+        return flat_map(self.posterior.items).digits
 
     @cached_property
     def size_digits(self) -> int:

@@ -60,7 +60,7 @@ Plan = tuple[str, bool, Callable[[], Any]]
 
 
 def _plan(contents: Contents) -> Iterator[Plan]:
-    """Each figure that makes sense: of any items, of items with a place, of likelihood and prior."""
+    """Each figure that makes sense: of any items, of places, of likelihood and prior."""
     posterior = contents.posterior
 
     def plan(figure: str, /, beneath: bool = False, **options: Any) -> Plan:

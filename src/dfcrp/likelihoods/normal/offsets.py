@@ -65,10 +65,7 @@ def normal_offsets(shape: Shape, columns: Columns, features: Floats, row: int) -
 def _log_size_excess(shape: Shape, features: Floats, row: int) -> Floats:
     """l_ij − l̄_j: the item's log size over the median one, for features whose errors grow."""
     return np.array(
-        [
-            features[row, at] - np.median(features[:, at]) if at >= 0 else 0.0
-            for at in shape.size
-        ]
+        [features[row, at] - np.median(features[:, at]) if at >= 0 else 0.0 for at in shape.size]
     )
 
 

@@ -59,7 +59,7 @@ def log_bayes_factors(
 
 
 def field_factors(
-    hyper: kernel.Records, records: Fields, pairs: NDArray[np.int64]
+    hyper: kernel.RecordHyper, records: Fields, pairs: NDArray[np.int64]
 ) -> Iterator[NDArray[np.float64]]:
     """What each field adds to ``log_bayes_factors``; a missing value adds nothing."""
     fields = len(records.names)
@@ -71,16 +71,9 @@ def field_factors(
         share = hyper.frequency[hyper.first[at] + np.maximum(np.stack([one, other]), 0)]
         typos = [_listed(hyper, at, other, one), _listed(hyper, at, one, other)]
         # Either value may be the true one.
-<<<<<<< HEAD
-        differing = (miss + (1.0 - miss) * slip * np.stack(slips) / share).sum(axis=0)
-        same = miss + (1.0 - miss) * (1.0 - slip) / share[0]
-        yield np.where(known, np.log(np.where(one == other, same, differing)), 0.0)
-=======
         differing = (miss + (1.0 - miss) * typo * np.stack(typos) / share).sum(axis=0)
         same = miss + (1.0 - miss) * (1.0 - typo) / share[0]
-        total += np.where(known, np.log(np.where(one == other, same, differing)), 0.0)
-    return total
->>>>>>> main
+        yield np.where(known, np.log(np.where(one == other, same, differing)), 0.0)
 
 
 def _listed(

@@ -157,9 +157,7 @@ class _Records(Likelihood):
             sum((values != values[row]).astype(np.float64) for values in items.columns.values())
         )
 
-    def compare(
-        self, posterior: Any, row: int, members: NDArray[np.int64]
-    ) -> tuple[Evidence, ...]:
+    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
         """The log Bayes factor of each field with each member, at the learned rates of faults."""
         items, settings = posterior.items, posterior.config.likelihood
         pairs = np.column_stack([np.full_like(members, row), members])

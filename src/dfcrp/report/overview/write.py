@@ -10,6 +10,7 @@ from typing import Any
 from dfcrp.markup import (
     Column,
     Markup,
+    Section,
     bullets,
     counted,
     details,
@@ -24,7 +25,6 @@ from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.embed import explorer
 from dfcrp.report.overview import tiles
-from dfcrp.markup import Section
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
 from dfcrp.report.sections.run import (

@@ -208,9 +208,9 @@ def how_sure(contents: Contents) -> Section:
         contents.figure(
             "certainty",
             "Histograms of membership and consensus probabilities",
-            f"Left: how probable it is that {one(contents.noun)} belongs to the cluster it is listed "
-            f"in. Right: how probable it is that {_sure_clause(contents, 'an object')}. The scales "
-            "are logarithmic.",
+            f"Left: how probable it is that {one(contents.noun)} belongs to the cluster it is "
+            f"listed in. Right: how probable it is that {_sure_clause(contents, 'an object')}. The "
+            "scales are logarithmic.",
         ),
         tag("h3", f"{contents.nouns.capitalize()} that are undecided"),
         _undecided(contents),

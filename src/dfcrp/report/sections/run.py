@@ -101,7 +101,9 @@ def _reach_words(contents: Contents) -> list[str]:
     pairs = posterior.items.candidates
     if pairs is None:
         return list(posterior.likelihood.reach_words(posterior.config))
-    return [f"Only {counted(len(pairs), 'pair')} of {contents.nouns}, as given, could be of one object."]
+    return [
+        f"Only {counted(len(pairs), 'pair')} of {contents.nouns}, as given, could be of one object."
+    ]
 
 
 def run_words(contents: Contents) -> list[str]:
@@ -190,8 +192,8 @@ def _pair_words(contents: Contents, limits: Limits) -> Markup:
     if contents.posterior.draws.n_chains < 2:
         return paragraph("With one chain it cannot be seen whether chains agree on pairs.")
     return paragraph(
-        f"Pairs of {contents.nouns}: the largest difference between two chains in how often a pair shares "
-        f"a cluster is {number(verdict.max_pair_disagreement, 2)}; "
+        f"Pairs of {contents.nouns}: the largest difference between two chains in how often a pair "
+        f"shares a cluster is {number(verdict.max_pair_disagreement, 2)}; "
         f"{_pairs_differ(verdict.pairs_disagreeing)} by more than {limits.pair_difference:g}. "
         f"The slowest pair has an R-hat of {number(verdict.max_pair_rhat, 2)}."
     )
