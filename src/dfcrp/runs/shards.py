@@ -455,7 +455,7 @@ def read_index(path: Path) -> Index:
     check_format(path, fields.get("format"))
     try:
         index = _index_of(fields)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         raise RunFolderError(f"{path}: damaged, its index is not one that dfcrp writes") from None
     return index
 
@@ -485,7 +485,8 @@ def _index_of(fields: dict[str, Any]) -> Index:
     blocks, cut = dict(fields["blocks"]), Cut(*fields["cut"])
     values = zip(*(blocks.pop(name) for name in Entry._fields[:-1]), strict=True)
     entries = tuple(
-        Entry._make((*found, kinds[kind])) for found, kind in zip(values, fields["columns"], strict=True)
+        Entry._make((*found, kinds[kind]))
+        for found, kind in zip(values, fields["columns"], strict=True)
     )
     files = {key: (size, checksum) for key, (size, checksum) in fields["files"].items()}
     if (

@@ -389,14 +389,17 @@ class DrawStore:
         listed[:] = [other for other in listed if other is not block]
 
     def _drop_superseded(self, new: Block) -> None:
-        """Remove the blocks of a chain that count for nothing any more.
+        """Remove the blocks of a chain in whose place others are.
 
         Those that share a shard with other chains' stay there: they are small.
         """
         blocks = self._list_of(new)
         spans = replay(blocks)
+        if not spans:
+            return
         used = {id(span.block) for span in spans if span.stop > span.start or span is spans[-1]}
-        for block in [block for block in blocks if id(block) not in used]:
+        turn = spans[-1].block.entry.turn
+        for block in [one for one in blocks if id(one) not in used and one.entry.turn < turn]:
             if isinstance(block, MemoryBlock):
                 self._let_go(block)
             elif isinstance(block, StoredBlock) and not block.shard.is_shared:
@@ -467,7 +470,7 @@ class MemoryStore:
     def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> StoredDraws:
         """Draws ``burn_in:stop`` of every chain of a part."""
         found = self._chains(part)
-        return StoredDraws(found, lambda: found, f"part {part}", slice(burn_in, stop))
+        return StoredDraws(found, lambda: found, f"part {part}", slice(burn_in, stop, 1))
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         writers = self._writers.get(part, {})

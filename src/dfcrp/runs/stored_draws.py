@@ -41,7 +41,7 @@ class StoredDraws:
         whole: bool = True,
     ) -> None:
         """``losses``, if it is a list, says what is lost already, and asks for the rest."""
-        if (wanted.start or 0) < 0 or (wanted.step or 1) < 1:
+        if wanted.start < 0 or wanted.step < 1:
             raise ValueError("burn_in must be at least 0 and thin at least 1")
         if not chains:
             raise RunFolderError(
