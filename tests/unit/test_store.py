@@ -34,14 +34,13 @@ from dfcrp.draws import (
 from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError
 from dfcrp.runs import blocks as sizes
 from dfcrp.runs import chain_writer, shards
+from dfcrp.runs import store as store_module
 from dfcrp.runs.blocks import MemoryBlock
 from dfcrp.runs.shards import META, StoredBlock, _checksum
 from dfcrp.runs.store import DrawStore, MemoryStore
 
 N = 11
-#: ``Columns.plain`` where there is one.
-_columns = getattr(Columns, "plain", Columns)
-NAMES = _columns(("mean_x", "mean_y", "spread"), ("level", "growth"))
+NAMES = Columns.plain(("mean_x", "mean_y", "spread"), ("level", "growth"))
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +65,7 @@ class Chain:
         self.cluster_labels = np.concatenate([*per_draw, []]).astype(np.int32)
         self.parameters = rng.normal(size=(self.offsets[-1], len(names.parameters)))
         self.parameters = self.parameters.astype(np.float32)
-        self.shared = rng.normal(size=(n_draws, len(names.shared)))
+        self.shared = rng.normal(size=(n_draws, names.width))
 
     def append_to(self, writer, start, stop):
         first, last = self.offsets[start], self.offsets[stop]
@@ -238,7 +237,7 @@ def test_concentration_may_be_missing(tmp_path):
 
 
 def test_many_small_appends_make_the_files_of_one_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "SHARD_BYTES", 700)  # blocks are cut by bytes as well
+    monkeypatch.setattr(sizes, "BLOCK_BYTES", 700)  # blocks are cut by bytes as well
     chain = Chain(30)
     write(tmp_path / "large", 0, chain)
     write(tmp_path / "small", 0, chain, [1] * 30)
@@ -339,7 +338,8 @@ def test_a_reader_whose_draws_are_gone_says_so(tmp_path):
 def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(sizes, "MOST_DRAWS", 1000)
     monkeypatch.setattr(shards, "CHUNKS_PER_FILE", 32)
-    monkeypatch.setattr(sizes, "SHARD_BYTES", 1 << 20)
+    monkeypatch.setattr(sizes, "BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(store_module, "SHARD_BYTES", 1 << 20)
     monkeypatch.setattr(shards, "CHUNK_BYTES", 1 << 18)
     n, b = 500, 250
     labels = np.zeros((b, n), dtype=np.int32)
@@ -675,7 +675,7 @@ def test_small_parts_share_shards(tmp_path):
 
 
 def test_enough_for_a_shard_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "SHARD_BYTES", 10_000)
+    monkeypatch.setattr(store_module, "SHARD_BYTES", 10_000)
     store = DrawStore.create(tmp_path, seconds=1e9)
     write_parts(store, range(10))
     assert not DrawStore.open(tmp_path).begun(9)
