@@ -464,8 +464,7 @@ def _attributes(index: Index) -> dict[str, Any]:
     """An index as zarr attributes, with a checksum."""
     kinds: dict[str, int] = {}
     columns = [
-        kinds.setdefault(json.dumps(entry.columns.as_json()), len(kinds))
-        for entry in index.entries
+        kinds.setdefault(json.dumps(entry.columns.as_json()), len(kinds)) for entry in index.entries
     ]
     names = Entry._fields[:-1]
     values = zip(*(entry[:-1] for entry in index.entries), strict=True)
