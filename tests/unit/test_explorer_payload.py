@@ -53,9 +53,12 @@ def test_draws_are_thinned_when_there_are_too_many_runs():
 
 def test_values_belong_to_their_groups():
     posterior = random_posterior(2)
-    groups = distinct_clusters(posterior.draws)
+    groups = distinct_clusters(posterior.draws, posterior.likelihood.centre(posterior.items))
     features = posterior.items.features
-    for draw, g, values in zip(groups.value_draw, groups.value_group, groups.values, strict=True):
+    assert list(groups.values) == ["x", "y", "diameter"]
+    rows = np.column_stack([*groups.values.values()])
+    rows[:, 2] = np.log(rows[:, 2])
+    for draw, g, values in zip(groups.value_draw, groups.value_group, rows, strict=True):
         members = groups.members[groups.offsets[g] : groups.offsets[g + 1]]
         # a made-up cluster lies at its members' mean
         assert values == pytest.approx(features[members].mean(axis=0), rel=1e-5)

@@ -215,10 +215,10 @@ def test_singletons(posterior):
         if posterior.items.expert[i] in table.experts
         and twin.alone_probability(posterior.labels, i) >= 0.2
     ]
-    found = np.column_stack((table.x, table.p_alone))
+    found = np.column_stack((table.outlines.x, table.p_alone))
     assert found == pytest.approx(np.array(expected))
     assert [table.experts[k] for k in table.expert] == [
-        posterior.items.expert[posterior.items.x.tolist().index(x)] for x in table.x
+        posterior.items.expert[posterior.items.x.tolist().index(x)] for x in table.outlines.x
     ]
     with pytest.raises(InputError, match='did you mean "expert A"'):
         plots.prepare_singletons(posterior, experts=["expert AA"])
@@ -289,12 +289,12 @@ def test_coclustering(posterior):
 def test_neighbourhood(posterior):
     table = plots.prepare_neighbourhood(posterior, "m3")
     point = posterior.point_partition().labels
-    assert 3 not in table.markings
-    for i, k in zip(table.markings, table.candidate, strict=True):
+    assert 3 not in table.items
+    for i, k in zip(table.items, table.candidate, strict=True):
         assert (k == OTHER) == (point[i] not in table.clusters)
         assert k == OTHER or table.clusters[k] == point[i]
     own = posterior.items.families[3]
-    assert (table.relative == (posterior.items.families[table.markings] == own)).all()
+    assert (table.relative == (posterior.items.families[table.items] == own)).all()
     assert sum(table.probabilities) + table.p_alone == pytest.approx(1.0)
 
 
@@ -319,10 +319,10 @@ def test_expert_panels(posterior):
     inside = (markings.x >= 100) & (markings.x <= 300) & (markings.y >= 50) & (markings.y <= 350)
     assert table.experts == markings.experts
     assert table.counts == tuple(sum(inside & (markings.expert == e)) for e in table.experts)
-    assert len(table.x) >= inside.sum()
-    everything = plots.prepare_markings_map(posterior)
-    assert len(everything.x) == len(markings)
-    assert len(plots.prepare_markings_map(posterior, region=region).x) == len(table.x)
+    assert len(table.outlines) >= inside.sum()
+    everything = plots.prepare_items_map(posterior)
+    assert len(everything.outlines) == len(markings)
+    assert len(plots.prepare_items_map(posterior, region=region).outlines) == len(table.outlines)
 
 
 def test_no_more_panels_than_fit():
@@ -345,7 +345,7 @@ def test_images_of_any_kind(mode, tmp_path, posterior):
     image = image if kind else image.convert(mode)
     path = tmp_path / ("image.tif" if kind else "image.png")
     image.save(path)
-    for figure in ("markings_map", "singletons", "catalogue_map", "expert_panels"):
+    for figure in ("items_map", "singletons", "catalogue_map", "expert_panels"):
         _, axes = getattr(plots, f"plot_{figure}")(posterior, image=path)
         first = axes[0] if isinstance(axes, list) else axes
         low, high = first.get_ylim()

@@ -5,7 +5,9 @@ import pytest
 from PIL import Image as Pillow
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
+from dfcrp.items.items import Items
 from dfcrp.plots import maps, underlay
+from dfcrp.plots.flat import flat_map
 from dfcrp.plots.underlay import configured_underlay, extent_of, read_underlay
 from dfcrp.settings.config import ImageSettings, make_config, to_toml
 
@@ -18,7 +20,8 @@ def test_image_is_placed_by_the_sign_of_y(tmp_path):
     assert downwards.extent == (0, 50, 30, 0)
     given = read_underlay(np.zeros((30, 50)), np.array([3.0]), (0.0, 1.0, 0.0, 1.0))
     assert given.extent == (0, 1, 0, 1)
-    assert maps.frame(np.ones(1), np.ones(1), np.ones(1), downwards) == (0, 50, 0, 30)
+    one = flat_map(Items.circles(x=[1.0], y=[1.0], diameter=[1.0], expert=["Ann"]))
+    assert maps.frame(one, downwards) == (0, 50, 0, 30)
 
 
 def test_settings_place_the_image():
