@@ -1,7 +1,7 @@
 """How quick the explorer is: ready, redrawn at full view and zoomed in, without a GPU.
 
-    python -m benchmarks.explorer RUN            a run folder whose report is written
-    python -m benchmarks.explorer --made-up 100000
+    ./run python -m benchmarks.explorer RUN            a run folder whose report is written
+    ./run python -m benchmarks.explorer --made-up 100000
 
 Times are those of the page's own clock in headless Chromium. A redraw ends when a pixel of the map
 was read back, so that it counts what the browser would otherwise draw later. Ready counts from the
@@ -77,7 +77,7 @@ def made_up(folder: Path, n: int, draws: int = 200) -> None:
     ]
     contents = Contents(posterior_of(canonical(np.array(labels))[np.newaxis], markings, rng))
     text = make_page(
-        "Made up",
+        "Simulated",
         headline(contents, link=None),
         [explorer(contents)],
         style=style(),

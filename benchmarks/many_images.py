@@ -1,6 +1,6 @@
 """Many images in one command against a command for each, side by side.
 
-    python -m benchmarks.many_images --images 1000 --scans 1000 --out many
+    ./run python -m benchmarks.many_images --images 1000 --scans 1000 --out many
 
 Images are those of the paper's simulation design: six experts, about 180 markings. Commands for
 single images are timed several times, before and after the one for all, and their median is

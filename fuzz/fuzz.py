@@ -44,7 +44,9 @@ TARGETS = {
 }
 #: The parts of a shapefile in one input, between marks.
 PARTS, MARK = (".shp", ".dbf", ".prj"), b"\n--part--\n"
-INSTRUMENTED = ["dfcrp.io", "dfcrp.settings.config", "dfcrp.items.markings", "shapefile", "tomllib"]
+INSTRUMENTED = ["dfcrp.io", "dfcrp.settings.config", "dfcrp.items", "shapefile", "tomllib"]
+#: What an input is read as; its length says which of them.
+KINDS = ("circles", "points", "boxes", "ellipses", "records")
 #: Of processor time for one input: a busy machine is no hang. The clock on the wall only ends what
 #: would never end by itself.
 SECONDS, WALL_SECONDS = 5, 120
@@ -54,26 +56,31 @@ WRITING = ("os.mkdir", "os.rename", "os.remove", "os.link", "os.symlink", "os.tr
 
 
 def read_or_refuse(path: Path) -> None:
-    """Read a file of markings in one of two ways; only an InputError is a way to fail."""
+    """Read a file as items of one kind, or as markings; only an InputError is a way to fail."""
     import numpy as np
 
-    from dfcrp.io import read_markings, read_records
-    from dfcrp.io.options import ReadOptions
+    from dfcrp.io import read_markings, read_table
+    from dfcrp.io.tables import ReadOptions
+    from dfcrp.likelihoods.registry import likelihood_named
 
     generous = ReadOptions(boxes=True, point_diameter=1.0, body_radius_km=1737.4)
+    way = path.stat().st_size % (1 + len(KINDS))
+    kind = KINDS[way - 1] if way else "circles"
     try:
-        if path.stat().st_size % 2:
-            columns = read_records(path, options=generous).columns
-            found = [columns[name] for name in ("x", "y", "diameter")]
-        else:
-            markings = read_markings(path)
-            found = [markings.x, markings.y, markings.diameter]
+        columns = (
+            read_table(path, kind, options=generous).columns if way else read_markings(path).columns
+        )
     except InputError as error:
         if path.stem not in str(error):
             raise AssertionError(f"the message does not name the file: {error}") from error
         return
-    if not np.isfinite(found).all() or not (found[2] > 0).all():
-        raise AssertionError("what was read is no circle")
+    if kind == "records":
+        return
+    likelihood = likelihood_named(kind)
+    numbers = all(np.isfinite(values).all() for values in columns.values())
+    sizes = all((columns[name] > 0).all() for name in likelihood.positive if name in columns)
+    if not (numbers and sizes and tuple(columns) == likelihood.columns):
+        raise AssertionError(f"what was read are no {kind}")
 
 
 def settle_or_refuse(path: Path) -> None:

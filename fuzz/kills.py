@@ -1,6 +1,6 @@
-"""Kill runs at random moments, go on with them, and compare their draws with a run left alone.
+"""Kill runs at random moments, resume them, and compare their draws with those of a run left alone.
 
-    python -m fuzz.kills --times 100 --out kills
+    ./run python -m fuzz.kills --times 100 --out kills
 
 The real command is started as a process of its own and killed by a signal that it cannot catch:
 one time in ten at any moment, otherwise after it has begun to work on its folder. Checkpoints
@@ -87,7 +87,7 @@ class Trial:
             command = self._fit(name)
             while self._killed(command, self.folder / name):
                 drawing = self._note_kill(self.folder / name)
-                command = self._go_on(name)
+                command = self._resume(name)
                 if not drawing or self.outcome.kills == kills:
                     self._until_done(command)
                     break
@@ -101,7 +101,7 @@ class Trial:
         options = ["--config", str(self.folder / "settings.toml"), "--no-report", "--quiet"]
         return [*_DFCRP, "fit", *files, *options]
 
-    def _go_on(self, name: str) -> list[str]:
+    def _resume(self, name: str) -> list[str]:
         """What a user would do: resume, or fit again if the run had not begun."""
         if not (self.folder / name / PROVENANCE).exists():
             return self._fit(name)
@@ -156,7 +156,7 @@ class Trial:
         found = _arrays(run)
         same = all(np.array_equal(found[name], self._whole[name]) for name in self._whole)
         self.outcome.identical += same
-        # How fast the machine is may change while the trial goes on.
+        # How fast the machine is may change during the trial.
         self._seconds_drawing = load(run).record.seconds
 
 
@@ -210,7 +210,7 @@ def main() -> int:
     write_json(options.out / "kills.json", {**provenance(**settings), **asdict(outcome)})
     print(
         f"{outcome.kills} kills ({', '.join(f'{n} {what}' for what, n in outcome.moments.items())})"
-        f": {outcome.identical} of {outcome.finished} runs gone on with have identical draws; "
+        f": {outcome.identical} of {outcome.finished} resumed runs have identical draws; "
         f"{outcome.unreadable} folders could not be read"
     )
     for trouble in outcome.troubles:

@@ -1,9 +1,9 @@
 """Boxes by six detectors and points by forty annotators, with known truth, beside other methods.
 
-    python -m studies.annotations --out annotations
+    ./run python -m studies.annotations --out annotations
 
-Every method gets the same simulated lists. dfcrp has its defaults; the others have the best of a
-few settings, chosen anew for each data set by the truth, which no user could do. Each method is
+Every method gets the same simulated items. dfcrp has its defaults; the others have the best of a
+few settings, chosen for each data set by the truth, which no user could do. Each method is
 run once before the clock starts, so that nothing is compiled while it runs; of several settings
 the time is that of one. Noise counts as clusters of one. Needs the extra "compare".
 """
@@ -35,8 +35,8 @@ IMAGE = (1600.0, 1200.0)
 
 
 @dataclass(frozen=True)
-class MadeUpItems:
-    """What all sources listed, and which object each item is of."""
+class SimulatedItems:
+    """What all experts listed, and which object each item is of."""
 
     likelihood: str
     values: Floats
@@ -44,7 +44,7 @@ class MadeUpItems:
     truth: Labels
 
 
-def simulated_boxes(seed: int, n_objects: int = 150, n_sources: int = 6) -> MadeUpItems:
+def simulated_boxes(seed: int, n_objects: int = 150, n_experts: int = 6) -> SimulatedItems:
     """Boxes that overlap here and there; errors go with their size.
 
     Detectors find 70 to 95 % of the objects, and one box in ten is of nothing.
@@ -59,11 +59,11 @@ def simulated_boxes(seed: int, n_objects: int = 150, n_sources: int = 6) -> Made
     def anything(count: int) -> Floats:
         return _random_boxes(rng, count)
 
-    found = np.linspace(0.7, 0.95, n_sources)
+    found = np.linspace(0.7, 0.95, n_experts)
     return _listed(rng, objects, found, seen=seen, anything=anything, likelihood="boxes")
 
 
-def simulated_points(seed: int, n_objects: int = 60, n_sources: int = 40) -> MadeUpItems:
+def simulated_points(seed: int, n_objects: int = 60, n_experts: int = 40) -> SimulatedItems:
     """Points, some of them closer than the annotators are precise (6 pixels)."""
     rng = np.random.default_rng([seed, 42])
 
@@ -73,7 +73,7 @@ def simulated_points(seed: int, n_objects: int = 60, n_sources: int = 40) -> Mad
     def seen(place: Floats) -> Floats:
         return place + 6.0 * rng.standard_normal(place.shape)
 
-    found = np.linspace(0.5, 0.95, n_sources)
+    found = np.linspace(0.5, 0.95, n_experts)
     objects = anywhere(n_objects)
     return _listed(rng, objects, found, seen=seen, anything=anywhere, likelihood="points")
 
@@ -91,17 +91,17 @@ def _listed(
     seen: Callable[[Floats], Floats],
     anything: Callable[[int], Floats],
     likelihood: str,
-) -> MadeUpItems:
-    """Every source's list: the objects it found, as it saw them, and a tenth of false ones."""
+) -> SimulatedItems:
+    """Every expert's list: the objects it found, as it saw them, and a tenth of false ones."""
     values, families, truth, next_false = [], [], [], len(objects)
-    for source, chance in enumerate(found):
+    for expert, chance in enumerate(found):
         own = np.flatnonzero(rng.random(len(objects)) < chance)
         false = anything(int(rng.binomial(len(own), 0.1)))
         values += [seen(objects[own]), false]
         truth += [own, next_false + np.arange(len(false))]
-        families.append(np.full(len(own) + len(false), source))
+        families.append(np.full(len(own) + len(false), expert))
         next_false += len(false)
-    return MadeUpItems(
+    return SimulatedItems(
         likelihood, np.vstack(values), np.concatenate(families), np.concatenate(truth)
     )
 
@@ -114,16 +114,16 @@ class AnnotationMethod:
     package: str
     likelihoods: tuple[str, ...]
     settings: tuple[Any, ...]
-    answer: Callable[[MadeUpItems, Any], Labels]
+    answer: Callable[[SimulatedItems, Any], Labels]
 
 
-def _ours(lists: MadeUpItems, _: Any) -> Labels:
+def _ours(items: SimulatedItems, _: Any) -> Labels:
     from dfcrp.fitting import fit
 
     posterior = fit(
-        lists.values,
-        families=lists.families,
-        likelihood=lists.likelihood,
+        items.values,
+        families=items.families,
+        likelihood=items.likelihood,
         chains=2,
         scans=400,
         burn_in=150,
@@ -132,31 +132,31 @@ def _ours(lists: MadeUpItems, _: Any) -> Labels:
     return posterior.point_partition().labels.astype(np.int64)
 
 
-def _scaled(lists: MadeUpItems) -> Floats:
+def _scaled(items: SimulatedItems) -> Floats:
     """Features in which one unit means about the same, for methods that know one distance."""
-    if lists.likelihood == "points":
-        return lists.values
-    sides = np.log(lists.values[:, 2:])
-    return np.hstack([lists.values[:, :2] / (0.08 * np.exp(np.median(sides))), sides / 0.1])
+    if items.likelihood == "points":
+        return items.values
+    sides = np.log(items.values[:, 2:])
+    return np.hstack([items.values[:, :2] / (0.08 * np.exp(np.median(sides))), sides / 0.1])
 
 
-def _hdbscan(lists: MadeUpItems, smallest: int) -> Labels:
+def _hdbscan(items: SimulatedItems, smallest: int) -> Labels:
     from sklearn.cluster import HDBSCAN
 
     method = HDBSCAN(min_cluster_size=smallest, cluster_selection_method="leaf", copy=True)
-    return np.asarray(method.fit_predict(_scaled(lists)), dtype=np.int64)
+    return np.asarray(method.fit_predict(_scaled(items)), dtype=np.int64)
 
 
-def _fast_hdbscan(lists: MadeUpItems, smallest: int) -> Labels:
+def _fast_hdbscan(items: SimulatedItems, smallest: int) -> Labels:
     from fast_hdbscan import fast_hdbscan
 
     found = fast_hdbscan(
-        _scaled(lists),
+        _scaled(items),
         min_samples=smallest,
         min_cluster_size=smallest,
         cluster_selection_method="leaf",
         algorithm="kruskal",
-        cannot_link_groups=lists.families.astype(np.int32),
+        cannot_link_groups=items.families.astype(np.int32),
     )
     return np.asarray(found[0], dtype=np.int64)
 
@@ -168,12 +168,12 @@ def _corners(boxes: Floats) -> Floats:
     return np.clip(corners, 0.0, 1.0)
 
 
-def _fused(lists: MadeUpItems, overlap: float) -> Labels:
+def _fused(items: SimulatedItems, overlap: float) -> Labels:
     """Weighted boxes fusion; a box belongs to the fused one that it overlaps most."""
     from ensemble_boxes import weighted_boxes_fusion
 
-    corners = _corners(lists.values)
-    own = [lists.families == source for source in range(lists.families.max() + 1)]
+    corners = _corners(items.values)
+    own = [items.families == expert for expert in range(items.families.max() + 1)]
     fused, _, _ = weighted_boxes_fusion(
         [corners[rows].tolist() for rows in own],
         [np.ones(int(rows.sum())).tolist() for rows in own],
@@ -209,17 +209,17 @@ METHODS = (
 )
 
 
-def _judge(method: AnnotationMethod, lists: MadeUpItems) -> dict[str, Any]:
+def _judge(method: AnnotationMethod, items: SimulatedItems) -> dict[str, Any]:
     """The best of the method's settings, and the median time of one."""
     seconds, best = [], (-2.0, np.zeros(0, np.int64))
     for setting in method.settings:
         start = time.perf_counter()
-        labels = method.answer(lists, setting)
+        labels = method.answer(items, setting)
         seconds.append(time.perf_counter() - start)
-        best = max(best, (adjusted_rand(noise_alone(labels), lists.truth), labels), key=_first)
+        best = max(best, (adjusted_rand(noise_alone(labels), items.truth), labels), key=_first)
     return {
         "ARI": best[0],
-        "breaking": len(clusters_breaking_family_rule(best[1], lists.families)),
+        "breaking": len(clusters_breaking_family_rule(best[1], items.families)),
         "seconds": float(np.median(seconds)),
     }
 
@@ -229,7 +229,9 @@ def _first(pair: tuple[float, Labels]) -> float:
 
 
 def compare(
-    make: Callable[[int], MadeUpItems], datasets: int, methods: Iterable[AnnotationMethod] = METHODS
+    make: Callable[[int], SimulatedItems],
+    datasets: int,
+    methods: Iterable[AnnotationMethod] = METHODS,
 ) -> list[dict[str, Any]]:
     """A row for each method: means over data sets; those that are not installed are left out."""
     sets = [make(seed) for seed in range(datasets)]
@@ -242,7 +244,7 @@ def compare(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             method.answer(sets[0], method.settings[0])
-            found = [_judge(method, lists) for lists in sets]
+            found = [_judge(method, items) for items in sets]
         aris = np.array([row["ARI"] for row in found])
         rows.append(
             {

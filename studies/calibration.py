@@ -9,7 +9,7 @@ those of independent draws from the prior.
 *Calibration*: for data simulated from a prior draw, that draw is exchangeable with the posterior
 draws; its rank among them is uniform, for any function of it and the data.
 
-Run it by ``python -m studies.calibration --out FILE.json`` (several minutes).
+Run it by ``./run python -m studies.calibration --out FILE.json`` (several minutes).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A chain that alternates scans with fresh data y | c, θ has the joint distributi
 θ, y), given each expert's number of markings, as its stationary one. Moments along it must equal
 those of independent draws, which ``detection_story`` makes by the story that the model tells.
 
-Run it by ``python -m studies.calibration_detection --out FILE.json`` (a few minutes).
+Run it by ``./run python -m studies.calibration_detection --out FILE.json`` (a few minutes).
 """
 
 from __future__ import annotations

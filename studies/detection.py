@@ -8,7 +8,8 @@ Numbers of objects are whole, and often nearly certain: an interval with 95 % of
 mostly holds more than that. So its coverage stands beside the probability that it holds, and beside
 the coverage of the interval that ends at a share of the outermost numbers and holds 95 % exactly.
 
-Run it by ``python -m studies.detection --out DIR``; it can be stopped and goes on later.
+Run it by ``./run python -m studies.detection --out DIR``; it can be stopped, and the same
+command resumes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Made-up markings of which it is known what is real: the paper's design and harder ones.
+"""Simulated markings of which it is known what is real: the paper's design and harder ones.
 
 Harder in what the detection prior is about: who finds what, and why.
 """

@@ -1,7 +1,7 @@
 """The highlands image under the detection prior: what is real, who finds what, does it fit?
 
 Every list is first taken for a person's of their own, then Robbins's two and Antonenko's three for
-one person's each, as they are. Run it by ``python -m studies.detection_highlands --data FILE
+one person's each, as they are. Run it by ``./run python -m studies.detection_highlands --data FILE
 --out DIR``.
 """
 
@@ -65,7 +65,7 @@ def fit_detection(
 
 
 def number_rows(posterior: Posterior, found: DetectionSummary, data: Highlands) -> list[Any]:
-    """Craters of at least 18 px: real ones, and by the rules that take their place elsewhere."""
+    """Craters of at least 18 px: real ones, and by the rules that other studies use instead."""
     numbers = found.numbers()
     rows = [
         {"what": what, **numbers[name]}
@@ -130,10 +130,10 @@ def write_case(
     assert found is not None
     numbers = number_rows(posterior, found, data)
     experts, sizes = expert_rows(posterior, found), found.fit_of_sizes()
-    settled = convergence_of(posterior, found)
+    convergence = convergence_of(posterior, found)
     inside = sum(row["inside"] for row in sizes)
     rhats = ", ".join(
-        f"{name} {row['rhat']:.3f} ({row['ess']:.0f})" for name, row in settled.items()
+        f"{name} {row['rhat']:.3f} ({row['ess']:.0f})" for name, row in convergence.items()
     )
     text = [
         f"## {title}",
@@ -162,7 +162,7 @@ def write_case(
         "numbers": numbers,
         "experts": experts,
         "cluster_sizes": sizes,
-        "rhat": settled,
+        "rhat": convergence,
         "convergence": posterior.verdict.as_dict(),
         "seconds": posterior.record.seconds,
     }

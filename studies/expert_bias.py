@@ -1,6 +1,6 @@
 """Experts who differ: is it found where it is there, and what does asking cost where it is not?
 
-    python -m studies.expert_bias --out DIR
+    ./run python -m studies.expert_bias --out DIR
 
 Data sets of the paper's simulation design, as they are ("alike") and with C drawing 5 % larger and
 E erring twice as much ("unlike"), are fitted with experts taken to be alike and with offsets and

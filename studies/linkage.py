@@ -1,6 +1,6 @@
 """Record linkage on data with known truth, beside other programs, in one run.
 
-    python -m studies.linkage --out linkage
+    ./run python -m studies.linkage --out linkage
 
 FEBRL's data set 4: 5,000 people on two lists each, with typing errors, missing and exchanged
 values. ``dfcrp fit --likelihood records`` gets the two lists as CSV files and no settings but, in a

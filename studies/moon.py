@@ -1,6 +1,6 @@
-"""Three catalogues of the whole Moon, made up: are they merged as well at ±180° and at the poles?
+"""Three simulated catalogues of the whole Moon: are they merged as well at ±180° and at the poles?
 
-    python -m studies.moon --out moon.json
+    ./run python -m studies.moon --out moon.json
 
 Craters lie evenly over the sphere, with a power law of diameters from 5 km on; each expert finds
 most of them, with errors in proportion to their size. Some craters are put astride the meridian of
@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.fitting import fit_one
-from dfcrp.geometry import TangentPlanes
-from dfcrp.io.sphere import BODIES
-from dfcrp.items.items import Items
-from dfcrp.items.site import Site
+from dfcrp.io.circles import BODIES
+from dfcrp.items.markings import Markings, Site
+from dfcrp.items.sphere import TangentPlanes
 
 EXPERTS = ("Ann", "Bob", "Cleo")
 DETECTION = 0.9

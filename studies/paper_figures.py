@@ -36,7 +36,7 @@ RADIUS_WIDEST_CLUSTER_PX = 70.0
 #: Hours for 10,000 scans at a radius of 70 px and at 600 px or more.
 RADIUS_HOURS = {70.0: 2.0, 600.0: 6.5}
 
-#: Supplement B.3 (tab:permmod): proportions of the 21 partitions, 2 and 4 items in two families.
+#: Supplement B.3 (tab:permmod): proportions of the 21 partitions, two experts with 2 and 4 items.
 PRIOR_EMPIRICAL = (
     0.072, 0.063, 0.064, 0.029, 0.060, 0.065, 0.057, 0.030, 0.058, 0.062, 0.061,
     0.027, 0.061, 0.063, 0.066, 0.033, 0.030, 0.026, 0.028, 0.027, 0.017,

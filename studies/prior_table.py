@@ -1,6 +1,6 @@
 """The paper's table of 21 partitions: each sampler, run on the prior alone, against enumeration.
 
-Two families of 2 and 4 items, α = 1. Partitions stand in the paper's order: by the partner of the
+Two experts with 2 and 4 items, α = 1. Partitions stand in the paper's order: by the partner of the
 first item, then of the second, "alone" last.
 """
 
@@ -39,7 +39,7 @@ from studies import paper_figures as paper
 
 #: Families of the items: 0, 0, 1, 1, 1, 1.
 FAMILIES = np.repeat(np.arange(len(paper.PRIOR_FAMILIES)), paper.PRIOR_FAMILIES)
-#: Items of the first family, by whose partners the partitions are listed.
+#: Items of the first expert, by whose partners the partitions are listed.
 FIRST_FAMILY = range(paper.PRIOR_FAMILIES[0])
 SAMPLERS = ("exact", "paper", "unmodified")
 
@@ -182,7 +182,7 @@ def reproduce_prior_table(
     rows, tests = table_rows(results), chi_square_rows(results)
     agreed = np.abs(theoretical() - paper.PRIOR_THEORETICAL).max() <= 0.0005
     text = [
-        f"Two families of 2 (a) and 4 (b) items, α = 1; {scans:,} scans, every {thin}th kept, "
+        f"Two experts with 2 (a) and 4 (b) items, α = 1; {scans:,} scans, every {thin}th kept, "
         f"seed {seed}.",
         "Our enumeration over all 720 orders "
         + ("agrees" if agreed else "does not agree")

@@ -47,7 +47,7 @@ def command() -> None:
 
 
 class _Lines:
-    """Progress: a line that is rewritten on a terminal, now and then a line elsewhere."""
+    """Progress: a line that is rewritten on a terminal, otherwise a line now and then."""
 
     def __init__(self, every_seconds: float = 30.0) -> None:
         self._terminal = sys.stderr.isatty()
@@ -95,7 +95,7 @@ def simulation_study(
 ) -> None:
     """DFCRP, DFCRP with a radius and CRP on simulated data (section 7).
 
-    Can be stopped at any time; the same command goes on where it was.
+    Can be stopped at any time; the same command resumes it.
     """
     from dfcrp.simulate import DESIGNS
     from studies.simulation import Plan
@@ -112,7 +112,7 @@ def simulation_study(
     try:
         page = reproduce_simulation(out, plans, workers=workers, dask=dask, progress=show)
     except KeyboardInterrupt:
-        click.echo("\nStopped; the same command goes on from here.", err=True)
+        click.echo("\nStopped; the same command resumes here.", err=True)
         raise
     click.echo(page.read_text(encoding="utf-8"))
     click.echo(f"Written to {out}")
@@ -123,7 +123,7 @@ def simulation_study(
 @_quick
 @_seed
 def prior_table(out: Path, quick: bool, seed: int) -> None:
-    """The 21 partitions of two families (supplement B.3), for each sampler."""
+    """The 21 partitions of two experts' items (supplement B.3), for each sampler."""
     from studies.prior_table import reproduce_prior_table
 
     shorter: dict[str, Any] = {"scans": 10_000, "thin": 5} if quick else {}

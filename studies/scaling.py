@@ -1,6 +1,6 @@
 """Does the unit of length matter? The highlands image in pixels, metres and thousandths of pixels.
 
-    python -m studies.scaling --data FILE --out DIR
+    ./run python -m studies.scaling --data FILE --out DIR
 
 With learned tolerances the counts of consensus objects must agree within their Monte Carlo errors,
 whatever the unit, with experts taken to be alike and with what they differ in learned. The paper's

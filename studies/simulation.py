@@ -30,7 +30,7 @@ from studies import paper_figures
 from studies.store import ResultStore
 from studies.tallies import Tally
 
-#: The paper does not say which radius its "DFCRP w/Radius" has; this is the one it uses elsewhere.
+#: The paper does not say which radius its "DFCRP w/Radius" has; this is that of its other studies.
 RADIUS_PX = paper_figures.RADIUS_ADOPTED_PX
 #: The models of the study, as settings of a run.
 MODELS: dict[str, dict[str, Any]] = {
@@ -151,7 +151,7 @@ def run_study(
     each data set is a task.
 
     Ctrl-C ends it within a moment and loses the data sets in hand, nothing else; the same call
-    goes on from there and comes to the same results.
+    resumes there and comes to the same results.
     """
     store = ResultStore(folder, plan.identity())
     missing = [index for index in range(plan.datasets) if store.load(index) is None]

@@ -37,7 +37,7 @@ class ResultStore:
             )
             raise RunFolderError(
                 f"{folder}: holds results made with other settings ({', '.join(changed)} "
-                "differ); choose another --out, or give the same settings to go on"
+                "differ); choose another --out, or give the same settings to resume"
             )
         prepare_out(folder / RESULTS)
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from dfcrp import baselines, crp, prior, simulate
     from dfcrp.estimator import DFCRP
     from dfcrp.fitting import fit
-    from dfcrp.io import read_markings
-    from dfcrp.io.items import read_items
+    from dfcrp.io import read_items, read_markings
     from dfcrp.items.items import Items
     from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
@@ -47,7 +46,7 @@ else:
     _HOMES = {
         "DFCRP": "dfcrp.estimator",
         "Items": "dfcrp.items.items",
-        "read_items": "dfcrp.io.items",
+        "read_items": "dfcrp.io",
         "read_markings": "dfcrp.io",
         "fit": "dfcrp.fitting",
         "resume": "dfcrp.runs.resuming",

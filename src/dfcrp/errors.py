@@ -27,6 +27,7 @@ class DfcrpWarning(UserWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """``; did you mean 'x'?`` with the nearest known name, or nothing if none is near."""
-    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=cutoff)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    """``; did you mean 'x'?`` with the nearest known name, in large or small letters, or nothing."""
+    folded = {str(one).casefold(): one for one in known}
+    near = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=cutoff)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""

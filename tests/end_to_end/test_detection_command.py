@@ -119,12 +119,12 @@ def test_a_list_is_by_one_person(markings):
     """Found in a column; blank means a person of their own."""
     person = np.where(markings.expert == "A", "", "x").astype("<U1")
     frame = {name: getattr(markings, name) for name in ("x", "y", "diameter", "expert")}
-    told = Markings.from_frame({**frame, "person": person})
+    told = Items.from_frame({**frame, "person": person})
     assert groups_by_person(told) == (("B", "C", "D", "E", "F"),)
     assert groups_by_person(told.select(told.expert < "C")) == ()
     person[np.flatnonzero(markings.expert == "B")[1]] = "y"
     with pytest.raises(InputError, match="a list is by one person"):
-        groups_by_person(Markings.from_frame({**frame, "person": person}))
+        groups_by_person(Items.from_frame({**frame, "person": person}))
 
 
 def test_attraction_belongs_to_the_dfcrp(markings):

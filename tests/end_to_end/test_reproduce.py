@@ -72,7 +72,7 @@ def wait_for(out: Path, count: int, process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_study_that_was_stopped_goes_on(tmp_path, whole, how):
+def test_a_study_that_was_stopped_resumes(tmp_path, whole, how):
     stopped = tmp_path / "stopped"
     with start_study(stopped) as process:
         wait_for(stopped, 3, process)
@@ -80,7 +80,7 @@ def test_a_study_that_was_stopped_goes_on(tmp_path, whole, how):
         message = process.communicate(timeout=60)[1]
     assert process.returncode != 0
     if how == signal.SIGINT:
-        assert "the same command goes on from here" in message
+        assert "the same command resumes here" in message
     kept = finished(stopped)
     assert 3 <= len(kept) < 10
     run(reproduce_command, "simulation-study", "--out", stopped, *OPTIONS)

@@ -8,7 +8,7 @@ from typing import Any
 
 import dfcrp
 from dfcrp.cli.main import main
-from dfcrp.io import read_records
+from dfcrp.io import read_table
 from studies.moon import moon_markings
 
 QUICK = ["--chains", "1", "--scans", "40", "--burn-in", "20", "--min-experts", "2"]
@@ -45,7 +45,7 @@ def test_from_longitude_and_latitude_to_a_catalogue(tmp_path: Path, capsys: Any)
     table = dfcrp.load(out).catalogue()
     for name in ("catalogue.geojson", "catalogue.scc", "catalogue_CRATER.shp"):
         assert main(["convert", str(out), str(tmp_path / name)]) == 0
-        found = read_records(tmp_path / name)
+        found = read_table(tmp_path / name)
         assert found.site.units == "deg"
         assert abs(found.columns["diameter"] - table["diameter"]).max() < 1e-6
         assert abs((found.columns["x"] - table["x"] + 180.0) % 360.0 - 180.0).max() < 1e-6

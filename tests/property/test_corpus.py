@@ -10,10 +10,10 @@ import pyarrow.parquet
 import pytest
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io import read_records
+from dfcrp.io import read_table
 from dfcrp.io.formats import parquet
 from dfcrp.settings.config import load_config, make_config, to_toml
-from fuzz.fuzz import TARGETS, Judge, write_parts
+from fuzz.fuzz import KINDS, TARGETS, Judge, write_parts
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 FILES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("*/*"))
@@ -21,11 +21,11 @@ FILES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("*/*"))
 
 @pytest.mark.parametrize("file", FILES, ids=str)
 def test_read_or_refused(file: Path, tmp_path: Path) -> None:
-    """Of two ways to read a file the length decides, so each is also tried with a byte more."""
+    """The length decides what a file is read as, so each is also tried with some bytes more."""
     judge = Judge(file.parts[0], tmp_path, tmp_path / "findings")
     content = (CORPUS / file).read_bytes()
-    for data in (content, content + b"\n"):
-        judge(data)
+    for more in range(1 + len(KINDS)):
+        judge(content + b"\n" * more)
         found = sorted(tmp_path.glob("findings/*/*.txt"))
         assert not found, found[0].read_text(encoding="utf-8")
 
@@ -39,7 +39,7 @@ def test_every_target_has_a_file_that_is_read(tmp_path: Path) -> None:
         name = "attributes.parts" if target == "shapefile" else f"valid{suffix}"
         path = tmp_path / f"{target}{suffix}"
         write_parts(path, (CORPUS / target / name).read_bytes())
-        assert len(read_records(path))
+        assert len(read_table(path))
 
 
 def test_the_judge_sees_what_goes_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,4 +83,4 @@ def test_a_table_of_more_rows_than_reason_is_refused(
     pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
     (tmp_path / "a.parquet").write_bytes(buffer.getvalue())
     with pytest.raises(InputError, match="2,000 rows"):
-        read_records(tmp_path / "a.parquet")
+        read_table(tmp_path / "a.parquet")

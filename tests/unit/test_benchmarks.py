@@ -83,7 +83,7 @@ def test_more_experts_keep_the_true_partition_valid() -> None:
 QUICK = [rival for rival in rivals.RIVALS if rival.name != "dfcrp, first answer"]
 
 
-@pytest.mark.filterwarnings("ignore")  # the mixture is stopped before it settles
+@pytest.mark.filterwarnings("ignore")  # the mixture is stopped before it converges
 @pytest.mark.parametrize("rival", QUICK, ids=lambda rival: rival.package + rival.name[-8:])
 def test_rivals_answer_in_the_order_of_the_markings(rival: rivals.Rival) -> None:
     if rival.package == "fast_hdbscan" or not importlib.util.find_spec(rival.package):

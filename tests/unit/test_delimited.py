@@ -13,9 +13,10 @@ import pytest
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io import read_markings
-from dfcrp.io.columns import SPELLINGS, recognise
 from dfcrp.io.formats.delimited import sniff
 from dfcrp.io.registry import FORMATS
+from dfcrp.items.columns import ABOUT, ABOUT_ELSE, GEOGRAPHIC, SPELLINGS, recognise
+from dfcrp.likelihoods.registry import likelihood_named
 from shared_data import highlands_path
 
 Write = Callable[..., Path]
@@ -77,7 +78,7 @@ NASTY: dict[str, tuple[str | bytes, list[str]]] = {
     "empty file": ("", ["m.csv", "empty"]),
     "only blank lines": ("\n \n\n", ["m.csv", "empty"]),
     "only comments": ("# x,y\n", ["m.csv", "empty"]),
-    "header only": ("x,y,diameter,expert\n", ["m.csv", "no marking"]),
+    "header only": ("x,y,diameter,expert\n", ["m.csv", "no row"]),
     "missing column": ("x,y,expert\n1,2,A\n", ["m.csv", "diameter (or radius)", "'expert'"]),
     "misspelt column": ("x,y,diametre,expert\n1,2,3,A\n", ["m.csv", "is diameter 'diametre'?"]),
     "no header": ("1,2,3,Ann\n4,5,6,Ann\n", ["m.csv", "x, y, diameter", "is it missing?"]),
@@ -217,16 +218,33 @@ def test_only_line_ends_end_lines(write: Write, odd: str) -> None:
 
 
 def test_every_spelling_is_recognised_alone() -> None:
-    for role, names in SPELLINGS.items():
-        others = {"x": "x", "y": "y", "diameter": "diameter", "expert": "expert"}
-        others.pop("diameter" if role == "radius" else role, None)
-        for name in names:
-            header = [*others.values(), name.upper()]
-            assert recognise(header, None, "h")[role] == len(header) - 1
+    """Of every kind, the columns that describe an item in any of the ways it can be described."""
+    for kind in ("circles", "points", "boxes", "ellipses"):
+        likelihood = likelihood_named(kind)
+        for way in (likelihood.columns, *likelihood.alternatives):
+            for role in way:
+                for name in SPELLINGS[role]:
+                    header = [other for other in way if other != role] + [name.upper()]
+                    roles = recognise(header, likelihood, None, "h")
+                    assert set(roles.columns) == set(way)
+                    assert roles.columns[role] == len(header) - 1
+
+
+@pytest.mark.parametrize("kind", ["circles", "points", "diagonal", "records"])
+def test_what_is_about_an_item_is_recognised_for_every_kind(kind: str) -> None:
+    likelihood = likelihood_named(kind)
+    described = list(likelihood.columns or ("a", "b"))
+    for spellings in (ABOUT, ABOUT_ELSE):
+        for role, names in spellings.items():
+            for name in names:
+                roles = recognise([*described, name.title()], likelihood, None, "h")
+                assert roles.about == {role: len(described)}
+                assert list(roles.columns) == described
 
 
 def test_no_spelling_has_two_roles() -> None:
-    names = [name for spellings in SPELLINGS.values() for name in spellings]
+    tables = (SPELLINGS, GEOGRAPHIC, ABOUT, ABOUT_ELSE)
+    names = [name for table in tables for spellings in table.values() for name in spellings]
     assert len(names) == len(set(names))
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import format_samples as samples
 from dfcrp.cli.main import main
-from dfcrp.io import read_records
+from dfcrp.io import read_table
 from dfcrp.io.converting import placed, scaled
-from dfcrp.io.records import Records, typed
+from dfcrp.io.tables import ReadTable, typed
 from dfcrp.items.site import Site
 
 CATALOGUE = (
@@ -34,7 +34,7 @@ def run_folder(tmp_path: Path) -> Path:
 
 def test_a_run_folder_gives_its_catalogue(run_folder: Path, tmp_path: Path) -> None:
     assert main(["convert", str(run_folder), str(tmp_path / "c.geojson")]) == 0
-    records = read_records(tmp_path / "c.geojson")
+    records = read_table(tmp_path / "c.geojson")
     assert records.columns["x"].tolist() == [100.0, 900.0]
     assert records.site.units == "px"
     assert records.typed_extra()["p_consensus"] == [0.99, 0.01]
@@ -53,10 +53,10 @@ def test_the_catalogue_goes_to_every_format(
     said = capsys.readouterr()
     assert "old units and are left out" in said.err
     written = tmp_path / "c_CRATER.shp" if ending == ".shp" else out
-    records = read_records(written)
+    records = read_table(written)
     assert records.site.units == "deg"
     np.testing.assert_allclose(records.columns["diameter"], [20, 9])
-    direct = read_records(run_folder)
+    direct = read_table(run_folder)
     # Distances from the origin, here almost at the pole, are those in the plane.
     at = [np.radians(records.columns[role]) for role in ("x", "y")]
     origin = np.radians([30, -89.9])
@@ -115,7 +115,7 @@ def test_asks_for_what_is_missing(
 def test_a_catalogue_is_in_the_units_of_its_run(run_folder: Path, tmp_path: Path) -> None:
     site = {"units": "px", "area_km2": 3.6, "metres_per_pixel": 500.0}
     (run_folder / "provenance.json").write_text(json.dumps({"site": site}))
-    assert read_records(run_folder).site == Site("px", area_km2=3.6, metres_per_pixel=500.0)
+    assert read_table(run_folder).site == Site("px", area_km2=3.6, metres_per_pixel=500.0)
     assert main(["convert", str(run_folder), str(tmp_path / "c.diam")]) == 0
     text = (tmp_path / "c.diam").read_text()
     assert "area = 3.6" in text
@@ -127,7 +127,7 @@ def test_a_catalogue_is_in_the_units_of_its_run(run_folder: Path, tmp_path: Path
 def test_objects_that_are_agreed_on(run_folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "c.csv"
     assert main(["convert", str(run_folder), str(target), "--p-consensus", "0.5"]) == 0
-    assert read_records(target).columns["x"].tolist() == [100.0]
+    assert read_table(target).columns["x"].tolist() == [100.0]
     again = ["convert", str(run_folder), str(tmp_path / "d.csv"), "--p-consensus"]
     assert main([*again, "1"]) == 2
     assert main([*again, "2"]) == 2
@@ -148,8 +148,8 @@ def test_several_lists_become_one(tmp_path: Path, capsys: pytest.CaptureFixture[
         (tmp_path / f"{name}.diam").write_bytes(samples.DIAM)
     both = [str(tmp_path / "ann.diam"), str(tmp_path / "bob.diam")]
     assert main(["convert", *both, str(tmp_path / "both.csv")]) == 0
-    records = read_records(tmp_path / "both.csv")
-    assert records.columns["expert"] == ["ann", "ann", "bob", "bob"]
+    records = read_table(tmp_path / "both.csv")
+    assert records.about["expert"] == ["ann", "ann", "bob", "bob"]
     assert records.typed_extra()["fraction"] == [1, 0.5, 1, 0.5]
     again = ["convert", str(tmp_path / "both.csv"), str(tmp_path / "one.diam"), "--area-km2", "100"]
     assert main(again) == 2
@@ -165,7 +165,7 @@ def test_labels_choose_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main([*arguments, "--label", "Craters"]) == 2
     assert "did you mean 'Crater'?" in capsys.readouterr().err
     assert main([*arguments, "--label", "Crater", "--image", "7"]) == 0
-    assert read_records(tmp_path / "c.csv").columns["diameter"].tolist() == [8.0]
+    assert read_table(tmp_path / "c.csv").columns["diameter"].tolist() == [8.0]
 
 
 def test_a_run_without_a_catalogue(run_folder: Path, tmp_path: Path) -> None:
@@ -180,7 +180,10 @@ def test_a_target_that_cannot_be_written(run_folder: Path, tmp_path: Path) -> No
 def test_the_plane_is_kept_near_the_origin() -> None:
     columns = {role: np.array([0.0, 3.0]) for role in ("x", "y")} | {"diameter": np.ones(2)}
     records = placed(
-        scaled(Records(columns, Site("px", 1737.4)), 1000.0), 179.95, 0.0, y_down=False
+        scaled(ReadTable("circles", columns, site=Site("px", 1737.4)), 1000.0),
+        179.95,
+        0.0,
+        y_down=False,
     )
     degree = np.radians(1737.4)
     np.testing.assert_allclose(records.columns["x"], [179.95, 179.95 + 3 / degree], atol=1e-6)
@@ -198,7 +201,7 @@ def test_a_long_text_is_cut_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"x_km,y_km,d_km,note\n1,2,3,{'n' * 300}\n")
     out = str(tmp_path / "a.shp")
     assert main(["convert", str(tmp_path / "a.csv"), out]) == 0
-    read = read_records(tmp_path / "a_CRATER.shp")
+    read = read_table(tmp_path / "a_CRATER.shp")
     assert read.extra["note"] == ["n" * 254]
 
 
@@ -215,3 +218,77 @@ def test_a_long_text_is_cut_with_a_warning(tmp_path: Path) -> None:
 )
 def test_columns_find_their_type(cells: list[object], expected: list[object]) -> None:
     assert typed(cells) == expected
+
+
+def run_of(folder: Path, kind: str, catalogue: str) -> Path:
+    folder.mkdir()
+    (folder / "config.toml").write_text(f'[run]\nlikelihood = "{kind}"\n')
+    (folder / "markings.csv").write_text("")
+    (folder / "catalogue.csv").write_text(catalogue)
+    return folder
+
+
+BOXES = (
+    "cluster,x,x_sd,y,y_sd,width,width_sd,height,height_sd,n_experts,p_consensus,experts\n"
+    "0,10,1,20,1,6,1,3,1,2,0.9,A;B\n1,40,1,12,1,9,1,5,1,1,0.1,A\n"
+)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".geojson"])
+def test_the_catalogue_of_boxes(tmp_path: Path, ending: str) -> None:
+    run = run_of(tmp_path / "run", "boxes", BOXES)
+    out = tmp_path / f"c{ending}"
+    assert main(["convert", str(run), str(out), "--p-consensus", "0.5"]) == 0
+    table = read_table(out, "boxes")
+    assert [values.tolist() for values in table.columns.values()] == [[10], [20], [6], [3]]
+    assert table.typed_extra()["width_sd"] == [1]
+    assert main(["convert", str(run), str(tmp_path / "km.csv"), "--metres-per-pixel", "500"]) == 0
+    table = read_table(tmp_path / "km.csv", "boxes")
+    assert table.columns["width"].tolist() == [3.0, 4.5]
+    assert table.site.units == "km"
+    assert "width_sd" not in table.extra
+
+
+def test_the_catalogue_of_records(tmp_path: Path) -> None:
+    text = "cluster,name,born,n_experts,p_consensus,experts\n0,Ann,1980,2,0.9,a;b\n1,Bo,,1,0.1,a\n"
+    run = run_of(tmp_path / "run", "records", text)
+    out = tmp_path / "c.parquet"
+    assert main(["convert", str(run), str(out), "--p-consensus", "0.5"]) == 0
+    assert read_table(out, "records").columns["name"].tolist() == ["Ann"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "out", "options", "asked"),
+    [
+        ("boxes", "c.diam", "", ".diam holds circles, and these are boxes"),
+        ("boxes", "c.scc", "", ".scc holds circles"),
+        ("boxes", "c.shp", "", ".shp holds circles"),
+        ("boxes", "c.csv", "--origin 1,2", "for circles and points"),
+        ("points", "c.geojson", "--outlines", "points have no outline"),
+        ("records", "c.geojson", "", "GeoJSON holds circles, points, boxes, ellipses"),
+        ("records", "c.csv", "--metres-per-pixel 2", "records have none"),
+        ("boxs", "c.csv", "", "did you mean 'boxes'"),
+    ],
+)
+def test_what_other_kinds_cannot_be_turned_into(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    out: str,
+    options: str,
+    asked: str,
+) -> None:
+    (tmp_path / "a.csv").write_text("x,y,width,height,expert\n1,2,3,4,A\n")
+    command = ["convert", str(tmp_path / "a.csv"), str(tmp_path / out), "--likelihood", kind]
+    assert main([*command, *options.split()]) == 2
+    assert asked in capsys.readouterr().err
+
+
+def test_drawings_as_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.xml").write_bytes(samples.CVAT)
+    out = tmp_path / "boxes.csv"
+    assert main(["convert", str(tmp_path / "a.xml"), str(out), "--likelihood", "boxes"]) == 0
+    said = capsys.readouterr()
+    assert "1 boxes: " in said.out
+    assert "left out: 1 ellipse (row 5)" in said.err
+    assert out.read_text() == 'x,y,width,height,image,label\n4.0,1.0,8.0,2.0,"a.png","crater"\n'

@@ -13,18 +13,19 @@ import pytest
 
 import format_samples as samples
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io import read_markings, read_records
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.records import Records
+from dfcrp.io import read_markings, read_table
 from dfcrp.io.registry import FORMATS
+from dfcrp.io.tables import ReadOptions, ReadTable
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.settings.config import resolve
 from shared_data import SHARED
 
 
-def read(path: Path | list[Path], **options: Any) -> tuple[Records, str]:
+def read(path: Path | list[Path], **options: Any) -> tuple[ReadTable, str]:
     """The records, and all warnings as one text."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        records = read_records(path, options=ReadOptions(**options))
+        records = read_table(path, options=ReadOptions(**options))
     return records, "\n".join(str(warning.message) for warning in caught)
 
 
@@ -35,7 +36,7 @@ def sample(folder: Path, format_name: str) -> Path:
     return path
 
 
-def circles(records: Records) -> list[tuple[float, float, float]]:
+def circles(records: ReadTable) -> list[tuple[float, float, float]]:
     columns = (records.columns[role].tolist() for role in ("x", "y", "diameter"))
     return [tuple(round(v, 6) for v in circle) for circle in zip(*columns, strict=True)]
 
@@ -45,7 +46,7 @@ ROUND = (60.0, 40.0, 20.0)
 EXPECTED: dict[str, tuple[list[tuple[float, float, float]], str]] = {
     "Zooniverse": (
         [(10.5, 20.0, 8.0), (30.0, 40.0, 8.0), (5.0, 6.0, 14.0), (11.0, 21.0, 8.0)],
-        "left out: 1 box (row 3); 1 classification made anew later by the same user (row 2); "
+        "left out: 1 box (row 3); 1 classification made again later by the same user (row 2); "
         "1 line (row 3); 1 mark centred outside the image (row 3); "
         "1 point without a size (row 3); 1 polygon that is no circle (row 3)",
     ),
@@ -264,11 +265,10 @@ def test_units_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_degrees_need_a_body(tmp_path: Path) -> None:
-    from dfcrp.fitting import refuse_degrees_without_body
-
     (tmp_path / "a.csv").write_text("lon,lat,d,expert\n1,2,3,A\n")
+    markings = read_markings(tmp_path / "a.csv")
     with pytest.raises(InputError, match="--body moon"):
-        refuse_degrees_without_body(read_markings(tmp_path / "a.csv"))
+        likelihood_named("circles").check(markings, resolve(None, {}))
 
 
 BILLION_LAUGHS = b"""<?xml version="1.0"?>
@@ -400,7 +400,7 @@ def test_real_zooniverse_export() -> None:
     ours = set(zip(*columns, strict=True))
     # The flattened list begins a day later than the export and has no ellipses.
     assert (len(ours), len(ours & known)) == (62, 51)
-    assert len(set(records.columns["expert"])) == 3
+    assert len(set(records.about["expert"])) == 3
 
 
 @pytest.mark.parametrize(("file", "count"), [

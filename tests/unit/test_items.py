@@ -1,4 +1,4 @@
-"""Items that are no circles: shapes, matrices, records, candidates, files."""
+"""Items of every kind: shapes, matrices, records, candidates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dfcrp.items.measurements import Measurements
 from dfcrp.items.records import Records, blocked_pairs, digits_of_date
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io.items import read_items
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.shapes import BOXES, ELLIPSES, SHAPES, shape_of
@@ -163,89 +162,6 @@ def test_wrong_kinds_are_refused():
         Records.from_columns(COLUMNS, kinds={"name": "number"})
 
 
-def test_boxes_from_a_file(tmp_path):
-    path = tmp_path / "boxes.csv"
-    path.write_text("id;Detector;X;Y;Width;Height;score\n7;A;1;2;3;4;0.5\n8;B;1,0\n")
-    with pytest.raises(InputError, match="row 2: 3 values under 7 column names"):
-        read_items(path, "boxes")
-    path.write_text("id;Detector;X;Y;Width;Height;score\n7;A;1;2;3;4;0.5\n8;B;1;2;3;5;0.1\n")
-    items = read_items(path, "boxes")
-    assert isinstance(items, Measurements)
-    assert items.values.tolist() == [[1, 2, 3, 4], [1, 2, 3, 5]]
-    assert items.experts == ("A", "B")
-    assert items.id.tolist() == ["7", "8"]
-    with pytest.raises(
-        InputError, match=r"major, minor, angle are missing; .* --columns major=NAME"
-    ):
-        read_items(path, "ellipses")
-
-
-def test_one_file_for_each_list(tmp_path):
-    for name in ("north", "south"):
-        (tmp_path / f"{name}.csv").write_text("name,city\nAnn,Rome\nBob,\n")
-    paths = [tmp_path / "north.csv", tmp_path / "south.csv"]
-    records = read_items(paths, "records", records=RecordSettings(categories=("city",)))
-    assert isinstance(records, Records)
-    assert records.experts == ("north", "south")
-    assert records.kinds == ("string", "category")
-    with pytest.raises(InputError, match="no column says whose list"):
-        read_items(paths[0], "records")
-
-
-def written(folder, text, name="items.csv"):
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
-def test_boxes_by_their_corners(tmp_path):
-    path = written(tmp_path, "source,xmin,ymin,xmax,ymax\nA,1,2,5,8\nB,1,2,5,2\n")
-    with pytest.raises(InputError, match=r"items.csv, row 2: the height is 0; it must be above"):
-        read_items(path, "boxes")
-    path = written(tmp_path, "source,xmin,ymin,xmax,ymax\nA,1,2,5,8\nB,1,2,5,9\n")
-    items = read_items(path, "boxes")
-    assert items.values.tolist() == [[3, 5, 4, 6], [3, 5.5, 4, 7]]
-
-
-def test_columns_by_the_users_word(tmp_path):
-    path = written(tmp_path, "who,lon,lat,id\nA,1,2,p\nB,3,4,q\n")
-    items = read_items(path, "points", columns={"x": "lon", "y": "lat", "expert": "who"})
-    assert items.values.tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(InputError, match=r"column 'lom', wanted for x, .* did you mean 'lon'"):
-        read_items(path, "points", columns={"x": "lom"})
-    with pytest.raises(SettingsError, match="unknown role 'width'; for points the roles are"):
-        read_items(path, "points", columns={"width": "lon"})
-
-
-def test_rows_of_one_image_and_without_an_expert(tmp_path):
-    text = "image,expert,x,y\nm,A,1,2\nn,A,3,4\nm,B,5,6\n"
-    path = written(tmp_path, text)
-    with pytest.raises(InputError, match=r"column 'image' names 2 images .* --image NAME"):
-        read_items(path, "points")
-    items = read_items(path, "points", image="m")
-    assert items.values.tolist() == [[1, 2], [5, 6]]
-    assert (items.sources[0].rows, items.sources[0].kept) == (3, 2)
-    items = read_items(path, "points", image="m", exclude_experts=["B"])
-    assert items.values.tolist() == [[1, 2]]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("expert,x,y\nA,1,\n", "items.csv, row 1, column 'y': is empty; fill it in"),
-        ("expert,x,y\nA,1,2\nB,1,two\n", "row 2, column 'y': 'two' is no number"),
-        ("expert,x,y\nA,1,inf\n", "row 1, column 'y': 'inf' is no number"),
-        ("expert,x,y,x\nA,1,2,3\n", "column 'x' is there several times"),
-        ("expert,x,y,id\nA,1,2,7\nB,1,2,7\n", "row 2, column 'id': the id '7' is there already"),
-        ("expert,x,y\n,1,2\n", "row 1, column 'expert': it must say whose list"),
-        ("expert,x,y\n", "has no rows"),
-    ],
-)
-def test_bad_tables_are_refused_by_their_place(tmp_path, text, message):
-    with pytest.raises(InputError, match=message):
-        read_items(written(tmp_path, text), "points")
-
-
 def test_dates_are_known_by_their_look_and_may_be_exchanged():
     columns = {"born": ["1980-01-02", "1980-02-01", "1980-01-03", "1979-12-24"]}
     records = Records.from_columns(columns, candidates=[(0, 1), (0, 2), (0, 3)])
@@ -258,36 +174,3 @@ def test_dates_are_known_by_their_look_and_may_be_exchanged():
     assert similar == sorted([records.codes[1, 0], records.codes[2, 0]])
     assert hyper.slip[first] == hyper.slip[first + 1] < 0.7
     assert digits_of_date("3.1.1980") == digits_of_date("1980-01-03") == "19800103"
-
-
-PEOPLE = "id,list,name,city\n1,a,Ann,Rome\n2,b,Anne,Rome\n3,b,Bob,Oslo\n4,c,Bob,Oslo\n"
-
-
-def test_own_pairs_from_a_file_name_ids(tmp_path):
-    path = written(tmp_path, PEOPLE)
-    pairs = tmp_path / "pairs.csv"
-    pairs.write_text("one,other\n2,1\n1,2\n3,4\n3,3\n", encoding="utf-8")
-    chosen = {"columns": {"expert": "list"}, "candidates": pairs}
-    assert read_items(path, "records", **chosen).candidates.tolist() == [[0, 1], [2, 3]]
-    without = read_items(path, "records", exclude_experts=["c"], **chosen)
-    assert without.candidates.tolist() == [[0, 1]]
-
-
-@pytest.mark.parametrize(
-    ("text", "columns", "message"),
-    [
-        ("one,other\n1,7\n", {}, "row 1, column 'other': no item has the id '7'"),
-        ("one\n1\n", {}, "needs two columns"),
-        ("one,other\n1,2\n", {"id": ""}, "no column of the items has ids"),
-    ],
-)
-def test_bad_own_pairs_are_refused_by_their_place(tmp_path, text, columns, message):
-    path, pairs = written(tmp_path, PEOPLE), tmp_path / "pairs.csv"
-    pairs.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        read_items(path, "records", columns={"expert": "list", **columns}, candidates=pairs)
-
-
-def test_a_table_without_anything_to_compare_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no column that describes an item"):
-        read_items(written(tmp_path, "id,expert\n1,a\n2,b\n"), "diagonal")

@@ -97,7 +97,7 @@ def test_refuses(changes: dict[str, Any], message: str) -> None:
 
 
 def test_refuses_no_markings() -> None:
-    with pytest.raises(InputError, match="no markings"):
+    with pytest.raises(InputError, match="no items"):
         Items.circles([], [], [], [])
 
 
@@ -159,7 +159,7 @@ def test_survives_pickling() -> None:
 
 def test_from_frame_takes_a_dict_with_any_known_spelling() -> None:
     frame = {"X_px": [1.0, 2.0], "Ycentre": [1.0, 2.0], "Radius (m)": [3.0, 4.0], "User": [7, 8]}
-    markings = Markings.from_frame(frame)
+    markings = Items.from_frame(frame)
     assert markings.diameter.tolist() == [6.0, 8.0]
     assert markings.experts == ("7", "8")
 
@@ -168,12 +168,12 @@ def test_from_frame_takes_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(good()).rename(columns={"expert": "Observer"})
     frame.index = [30, 20, 10]
-    assert Markings.from_frame(frame).digest == Items.circles(**good()).digest
+    assert Items.from_frame(frame).digest == Items.circles(**good()).digest
     frame["x"] = pandas.array([1.0, None, 3.0], dtype="Float64")
     with pytest.raises(InputError, match=r"index 1, column 'x': .* is not"):
-        Markings.from_frame(frame)
+        Items.from_frame(frame)
     with pytest.raises(InputError, match="index 2, column 'expert': no expert"):
-        Markings.from_frame(pandas.DataFrame(good(expert=["a", "b", None])))
+        Items.from_frame(pandas.DataFrame(good(expert=["a", "b", None])))
 
 
 @pytest.mark.parametrize(
@@ -189,4 +189,4 @@ def test_from_frame_refuses(
     frame: Any, columns: dict[str, str] | None, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        Markings.from_frame(frame, columns=columns)
+        Items.from_frame(frame, columns=columns)

@@ -1,4 +1,4 @@
-"""The simulation study: tallies, stopping and going on, tables, verdicts."""
+"""The simulation study: tallies, stopping and resuming, tables, verdicts."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def command(
 def _chronology(given: str | None, site: Site) -> str:
     from dfcrp.craterstats import MOON
     from dfcrp.errors import SettingsError
-    from dfcrp.io.sphere import BODIES
+    from dfcrp.io.circles import BODIES
 
     if given is not None:
         return given

@@ -1,4 +1,4 @@
-"""``dfcrp convert``: circles from one file format to another."""
+"""``dfcrp convert``: items from one file format to another."""
 
 from __future__ import annotations
 
@@ -27,12 +27,19 @@ class Place(click.ParamType):
 @click.command(
     name="convert",
     options_metavar="[OPTIONS]",
-    short_help="Turn markings or a catalogue into another file format.",
+    short_help="Turn lists or a catalogue into another file format.",
 )
 @click.argument(
     "sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="IN..."
 )
 @click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
+@click.option(
+    "--likelihood",
+    "kind",
+    metavar="KIND",
+    help="What is wanted of IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
+    "[default: what a run is of; else circles]",
+)
 @click.option(
     "--columns",
     metavar="ROLE=NAME,...",
@@ -57,7 +64,7 @@ class Place(click.ParamType):
     metavar="P",
     help="Of a catalogue only objects with at least this probability of a consensus.",
 )
-@click.option("--boxes", is_flag=True, help="Read boxes as the ellipses inside them.")
+@click.option("--boxes", is_flag=True, help="Circles: read boxes as the ellipses inside them.")
 @click.option(
     "--point-diameter", type=float, metavar="D", help="Read points as circles of this diameter."
 )
@@ -78,26 +85,29 @@ class Place(click.ParamType):
 )
 @click.option("--y-down", is_flag=True, help="With --origin: y points down, as in images.")
 @click.option("--area-km2", type=float, metavar="A", help="The area that was searched.")
-@click.option("--outlines", is_flag=True, help="GeoJSON: circles as polygons, not points.")
+@click.option("--outlines", is_flag=True, help="GeoJSON: polygons, not points.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
 def command(
     sources: tuple[Path, ...],
     out: Path,
+    kind: str | None,
     columns: str | None,
     experts: tuple[str, ...],
     images: tuple[str, ...],
     labels: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Write the circles in IN... to OUT, in the format that OUT's name ends in.
+    """Write the items in IN... to OUT, in the format that OUT's name ends in.
 
     IN is a file or folder of any format that dfcrp reads, or a run folder, of which the catalogue
-    is taken. OUT ends in .csv, .tsv, .parquet, .diam, .scc, .shp or .geojson.
+    is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .geojson, and of
+    circles in .diam, .scc or .shp.
     """
     from dfcrp.io import converting
-    from dfcrp.io.options import ReadOptions
+    from dfcrp.io.circles import body_radius
     from dfcrp.io.registry import writer_for
-    from dfcrp.io.sphere import body_radius
+    from dfcrp.io.tables import ReadOptions
+    from dfcrp.io.writing import notes
 
     writer_for(out)  # before any work
     reading = ReadOptions(
@@ -106,23 +116,23 @@ def command(
         body_radius_km=None if options["body"] is None else body_radius(options["body"]),
         units=options["units"],
     )
-    records = converting.read_records(sources, columns=columns, options=reading)
+    table = converting.read_table(sources, kind, columns=columns, options=reading)
     for title, names in (("expert", experts), ("image", images), ("label", labels)):
-        records = converting.only(records, title, names)
+        table = converting.only(table, title, names)
     if options["p_consensus"] is not None:
-        records = converting.agreed(records, options["p_consensus"])
+        table = converting.agreed(table, options["p_consensus"])
     scale = options["metres_per_pixel"]
     if scale is None and out.suffix.lower() in (".diam", ".scc", ".shp"):
-        scale = records.site.metres_per_pixel  # known from the run
+        scale = table.site.metres_per_pixel  # known from the run
     if scale is not None:
-        records = converting.scaled(records, scale)
+        table = converting.scaled(table, scale)
     if options["origin"] is not None:
-        records = converting.placed(records, *options["origin"], y_down=options["y_down"])
+        table = converting.placed(table, *options["origin"], y_down=options["y_down"])
     if options["area_km2"] is not None:
-        records = converting.with_area(records, options["area_km2"])
-    files = converting.write_records(
-        records, out, outlines=options["outlines"], overwrite=options["overwrite"]
+        table = converting.with_area(table, options["area_km2"])
+    files = converting.write_table(
+        table, out, outlines=options["outlines"], overwrite=options["overwrite"]
     )
-    for note in converting.notes(records, out):
+    for note in notes(table, out):
         click.echo(f"dfcrp: note: {note}", err=True)
-    click.echo(f"{len(records):,} circles: {', '.join(str(file) for file in files)}")
+    click.echo(f"{len(table):,} {table.kind}: {', '.join(str(file) for file in files)}")

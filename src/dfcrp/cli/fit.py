@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dfcrp.cli.ground import IMAGE_OPTIONS, SITE_OPTIONS, image_options, site_options
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.settings.choices import EXPERT_BIAS, IMAGES, PRESETS, SAMPLERS
-
-if TYPE_CHECKING:
-    from dfcrp.items.items import Items
-    from dfcrp.settings.config import Config
 
 
 class Radius(click.ParamType):
@@ -41,12 +37,12 @@ def filter_options(command: Any) -> Any:
                 help="Which column plays which role, where the names do not tell: "
                 "x=LON,y=LAT,diameter=D,expert=WHO. An empty name leaves a column aside.",
             ),
-            click.option("--image", metavar="NAME", help="Only markings of this image."),
+            click.option("--image", metavar="NAME", help="Only items on this image."),
             click.option(
                 "--min-diameter",
                 type=float,
                 metavar="NUMBER",
-                help="Only markings at least this wide, in the unit of the file.",
+                help="Only items at least this wide, in the unit of the file.",
             ),
             click.option(
                 "--exclude-expert",
@@ -194,8 +190,8 @@ def command(
 
     from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
-    from dfcrp.errors import InputError, SettingsError
-    from dfcrp.io import read_markings
+    from dfcrp.errors import InputError
+    from dfcrp.io import read_items
     from dfcrp.runs.folder import refuse_used
     from dfcrp.settings.config import resolve
 
@@ -205,50 +201,20 @@ def command(
     ground = {name: options.pop(name) for name in SITE_OPTIONS}
     picture = image_settings({name: options.pop(name) for name in IMAGE_OPTIONS})
     refuse_used(out)  # before any work
-    used = {name: value for name, value in filters.items() if value}
     given = picture | {name: value for name, value in options.items() if value is not None}
     asked = resolve(config, dict(given))
-    if asked.run.likelihood != "circles":
-        items = _read_others(files, asked, used, candidates)
-        report = not no_report
-        run_job(items, out, config=config, settings=given, dask=dask, quiet=quiet, report=report)
-        return
-    if candidates is not None:
-        raise SettingsError("--candidates is for items that are no circles; for these see --radius")
-    read = read_markings(files, **filters)
+    read = read_items(files, asked.run.likelihood, candidates=candidates, **filters)
     if len(read.images) > 1 and "image_file" in picture:
         raise InputError(
-            "--image-file is for one image, and the markings are on several; choose one with "
+            "--image-file is for one image, and the items are on several; choose one with "
             "--image, or give it later with `dfcrp report RUN --image NAME`"
         )
-    markings = dataclasses.replace(read, filters=used, site=told_site(read.site, ground))
     run_job(
-        markings,
+        dataclasses.replace(read, site=told_site(read.site, ground)),
         out,
         config=config,
         settings=given,
         dask=dask,
         quiet=quiet,
         report=not no_report,
-    )
-
-
-def _read_others(
-    files: tuple[Path, ...], config: Config, filters: dict[str, Any], candidates: Path | None
-) -> Items:
-    """Items that are no circles, which have no diameters to filter by."""
-    from dfcrp.errors import SettingsError
-    from dfcrp.io.columns import parse_pairs
-    from dfcrp.io.items import read_items
-
-    if "min_diameter" in filters:
-        raise SettingsError(f"--min-diameter is for circles, not for {config.run.likelihood}")
-    columns = parse_pairs(filters.pop("columns", None))
-    return read_items(
-        list(files),
-        config.run.likelihood,
-        columns=columns,
-        records=config.likelihood,
-        candidates=candidates,
-        **filters,
     )

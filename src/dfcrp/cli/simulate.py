@@ -80,8 +80,7 @@ def command(out: Path, seed: int, design: str, decimals: int | None, **options: 
     """
     from dataclasses import replace
 
-    from dfcrp.errors import SettingsError
-    from dfcrp.io.columns import did_you_mean
+    from dfcrp.errors import SettingsError, did_you_mean
     from dfcrp.simulate import DESIGNS
 
     if design not in DESIGNS:

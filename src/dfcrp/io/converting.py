@@ -5,128 +5,163 @@ from __future__ import annotations
 import json
 import math
 import os
+import tomllib
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
-from dfcrp.io.columns import ColumnChoice, did_you_mean, listed
+from dfcrp.io.circles import offsets
 from dfcrp.io.formats.geojson import write_geojson
-from dfcrp.io.options import ReadOptions
+from dfcrp.io.marks import COLUMNS
 from dfcrp.io.parts import RUN_FILES, PathLike, join, read_parts
-from dfcrp.io.records import Records
+from dfcrp.io.reading import known_names
 from dfcrp.io.registry import writer_for
-from dfcrp.io.sphere import offsets
-from dfcrp.items.checks import Cells, shown, to_names, to_numbers
+from dfcrp.io.tables import ReadOptions, ReadTable
+from dfcrp.io.writing import LENGTHS, write_files
+from dfcrp.items.checks import Cells, to_names, to_numbers
+from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.site import UNITS, Site
 
 CATALOGUE = "catalogue.csv"
-_SPREADS = tuple(f"{role}_{end}" for role in ("x", "y", "diameter") for end in ("sd", "lo", "hi"))
+_SPREADS = ("sd", "lo", "hi")
+"""Endings of the columns of our catalogue that tell how uncertain another is."""
 
 
-def read_records(
+def read_table(
     paths: PathLike | Sequence[PathLike],
+    kind: str | None = None,
     *,
     columns: ColumnChoice = None,
     options: ReadOptions | None = None,
-) -> Records:
-    """Read circles from files of any format, or the catalogue of a run folder.
+) -> ReadTable:
+    """Read items from files of any format, or the catalogue of a run folder.
 
-    Unlike ``read_markings`` this needs no expert, and keeps columns that it does not know.
+    Unlike ``read_items`` this needs no expert, and keeps columns that it does not know.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Files, folders of files, or a run folder.
+    kind : str, optional
+        What is wanted; left out, what the run folder's catalogue is of, else circles.
+    columns : dict or str, optional
+        As in ``read_items``.
+    options : ReadOptions, optional
+        How to read what is no circle, units and body.
+
+    Returns
+    -------
+    ReadTable
     """
     options = options or ReadOptions()
     if options.units is not None and options.units not in UNITS:
         raise SettingsError(f"units is {options.units!r}; it must be one of {', '.join(UNITS)}")
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    options = replace(options, kind=kind or _kind_of_runs(given))
     parts = read_parts([_or_catalogue(Path(path)) for path in given], columns, options)
-    records = _with_site_of_run(join(parts, nameless=True), given)
+    table = _with_site_of_run(join(parts, nameless=True), given)
     if options.body_radius_km is not None:
-        site = replace(records.site, body_radius_km=options.body_radius_km)
-        records = replace(records, site=site)
-    return records
+        site = replace(table.site, body_radius_km=options.body_radius_km)
+        table = replace(table, site=site)
+    return table
 
 
-def write_records(
-    records: Records, path: PathLike, *, outlines: bool = False, overwrite: bool = False
+def write_table(
+    table: ReadTable, path: PathLike, *, outlines: bool = False, overwrite: bool = False
 ) -> list[Path]:
-    """Write circles in the format that the name's ending tells; give the files written.
+    """Write items in the format that the name's ending tells.
 
-    With ``outlines`` GeoJSON has polygons instead of points.
+    Parameters
+    ----------
+    table : ReadTable
+        What ``read_table`` gave.
+    path : path
+        Where to; see ``docs/formats.md`` for the endings.
+    outlines : bool
+        GeoJSON: polygons instead of points.
+    overwrite : bool
+        Whether a file of that name may be replaced.
+
+    Returns
+    -------
+    list of Path
+        The files written.
     """
     target = Path(path)
     writer = writer_for(target)
     if outlines:
         if writer is not write_geojson:
             raise SettingsError("--outlines is for GeoJSON; leave it out")
-        files = write_geojson(records, target, outlines=True)
-    else:
-        files = writer(records, target)
-    for file in files:
-        if file.exists() and not overwrite:
-            raise InputError(f"{file}: already exists; choose another name, or give --overwrite")
-    for file, content in files.items():
-        _replace_file(file, content)
-    return list(files)
+        return write_files(write_geojson(table, target, outlines=True), overwrite=overwrite)
+    return write_files(writer(table, target), overwrite=overwrite)
 
 
-def only(records: Records, title: str, names: Sequence[str]) -> Records:
-    """Keep the circles of these experts, images or labels; ``title`` says which of these."""
+def only(table: ReadTable, title: str, names: Sequence[str]) -> ReadTable:
+    """Keep the items of these experts, images or labels; ``title`` says which of these."""
     if not names:
-        return records
-    values = records.columns.get(title, records.extra.get(title))
+        return table
+    values = _column(table, title)
     if values is None:
         raise InputError(f"there is no column {title} to choose by; name it with --columns")
     found = to_names(values)
-    known = sorted(set(found) - {""})
-    for name in names:
-        if name not in known:
-            raise InputError(
-                f"no {title} is called {shown(name)}{did_you_mean(name, known)}; "
-                f"there are {listed(known)}"
-            )
-    return records.select(np.isin(np.array(found), list(names)))
+    known_names(title, names, sorted(set(found) - {""}))
+    return table.select(np.isin(np.array(found), list(names)))
 
 
-def agreed(records: Records, least: float) -> Records:
+def agreed(table: ReadTable, least: float) -> ReadTable:
     """Keep the objects of our catalogue with at least this probability of a consensus."""
     if not 0 <= least <= 1:
         raise SettingsError(f"--p-consensus is {least:g}; it must be from 0 to 1")
-    if "p_consensus" not in records.extra:
+    values = _column(table, "p_consensus")
+    if values is None:
         raise InputError("--p-consensus is for catalogues of dfcrp: there is no column p_consensus")
-    chosen = records.select(to_numbers(records.extra["p_consensus"]) >= least)
+    chosen = table.select(to_numbers(values) >= least)
     if not len(chosen):
         raise InputError(f"no object has a p_consensus of {least:g} or more; lower --p-consensus")
     return chosen
 
 
-def scaled(records: Records, metres_per_pixel: float) -> Records:
+def _column(table: ReadTable, title: str) -> Cells | None:
+    """A column by its title, whichever part it is in; of records every column is a field."""
+    for part in (table.about, table.extra, table.columns):
+        if title in part:
+            return part[title]
+    return None
+
+
+def scaled(table: ReadTable, metres_per_pixel: float) -> ReadTable:
     """Turn pixels into km."""
     if not 0 < metres_per_pixel < math.inf:
         raise SettingsError(f"metres_per_pixel is {metres_per_pixel!r}; it must be positive")
-    if records.site.units != "px":
+    _refuse_placeless(table, "--metres-per-pixel")
+    if table.site.units != "px":
         raise SettingsError(
-            f"--metres-per-pixel is for data in pixels; these are in {records.site.units}"
+            f"--metres-per-pixel is for data in pixels; these are in {table.site.units}"
         )
     factor = metres_per_pixel / 1000
-    columns = dict(records.columns)
-    for role in ("x", "y", "diameter"):
-        columns[role] = columns[role] * factor
-    site = replace(records.site, units="km", metres_per_pixel=None)
-    return replace(records, columns=columns, extra=_without_spreads(records), site=site)
+    columns = {
+        role: values * factor if role in LENGTHS else values
+        for role, values in table.columns.items()
+    }
+    site = replace(table.site, units="km", metres_per_pixel=None)
+    return replace(table, columns=columns, extra=_without_spreads(table), site=site)
 
 
-def placed(records: Records, longitude: float, latitude: float, *, y_down: bool) -> Records:
+def placed(table: ReadTable, longitude: float, latitude: float, *, y_down: bool) -> ReadTable:
     """Put a plane in km or m onto the body, its origin at a longitude and latitude.
 
     Distances and directions from the origin are kept (azimuthal equidistant); x is eastward.
     """
-    if records.site.units == "px" and records.site.metres_per_pixel is not None:
-        records = scaled(records, records.site.metres_per_pixel)
-    site = records.site
+    _refuse_placeless(table, "--origin")
+    if table.kind not in ("circles", "points"):
+        raise SettingsError(f"--origin is for circles and points; these are {table.kind}")
+    if table.site.units == "px" and table.site.metres_per_pixel is not None:
+        table = scaled(table, table.site.metres_per_pixel)
+    site = table.site
     if site.units not in ("km", "m"):
         raise SettingsError(
             f"--origin is for data in a plane with a known scale; these are in {site.units}"
@@ -137,41 +172,61 @@ def placed(records: Records, longitude: float, latitude: float, *, y_down: bool)
     if not (abs(longitude) <= 360 and abs(latitude) <= 90):
         raise SettingsError(f"--origin {longitude:g},{latitude:g} is no longitude and latitude")
     km = 1.0 if site.units == "km" else 1e-3
-    x, y = records.columns["x"] * km, records.columns["y"] * (-km if y_down else km)
+    x, y = table.columns["x"] * km, table.columns["y"] * (-km if y_down else km)
     distance = np.hypot(x, y) / site.body_radius_km
     if distance.max() > math.pi:
         raise InputError("the data reach beyond the far side of the body; check the scale")
     places = np.array(offsets(longitude, latitude, np.arctan2(y, x), distance))
-    columns = {**records.columns, "x": places[:, 0], "y": places[:, 1]}
-    columns["diameter"] = records.columns["diameter"] * km
+    columns = {**table.columns, "x": places[:, 0], "y": places[:, 1]}
+    if "diameter" in columns:
+        columns["diameter"] = table.columns["diameter"] * km
     site = replace(site, units="deg")
-    return replace(records, columns=columns, extra=_without_spreads(records), site=site)
+    return replace(table, columns=columns, extra=_without_spreads(table), site=site)
 
 
-def _without_spreads(records: Records) -> dict[str, Cells]:
+def _refuse_placeless(table: ReadTable, option: str) -> None:
+    if table.kind not in COLUMNS:
+        raise SettingsError(f"{option} is for items with a place; {table.kind} have none")
+
+
+def _without_spreads(table: ReadTable) -> dict[str, Cells]:
     """The other columns but those of our catalogue that are in the units of the coordinates."""
-    dropped = [title for title in records.extra if title in _SPREADS]
+    spreads = {f"{role}_{end}" for role in table.columns if role in LENGTHS for end in _SPREADS}
+    dropped = [title for title in table.extra if title in spreads]
     if dropped:
         warnings.warn(
             f"the columns {', '.join(dropped)} are in the old units and are left out",
             DfcrpWarning,
             stacklevel=4,
         )
-    return {title: cells for title, cells in records.extra.items() if title not in dropped}
+    return {title: cells for title, cells in table.extra.items() if title not in dropped}
 
 
-def with_area(records: Records, area_km2: float) -> Records:
+def with_area(table: ReadTable, area_km2: float) -> ReadTable:
     """Say how large the ground is that was searched."""
     if not 0 < area_km2 < math.inf:
         raise SettingsError(f"area_km2 is {area_km2!r}; it must be positive")
-    return replace(records, site=replace(records.site, area_km2=area_km2))
+    return replace(table, site=replace(table.site, area_km2=area_km2))
 
 
-def _with_site_of_run(records: Records, paths: Sequence[PathLike]) -> Records:
+def _kind_of_runs(paths: Sequence[PathLike]) -> str:
+    """What the first run folder among the paths is of; circles where there is none."""
+    runs = [Path(path) for path in paths if _is_run(Path(path))]
+    if not runs:
+        return "circles"
+    settings = runs[0] / "config.toml"
+    try:
+        found = tomllib.loads(settings.read_text(encoding="utf-8")).get("run", {})
+        return str(found.get("likelihood", "circles"))
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(f"{settings}: damaged, so its kind is not known: {error}") from None
+
+
+def _with_site_of_run(table: ReadTable, paths: Sequence[PathLike]) -> ReadTable:
     """A catalogue is measured in what its run was: units, scale, area and body are kept."""
-    if len(paths) != 1 or not _is_run(Path(paths[0])) or records.site.units != "px":
-        return records
-    return replace(records, site=_site_of_run(Path(paths[0])))
+    if len(paths) != 1 or not _is_run(Path(paths[0])) or table.site.units != "px":
+        return table
+    return replace(table, site=_site_of_run(Path(paths[0])))
 
 
 def _site_of_run(folder: Path) -> Site:
@@ -196,35 +251,3 @@ def _or_catalogue(path: Path) -> Path:
 
 def _is_run(path: Path) -> bool:
     return all((path / file).is_file() for file in RUN_FILES)
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    try:
-        if path.exists() and not path.is_file():  # a device such as /dev/stdout
-            path.write_bytes(content)
-            return
-        part.write_bytes(content)
-        os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def notes(records: Records, path: Path) -> list[str]:
-    """What the target cannot hold, for the user to know."""
-    said: list[str] = []
-    if path.suffix.lower() in (".diam", ".scc"):
-        dropped: list[Any] = [
-            title
-            for title in ("person", "image", "id", "truth", *records.extra)
-            if title in records.columns or title in records.extra
-        ]
-        dropped = [title for title in dropped if title not in ("fraction", "topo_scale_factor")]
-        if dropped:
-            said.append(f"{path.suffix} has no place for {', '.join(dropped)}")
-        if path.suffix.lower() == ".diam" and records.site.units != "deg":
-            said.append("the places are not written, since .diam has them in degrees only")
-    elif records.site.area_km2 is not None and path.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        said.append(f"{path.suffix} has no place for the area")
-    return said

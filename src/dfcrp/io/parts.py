@@ -1,4 +1,4 @@
-"""From paths to records: each file or folder is a part, and parts are joined."""
+"""From paths to checked tables: each file or folder is a part, and parts are joined."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io.columns import ColumnChoice
-from dfcrp.io.marks import hints
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.records import Records, describe_left_out
-from dfcrp.io.registry import FOLDER_ENDINGS, read_table
+from dfcrp.io.marks import told
+from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
+from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.items.checks import check_columns, shown
+from dfcrp.items.columns import ColumnChoice, listed
 from dfcrp.items.site import Site
 
 PathLike = str | os.PathLike[str]
@@ -35,16 +34,16 @@ class Part:
     name: str
     stem: str
     sha256: str
-    records: Records
+    table: ReadTable
 
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self.table)
 
 
 def read_parts(
     paths: PathLike | Sequence[PathLike], columns: ColumnChoice, options: ReadOptions
 ) -> list[Part]:
-    """Read every path; what is no circle is told in one warning for each file."""
+    """Read every path; what is of another kind is told in one warning for each file."""
     named = _distinct([paths] if isinstance(paths, (str, os.PathLike)) else list(paths))
     return [
         _read_folder(name, path, columns, options)
@@ -54,13 +53,13 @@ def read_parts(
     ]
 
 
-def join(parts: Sequence[Part], *, nameless: bool = False) -> Records:
+def join(parts: Sequence[Part], *, nameless: bool = False) -> ReadTable:
     """Put the parts one after the other; those without an expert column are one expert each.
 
     A single part without one is refused unless ``nameless``.
     """
     _refuse_mixture("expert", parts, "give every file such a column, or none")
-    if "expert" not in parts[0].records.columns and not (nameless and len(parts) == 1):
+    if "expert" not in parts[0].table.about and not (nameless and len(parts) == 1):
         parts = _named_after_files(parts)
     return _joined(parts)
 
@@ -78,23 +77,23 @@ def _distinct(paths: Sequence[PathLike]) -> dict[str, Path]:
     return {path.name if short[path.name] == 1 else str(path): path for path in found.values()}
 
 
-def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> Part:
+def read_file(name: str, path: Path, options: ReadOptions) -> tuple[RawTable, str]:
+    """The table in a file as it is, and the SHA-256 of the file."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; check the path") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise InputError(f"{path}: the file cannot be read: {error}") from None
-    table = read_table(name, path, data, options)
-    records = table.records(columns, options.units)
-    if table.left_out:
-        listed = describe_left_out(table.left_out, table.record)
-        warnings.warn(
-            f"{name}: {len(records)} circles are read; left out: {listed}{hints(table.left_out)}",
-            DfcrpWarning,
-            stacklevel=4,
-        )
-    return Part(name, path.stem, hashlib.sha256(data).hexdigest(), records)
+    return read_raw(name, path, data, options), hashlib.sha256(data).hexdigest()
+
+
+def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> Part:
+    raw, sha256 = read_file(name, path, options)
+    table = raw.checked(options.kind, columns, options.units)
+    if said := told(raw, options.kind):
+        warnings.warn(f"{name}: {said}", DfcrpWarning, stacklevel=4)
+    return Part(name, path.stem, sha256, table)
 
 
 def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> Part:
@@ -119,39 +118,49 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
     return Part(name, path.name or name, digest, _joined(parts))
 
 
-def _joined(parts: Sequence[Part]) -> Records:
+def _joined(parts: Sequence[Part]) -> ReadTable:
     for role in ("image", "truth", "person"):
         _refuse_mixture(role, parts, f"add it, or leave it aside with --columns {role}=")
-    first = parts[0].records.columns
-    joined: dict[str, Any] = {
-        role: np.concatenate([part.records.columns[role] for part in parts])
-        for role in ("x", "y", "diameter", "truth")
-        if role in first
+    _refuse_other_columns(parts)
+    first = parts[0].table
+    columns = {
+        role: np.concatenate([part.table.columns[role] for part in parts]) for role in first.columns
     }
-    for role in ("expert", "image", "person"):
-        if role in first:
-            joined[role] = [name for part in parts for name in part.records.columns[role]]
-    if len(parts) > 1 or "id" in first:
-        joined["id"] = [name for part in parts for name in _ids(part, several=len(parts) > 1)]
-    titles = dict.fromkeys(title for part in parts for title in part.records.extra)
+    about: dict[str, Any] = {}
+    for role in ("expert", "image", "person", "truth"):
+        if role in first.about:
+            about[role] = [value for part in parts for value in part.table.about[role]]
+    if len(parts) > 1 or "id" in first.about:
+        about["id"] = [name for part in parts for name in _ids(part, several=len(parts) > 1)]
+    titles = dict.fromkeys(title for part in parts for title in part.table.extra)
     extra = {
-        title: [
-            cell for part in parts for cell in part.records.extra.get(title, [None] * len(part))
-        ]
+        title: [cell for part in parts for cell in part.table.extra.get(title, [None] * len(part))]
         for title in titles
     }
-    left_out = [entry for part in parts for entry in part.records.left_out]
-    return Records(joined, _common_site(parts), extra, left_out)
+    left_out = [entry for part in parts for entry in part.table.left_out]
+    return ReadTable(first.kind, columns, about, _common_site(parts), extra, left_out)
+
+
+def _refuse_other_columns(parts: Sequence[Part]) -> None:
+    """All files must describe items by the same columns, in any order."""
+    first = parts[0]
+    for part in parts[1:]:
+        if set(part.table.columns) != set(first.table.columns):
+            raise InputError(
+                f"{part.name}: the columns that describe an item are "
+                f"{listed(list(part.table.columns))}, but in {first.name} they are "
+                f"{listed(list(first.table.columns))}; give every file the same"
+            )
 
 
 def _common_site(parts: Sequence[Part]) -> Site:
     """What all parts say of the place; they must agree on the units."""
-    sites = [part.records.site for part in parts]
+    sites = [part.table.site for part in parts]
     for part in parts[1:]:
-        if part.records.site.units != sites[0].units:
+        if part.table.site.units != sites[0].units:
             raise InputError(
                 f"{parts[0].name} is in {sites[0].units}, {part.name} in "
-                f"{part.records.site.units}; convert one of them, or name other columns"
+                f"{part.table.site.units}; convert one of them, or name other columns"
             )
     agreed: dict[str, Any] = {}
     for key in ("body_radius_km", "area_km2", "boundary"):
@@ -168,8 +177,8 @@ def _common_site(parts: Sequence[Part]) -> Site:
 
 
 def _refuse_mixture(role: str, parts: Sequence[Part], fix: str) -> None:
-    having = [part.name for part in parts if role in part.records.columns]
-    lacking = [part.name for part in parts if role not in part.records.columns]
+    having = [part.name for part in parts if role in part.table.about]
+    lacking = [part.name for part in parts if role not in part.table.about]
     if having and lacking:
         raise InputError(f"{lacking[0]} has no column for {role}, but {having[0]} has one; {fix}")
 
@@ -192,9 +201,8 @@ def _named_after_files(parts: Sequence[Part]) -> list[Part]:
     return [
         replace(
             part,
-            records=replace(
-                part.records,
-                columns={**part.records.columns, "expert": [part.stem] * len(part)},
+            table=replace(
+                part.table, about={**part.table.about, "expert": [part.stem] * len(part)}
             ),
         )
         for part in parts
@@ -202,5 +210,7 @@ def _named_after_files(parts: Sequence[Part]) -> list[Part]:
 
 
 def _ids(part: Part, *, several: bool) -> list[str]:
-    ids = part.records.columns.get("id") or [str(number) for number in range(1, len(part) + 1)]
+    ids: list[str] = part.table.about.get("id") or [
+        str(number) for number in range(1, len(part) + 1)
+    ]
     return [f"{part.name}:{name}" for name in ids] if several else ids

@@ -1,4 +1,4 @@
-"""The formats that circles are read from and written to, and which of them a file has."""
+"""The formats that items are read from and written to, and which of them a file has."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dfcrp.io.formats.craterstats import (
 from dfcrp.io.formats.cvat import looks_like_cvat, read_cvat
 from dfcrp.io.formats.delimited import read_delimited, write_delimited
 from dfcrp.io.formats.geojson import looks_like_geojson, read_geojson, write_geojson
+from dfcrp.io.formats.json_text import refuse_unknown_json
 from dfcrp.io.formats.label_studio import looks_like_label_studio, read_label_studio
 from dfcrp.io.formats.labelme import looks_like_labelme, read_labelme
 from dfcrp.io.formats.parquet import looks_like_parquet, read_parquet, write_parquet
@@ -24,12 +25,10 @@ from dfcrp.io.formats.shapefile_writing import write_shapefile
 from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile
 from dfcrp.io.formats.via import looks_like_via, read_via
 from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
-from dfcrp.io.json_text import refuse_unknown_json
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.records import Records
-from dfcrp.io.table import Table
+from dfcrp.io.marks import DRAWN
+from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 
-Writer = Callable[[Records, Path], dict[Path, bytes]]
+Writer = Callable[[ReadTable, Path], dict[Path, bytes]]
 """Gives the contents of each file to be written, so that nothing is written by halves."""
 
 
@@ -40,8 +39,10 @@ class Format:
     name: str
     recognises: Callable[[Path, bytes], bool]
     """Whether a file with this path and these contents has the format."""
-    read: Callable[[str, Path, bytes, ReadOptions], Table]
+    read: Callable[[str, Path, bytes, ReadOptions], RawTable]
     """Given the file's name for messages, its path (for side files) and its contents."""
+    kinds: tuple[str, ...] | None = DRAWN
+    """The kinds of items it can hold; None: all."""
     writers: tuple[tuple[str, Writer], ...] = ()
     """Endings of file names, and what writes such a file."""
 
@@ -54,9 +55,16 @@ FORMATS: tuple[Format, ...] = (
         "Parquet",
         looks_like_parquet,
         lambda name, path, data, options: read_parquet(name, data),
-        ((".parquet", write_parquet),),
+        kinds=None,
+        writers=((".parquet", write_parquet),),
     ),
-    Format("shapefile", looks_like_shapefile, read_shapefile, ((".shp", write_shapefile),)),
+    Format(
+        "shapefile",
+        looks_like_shapefile,
+        read_shapefile,
+        kinds=("circles", "points"),
+        writers=((".shp", write_shapefile),),
+    ),
     Format(
         "CVAT XML",
         lambda path, data: looks_like_cvat(data),
@@ -76,7 +84,7 @@ FORMATS: tuple[Format, ...] = (
         "GeoJSON",
         looks_like_geojson,
         lambda name, path, data, options: read_geojson(name, data, options),
-        ((".geojson", write_geojson), (".json", write_geojson)),
+        writers=((".geojson", write_geojson), (".json", write_geojson)),
     ),
     Format(
         "LabelMe",
@@ -97,18 +105,21 @@ FORMATS: tuple[Format, ...] = (
         "other JSON",
         lambda path, data: path.suffix.lower() == ".json",
         lambda name, path, data, options: refuse_unknown_json(name, data),
+        kinds=None,
     ),
     Format(
         "CraterStats",
         looks_like_craterstats,
         lambda name, path, data, options: read_craterstats(name, data),
-        ((".diam", write_diam), (".scc", write_scc)),
+        kinds=("circles", "points"),
+        writers=((".diam", write_diam), (".scc", write_scc)),
     ),
     Format(
         "delimited text",
         lambda path, data: True,
         lambda name, path, data, options: read_delimited(name, data),
-        ((".csv", write_delimited), (".tsv", write_delimited), (".txt", write_delimited)),
+        kinds=None,
+        writers=((".csv", write_delimited), (".tsv", write_delimited), (".txt", write_delimited)),
     ),
 )
 
@@ -118,9 +129,14 @@ FOLDER_ENDINGS = (".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".sc
 """Files that are read where a folder is given; images and notes may lie beside them."""
 
 
-def read_table(name: str, path: Path, data: bytes, options: ReadOptions) -> Table:
+def read_raw(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
     """Read a file's contents with the reader of its format."""
     form = next(form for form in FORMATS if form.recognises(path, data))
+    if form.kinds is not None and options.kind not in form.kinds:
+        raise InputError(
+            f"{name}: {form.name} files hold {', '.join(form.kinds)}, not {options.kind}; give a "
+            "table, as CSV or Parquet, or say what is wanted with --likelihood"
+        )
     return form.read(name, path, data, options)
 
 

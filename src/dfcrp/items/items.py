@@ -16,6 +16,7 @@ from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
 from dfcrp.items.candidates import checked_pairs
 from dfcrp.items.checks import Place, check_columns
+from dfcrp.items.columns import ColumnChoice, frame_columns, listed
 from dfcrp.items.site import Site, Source
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
@@ -153,6 +154,45 @@ class Items:
         return cls.from_columns(
             columns, expert, image=image, id=id, truth=truth, person=person, site=site
         )
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, kind: str = "circles", *, columns: ColumnChoice = None
+    ) -> Items:
+        """Take a data frame, or a dict of columns, with columns named as in files.
+
+        Parameters
+        ----------
+        frame : data frame or mapping
+            Of pandas, polars or their like; messages count its rows from 0.
+        kind : str
+            What the items are.
+        columns : dict or str, optional
+            Which column plays which role where the names do not tell, as in ``read_items``.
+
+        Returns
+        -------
+        Items
+
+        Examples
+        --------
+        >>> import dfcrp
+        >>> frame = {"X": [1.0, 4.0], "Y": [2.0, 5.0], "Radius": [3.0, 6.0], "Observer": ["a", "b"]}
+        >>> dfcrp.Items.from_frame(frame).diameter.tolist()
+        [6.0, 12.0]
+        """
+        described, about, titles = frame_columns(frame, likelihood_named(kind), columns)
+        if "expert" not in about:
+            there = listed(list(titles.values()))
+            raise InputError(
+                f"the table: no column for expert; the columns are {there}; "
+                "say which with columns={'expert': 'NAME'}"
+            )
+
+        def place(role: str, row: int) -> str:
+            return f"index {row}" + (f", column {titles[role]!r}" if role in titles else "")
+
+        return cls.from_columns(described, kind=kind, place=place, **about)
 
     @classmethod
     def build(cls, columns: Mapping[str, Any], kind: str) -> Items:

@@ -77,6 +77,8 @@ class Likelihood:
     positive: tuple[str, ...] = ()
     #: Whether columns are text.
     text: bool = False
+    #: Whether items in degrees are taken for places on a sphere, not in a plane.
+    sphere: bool = False
     #: Names by which the columns are recognised in files, besides their own.
     spellings: Mapping[str, frozenset[str]] = {}
     #: Paper presets: settings of this likelihood and of the prior, by name.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfcrp.io.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
 from dfcrp.io.marks import Marks, Origin
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.table import Table
+from dfcrp.io.tables import RawTable, ReadOptions
 
 
 def looks_like_coco(data: bytes) -> bool:
@@ -15,8 +14,11 @@ def looks_like_coco(data: bytes) -> bool:
     return b'"images"' in data and b'"annotations"' in data and b'"image_id"' in data
 
 
-def read_coco(name: str, data: bytes, options: ReadOptions) -> Table:
-    """Read annotations by their outline, or else by their box."""
+def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read annotations by their outline, or else by their box.
+
+    For boxes and points it is the other way round: the box of an outline is in the file as well.
+    """
     content = as_object(load_json(name, data), name)
     images = _names(content.get("images"), "file_name", f"{name}, images")
     labels = _names(content.get("categories") or [], "name", f"{name}, categories")
@@ -33,15 +35,18 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> Table:
             label=None if label is None else labels.get(label, label),
         )
         outline, box = annotation.get("segmentation"), annotation.get("bbox")
-        if isinstance(outline, list) and len(outline) == 1:
+        corner_and_sides = box if isinstance(box, list) and len(box) == 4 else None
+        if corner_and_sides is not None and options.kind in ("boxes", "points"):
+            marks.box(origin, *corner_and_sides)
+        elif isinstance(outline, list) and len(outline) == 1:
             flat = as_list(outline[0], f"{place}, segmentation")
             marks.polygon(origin, list(zip(flat[::2], flat[1::2], strict=False)))
         elif isinstance(outline, list) and outline:
             marks.leave(origin, "outline of several parts")
         elif isinstance(outline, dict):
             marks.leave(origin, "mask")
-        elif isinstance(box, list) and len(box) == 4:
-            marks.box(origin, *box)
+        elif corner_and_sides is not None:
+            marks.box(origin, *corner_and_sides)
         else:
             marks.leave(origin, "annotation without outline and box")
     return marks.table()

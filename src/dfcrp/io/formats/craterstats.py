@@ -10,9 +10,15 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.formats.delimited import decode
-from dfcrp.io.records import Records
-from dfcrp.io.table import Table
-from dfcrp.io.targets import area_of, in_degrees, in_kilometres, only_one_list, radius_of
+from dfcrp.io.tables import RawTable, ReadTable
+from dfcrp.io.writing import (
+    area_of,
+    in_degrees,
+    in_kilometres,
+    only_circles,
+    only_one_list,
+    radius_of,
+)
 from dfcrp.items.checks import shown, to_numbers
 from dfcrp.items.site import Ring, Site
 
@@ -38,7 +44,7 @@ class _Part:
         return [cells[self.titles.index(title)] for cells in self.cells]
 
 
-def read_craterstats(name: str, data: bytes) -> Table:
+def read_craterstats(name: str, data: bytes) -> RawTable:
     """Read the crater table, and with it the area, its outline and the body's radius."""
     values, parts = _parse(name, decode(name, data))
     if "crater" not in parts:
@@ -69,19 +75,20 @@ def read_craterstats(name: str, data: bytes) -> Table:
         _number(name, values, "Total_area") or _number(name, values, "area"),
         _rings(name, parts.get("unit_boundary")),
     )
-    return Table(name, header, columns, craters.rows, site=site)
+    return RawTable(name, header, columns, craters.rows, site=site)
 
 
-def write_diam(records: Records, path: Path) -> dict[Path, bytes]:
+def write_diam(table: ReadTable, path: Path) -> dict[Path, bytes]:
     """Write diameters in km, and longitude and latitude where the data have them."""
-    only_one_list(records, path)
-    area = area_of(records, path)
-    diameters, fractions = in_kilometres(records, path), _told(records, "fraction")
-    lines = [f"# {len(records)} craters, written by dfcrp", "# area, km^2"]
+    only_circles(table, path)
+    only_one_list(table, path)
+    area = area_of(table, path)
+    diameters, fractions = in_kilometres(table, path), _told(table, "fraction")
+    lines = [f"# {len(table)} craters, written by dfcrp", "# area, km^2"]
     lines.append(f"area = {_plain(area)}")
-    if records.site.units == "deg":
+    if table.site.units == "deg":
         lines.append("crater = {diameter, fraction, lon, lat")
-        x, y = records.columns["x"].tolist(), records.columns["y"].tolist()
+        x, y = table.columns["x"].tolist(), table.columns["y"].tolist()
         cells = zip(diameters, fractions, x, y, strict=True)
         lines += [f"{d!r}\t{share}\t{lon!r}\t{lat!r}" for d, share, lon, lat in cells]
     else:
@@ -90,35 +97,36 @@ def write_diam(records: Records, path: Path) -> dict[Path, bytes]:
     return {path: ("\n".join([*lines, "}"]) + "\n").encode()}
 
 
-def write_scc(records: Records, path: Path) -> dict[Path, bytes]:
+def write_scc(table: ReadTable, path: Path) -> dict[Path, bytes]:
     """Write a spatial count: craters in degrees, the area, and its outline where known."""
-    only_one_list(records, path)
-    in_degrees(records, path)
-    radius = radius_of(records, path)
+    only_circles(table, path)
+    only_one_list(table, path)
+    in_degrees(table, path)
+    radius = radius_of(table, path)
     lines = ["# Spatial crater count, written by dfcrp"]
     lines += [f"{axis}_axis_radius = {_plain(radius)} <km>" for axis in "abc"]
     lines.append("coordinate_system_name = unknown")
-    if records.site.boundary:
+    if table.site.boundary:
         lines.append("unit_boundary = {vertex, sub_area, tag, lon, lat")
         vertex = 0
-        for number, ring in enumerate(records.site.boundary, 1):
+        for number, ring in enumerate(table.site.boundary, 1):
             for lon, lat in ring.points:
                 vertex += 1
                 tag = "int" if ring.hole else "ext"
                 lines.append(f"{vertex}\t{number}\t{tag}\t{lon!r}\t{lat!r}")
         lines.append("}")
-    lines.append(f"Total_area = {_plain(area_of(records, path))} <km^2>")
+    lines.append(f"Total_area = {_plain(area_of(table, path))} <km^2>")
     lines.append("crater = {diam, fraction, lon, lat, topo_scale_factor")
-    diameters, x, y = (records.columns[role].tolist() for role in ("diameter", "x", "y"))
-    shares, factors = _told(records, "fraction"), _told(records, "topo_scale_factor")
+    diameters, x, y = (table.columns[role].tolist() for role in ("diameter", "x", "y"))
+    shares, factors = _told(table, "fraction"), _told(table, "topo_scale_factor")
     cells = zip(diameters, shares, x, y, factors, strict=True)
     lines += [f"{d!r}\t{share}\t{lon!r}\t{lat!r}\t{topo}" for d, share, lon, lat, topo in cells]
     return {path: ("\n".join([*lines, "}"]) + "\n").encode()}
 
 
-def _told(records: Records, title: str) -> list[Any]:
+def _told(table: ReadTable, title: str) -> list[Any]:
     """A column that came from such a file, or else 1 for each crater."""
-    told = records.typed_extra().get(title, [1] * len(records))
+    told = table.typed_extra().get(title, [1] * len(table))
     numbers = [value if isinstance(value, (int, float)) else 1 for value in told]
     return [int(value) if value == int(value) else value for value in numbers]
 

@@ -7,8 +7,7 @@ from xml.parsers import expat
 
 from dfcrp.errors import InputError
 from dfcrp.io.marks import Marks, Origin
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.table import Table
+from dfcrp.io.tables import RawTable, ReadOptions
 
 
 def looks_like_cvat(data: bytes) -> bool:
@@ -17,8 +16,8 @@ def looks_like_cvat(data: bytes) -> bool:
     return start.startswith(b"<") and b"<annotations" in start
 
 
-def read_cvat(name: str, data: bytes, options: ReadOptions) -> Table:
-    """Read ellipses, and polygons that are circles."""
+def read_cvat(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read ellipses, polygons, boxes and points."""
     reader = _Reader(name, options)
     parser = expat.ParserCreate()
     # A document type is the door for entities that unfold without end or fetch other files;
@@ -73,14 +72,16 @@ class _Reader:
         if self._in_track:
             marks.leave(origin, f"{tag} of a video track")
         elif tag == "ellipse":
-            marks.ellipse(origin, *(found.get(key) for key in ("cx", "cy", "rx", "ry")))
+            numbers = (found.get(key) for key in ("cx", "cy", "rx", "ry"))
+            marks.ellipse(origin, *numbers, angle=found.get("rotation"))
         elif tag == "polygon":
             marks.polygon(origin, self._points(found, origin))
         elif tag == "box":
             left, top, right, bottom = (
                 marks.number(origin, found.get(key), key) for key in ("xtl", "ytl", "xbr", "ybr")
             )
-            marks.box(origin, left, top, right - left, bottom - top)
+            turned = found.get("rotation")
+            marks.box(origin, left, top, right - left, bottom - top, angle=turned)
         elif tag == "points":
             for x, y in self._points(found, origin):
                 marks.point(origin, x, y)

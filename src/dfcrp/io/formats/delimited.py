@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.records import Records
-from dfcrp.io.table import Table
-from dfcrp.io.titles import titled_columns
+from dfcrp.io.tables import RawTable, ReadTable
+from dfcrp.io.writing import titled_columns
 from dfcrp.items.checks import shown
 
 _SPOKEN = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
@@ -64,14 +63,14 @@ class Dialect:
         return line.rstrip(" \n") + "\n"
 
 
-def read_delimited(name: str, data: bytes) -> Table:
+def read_delimited(name: str, data: bytes) -> RawTable:
     """Read delimited text with a header; rows of another width than the header's are refused."""
     text = decode(name, data)
     dialect = sniff(text)
     records = _records(name, text, dialect)
     header = [title.strip() for title in next(records, (0, []))[1]]
     if not header:
-        raise InputError(f"{name}: the file is empty; it needs a header and one row per marking")
+        raise InputError(f"{name}: the file is empty; it needs a header and one row per item")
     columns: list[list[str]] = [[] for _ in header]
     rows: list[int] = []
     misfits: list[tuple[int, int]] = []
@@ -88,8 +87,8 @@ def read_delimited(name: str, data: bytes) -> Table:
         whole = len(misfits) == len(rows)
         raise InputError(_misfit_message(name, text, dialect, header, misfits, whole=whole))
     if not rows:
-        raise InputError(f"{name}: there is a header but no marking below it; add the markings")
-    return Table(name, header, columns, rows)
+        raise InputError(f"{name}: there is a header but no row below it; add the items")
+    return RawTable(name, header, columns, rows)
 
 
 def decode(name: str, data: bytes) -> str:
@@ -213,9 +212,9 @@ def _delimiter_that_fits(line: str, used: Dialect, width: int) -> str | None:
     return None
 
 
-def write_delimited(records: Records, path: Path) -> dict[Path, bytes]:
+def write_delimited(table: ReadTable, path: Path) -> dict[Path, bytes]:
     """Write commas, or tabs into a .tsv or .txt file, with a header that tells the units."""
-    columns = titled_columns(records)
+    columns = titled_columns(table)
     text = io.StringIO()
     delimiter = "," if path.suffix.lower() == ".csv" else "\t"
     # Quotes around text keep a leading '#' from being read as a comment.

@@ -1,22 +1,28 @@
-"""GeoJSON: points with a diameter, or circles drawn as polygons."""
+"""GeoJSON: points with sizes as properties, or shapes drawn as polygons."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.columns import GEOGRAPHIC, SPELLINGS, plain, unit_of
-from dfcrp.io.json_text import as_list, as_object, load_json
-from dfcrp.io.marks import Marks, Origin, hints
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.records import LeftOut, Records, describe_left_out
-from dfcrp.io.shapes import Points, circle_of_polygon, ring
-from dfcrp.io.sphere import circle_on_sphere, ring_on_sphere
-from dfcrp.io.table import Table
-from dfcrp.io.targets import radius_of
+from dfcrp.io.circles import (
+    Points,
+    centroid,
+    circle_of_polygon,
+    circle_on_sphere,
+    distinct,
+    ring,
+    ring_on_sphere,
+)
+from dfcrp.io.formats.json_text import as_list, as_object, load_json
+from dfcrp.io.marks import CENTRES, COLUMNS, NO_CIRCLE, Marks, Origin, hints
+from dfcrp.io.tables import LeftOut, RawTable, ReadOptions, ReadTable, describe_left_out
+from dfcrp.io.writing import radius_of
+from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain, unit_of
 from dfcrp.items.site import UNITS, Ring, Site
 
 
@@ -27,13 +33,27 @@ def looks_like_geojson(path: Path, data: bytes) -> bool:
     return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"FeatureCollection"' in data
 
 
-def read_geojson(name: str, data: bytes, options: ReadOptions) -> Table:
-    """Read features; a property with the name of a diameter or radius goes before the outline."""
+@dataclass(frozen=True)
+class _Feature:
+    """A point or an outline with its properties."""
+
+    number: int
+    points: Points
+    """One for a point."""
+    properties: dict[str, Any]
+
+    @property
+    def drawn(self) -> bool:
+        return len(self.points) > 1
+
+
+def read_geojson(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read features; a property with the name of a size goes before the outline."""
     content = as_object(load_json(name, data), name)
     single = content.get("type") == "Feature"
     features = [content] if single else as_list(content.get("features"), f"{name}, features")
     marks = Marks(name, "feature", options)
-    gathered: list[tuple[int, Points, bool, dict[str, Any]]] = []
+    gathered: list[_Feature] = []
     left_out: list[LeftOut] = []
     for number, raw in enumerate(features, 1):
         feature = as_object(raw, f"{name}, feature {number}")
@@ -42,9 +62,11 @@ def read_geojson(name: str, data: bytes, options: ReadOptions) -> Table:
         if isinstance(shape, str):
             left_out.append(LeftOut(shape, number))
         else:
-            gathered.append((number, shape, len(shape) > 1, properties))
-    site = _site(name, content, [points for _, points, _, _ in gathered], options)
-    return _table(name, gathered, left_out, site, options)
+            gathered.append(_Feature(number, shape, properties))
+    site = _site(name, content, [feature.points for feature in gathered], options)
+    if options.kind == "circles":
+        return _circles(name, gathered, left_out, site, options)
+    return _others(name, gathered, left_out, site, options.kind)
 
 
 def _outline(marks: Marks, number: int, geometry: Any) -> Points | str:
@@ -59,21 +81,29 @@ def _outline(marks: Marks, number: int, geometry: Any) -> Points | str:
         return marks.pairs(origin, [places])
     if kind == "Polygon" and isinstance(places, list) and len(places) == 1:
         points = marks.pairs(origin, places[0])
-        return points if len(points) > 1 else "polygon that is no circle"
-    return "polygon that is no circle" if kind == "Polygon" else str(kind)[:40]
+        return points if len(points) > 1 else NO_CIRCLE
+    return NO_CIRCLE if kind == "Polygon" else str(kind)[:40]
 
 
-def _table(
+def _titles(gathered: list[_Feature], *roles: str) -> dict[str, None]:
+    """The properties, but those that play these roles.
+
+    The geometry says where a feature is; properties that say it too would compete with it.
+    """
+    places = GEOGRAPHIC["x"] | GEOGRAPHIC["y"]
+    places = places.union(*(SPELLINGS[role] for role in ("x", "y", *roles)))
+    titles = {title: None for feature in gathered for title in feature.properties}
+    return {title: None for title in titles if plain(title) not in places}
+
+
+def _circles(
     name: str,
-    gathered: list[tuple[int, Points, bool, dict[str, Any]]],
+    gathered: list[_Feature],
     left_out: list[LeftOut],
     site: Site,
     options: ReadOptions,
-) -> Table:
-    # The geometry says where a feature is; properties that say it too would compete with it.
-    places = SPELLINGS["x"] | SPELLINGS["y"] | GEOGRAPHIC["x"] | GEOGRAPHIC["y"]
-    titles = {title: None for *_, properties in gathered for title in properties}
-    titles = {title: None for title in titles if plain(title) not in places}
+) -> RawTable:
+    titles = _titles(gathered)
     sizes = [
         title
         for role in ("diameter", "radius")
@@ -88,32 +118,126 @@ def _table(
     header = ["x", "y", *dict.fromkeys([*titles, size])]
     rows: list[int] = []
     records: list[list[Any]] = []
-    for number, points, drawn, properties in gathered:
-        x, y, radius = points[0][0], points[0][1], None
-        if drawn:
-            fitted = circle_on_sphere(points) if degrees else circle_of_polygon(points)
+    for feature in gathered:
+        x, y, radius = feature.points[0][0], feature.points[0][1], None
+        if feature.drawn:
+            fitted = _circle(feature, site)
             if fitted is None:
-                left_out.append(LeftOut("polygon that is no circle", number))
+                left_out.append(LeftOut(NO_CIRCLE, feature.number))
                 continue
             x, y, radius = fitted
-        told = properties.get(size)
+        told = feature.properties.get(size)
         if told is None and radius is None and options.point_diameter is not None:
             told = halved / 2 * options.point_diameter * per_km
         if told is None and radius is None:
-            left_out.append(LeftOut("point without a size", number))
+            left_out.append(LeftOut("point without a size", feature.number))
             continue
         if told is None and radius is not None:
-            measured = _kilometres(name, number, radius, site) if degrees else radius
-            told = halved * measured * per_km
-        cells = {**properties, size: told}
-        rows.append(number)
+            told = halved * _length(name, feature.number, radius, site) * per_km
+        cells = {**feature.properties, size: told}
+        rows.append(feature.number)
         records.append([x, y, *(_cell(cells.get(title)) for title in header[2:])])
     if not rows:
         found = describe_left_out(left_out, "feature") or "no feature"
-        raise InputError(f"{name}: there is no circle in it, but {found}{hints(left_out)}")
+        hint = hints(left_out, "circles")
+        raise InputError(f"{name}: there is no circle in it, but {found}{hint}")
     left_out.sort(key=lambda entry: entry.row)
-    columns = [list(column) for column in zip(*records, strict=True)]
-    return Table(name, header, columns, rows, "feature", site, left_out)
+    return RawTable(name, header, _turned(records), rows, "feature", site, left_out)
+
+
+def _others(
+    name: str, gathered: list[_Feature], left_out: list[LeftOut], site: Site, kind: str
+) -> RawTable:
+    """Points, boxes or ellipses, whose sizes are properties or are measured from the outline."""
+    wanted = COLUMNS[kind]
+    sizes = () if kind == "points" else (*wanted, "diameter", "radius")
+    titles = _titles(gathered, *sizes)
+    header = [*wanted, *titles]
+    there_are_points = any(not feature.drawn for feature in gathered)
+    rows: list[int] = []
+    records: list[list[Any]] = []
+    note = ""
+    for feature in gathered:
+        if kind == "points":
+            found = _point(feature, site, centres=not there_are_points)
+        elif kind == "boxes":
+            found = _box(feature)
+        else:
+            found = _ellipse(name, feature, site)
+        if isinstance(found, str):
+            left_out.append(LeftOut(found, feature.number))
+            continue
+        rows.append(feature.number)
+        records.append([*found, *(_cell(feature.properties.get(title)) for title in titles)])
+    if not rows:
+        said = describe_left_out(left_out, "feature") or "no feature"
+        raise InputError(f"{name}: there are no {kind} in it, but {said}")
+    if kind == "points" and not there_are_points:
+        note = CENTRES
+    left_out.sort(key=lambda entry: entry.row)
+    return RawTable(name, header, _turned(records), rows, "feature", site, left_out, note)
+
+
+def _turned(records: list[list[Any]]) -> list[list[Any]]:
+    """Rows as columns."""
+    return [list(column) for column in zip(*records, strict=True)]
+
+
+def _circle(feature: _Feature, site: Site) -> tuple[float, float, float] | None:
+    """Centre and radius of an outline; on a sphere the radius is an angle in degrees."""
+    fit = circle_on_sphere if site.units == "deg" else circle_of_polygon
+    return fit(feature.points)
+
+
+def _rectangle(feature: _Feature) -> tuple[float, float, float, float] | None:
+    """Centre and sides of an outline of four corners with sides along x and y."""
+    corners = distinct(feature.points)
+    across, down = (sorted({point[axis] for point in corners}) for axis in (0, 1))
+    if len(corners) != 4 or len(set(corners)) != 4 or len(across) != 2 or len(down) != 2:
+        return None
+    middle = (across[0] + across[1]) / 2, (down[0] + down[1]) / 2
+    return *middle, across[1] - across[0], down[1] - down[0]
+
+
+def _point(feature: _Feature, site: Site, *, centres: bool) -> tuple[float, float] | str:
+    if not feature.drawn:
+        return feature.points[0]
+    found = (_rectangle(feature) or _circle(feature, site)) if centres else None
+    return "polygon" if found is None else found[:2]
+
+
+def _box(feature: _Feature) -> tuple[Any, ...] | str:
+    told = [_property(feature, role) for role in ("width", "height")]
+    sides = None if None in told else told
+    if not feature.drawn:
+        return "point without width and height" if sides is None else (*feature.points[0], *sides)
+    found = _rectangle(feature)
+    if found is None:
+        return "polygon that is no box"
+    return *found[:2], *(found[2:] if sides is None else sides)
+
+
+def _ellipse(name: str, feature: _Feature, site: Site) -> tuple[Any, ...] | str:
+    told = [_property(feature, role) for role in ("major", "minor", "angle")]
+    place = centroid(feature.points)
+    if None not in told:
+        return *place, *told
+    size, half = _property(feature, "diameter"), _property(feature, "radius")
+    if size is None and isinstance(half, (int, float)):
+        size = 2 * half
+    if feature.drawn:
+        fitted = _circle(feature, site)
+        if fitted is None:
+            return NO_CIRCLE
+        place = fitted[:2]
+        size = size if size is not None else 2 * _length(name, feature.number, fitted[2], site)
+    return "point without a size" if size is None else (*place, size, size, 0.0)
+
+
+def _property(feature: _Feature, role: str) -> Any:
+    """The property that plays a role, if it is there."""
+    values = feature.properties.items()
+    return next((value for title, value in values if plain(title) in SPELLINGS[role]), None)
 
 
 def _cell(value: Any) -> Any:
@@ -121,13 +245,16 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
-def _kilometres(name: str, number: int, degrees: float, site: Site) -> float:
+def _length(name: str, number: int, radius: float, site: Site) -> float:
+    """A radius in the unit of diameters: an angle in degrees becomes km."""
+    if site.units != "deg":
+        return radius
     if site.body_radius_km is None:
         raise InputError(
             f"{name}, feature {number}: a circle in degrees without a diameter; give the body it "
             "is on, as in `dfcrp convert --body moon`, so that it can be measured in km"
         )
-    return math.radians(degrees) * site.body_radius_km
+    return math.radians(radius) * site.body_radius_km
 
 
 def _site(name: str, content: dict[str, Any], outlines: list[Points], options: ReadOptions) -> Site:
@@ -156,30 +283,37 @@ def _site(name: str, content: dict[str, Any], outlines: list[Points], options: R
     return Site(units, radius, numbers["area_km2"], tuple(rings))
 
 
-def write_geojson(records: Records, path: Path, *, outlines: bool = False) -> dict[Path, bytes]:
-    """Write points with a diameter, or with ``outlines`` circles as polygons that have it too.
+def write_geojson(table: ReadTable, path: Path, *, outlines: bool = False) -> dict[Path, bytes]:
+    """Write points with sizes as properties, or with ``outlines`` polygons that have these too.
 
     Units, area and boundary are members of the collection.
     """
-    site = records.site
-    size = "diameter_km" if site.units in ("deg", "km") else "diameter"
-    columns: dict[str, Any] = {size: records.columns["diameter"].tolist()}
+    if table.kind not in COLUMNS:
+        raise InputError(
+            f"{path}: GeoJSON holds {', '.join(COLUMNS)}, and these are {table.kind}; "
+            "end the name in .csv, .tsv or .parquet"
+        )
+    site = table.site
+    kilometres = site.units in ("deg", "km")
+    columns: dict[str, Any] = {
+        f"{role}_km" if kilometres and role == "diameter" else role: values.tolist()
+        for role, values in table.columns.items()
+        if role not in ("x", "y")
+    }
     for role in ("expert", "person", "image", "id", "truth"):
-        if role in records.columns:
-            columns[role] = list(records.columns[role])
-    for title, values in records.typed_extra().items():
+        if role in table.about:
+            columns[role] = list(table.about[role])
+    for title, values in table.typed_extra().items():
         columns.setdefault(title, values)
     if "truth" in columns:
         columns["truth"] = [int(value) for value in columns["truth"]]
-    per_degree = math.radians(radius_of(records, path)) if outlines and site.units == "deg" else 1.0
+    rings = _rings(table, path) if outlines else None
     features = []
-    places = zip(records.columns["x"].tolist(), records.columns["y"].tolist(), strict=True)
+    places = zip(table.columns["x"].tolist(), table.columns["y"].tolist(), strict=True)
     for at, (x, y) in enumerate(places):
         geometry: dict[str, Any] = {"type": "Point", "coordinates": [x, y]}
-        if outlines:
-            radius = columns[size][at] / 2 / per_degree
-            around = ring_on_sphere(x, y, radius) if site.units == "deg" else ring(x, y, radius)
-            geometry = {"type": "Polygon", "coordinates": [around]}
+        if rings is not None:
+            geometry = {"type": "Polygon", "coordinates": [rings[at]]}
         properties = {title: values[at] for title, values in columns.items()}
         features.append({"type": "Feature", "geometry": geometry, "properties": properties})
     content: dict[str, Any] = {"type": "FeatureCollection", "units": site.units}
@@ -190,3 +324,39 @@ def write_geojson(records: Records, path: Path, *, outlines: bool = False) -> di
         content["boundary"] = [{"hole": r.hole, "points": r.points} for r in site.boundary]
     content["features"] = features
     return {path: (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()}
+
+
+def _rings(table: ReadTable, path: Path) -> list[list[tuple[float, float]]]:
+    """The outline of each item, closed."""
+    degrees = table.site.units == "deg"
+    rows = zip(*(values.tolist() for values in table.columns.values()), strict=True)
+    if table.kind == "circles":
+        per_degree = math.radians(radius_of(table, path)) if degrees else 1.0
+        around = ring_on_sphere if degrees else ring
+        return [around(x, y, diameter / 2 / per_degree) for x, y, diameter in rows]
+    if table.kind == "boxes":
+        return [_corners(*row) for row in rows]
+    if table.kind == "ellipses" and not degrees:
+        return [_oval(*row) for row in rows]
+    raise InputError(
+        f"{path}: {table.kind}{' in degrees' if degrees else ''} have no outline; leave out "
+        "--outlines"
+    )
+
+
+def _corners(x: float, y: float, width: float, height: float) -> list[tuple[float, float]]:
+    left, right, low, high = x - width / 2, x + width / 2, y - height / 2, y + height / 2
+    return [(left, low), (right, low), (right, high), (left, high), (left, low)]
+
+
+def _oval(
+    x: float, y: float, major: float, minor: float, angle: float
+) -> list[tuple[float, float]]:
+    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    return [
+        (
+            x + major / 2 * u * cos - minor / 2 * v * sin,
+            y + major / 2 * u * sin + minor / 2 * v * cos,
+        )
+        for u, v in ring(0.0, 0.0, 1.0)
+    ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from dfcrp.io.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
 from dfcrp.io.marks import Marks, Origin
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.table import Table
+from dfcrp.io.tables import RawTable, ReadOptions
 
 
 def looks_like_label_studio(data: bytes) -> bool:
@@ -17,8 +17,8 @@ def looks_like_label_studio(data: bytes) -> bool:
     )
 
 
-def read_label_studio(name: str, data: bytes, options: ReadOptions) -> Table:
-    """Read ellipses and polygons; an annotator's last annotation of a task counts.
+def read_label_studio(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read ellipses, polygons, boxes and points; an annotator's last annotation of a task counts.
 
     Rows in messages are tasks, counted from 1.
     """
@@ -64,17 +64,34 @@ def _take(marks: Marks, origin: Origin, result: dict[str, Any], where: str) -> N
 
     if shape == "ellipse":
         x, y = scaled("x", across), scaled("y", down)
-        marks.ellipse(origin, x, y, scaled("radiusX", across), scaled("radiusY", down))
+        radii = scaled("radiusX", across), scaled("radiusY", down)
+        marks.ellipse(origin, x, y, *radii, angle=value.get("rotation"))
     elif shape == "polygon":
         points = marks.pairs(origin, value.get("points"))
         marks.polygon(origin, [(across * x, down * y) for x, y in points])
     elif shape == "rectangle":
-        corner = scaled("x", across), scaled("y", down)
-        marks.box(origin, *corner, scaled("width", across), scaled("height", down))
+        sides = scaled("width", across), scaled("height", down)
+        turned = marks.number(origin, value.get("rotation") or 0.0, "the rotation")
+        x, y = _turned_corner(scaled("x", across), scaled("y", down), sides, turned)
+        marks.box(origin, x, y, *sides, angle=turned)
     elif shape == "keypoint":
         marks.point(origin, scaled("x", across), scaled("y", down))
     else:
         marks.leave(origin, "mask")
+
+
+def _turned_corner(
+    x: float, y: float, sides: tuple[float, float], angle: float
+) -> tuple[float, float]:
+    """The upper left corner that a box had before it was turned about its centre.
+
+    Label Studio gives the corner about which the box was turned.
+    """
+    if not math.isfinite(angle) or not angle:
+        return x, y
+    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    half, tall = sides[0] / 2, sides[1] / 2
+    return x + half * cos - tall * sin - half, y + half * sin + tall * cos - tall
 
 
 def _image(task: dict[str, Any]) -> str | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dfcrp.io.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
 from dfcrp.io.marks import Marks, Origin
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.table import Table
+from dfcrp.io.tables import RawTable, ReadOptions
 
 
 def looks_like_labelme(data: bytes) -> bool:
@@ -13,8 +12,8 @@ def looks_like_labelme(data: bytes) -> bool:
     return b'"shapes"' in data and b'"imagePath"' in data
 
 
-def read_labelme(name: str, data: bytes, options: ReadOptions) -> Table:
-    """Read circles (centre and a point on the rim) and polygons that are circles."""
+def read_labelme(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read circles (centre and a point on the rim), polygons, rectangles and points."""
     content = as_object(load_json(name, data), name)
     image = text_or_none(content.get("imagePath")) or name
     # Windows writes paths with backslashes.

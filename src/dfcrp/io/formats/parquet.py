@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.records import Records
-from dfcrp.io.table import Table
-from dfcrp.io.titles import titled_columns
+from dfcrp.io.tables import RawTable, ReadTable
+from dfcrp.io.writing import titled_columns
 
 #: A file of a few kB may claim any number of equal rows.
 MOST_ROWS = 50_000_000
@@ -31,7 +30,7 @@ def _pyarrow(place: str) -> Any:
     return pyarrow
 
 
-def read_parquet(name: str, data: bytes) -> Table:
+def read_parquet(name: str, data: bytes) -> RawTable:
     """Read all columns of single values; rows count from 1."""
     pyarrow = _pyarrow(name)
     try:
@@ -46,13 +45,13 @@ def read_parquet(name: str, data: bytes) -> Table:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise InputError(f"{name}: not a Parquet file ({reason}); write it again") from None
     if not read.num_rows:
-        raise InputError(f"{name}: the table has no rows; add the markings")
-    return Table(name, read.column_names, columns, range(1, read.num_rows + 1))
+        raise InputError(f"{name}: the table has no rows; add the items")
+    return RawTable(name, read.column_names, columns, range(1, read.num_rows + 1))
 
 
-def write_parquet(records: Records, path: Path) -> dict[Path, bytes]:
+def write_parquet(table: ReadTable, path: Path) -> dict[Path, bytes]:
     """Write a table with the titles of our CSV files."""
     pyarrow = _pyarrow(str(path))
     buffer = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(pyarrow.table(titled_columns(records)), buffer)
+    pyarrow.parquet.write_table(pyarrow.table(titled_columns(table)), buffer)
     return {path: buffer.getvalue().to_pybytes()}

@@ -11,10 +11,9 @@ from typing import Any
 import shapefile
 
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io.records import Records
-from dfcrp.io.shapes import ring
-from dfcrp.io.sphere import ring_on_sphere
-from dfcrp.io.targets import KILOMETRES, in_kilometres, radius_of
+from dfcrp.io.circles import ring, ring_on_sphere
+from dfcrp.io.tables import ReadTable
+from dfcrp.io.writing import KILOMETRES, in_kilometres, only_circles, radius_of
 from dfcrp.items.site import Ring
 
 _WIDTH, _DECIMALS = 24, 12
@@ -26,23 +25,24 @@ _DEGREES = (
 _PLANE = 'LOCAL_CS["Image plane", UNIT["kilometre", 1000]]'
 
 
-def write_shapefile(records: Records, path: Path) -> dict[Path, bytes]:
+def write_shapefile(table: ReadTable, path: Path) -> dict[Path, bytes]:
     """Write NAME_CRATER.shp with its parts, and NAME_AREA.shp where the outline is known."""
+    only_circles(table, path)
     stem = path.stem.removesuffix("_CRATER")
     crater, area = path.with_name(f"{stem}_CRATER.shp"), path.with_name(f"{stem}_AREA.shp")
-    diameters = in_kilometres(records, path)
-    degrees = records.site.units == "deg"
-    radius = radius_of(records, path) if degrees else 0.0
-    scale = 1.0 if degrees else KILOMETRES[records.site.units]
-    x, y = ((records.columns[role] * scale).tolist() for role in ("x", "y"))
+    diameters = in_kilometres(table, path)
+    degrees = table.site.units == "deg"
+    radius = radius_of(table, path) if degrees else 0.0
+    scale = 1.0 if degrees else KILOMETRES[table.site.units]
+    x, y = ((table.columns[role] * scale).tolist() for role in ("x", "y"))
     columns = _Columns(path)
     for title, values in (("Diam_km", diameters), ("x_coord", x), ("y_coord", y)):
         columns.add(title, values)
-    extra = records.typed_extra()
-    columns.add("tag", extra.pop("tag", ["standard"] * len(records)))
+    extra = table.typed_extra()
+    columns.add("tag", extra.pop("tag", ["standard"] * len(table)))
     for role in ("expert", "person", "image", "id", "truth"):
-        if role in records.columns:
-            columns.add(role, list(records.columns[role]))
+        if role in table.about:
+            columns.add(role, list(table.about[role]))
     for title, values in extra.items():
         columns.add(title, values)
     outlines = []
@@ -54,8 +54,8 @@ def write_shapefile(records: Records, path: Path) -> dict[Path, bytes]:
         outlines.append([around[::-1]])  # outlines go clockwise, holes the other way
     ground = _DEGREES.format(f"{radius * 1000:.0f}") if degrees else _PLANE
     files = _parts(crater, outlines, columns, ground)
-    if records.site.boundary:
-        files |= _area_files(area, records, ground)
+    if table.site.boundary:
+        files |= _area_files(area, table, ground)
     elif area.exists():
         raise InputError(
             f"{area}: the area of another count would belong to these craters; remove it, or "
@@ -133,17 +133,17 @@ def _parts(path: Path, outlines: list[Any], columns: _Columns, ground: str) -> d
     }
 
 
-def _area_files(path: Path, records: Records, ground: str) -> dict[Path, bytes]:
+def _area_files(path: Path, table: ReadTable, ground: str) -> dict[Path, bytes]:
     """One shape per outline with the holes that follow it."""
     shapes: list[list[Ring]] = []
-    for line in records.site.boundary:
+    for line in table.site.boundary:
         if line.hole and shapes:
             shapes[-1].append(line)
         else:
             shapes.append([line])
     columns = _Columns(path)
     # The size is known of the whole only.
-    sizes = [records.site.area_km2 if len(shapes) == 1 else None] * len(shapes)
+    sizes = [table.site.area_km2 if len(shapes) == 1 else None] * len(shapes)
     columns.add("area", sizes)
     columns.add("area_name", [f"Area_{number}" for number in range(1, len(shapes) + 1)])
     outlines = [[list(line.points) for line in lines] for lines in shapes]

@@ -14,12 +14,10 @@ from typing import Any
 import shapefile
 
 from dfcrp.errors import InputError
-from dfcrp.io.columns import GEOGRAPHIC, SPELLINGS, plain
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.records import LeftOut, describe_left_out
-from dfcrp.io.shapes import Points, circle_of_polygon
-from dfcrp.io.sphere import circle_on_sphere
-from dfcrp.io.table import Table
+from dfcrp.io.circles import Points, circle_of_polygon, circle_on_sphere
+from dfcrp.io.marks import NO_CIRCLE
+from dfcrp.io.tables import LeftOut, RawTable, ReadOptions, describe_left_out
+from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain
 from dfcrp.items.site import Ring, Site
 
 _MAGIC = b"\x00\x00\x27\x0a"
@@ -42,10 +40,11 @@ class _Ground:
     body_radius_km: float | None
 
 
-def read_shapefile(name: str, path: Path, data: bytes, options: ReadOptions) -> Table:
+def read_shapefile(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
     """Read a crater shapefile, and the area's if it lies beside it.
 
     x_coord, y_coord and Diam_km go before the outline; without them the outline is measured.
+    Of points only the place is read.
     """
     if path.suffix.lower() != ".shp":
         raise InputError(f"{name}: this is a part of a shapefile; give the .shp file beside it")
@@ -54,7 +53,7 @@ def read_shapefile(name: str, path: Path, data: bytes, options: ReadOptions) -> 
         raise InputError(f"{name}: there is no shape in it; give a file with craters")
     ground = _ground(path)
     radius = options.body_radius_km or ground.body_radius_km
-    measured = _Measured(titles, ground, radius, options.point_diameter)
+    measured = _Measured(titles, ground, radius, options)
     for number, (shape, record) in enumerate(zip(shapes, cells, strict=True), 1):
         measured.take(number, shape, record)
     area, boundary = _area(path)
@@ -62,24 +61,24 @@ def read_shapefile(name: str, path: Path, data: bytes, options: ReadOptions) -> 
 
 
 class _Measured:
-    """Gathers the circles, each from its attributes or else from its outline."""
+    """Gathers circles or points, each from its attributes or else from its outline."""
 
     def __init__(
         self,
         titles: list[str],
         ground: _Ground,
         radius: float | None,
-        point_diameter: float | None,
+        options: ReadOptions,
     ) -> None:
         self.titles = titles
         self.ground = ground
         self.radius = radius
-        self.point_diameter = point_diameter
+        self.options = options
         self.has_place = all(
             any(plain(title) in SPELLINGS[role] | GEOGRAPHIC[role] for title in titles)
             for role in ("x", "y")
         )
-        self.has_size = any(
+        self.has_size = options.kind == "points" or any(
             plain(title) in SPELLINGS["diameter"] | SPELLINGS["radius"] for title in titles
         )
         # The tools write degrees into x_coord and y_coord, whatever the projection of the outline.
@@ -109,18 +108,19 @@ class _Measured:
     def _circle(self, shape: Any) -> tuple[float, float, float | None] | str:
         points: Points = [(float(p[0]), float(p[1])) for p in shape.points]
         if len(points) == 1:
-            return points[0][0] * self._scale, points[0][1] * self._scale, self.point_diameter
+            x, y = (value * self._scale for value in points[0])
+            return x, y, self.options.point_diameter
         if len(getattr(shape, "parts", ())) > 1:
             return "shape of several parts"
         if self.ground.plane:
             found = circle_of_polygon(points)
             if found is None:
-                return "polygon that is no circle"
+                return NO_CIRCLE
             x, y, r = (value * self._scale for value in found)
             return x, y, 2 * r
         found = circle_on_sphere(points)
         if found is None:
-            return "polygon that is no circle"
+            return NO_CIRCLE
         size = None if self.radius is None else 2 * self.radius * math.radians(found[2])
         return found[0], found[1], size
 
@@ -128,18 +128,21 @@ class _Measured:
     def _scale(self) -> float:
         return self.ground.km_per_unit if self.ground.plane else 1.0
 
-    def table(self, name: str, site: Site) -> Table:
-        """All circles."""
+    def table(self, name: str, site: Site) -> RawTable:
+        """All that were taken."""
         if not self.rows:
             listed = describe_left_out(self.left_out, "shape")
+            if self.options.kind == "points":
+                raise InputError(f"{name}: there is no point in it, but {listed}")
             raise InputError(
                 f"{name}: there is no circle in it, but {listed}; it needs the field Diam_km, or "
-                "outlines and a .prj file with the radius of the body"
+                "outlines and a .prj file with the radius of the body; its places can be read as "
+                "points (--likelihood)"
             )
         places = [] if self.has_place else ["lon", "lat"] if self.units == "deg" else ["x", "y"]
         header = [*self.titles, *places, *([] if self.has_size else ["diameter_km"])]
         columns = [list(column) for column in zip(*self.records, strict=True)]
-        return Table(name, header, columns, self.rows, "shape", site, self.left_out)
+        return RawTable(name, header, columns, self.rows, "shape", site, self.left_out)
 
 
 def _contents(name: str, path: Path, data: bytes) -> tuple[list[Any], list[str], list[list[Any]]]:

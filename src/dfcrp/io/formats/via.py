@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.formats.delimited import decode, read_delimited
-from dfcrp.io.json_text import as_list, as_object, parse_json
+from dfcrp.io.formats.json_text import as_list, as_object, parse_json
 from dfcrp.io.marks import Marks, Origin
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.table import Table
+from dfcrp.io.tables import RawTable, ReadOptions
 
 
 def looks_like_via(data: bytes) -> bool:
@@ -17,8 +17,8 @@ def looks_like_via(data: bytes) -> bool:
     return b"region_shape_attributes" in data[:2000].split(b"\n", 1)[0]
 
 
-def read_via(name: str, data: bytes, options: ReadOptions) -> Table:
-    """Read circles, ellipses, and polygons that are circles."""
+def read_via(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read circles, ellipses, polygons, boxes and points."""
     text = decode(name, data)
     table = read_delimited(name, text.removeprefix("#").encode())
     columns = dict(zip(table.header, table.columns, strict=True))
@@ -44,7 +44,8 @@ def _take(marks: Marks, origin: Origin, shape: dict[str, Any], place: str) -> No
         marks.circle(origin, shape.get("cx"), shape.get("cy"), shape.get("r"))
     elif kind == "ellipse":
         centre = shape.get("cx"), shape.get("cy")
-        marks.ellipse(origin, *centre, shape.get("rx"), shape.get("ry"))
+        theta = marks.number(origin, shape.get("theta") or 0.0, "theta")
+        marks.ellipse(origin, *centre, shape.get("rx"), shape.get("ry"), angle=math.degrees(theta))
     elif kind == "polygon":
         across = as_list(shape.get("all_points_x"), place)
         down = as_list(shape.get("all_points_y"), place)

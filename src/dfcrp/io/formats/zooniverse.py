@@ -10,10 +10,9 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.formats.delimited import read_delimited
-from dfcrp.io.json_text import parse_json, text_or_none
-from dfcrp.io.marks import Marks, Origin
-from dfcrp.io.options import ReadOptions
-from dfcrp.io.table import Table
+from dfcrp.io.formats.json_text import parse_json, text_or_none
+from dfcrp.io.marks import NO_CIRCLE, Marks, Origin
+from dfcrp.io.tables import RawTable, ReadOptions
 
 LONGEST_CELL = 2**28
 NEEDED = ("user_name", "annotations", "subject_ids")
@@ -37,7 +36,7 @@ class _Classification:
     metadata: str
 
 
-def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> Table:
+def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
     """Read the drawings of all tasks; users are experts, subjects are images.
 
     A further frame of a subject is an image of its own, called SUBJECT#FRAME. Of several
@@ -68,7 +67,7 @@ def _long_cells() -> Iterator[None]:
         csv.field_size_limit(usual)
 
 
-def _classifications(table: Table) -> list[_Classification]:
+def _classifications(table: RawTable) -> list[_Classification]:
     columns = dict(zip(table.header, table.columns, strict=True))
     for title in NEEDED:
         if title not in columns:
@@ -101,7 +100,7 @@ def _last_of_each(found: list[_Classification], marks: Marks) -> list[_Classific
         last[one.user, one.subject] = one
     for one in found:
         if last[one.user, one.subject] is not one:
-            marks.leave(Origin(one.row), "classification made anew later by the same user")
+            marks.leave(Origin(one.row), "classification made again later by the same user")
     return [one for one in found if last[one.user, one.subject] is one]
 
 
@@ -152,12 +151,14 @@ def _take(
     elif "r" in mark:
         marks.circle(origin, across, down, mark["r"])
     elif "rx" in mark and "ry" in mark:
-        marks.ellipse(origin, across, down, mark["rx"], mark["ry"])
+        angle = marks.number(origin, mark.get("angle") or 0.0, "the angle")
+        # An ellipse is turned the other way round than a box: from y towards x.
+        marks.ellipse(origin, across, down, mark["rx"], mark["ry"], angle=-angle)
     elif is_box:
         width, height = (marks.number(origin, mark[key], key) for key in ("width", "height"))
         if "x_center" in mark:
             across, down = across - width / 2, down - height / 2
-        marks.box(origin, across, down, width, height)
+        marks.box(origin, across, down, width, height, angle=mark.get("angle"))
     else:
         marks.point(origin, across, down)
 
@@ -168,6 +169,6 @@ def _take_line(marks: Marks, origin: Origin, mark: dict[str, Any]) -> None:
         if all(isinstance(point, dict) and "x" in point and "y" in point for point in points):
             marks.polygon(origin, points)
         else:
-            marks.leave(origin, "polygon that is no circle")
+            marks.leave(origin, NO_CIRCLE)
     else:
         marks.leave(origin, "line")

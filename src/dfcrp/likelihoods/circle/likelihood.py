@@ -46,6 +46,7 @@ class _Circles(Likelihood):
     columns = ("x", "y", "diameter")
     alternatives = (("x", "y", "radius"),)
     positive = ("diameter", "radius")
+    sphere = True
     presets = PRESETS
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:

@@ -1,0 +1,376 @@
+"""Which column of a table plays which role, by its name or by the user's word."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dfcrp.errors import InputError, SettingsError, did_you_mean
+from dfcrp.items.checks import shown
+
+if TYPE_CHECKING:
+    from dfcrp.likelihoods.base import Likelihood
+
+ColumnChoice = Mapping[str, str | None] | str | None
+"""Role to column name, as a dict or as "x=LON,y=LAT"; an empty name leaves a column aside."""
+
+_UNITS = ("", "px", "pix", "pixel", "pixels", "m", "km")
+
+
+def _with_units(*names: str) -> frozenset[str]:
+    return frozenset(name + unit for name in names for unit in _UNITS)
+
+
+def _axis(axis: str) -> frozenset[str]:
+    words = ("center", "centre", "coord", "coordinate", "pos", "position")
+    pairs = [pair for word in words for pair in (axis + word, word + axis)]
+    return _with_units(axis, axis + "c", "c" + axis, *pairs)
+
+
+#: What is known of an item besides the columns that describe it, for items of every kind.
+ABOUT: dict[str, frozenset[str]] = {
+    "expert": frozenset(
+        base + ending
+        for base in ("expert", "observer", "user", "annotator", "rater", "labeler", "labeller")
+        for ending in ("", "name")
+    )
+    | {"analyst", "volunteer", "expertid", "observerid", "annotatorid", "raterid"},
+    "image": frozenset(
+        base + ending
+        for base in ("image", "img", "subject")
+        for ending in ("", "s", "id", "ids", "name")
+    )
+    | {"imagefile", "picture", "photo", "tile", "scene"},
+    "id": frozenset({"id", "markid", "markingid", "marking", "craterid", "objectid", "itemid"}),
+    "person": frozenset({"person", "personname", "personid"}),
+    "truth": frozenset({"truth", "truelabel", "truelabels", "truecluster"}),
+}
+#: Names that count where no column has one of those above.
+ABOUT_ELSE: dict[str, frozenset[str]] = {
+    "expert": frozenset({"source", "detector", "list", "file", "model"}),
+    "id": frozenset({"recid", "record", "recordid"}),
+}
+#: Names of columns that describe items; a likelihood may add to them.
+SPELLINGS: dict[str, frozenset[str]] = {
+    "x": _axis("x"),
+    "y": _axis("y"),
+    "diameter": _with_units("diameter", "diam", "dia", "d", "craterdiameter")
+    | {"diamcircimg", "diamcircleimage"},  # of Robbins's catalogues
+    "radius": _with_units("radius", "rad", "r", "craterradius"),
+    "width": _with_units("width", "w", "boxwidth", "bboxwidth"),
+    "height": _with_units("height", "h", "boxheight", "bboxheight"),
+    "left": _with_units("left", "xmin", "x1", "x0"),
+    "top": _with_units("top", "ymin", "y1", "y0"),
+    "right": _with_units("right", "xmax", "x2"),
+    "bottom": _with_units("bottom", "ymax", "y2"),
+    "major": _with_units("major", "majoraxis"),
+    "minor": _with_units("minor", "minoraxis"),
+    "angle": frozenset({"angle", "orientation", "rotation"}),
+}
+#: Names of coordinates in degrees, for tables in which no column is called x or y.
+GEOGRAPHIC: dict[str, frozenset[str]] = {
+    "x": frozenset({"lon", "long", "longitude", "loncircimg", "longitudecircleimage"}),
+    "y": frozenset({"lat", "latitude", "latcircimg", "latitudecircleimage"}),
+}
+
+_BRACKETED_UNIT = re.compile(r"\s*[(\[][^)\]]*[)\]]\s*$")
+_FILLING = re.compile(r"[\s_.\-]+")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The position in the header of the column that plays each role."""
+
+    columns: Mapping[str, int]
+    """What describes an item."""
+    about: Mapping[str, int]
+    """Expert, image, id, person, truth, as far as there is a column for them."""
+
+    def used(self) -> set[int]:
+        """All positions that have a role."""
+        return {*self.columns.values(), *self.about.values()}
+
+    def position(self, role: str) -> int | None:
+        """The column of a role; None for one that is worked out from others."""
+        return self.columns.get(role, self.about.get(role))
+
+
+def plain(name: str) -> str:
+    """Reduce a column name to what matters: "X_Centre (px)" and "xcentre" are the same."""
+    return _FILLING.sub("", _BRACKETED_UNIT.sub("", name)).casefold()
+
+
+def unit_of(name: str) -> str:
+    """Give the unit that a column's name ends in, "m", "km" or "px", or nothing."""
+    bracketed = _BRACKETED_UNIT.search(name)
+    ending = bracketed[0].strip(" ()[]").casefold() if bracketed else _FILLING.split(name)[-1]
+    ending = {"pix": "px", "pixel": "px", "pixels": "px"}.get(ending.casefold(), ending.casefold())
+    return ending if ending in ("m", "km", "px") else ""
+
+
+def units_by_name(header: Sequence[str], columns: Mapping[str, int]) -> str:
+    """Tell the units of a table from the names of its columns; pixels where they do not tell."""
+    if all(role in columns and plain(header[columns[role]]) in GEOGRAPHIC[role] for role in "xy"):
+        return "deg"
+    lengths = [at for role, at in columns.items() if role in SPELLINGS and role != "angle"]
+    named = {unit_of(header[at]) for at in lengths}
+    return named.pop() if len(named) == 1 and "" not in named else "px"
+
+
+def parse_pairs(choice: ColumnChoice) -> dict[str, str]:
+    """Read the user's word on columns, from a dict or from "x=LON,y=LAT", whatever the roles."""
+    if choice is None:
+        return {}
+    if not isinstance(choice, str):
+        return {str(role): str(name or "") for role, name in choice.items()}
+    parsed: dict[str, str] = {}
+    for part in choice.split(","):
+        if not part.strip():
+            continue
+        role, equals, name = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise SettingsError(f"columns: {shown(part)} is not of the form role=NAME")
+        if role in parsed:
+            raise SettingsError(f"columns: {role} is given twice")
+        parsed[role] = name
+    return parsed
+
+
+def recognise(
+    header: Sequence[str], likelihood: Likelihood, choice: ColumnChoice, where: str
+) -> Roles:
+    """Map each role that the table fills to the position of its column.
+
+    The user's word goes before the names. Where a kind of item can be described in several ways,
+    as a circle by its diameter or its radius, the first for which there are all columns counts.
+    Of items described by any columns, every column without another role describes them.
+    """
+    return _Recognition(header, likelihood, parse_pairs(choice), where).roles()
+
+
+class _Recognition:
+    """One table's header against the roles of one kind of item."""
+
+    def __init__(
+        self, header: Sequence[str], likelihood: Likelihood, chosen: Mapping[str, str], where: str
+    ) -> None:
+        self.header = header
+        self.likelihood = likelihood
+        self.where = where
+        self.ways = (
+            () if likelihood.columns is None else (likelihood.columns, *likelihood.alternatives)
+        )
+        self.known = [*dict.fromkeys(role for way in self.ways for role in way), *ABOUT]
+        self._refuse_unknown(chosen)
+        self.aside = {role for role, name in chosen.items() if not name}
+        self.found = {role: self._position(role, name) for role, name in chosen.items() if name}
+        self._refuse_shared()
+        self.taken = set(self.found.values())
+
+    def roles(self) -> Roles:
+        """Columns that describe an item first, then those about it."""
+        columns = self._columns() if self.ways else {}
+        about: dict[str, int] = {}
+        aside: set[int] = set()
+        for role, names in ABOUT.items():
+            matches = self._matches(names) or self._matches(ABOUT_ELSE.get(role, frozenset()))
+            if role in self.found:
+                about[role] = self.found[role]
+            elif role in self.aside:
+                aside |= set(matches)
+            elif matches:
+                about[role] = self._only(role, matches)
+        if not self.ways:
+            columns = self._all_others({*about.values(), *aside})
+        return Roles(columns, about)
+
+    def _columns(self) -> dict[str, int]:
+        """The first way to describe an item for which every column is there."""
+        chosen = [role for role in self.found if role not in ABOUT]
+        ways = [way for way in self.ways if set(chosen) <= set(way)]
+        if not ways:
+            first = next(way for way in self.ways if chosen[0] in way)
+            other = next(role for role in chosen if role not in first)
+            raise SettingsError(f"columns: give either {chosen[0]} or {other}, not both")
+        matches = {role: self._described(role) for way in ways for role in way}
+        if not any(matches[role] for role in ("x", "y") if role in matches and self._free(role)):
+            for role in ("x", "y"):
+                if role in matches and self._free(role):
+                    matches[role] = self._matches(GEOGRAPHIC[role])
+        for way in ways:
+            if all(matches[role] for role in way):
+                return {role: self._only(role, matches[role]) for role in way}
+        missing = [role for role in ways[0] if not matches[role]]
+        raise InputError(self._missing(missing, matches))
+
+    def _free(self, role: str) -> bool:
+        return role not in self.found and role not in self.aside
+
+    def _described(self, role: str) -> list[int]:
+        if role in self.found:
+            return [self.found[role]]
+        if role in self.aside:
+            return []
+        return self._matches(names_of(role, self.likelihood))
+
+    def _matches(self, names: frozenset[str]) -> list[int]:
+        return [
+            at
+            for at, title in enumerate(self.header)
+            if at not in self.taken and plain(title) in names
+        ]
+
+    def _only(self, role: str, matches: Sequence[int]) -> int:
+        if len(matches) > 1:
+            names = ", ".join(shown(self.header[at]) for at in matches)
+            raise InputError(
+                f"{self.where}: the columns {names} could all be {role}; " + _say_which(role)
+            )
+        return matches[0]
+
+    def _all_others(self, used: set[int]) -> dict[str, int]:
+        """Every column that has no other role, under its own title."""
+        columns: dict[str, int] = {}
+        for at, title in enumerate(self.header):
+            if at in used:
+                continue
+            if not title:
+                raise InputError(
+                    f"{self.where}: column {at + 1} has no name; name it, or remove the column"
+                )
+            if title in columns:
+                raise InputError(
+                    f"{self.where}: column {shown(title)} is there several times; rename the others"
+                )
+            if title in ABOUT:
+                raise InputError(
+                    f"{self.where}: column {shown(title)} cannot describe items under that name, "
+                    f"since {title} is another column; rename it"
+                )
+            columns[title] = at
+        if not columns:
+            raise InputError(
+                f"{self.where}: no column describes an item, among {listed(self.header)}; add one, "
+                "or say what the others are with --columns"
+            )
+        return columns
+
+    def _position(self, role: str, name: str) -> int:
+        same = [at for at, known in enumerate(self.header) if known == name]
+        same = same or [
+            at for at, known in enumerate(self.header) if known.casefold() == name.casefold()
+        ]
+        if len(same) > 1:
+            raise InputError(
+                f"{self.where}: column {shown(name)}, wanted for {role}, is there {len(same)} "
+                "times; rename the others"
+            )
+        if not same:
+            raise InputError(
+                f"{self.where}: column {shown(name)}, wanted for {role}, is not in the header"
+                f"{did_you_mean(name, self.header)}; the header is {listed(self.header)}"
+            )
+        return same[0]
+
+    def _refuse_unknown(self, chosen: Mapping[str, str]) -> None:
+        for role, name in chosen.items():
+            # Of items described by any columns, NAME=NAME says that a column is one of them.
+            if role in self.known or (not self.ways and role == name):
+                continue
+            raise SettingsError(
+                f"columns: unknown role {shown(role)}{did_you_mean(role, self.known)}; "
+                f"the roles are {', '.join(self.known)}"
+            )
+
+    def _refuse_shared(self) -> None:
+        roles: dict[int, str] = {}
+        for role, at in self.found.items():
+            if at in roles:
+                raise SettingsError(
+                    f"{self.where}: column {shown(self.header[at])} is wanted "
+                    f"for both {roles[at]} and {role}; give one column to each"
+                )
+            roles[at] = role
+
+    def _missing(self, missing: Sequence[str], matches: Mapping[str, Sequence[int]]) -> str:
+        found = {at for positions in matches.values() for at in positions}
+        wanted = list(missing)
+        either = ""
+        for way in self.ways[1:]:
+            instead = [role for role in way if role not in self.ways[0]]
+            replaced = [role for role in self.ways[0] if role not in way]
+            if len(replaced) == 1 and replaced[0] in wanted:
+                at = wanted.index(replaced[0])
+                wanted[at] += f" (or {', '.join(instead)})"
+            elif len(replaced) > 1:
+                either = (
+                    f" ({self.likelihood.name} have {', '.join(self.ways[0])}, or {', '.join(way)})"
+                )
+        return (
+            f"{self.where}: no column for {', '.join(wanted)}{either}; the header is "
+            f"{listed(self.header)}{self._nearest(missing[0], found)}; {_say_which(missing[0])}"
+            f"{_numbers_hint(self.header)}"
+        )
+
+    def _nearest(self, role: str, found: set[int]) -> str:
+        free = {
+            plain(title): title
+            for at, title in enumerate(self.header)
+            if len(plain(title)) > 2 and at not in found
+        }
+        for spelling in sorted(names_of(role, self.likelihood), key=len, reverse=True):
+            near = difflib.get_close_matches(spelling, free, n=1, cutoff=0.8)
+            if near:
+                return f"; is {role} {shown(free[near[0]])}?"
+        return ""
+
+
+def names_of(role: str, likelihood: Likelihood) -> frozenset[str]:
+    """The names by which the column of a role is recognised, as ``plain`` leaves them."""
+    return (
+        SPELLINGS.get(role, frozenset())
+        | likelihood.spellings.get(role, frozenset())
+        | frozenset({plain(role)})
+    )
+
+
+def frame_columns(
+    frame: Any, likelihood: Likelihood, choice: ColumnChoice = None
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """Columns of a data frame or a dict of columns: those that describe items and those about them.
+
+    The third part has the frame's own name for each role, for messages.
+    """
+    names = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
+    if not names:
+        raise InputError(
+            f"a {type(frame).__name__} is no table with named columns; "
+            "give a data frame or a dict of columns"
+        )
+    header = [str(name) for name in names]
+    roles = recognise(header, likelihood, choice, "the table")
+    columns = {role: frame[names[at]] for role, at in roles.columns.items()}
+    about = {role: frame[names[at]] for role, at in roles.about.items()}
+    titles = {role: header[at] for role, at in {**roles.columns, **roles.about}.items()}
+    return columns, about, titles
+
+
+def listed(names: Sequence[str]) -> str:
+    """List names for a message, the first twenty of them."""
+    return ", ".join(shown(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
+
+
+def _say_which(role: str) -> str:
+    return f"say which with --columns {role}=NAME (in Python columns={{'{role}': 'NAME'}})"
+
+
+def _numbers_hint(header: Sequence[str]) -> str:
+    if not any(re.fullmatch(r"[+-]?\d*\.?\d+(e[+-]?\d+)?", name, re.IGNORECASE) for name in header):
+        return ""
+    return (
+        ". The header holds numbers; is it missing? "
+        "(A header that begins with '#' is taken for a comment)"
+    )
