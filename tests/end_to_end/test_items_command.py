@@ -133,8 +133,14 @@ def test_records_from_two_files(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--likelihood", "boxes"], "(boxes have x, y, width, height, or left, top, right, bottom)"),
-        (["--likelihood", "points", "--min-diameter", "3", "--columns", "expert=who"], "--min-diameter is for items with a size"),
+        (
+            ["--likelihood", "boxes"],
+            "(boxes have x, y, width, height, or left, top, right, bottom)",
+        ),
+        (
+            ["--likelihood", "points", "--min-diameter", "3", "--columns", "expert=who"],
+            "--min-diameter is for items with a size",
+        ),
         (["--likelihood", "points", "--columns", "expert=whom"], "did you mean 'who'?"),
         (["--likelihood", "points"], "no column for expert; name it with --columns expert=NAME"),
         (["--likelihood", "points", "--columns", "expert=who", "--prior", "detection"], "circles"),

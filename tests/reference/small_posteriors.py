@@ -9,7 +9,8 @@ import numpy as np
 from dfcrp.draws import ClusterBlock, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.items.site import Source
-from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.runs.record import RunRecord
 from dfcrp.priors.detection.layout import lay_out, parameter_names
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.settings.config import Config

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.cli.progress import Tracker
+from dfcrp.fitting.progress import Tracker
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, RunFolderError, SettingsError
 from dfcrp.items.site import Ring, Site
 from dfcrp.runs.lock import LOCK, locked

@@ -119,7 +119,7 @@ class Run:
     def __init__(
         self, items: Items, config: Config, store: Store, watch: Watch, client: Any = None
     ) -> None:
-        """With a client of a Dask cluster the work is done there; it must see the store's folder."""
+        """With a client of a Dask cluster the work is done there; it must see the folder."""
         self._config = config
         self._watch = watch
         self._client = client
@@ -292,7 +292,7 @@ def draw_on_worker(part: int, folder: str, ticket: str, expected: dict[str, str]
     with Claim(Path(folder), f"part-{part}") as claim:
         found = drawer.draw(part, claim.must_stop)
     assert isinstance(drawer.store, DrawStore)
-    blocks = [block for block in drawer.store.take() if block.entry.part == part]
+    blocks = drawer.store.take(part)
     return None if found is None else Drawn(found, blocks)
 
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dfcrp.draws import Draws, shared_variable
+from dfcrp.errors import InputError, did_you_mean
 from dfcrp.geometry import TangentPlanes
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.circle.bias_summary import ExpertBias, rows_with_bias
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.errors import InputError, did_you_mean
 from dfcrp.posterior.diameters import consensus_diameters
 from dfcrp.posterior.findings import Findings, find
 from dfcrp.posterior.images_shared import SharedDraws
@@ -139,19 +139,25 @@ class Posterior:
 
     def image(self, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
-        assert self._images is not None, "there is one image"
-        parts = self._images.parts
+        images = self.image_set
         return Posterior(
-            self._images.draws_of(number),
-            parts.items_of(number),
-            parts.config_of(number),
-            self._images.record_of(number),
-            parts.rows[number],
+            images.draws_of(number),
+            images.parts.items_of(number),
+            images.parts.config_of(number),
+            images.record_of(number),
+            images.parts.rows[number],
         )
 
     @property
     def many(self) -> ManyImages | None:
         """The images, if there are several."""
+        return self._images
+
+    @property
+    def image_set(self) -> ManyImages:
+        """The images, of which there must be several."""
+        if self._images is None:
+            raise InputError("this is a posterior of one image")
         return self._images
 
     @property
@@ -166,9 +172,8 @@ class Posterior:
 
     @property
     def _summaries(self) -> Summaries:
-        assert self._images is not None, "there is one image"
-        totals = self._images.totals
-        return self._images.summarised(lambda number: find(self.image(number), totals))
+        images = self.image_set
+        return images.summarised(lambda number: find(self.image(number), images.totals))
 
     @property
     def independent(self) -> bool:
@@ -268,8 +273,7 @@ class Posterior:
 
     def _point_of_images(self, loss: str) -> PointPartition:
         """The images' own point partitions, put together."""
-        assert self._images is not None
-        images = self._images
+        images = self.image_set
         if loss == "vi":
             found = [one.point for one in self.findings]
         else:
@@ -446,15 +450,13 @@ class Posterior:
         """One row per image: how many items, experts and objects, and how the run went."""
         import pandas
 
-        assert self._images is not None, "there is one image"
-        images = self._images
+        images = self.image_set
         return pandas.DataFrame(
             [self._image_row(i, f) for i, f in zip(images.done, self.findings, strict=True)]
         )
 
     def _image_row(self, image: int, found: Findings) -> dict[str, Any]:
-        assert self._images is not None
-        parts = self._images.parts
+        parts = self.image_set.parts
         row: dict[str, Any] = {
             "image": parts.names[image],
             "n_markings": len(parts.rows[image]),
@@ -590,9 +592,7 @@ class Posterior:
         save_posterior(self, path)
 
 
-def _cut_into_images(
-    draws: Draws, items: Items, config: Config, record: RunRecord
-) -> ManyImages:
+def _cut_into_images(draws: Draws, items: Items, config: Config, record: RunRecord) -> ManyImages:
     """Images that were fitted as one problem, image by image."""
     parts = Parts.of_images(items, config)
     return ManyImages(parts, [record] * len(parts), SharedDraws(draws, parts.rows))

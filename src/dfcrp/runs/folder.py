@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 import json
-import os
 import platform
 import shutil
 import time
@@ -23,8 +22,8 @@ from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
 from dfcrp.files import PART, why, write_text
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
-from dfcrp.runs.record import RunRecord
 from dfcrp.runs.lock import LOCK
+from dfcrp.runs.record import RunRecord
 from dfcrp.runs.store import STORE
 from dfcrp.settings.config import Config, load_config, make_config, settings_of_draws, to_toml
 

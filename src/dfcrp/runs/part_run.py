@@ -1,4 +1,4 @@
-"""The chains of one part of a run, from wherever they stand to its end: looks, stops, the record."""
+"""The chains of one part of a run, from wherever they stand to its end."""
 
 from __future__ import annotations
 

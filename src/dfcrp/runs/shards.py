@@ -485,7 +485,8 @@ def _index_of(fields: dict[str, Any]) -> Index:
     blocks, cut = dict(fields["blocks"]), Cut(*fields["cut"])
     values = zip(*(blocks.pop(name) for name in Entry._fields[:-1]), strict=True)
     entries = tuple(
-        Entry._make((*found, kinds[kind])) for found, kind in zip(values, fields["columns"], strict=True)
+        Entry._make((*found, kinds[kind]))
+        for found, kind in zip(values, fields["columns"], strict=True)
     )
     files = {key: (size, checksum) for key, (size, checksum) in fields["files"].items()}
     if (

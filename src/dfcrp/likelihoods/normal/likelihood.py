@@ -112,7 +112,8 @@ class NormalLikelihood(Likelihood):
         """
         power = 1.0 if self.name == "normal" else 0.5
         found = {}
-        for name, values in zip(draws.columns.names, np.moveaxis(draws.shared(), 2, 0), strict=True):
+        shared = np.moveaxis(draws.shared(), 2, 0)
+        for name, values in zip(draws.columns.names, shared, strict=True):
             if name.startswith("scale_"):
                 found[name.removeprefix("scale_")] = np.exp(power * values)
             elif name.startswith("growth_"):

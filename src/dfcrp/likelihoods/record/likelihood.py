@@ -103,9 +103,10 @@ class _Records(Likelihood):
 
     def learned_samples(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
         """Percentage of misses and typos in each field."""
+        shared = np.moveaxis(draws.shared(), 2, 0)
         return {
             name: 100.0 / (1.0 + np.exp(-odds))
-            for name, odds in zip(draws.columns.names, np.moveaxis(draws.shared(), 2, 0), strict=True)
+            for name, odds in zip(draws.columns.names, shared, strict=True)
             if name.startswith(("miss_", "typo_"))
         }
 

@@ -65,7 +65,8 @@ class DetectionSummary:
             *("seen", "missed", "seen_at", "missed_at", "listed", "false", "classes"),
             *("shared_noticing", "sizes", "new_sizes"),
         )
-        return replace(self, **{name: some(getattr(self, name)) for name in by_draw})
+        fewer: dict[str, Any] = {name: some(getattr(self, name)) for name in by_draw}
+        return replace(self, **fewer)
 
     @property
     def sensitivity(self) -> NDArray[np.float64]:
@@ -270,8 +271,8 @@ def over_images(each: Sequence[DetectionSummary], images: Any, n_experts: int) -
     return replace(
         first,
         persons=Persons(np.arange(n_experts), images.parts.items.experts),
-        seen=sum(one.seen for one in each),
-        missed=sum(one.missed for one in each),
+        seen=np.sum([one.seen for one in each], axis=0),
+        missed=np.sum([one.missed for one in each], axis=0),
         seen_at=np.zeros((draws, 0), np.int64),
         missed_at=np.zeros((draws, 0), np.int64),
         level_edges=np.zeros(0),
