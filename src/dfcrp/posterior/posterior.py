@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from dfcrp.posterior.findings import Findings, find
 from dfcrp.posterior.images_shared import SharedDraws
 from dfcrp.posterior.images_verdict import judge_images
 from dfcrp.posterior.many import DrawSource, JoinedDraws, ManyImages, Summaries
+from dfcrp.posterior.once import once
 from dfcrp.posterior.pooling import Pool
 from dfcrp.posterior.size_frequency import SizeFrequency, size_frequency
 from dfcrp.priors.base import Prior
@@ -195,7 +195,7 @@ class Posterior:
         """How partitions were weighed."""
         return prior_named(self.config.run.prior)
 
-    @cached_property
+    @once
     def labels(self) -> NDArray[np.int32]:
         """Labels (chain, draw, marking): a cluster is named after its smallest member."""
         return np.stack(
@@ -205,17 +205,17 @@ class Posterior:
             ]
         )
 
-    @cached_property
+    @once
     def alpha(self) -> NDArray[np.float64]:
         """Concentration (chain, draw); of independent images, its mean over them."""
         return self.pool.alpha if self.independent else self.draws.alpha()
 
-    @cached_property
+    @once
     def n_clusters(self) -> NDArray[np.int64]:
         """Number of clusters (chain, draw)."""
         return self.pool.sums.n_clusters if self.independent else n_clusters(self.draws)
 
-    @cached_property
+    @once
     def tolerances(self) -> dict[str, Any] | None:
         """How far apart markings of one object lie, if that was learned."""
         if self.independent:
@@ -224,13 +224,13 @@ class Posterior:
             samples = self.likelihood.learned_samples(self.draws)
         return self.likelihood.learned(samples, self.items)
 
-    @cached_property
+    @once
     def expert_bias(self) -> ExpertBias | None:
         """Offsets and noise of each expert, if that was learned."""
         found: ExpertBias | None = self.likelihood.expert_bias(self.draws, self.items)
         return found
 
-    @cached_property
+    @once
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
         found: DetectionSummary | None
@@ -253,7 +253,7 @@ class Posterior:
             return SizeClasses.none()
         return SizeClasses(self.config.summary.class_edges, self.config.summary.class_names)
 
-    @cached_property
+    @once
     def pairs(self) -> Coclustering:
         """Co-clustering counts of every pair that was ever together, chain by chain."""
         return coclustering(self.draws)
@@ -295,7 +295,7 @@ class Posterior:
             n_sweeps=sum(one.n_sweeps for one in found),
         )
 
-    @cached_property
+    @once
     def membership(self) -> Membership:
         """Membership probabilities of the point partition."""
         if self._images is not None:
@@ -315,7 +315,7 @@ class Posterior:
             )
         return self._counts[min_experts]
 
-    @cached_property
+    @once
     def table_counts(self) -> ConsensusCounts:
         """The same for the thresholds of the tables."""
         summary = self.config.summary
@@ -344,7 +344,7 @@ class Posterior:
         """The size-frequency distribution: "cumulative", "differential" or "relative" (R)."""
         return size_frequency(self, kind, **options)
 
-    @cached_property
+    @once
     def expert_summary(self) -> ExpertSummary:
         """How the experts compare; of several images, over all of them."""
         if self._images is not None:
@@ -477,7 +477,7 @@ class Posterior:
             "ok": verdict.ok,
         }
 
-    @cached_property
+    @once
     def n_doubles(self) -> int:
         """Number of suspected doubles; none where no rule forbids them."""
         return len(self.suspected_doubles()) if self.prior.one_per_expert else 0
@@ -506,7 +506,7 @@ class Posterior:
             }
         )
 
-    @cached_property
+    @once
     def verdict(self) -> Verdict:
         """Whether the run was long enough, and what to do if not.
 
