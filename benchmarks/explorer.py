@@ -34,7 +34,7 @@ from dfcrp.summaries.streaming import canonical
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 REDRAW = """(zoom) => {
   const { view, map } = explorer;
-  const canvas = document.getElementById("explorer-circles");
+  const canvas = document.getElementById("explorer-outlines");
   view.fit();
   if (zoom > 1) view.go(view.x, view.y, zoom * view.fitScale());
   const times = [];
@@ -122,7 +122,7 @@ def measure(page_file: Path) -> dict[str, Any]:
             page.wait_for_selector("#explorer-root[data-ready=yes]", timeout=120_000)
             ready_cpu.append(used())
             ready.append(page.evaluate("explorer.readyAt"))
-        found["markings"] = page.evaluate("explorer.data.markings")
+        found["markings"] = page.evaluate("explorer.data.count")
         found["ready_ms"] = round(median(ready))
         found["ready_cpu_ms"] = round(median(ready_cpu))
         for name, zoom in (("full", 1), ("zoomed_8", 8), ("zoomed_30", 30)):

@@ -31,7 +31,7 @@ from scipy import stats
 from dfcrp import prior
 from dfcrp.likelihoods.circle.bias_layout import bias_columns, with_bias
 from dfcrp.likelihoods.circle.columns import circle_columns
-from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH, Hyper, without_law
+from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH, CircleHyper, without_law
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.settings import CircleSettings
 from dfcrp.moves.assignment import refresh_spares
@@ -52,7 +52,7 @@ Mistake = Callable[[Problem], Problem]
 
 #: Base measure and clusters of comparable width, so that the partition stays in doubt; variances
 #: that depend steeply on the log diameter, so that the coupling of Σ and μ matters.
-HYPER = Hyper(
+HYPER = CircleHyper(
     kappa_x=0.12,
     eta_x=2.0,
     tau_x=8.0,
@@ -119,7 +119,7 @@ class Design:
     """A small problem to be calibrated on."""
 
     families: tuple[int, ...] = FAMILIES
-    hyper: Hyper = HYPER
+    hyper: CircleHyper = HYPER
     alpha_shape: float = 3.0
     alpha_rate: float = 1.5
 
@@ -138,7 +138,7 @@ class Draw(NamedTuple):
     law: Floats
 
 
-def variance_means(hyper: Hyper, law: Floats, log_diameter: Any) -> tuple[Any, Any]:
+def variance_means(hyper: CircleHyper, law: Floats, log_diameter: Any) -> tuple[Any, Any]:
     """Prior means of a and d."""
     if hyper.learned:
         away = log_diameter - hyper.level
@@ -167,7 +167,7 @@ def draw_prior(rng: np.random.Generator, design: Design) -> Draw:
     return Draw(alpha, labels, by_cluster[labels], law)
 
 
-def draw_features(rng: np.random.Generator, draw: Draw, hyper: Hyper) -> Floats:
+def draw_features(rng: np.random.Generator, draw: Draw, hyper: CircleHyper) -> Floats:
     """y | θ, one for each row."""
     parameters = draw.parameters
     a, d, covariance = parameters[:, 3], parameters[:, 4], parameters[:, 5]
@@ -178,7 +178,7 @@ def draw_features(rng: np.random.Generator, draw: Draw, hyper: Hyper) -> Floats:
     return as_marked(hyper.bias, draw.law, parameters[:, :3], alike)
 
 
-def log_likelihood(draw: Draw, features: Floats, hyper: Hyper) -> float:
+def log_likelihood(draw: Draw, features: Floats, hyper: CircleHyper) -> float:
     """log p(y | c, θ)."""
     parameters = draw.parameters
     a, d, covariance = parameters[:, 3], parameters[:, 4], parameters[:, 5]
@@ -191,7 +191,7 @@ def log_likelihood(draw: Draw, features: Floats, hyper: Hyper) -> float:
     return float(-0.5 * np.sum(terms)) + shrunk
 
 
-def quantities(draw: Draw, hyper: Hyper) -> dict[str, float]:
+def quantities(draw: Draw, hyper: CircleHyper) -> dict[str, float]:
     """Functions of a draw; the cluster in question is that of the first marking."""
     labels, first, last = draw.labels, draw.parameters[0], len(draw.labels) - 1
     mean_a, mean_d = variance_means(hyper, draw.law, first[2])
@@ -348,7 +348,7 @@ def calibrate(
     return _verdict({name: _uniformity(np.array(r), draws) for name, r in ranks.items()})
 
 
-def _with_fit(draw: Draw, features: Floats, hyper: Hyper) -> dict[str, float]:
+def _with_fit(draw: Draw, features: Floats, hyper: CircleHyper) -> dict[str, float]:
     return {
         **quantities(draw, hyper),
         "log_likelihood": log_likelihood(draw, features, hyper),
@@ -390,7 +390,7 @@ def _verdict(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _listed(hyper: Hyper) -> dict[str, Any]:
+def _listed(hyper: CircleHyper) -> dict[str, Any]:
     numbers = {**hyper._asdict(), "law": hyper.law.tolist()}
     del numbers["bias"]
     return numbers

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.priors.detection.kernel import Detection
-from dfcrp.priors.detection.layout import for_chain
+from dfcrp.priors.detection.kernel import Detection, with_own
 
 Floats = NDArray[np.float64]
 #: Parameters drawn at a time.
@@ -106,7 +105,7 @@ def tell_stories(
     size_sd: float,
 ) -> Iterator[Story]:
     """Exact draws, one after the other, given how many markings each expert has."""
-    prior = for_chain(template, template.own.copy())
+    prior = with_own(template, template.own.copy())
     where, wanted = parts(template), np.bincount(families)
     while True:
         batch = draw_parameters(rng, template, BATCH)

@@ -27,7 +27,7 @@ class DfcrpWarning(UserWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """``; did you mean 'x'?`` with the nearest known name, in any case of letters."""
+    """``; did you mean 'x'?`` with the nearest name, in large or small letters, or nothing."""
     folded = {str(one).casefold(): one for one in known}
     near = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=cutoff)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""

@@ -121,9 +121,14 @@ def interval(lo: Any, hi: Any, digits: int | None = None) -> str:
     return f"{number(lo, digits)} to {number(hi, digits)}"
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
+def plural(noun: str) -> str:
+    """ "markings", "boxes"."""
+    return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+def counted(count: int, noun: str, many: str | None = None) -> str:
     """ "1 marking", "12 markings"."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+    return f"{count:,} {noun if count == 1 else many or plural(noun)}"
 
 
 def listed(names: Sequence[object], most: int = 12) -> str:

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from dfcrp.draws import MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
+from dfcrp.likelihoods.circle.columns import REST
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report import pictures, write_report
 from dfcrp.runs.folder import write_results
@@ -83,17 +85,24 @@ def made_up_posterior(n_objects=60, n_experts=6, n_draws=60, seed=3):
 def posterior_astride_180():
     """The same objects on the Moon, 4° wide and high around 180° and 60° north."""
     found = made_up_posterior(n_objects=30, n_experts=3, n_draws=20)
-    flat = found.markings
+    flat, draws = found.items, found.draws
     x, y = 178.0 + 0.004 * flat.x, 62.0 + flat.y / 150.0
-    km = np.round(0.1 * flat.diameter, 6)
-    for block in found.draws._clusters:
-        block.parameters[:, 0] = 178.0 + 0.004 * block.parameters[:, 0]
-        block.parameters[:, 1] = 62.0 + block.parameters[:, 1] / 150.0
-        block.parameters[:, 2] += np.log(0.1)
-    east = np.where(x > 180.0, x - 360.0, x)
+    blocks = []
+    for chain in range(draws.n_chains):
+        block = draws.clusters(chain, 0, draws.n_draws)
+        rows = np.pad(block.parameters, ((0, 0), (0, 2)))  # with what is to be added to x and y
+        rows[:, 0] = 178.0 + 0.004 * rows[:, 0]
+        rows[:, 1] = 62.0 + rows[:, 1] / 150.0
+        rows[:, 2] += np.log(0.1)
+        blocks.append(dataclasses.replace(block, parameters=rows))
+    columns = draws.columns._replace(parameters=(*draws.columns.parameters, *REST))
+    renewed = MemoryDraws(found.labels, draws.alpha(), blocks, columns)
+    place = {"x": np.where(x > 180.0, x - 360.0, x), "y": y}
     site = Site("deg", body_radius_km=1737.4, metres_per_pixel=100.0)
-    markings = dataclasses.replace(flat, x=east, y=y, diameter=km, site=site)
-    return Posterior(found.draws, markings, found.config, found.record)
+    items = dataclasses.replace(
+        flat, columns={**place, "diameter": np.round(0.1 * flat.diameter, 6)}, site=site
+    )
+    return Posterior(renewed, items, found.config, found.record)
 
 
 @pytest.fixture(scope="session")

@@ -37,8 +37,7 @@ def on_screen(page, cluster_row):
     """Where an object's first marking's rim is on the screen."""
     x, y = page.evaluate(
         """(k) => { const { data, view } = explorer; const i = data.clusterMembers.of(k)[0];
-        const radius = data.markingDiameter[i] / 2;
-        return view.toScreen(data.markingX[i] + radius, data.markingY[i]); }""",
+        return view.toScreen(data.itemX[i] + data.itemWidth[i] / 2, data.itemY[i]); }""",
         cluster_row,
     )
     box = page.locator("#explorer-overlay").bounding_box()
@@ -46,7 +45,7 @@ def on_screen(page, cluster_row):
 
 
 def pixels(page):
-    return page.evaluate("document.getElementById('explorer-circles').toDataURL().length")
+    return page.evaluate("document.getElementById('explorer-outlines').toDataURL().length")
 
 
 # --- numbers ------------------------------------------------------------------------------------
@@ -109,7 +108,7 @@ def test_a_region_counts_what_lies_in_it(page, run):
     assert text(page, "count") != before[0]
     assert text(page, "expert-table") != before[1]
     region = np.array(state(page, "state.region")).reshape(2, 2) + state(page, "data.origin")
-    markings = run.posterior.markings
+    markings = run.posterior.items
     counts = []
     for draw in run.posterior.labels.reshape(-1, len(markings)):
         code = np.unique(draw, return_inverse=True)[1]
@@ -141,7 +140,7 @@ def test_size_frequency_curve_is_that_of_the_draws(page, run):
     text(page, "count")
     points = state(page, "panels.counts.sizes")
     used = np.array(state(page, "data.sampledDraws && Array.from(explorer.data.sampledDraws)"))
-    draws, families = run.posterior.draws, run.posterior.markings.families
+    draws, families = run.posterior.draws, run.posterior.items.families
     counts = []
     for draw in used:
         chain, row = divmod(int(draw), draws.n_draws)
@@ -149,7 +148,7 @@ def test_size_frequency_curve_is_that_of_the_draws(page, run):
         block = draws.clusters(chain, row, row + 1)
         experts = [len(set(families[labels == name].tolist())) for name in block.labels]
         diameter = np.exp(block.parameters[:, 2])[np.array(experts) >= 4]
-        counts.append([(diameter >= point["diameter"]).sum() for point in points])
+        counts.append([(diameter >= point["size"]).sum() for point in points])
     mean = np.mean(counts, axis=0)
     shown = [point["mean"] for point in points]
     np.testing.assert_allclose(shown, mean, atol=0.1)
@@ -224,8 +223,8 @@ def test_only_singletons_and_only_undecided(page, run):
 def test_experts_off_and_on(page, run):
     before, drawn = text(page, "count"), pixels(page)
     page.locator("#explorer-experts [data-expert='1']").uncheck()
-    labels = run.posterior.labels.reshape(-1, len(run.posterior.markings))
-    kept = run.posterior.markings.families != 1
+    labels = run.posterior.labels.reshape(-1, len(run.posterior.items))
+    kept = run.posterior.items.families != 1
     expected = np.mean([len(np.unique(draw[kept])) for draw in labels])
     assert text(page, "count") == number(expected, 1)
     assert pixels(page) != drawn
@@ -306,11 +305,13 @@ def test_click_shows_the_object_and_its_markings(page, run):
     shown = text(page, "object")
     chosen = catalogue.iloc[state(page, "state.selected")]
     assert f"Object {chosen.cluster}" in shown
-    assert f"{chosen.diameter:.{state(page, 'data.sizeDigits')}f} (95 %" in shown
+    for name, digits in state(page, "data.quantities.map((q) => [q.name, q.digits])"):
+        mean, sd, lo, hi = (f"{chosen[name + end]:.{digits}f}" for end in ("", "_sd", "_lo", "_hi"))
+        assert f"{name}\t{mean} ± {sd}\t{lo} to {hi}" in shown
     assert f"P(≥ 4 experts)\n{probability(chosen.p_consensus)}" in shown
     members = run.posterior.members()
     own = members[members.cluster == chosen.cluster]
-    rows = page.locator("#explorer-object tbody tr").all()
+    rows = page.locator(".explorer-members tbody tr").all()
     cells = {tuple(r.locator("td").all_inner_texts()) for r in rows}
     assert {(c[0], c[1], c[3]) for c in cells} == {
         (m.expert, m.marking, probability(m.p_member)) for m in own.itertuples()
@@ -324,7 +325,7 @@ def test_alternatives_are_those_of_explain(page, run):
     assert text(page, "object")
     found = page.locator("#explorer-alternatives li").first
     marking, share = (
-        int(found.get_attribute("data-marking")),
+        int(found.get_attribute("data-item")),
         float(found.get_attribute("data-share")),
     )
     candidates = explain(run.posterior, marking).candidates
@@ -366,8 +367,8 @@ def test_two_experts_side_by_side(page, run):
     before = pixels(page)
     page.locator("#explorer-expert-table [data-compare='1']").click()
     page.locator("#explorer-expert-table [data-compare='2']").click()
-    labels = run.posterior.labels.reshape(-1, len(run.posterior.markings))
-    of = [run.posterior.markings.families == f for f in (1, 2)]
+    labels = run.posterior.labels.reshape(-1, len(run.posterior.items))
+    of = [run.posterior.items.families == f for f in (1, 2)]
     found = [[set(draw[own]) for own in of] for draw in labels]
     shown = text(page, "compare")
     assert f"expert B, not expert C: {number(np.mean([len(a - b) for a, b in found]), 1)}" in shown
@@ -494,7 +495,7 @@ def test_the_image_lies_beneath(browser, run, tmp_path):
     page.wait_for_selector("#explorer-root[data-ready=yes]")
     look = """([x, y]) => { const { view, data } = explorer;
         const [sx, sy] = view.toScreen(x - data.origin[0], y - data.origin[1]);
-        const canvas = document.getElementById("explorer-circles");
+        const canvas = document.getElementById("explorer-outlines");
         const found = canvas.getContext("2d").getImageData(sx - 3, sy - 3, 7, 7).data;
         return [...found].filter((_, k) => k % 4 === 0).sort((a, b) => a - b)[24]; }"""
     page.wait_for_function(f"({look})([990, -10]) > 200")
@@ -511,11 +512,11 @@ def test_degrees_across_180(browser, tmp_path):
     page = browser.new_page(viewport={"width": 1366, "height": 860}, accept_downloads=True)
     page.goto(write_page(posterior, tmp_path).as_uri())
     page.wait_for_selector("#explorer-root[data-ready=yes]")
-    x = page.evaluate("[...explorer.data.markingX]")
+    x = page.evaluate("[...explorer.data.itemX]")
     assert max(x) - min(x) < 5
     ratio = page.evaluate(
-        """() => { const { map, view } = explorer; return [...map.markings.wide].map(
-        (wide, i) => (wide * view.scaleX) / (map.markings.diameter[i] * view.scale)); }"""
+        """() => { const { map, view } = explorer; return [...map.items.wide].map(
+        (wide, i) => (wide * view.scaleX) / (map.items.high[i] * view.scale)); }"""
     )
     assert ratio == pytest.approx([1.0] * len(ratio), rel=0.08)
     for zoom in (1, 7):
@@ -540,8 +541,8 @@ def test_degrees_across_180(browser, tmp_path):
     page.locator("#explorer-query").fill("c0")
     page.keyboard.press("Enter")
     said = text(page, "object")
-    assert "longitude ± sd" in said
-    assert "km (95 %" in said
+    assert re.search(r"longitude\t-?[\d.]+ ± [\d.]+°\t-?[\d.]+ to -?[\d.]+", said)
+    assert re.search(r"diameter\t[\d.]+ ± [\d.]+ km\t", said)
     with page.expect_download() as download:
         page.locator("#explorer-csv").click()
     with open(tmp_path / "catalogue.csv", newline="") as stream:

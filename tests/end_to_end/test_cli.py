@@ -259,8 +259,9 @@ AS_ON_A_TERMINAL = (
 
 
 def draws_on_disk(folder: Path) -> int:
-    from dfcrp.errors import RunFolderError
     from dfcrp.runs.storage import StoredDraws
+
+    from dfcrp.errors import RunFolderError
 
     try:
         return StoredDraws(folder).n_draws
@@ -318,8 +319,8 @@ def test_image_scale_and_area_are_kept(csv_file: Path, tmp_path: Path, capsys: A
     assert posterior.config.image.file == str(image)
     assert posterior.config.image.offset == (-5.0, 10.0)
     assert (posterior.config.image.y, posterior.config.image.scale) == ("up", 2.0)
-    assert posterior.markings.site.area_km2 == 4.0
-    assert posterior.markings.site.km_per_diameter == 0.5
+    assert posterior.items.site.area_km2 == 4.0
+    assert posterior.items.site.km_per_diameter == 0.5
     page = (out / "report.html").read_text()
     assert '"extent":[-5.0,95.0,-50.0,10.0]' in page.replace(" ", "")
     assert "at 500 m per pixel" in page

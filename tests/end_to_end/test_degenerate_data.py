@@ -13,7 +13,7 @@ import pytest
 from dfcrp.cli.main import main
 from dfcrp.errors import InputError
 from dfcrp.likelihoods.circle.ties import APART, set_apart
-from dfcrp.neighbours import plane as neighbours
+from dfcrp.neighbours import neighbourhood as neighbours
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 
@@ -112,7 +112,7 @@ def test_the_papers_law_at_half_a_pixel(tmp_path: Path) -> None:
     rows = on_objects(0.5, 0.1)
     source = write(tmp_path / "markings.csv", rows)
     settings = tmp_path / "fixed.toml"
-    settings.write_text('[model]\ntolerances = "fixed"\n', encoding="utf-8")
+    settings.write_text('[likelihood]\ntolerances = "fixed"\n', encoding="utf-8")
     out = tmp_path / "run"
     arguments = ["fit", str(source), "--out", str(out), "--config", str(settings)]
     assert main([*arguments, *FEW, "--no-report"]) == 0

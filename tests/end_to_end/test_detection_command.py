@@ -11,15 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 import dfcrp
-import dfcrp.fitting
 from dfcrp.cli.main import dfcrp as command
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.persons import groups_by_person, persons_of
+from dfcrp.persons import check_groups, groups_by_person, persons_of
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.runs.folder import write_markings
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.setup import problem_of
-from dfcrp.settings.config import make_config, to_toml
+from dfcrp.settings.config import make_config, resolve, to_toml
 from studies import detection as study
 from studies.detection_designs import DETECTION_DESIGNS
 from studies.numbers import describe, shortest
@@ -85,21 +84,22 @@ def test_a_saved_run_answers_as_before(run_folder):
 
 
 def test_settings_survive_toml(tmp_path):
-    config = make_config({"detection": {"persons": [["A", "B"]], "by_size": False, "classes": 2}})
+    run = {"prior": "detection", "persons": [["A", "B"]]}
+    config = make_config({"run": run, "prior": {"by_size": False, "classes": 2}})
     file = tmp_path / "config.toml"
     file.write_text(to_toml(config), encoding="utf-8")
-    assert dfcrp.fitting.settle(str(file), {}).detection == config.detection
+    assert resolve(str(file), {}) == config
 
 
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"detection": {"classes": 5}}, "1 to 4"),
-        ({"detection": {"persons": [["A", "B"], ["B"]]}}, "more than once"),
-        ({"detection": {"persons": ["A", "B"]}}, "lists of names|a list"),
+        ({"run": {"prior": "detection"}, "prior": {"classes": 5}}, "1 to 4"),
+        ({"run": {"persons": [["A", "B"], ["B"]]}}, "more than once"),
+        ({"run": {"persons": ["A", "B"]}}, "lists of names|a list"),
         ({"run": {"prior": "detection", "sampler": "paper"}}, "use sampler"),
-        ({"detection": {"false_share": 0.0}}, "above 0"),
-        ({"model": {"attraction": "strong"}}, "learned"),
+        ({"run": {"prior": "detection"}, "prior": {"false_share": 0.0}}, "above 0"),
+        ({"run": {"prior": "attraction"}, "prior": {"strength": "strong"}}, "learned"),
     ],
 )
 def test_wrong_settings_are_refused(tables, message):
@@ -109,38 +109,46 @@ def test_wrong_settings_are_refused(tables, message):
 
 def test_unknown_experts_are_named():
     with pytest.raises(SettingsError, match="did you mean 'Anna'"):
-        persons_of(["Anna", "Bob"], [["Ana", "Bob"]])
+        check_groups(["Anna", "Bob"], [["Ana", "Bob"]])
     found = persons_of(["Anna", "Bob", "Cy"], [["Cy", "Anna"]])
     assert found.codes.tolist() == [0, 1, 0]
     assert found.names == ("Cy/Anna", "Bob")
+
+
+def groups_in(items):
+    return groups_by_person(items.id.tolist(), items.expert.tolist(), items.person.tolist())
 
 
 def test_a_list_is_by_one_person(markings):
     """Found in a column; blank means a person of their own."""
     person = np.where(markings.expert == "A", "", "x").astype("<U1")
     frame = {name: getattr(markings, name) for name in ("x", "y", "diameter", "expert")}
-    told = Items.from_frame({**frame, "person": person})
-    assert groups_by_person(told) == (("B", "C", "D", "E", "F"),)
-    assert groups_by_person(told.select(told.expert < "C")) == ()
+    told = dfcrp.Items.from_frame({**frame, "person": person})
+    assert groups_in(told) == (("B", "C", "D", "E", "F"),)
+    assert groups_in(told.select(told.expert < "C")) == ()
     person[np.flatnonzero(markings.expert == "B")[1]] = "y"
     with pytest.raises(InputError, match="a list is by one person"):
-        groups_by_person(Items.from_frame({**frame, "person": person}))
+        groups_in(dfcrp.Items.from_frame({**frame, "person": person}))
 
 
-def test_attraction_belongs_to_the_dfcrp(markings):
-    """With lists of one person, under the DFCRP, and nowhere else."""
-    settings = {"model": {"attraction": "learned"}, "detection": {"persons": [["A", "B"]]}}
-    with pytest.raises(SettingsError, match="belongs to the prior"):
+def test_attraction_is_a_prior_of_its_own(markings):
+    """Between lists of one person; its settings belong to no other prior."""
+    settings = {"run": {"prior": "attraction", "persons": [["A", "B"]]}, "prior": {"strength": 1.5}}
+    with pytest.raises(SettingsError, match=r"no setting of the prior detection 'prior\.strength'"):
         dfcrp.fit(markings, config=settings, prior="detection")
-    with pytest.raises(SettingsError, match=r"detection\.persons"):
-        dfcrp.fit(markings, config={"model": {"attraction": 1.5}})
+    with pytest.raises(SettingsError, match=r"run\.persons"):
+        dfcrp.fit(markings, config={"prior": {"strength": 1.5}}, prior="attraction")
+    fixed = problem_of(markings, make_config(settings))
+    assert "attraction" not in fixed.columns.names
+    assert fixed.prior.strong[0] == np.exp(1.5)
+    settings["prior"] = {"strength": "learned"}
     chain = Chain(problem_of(markings, make_config(settings)), np.random.SeedSequence(1), "exact")
-    assert chain.problem.columns.shared[-1] == "attraction"
+    assert chain.problem.columns.names[-1] == "attraction"
     assert chain.prior.strong[0] == 1.0
 
 
 def test_every_default_is_a_setting_of_its_own():
-    assert DetectionSettings() == make_config().detection
+    assert DetectionSettings() == make_config({"run": {"prior": "detection"}}).prior
 
 
 def test_study_goes_on_where_it_stopped(tmp_path, monkeypatch):

@@ -9,10 +9,23 @@ from pathlib import Path
 import click
 import pytest
 
+import combinations
 from benchmarks import command as bench
 from dfcrp.cli.main import COMMANDS, dfcrp
-from dfcrp.settings.choices import PRESETS
-from dfcrp.settings.config import Config
+from dfcrp.errors import SettingsError
+from dfcrp.likelihoods.registry import HOMES as LIKELIHOODS
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.priors.registry import HOMES as PRIORS
+from dfcrp.priors.registry import prior_named
+from dfcrp.settings.choices import IMAGES, PRESETS, SAMPLERS
+from dfcrp.settings.config import (
+    SECTIONS,
+    Config,
+    ImageSettings,
+    RunSettings,
+    SummarySettings,
+    make_config,
+)
 from studies import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,23 +91,125 @@ def test_every_command_and_option_has_a_help_text(name: str, command: click.Comm
             assert parameter.help, f"{name} {parameter.opts}"
 
 
-def test_every_setting_is_documented() -> None:
-    text = (DOCS / "settings.md").read_text(encoding="utf-8")
-    for part in dataclasses.fields(Config):
-        kind = type(getattr(Config(), part.name))
-        for item in dataclasses.fields(kind):
-            assert re.search(rf"(?m)^\| `{item.name}` \|", text), f"{part.name}.{item.name}"
+def tables_by_section() -> dict[str, dict[str, str]]:
+    """The settings in each section of the page, each with its default as it is written there."""
+    found: dict[str, dict[str, str]] = {}
+    rows: dict[str, str] = {}
+    for line in (DOCS / "settings.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            rows = found.setdefault(line.removeprefix("## "), {})
+        elif setting := re.match(r"\| `(\w+)` \| ([^|]+) \|", line):
+            rows.setdefault(setting[1], setting[2])
+    return found
+
+
+def as_written(default: object) -> str:
+    """A default as the page has it."""
+    if default is None or default == ():
+        return "none"
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, str):
+        return f'`"{default}"`'
+    if isinstance(default, tuple):
+        return ", ".join(map(str, default) if isinstance(default[0], str) else map(number, default))
+    assert isinstance(default, int | float)
+    return number(default)
+
+
+def number(value: float) -> str:
+    return f"{value:,g}".replace("-", "−") if value < 1000 else f"{value:,}"
+
+
+#: Headings of the page and the schemas of the parts that they are about.
+PARTS = {
+    "`[run]`: how long, how many, which model": RunSettings,
+    "`[likelihood]` of circles": likelihood_named("circles").Settings,
+    "`[likelihood]` of points, boxes, ellipses, numbers": likelihood_named("points").Settings,
+    "`[likelihood]` of records": likelihood_named("records").Settings,
+    "`[prior]` of `dfcrp`, `constrained` and `crp`": prior_named("dfcrp").Settings,
+    "`[prior]` of `attraction`": prior_named("attraction").Settings,
+    "`[prior]` of `detection`": prior_named("detection").Settings,
+    "`[summary]`: what is counted": SummarySettings,
+    "`[image]`: the image beneath the maps": ImageSettings,
+}
+
+
+def test_every_part_has_its_settings_in_the_page() -> None:
+    used = {likelihood_named(name).Settings for name in LIKELIHOODS}
+    used |= {prior_named(name).Settings for name in PRIORS}
+    assert used <= set(PARTS.values())
+    assert set(SECTIONS) == {item.name for item in dataclasses.fields(Config)}
+    with_settings = {name for name, rows in tables_by_section().items() if rows}
+    assert with_settings == set(PARTS)
+
+
+@pytest.mark.parametrize("section", PARTS)
+def test_every_setting_is_documented_with_its_default(section: str) -> None:
+    documented = tables_by_section()[section]
     for preset in PRESETS:
-        assert f"`{preset}`" in text
+        documented.pop(preset, None)
+    known = {item.name: as_written(item.default) for item in dataclasses.fields(PARTS[section])}
+    assert documented == known
+
+
+def test_every_preset_is_documented() -> None:
+    text = (DOCS / "settings.md").read_text(encoding="utf-8")
+    for preset in PRESETS:
+        assert f"\n| `{preset}` |" in text
+
+
+PAGES_OF_TEXT = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page can be linked by, as GitHub makes it."""
+    headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TEXT, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", text):
+        if target.startswith(("http", "mailto")):
+            continue
+        there = page.parent / target if target else page
+        assert there.exists(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor in anchors(there), f"{page.name} links to {target}#{anchor}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    for page in DOCS.glob("*.md"):
+        assert page.name == "index.md" or f"]({page.name})" in index, page.name
+
+
+def test_the_page_of_combinations_is_that_of_the_list() -> None:
+    assert combinations.PAGE.read_text(encoding="utf-8") == combinations.render()
+
+
+def test_the_list_of_combinations_has_every_part() -> None:
+    kinds = {kind.likelihood for kind in combinations.KINDS}
+    assert {*LIKELIHOODS} == {kind for kind in kinds if ":" not in kind}
+    by_group = {
+        group: [feature.name for feature in combinations.FEATURES if feature.group == group]
+        for group in ("prior", "sampler", "images")
+    }
+    assert by_group["prior"] == list(PRIORS)
+    assert by_group["sampler"] == list(SAMPLERS)
+    assert by_group["images"] == list(IMAGES)
 
 
 @pytest.mark.parametrize(
-    "page",
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))],
-    ids=lambda page: page.name,
+    "cell", combinations.SAMPLERS, ids=lambda cell: f"{cell.kind}-{cell.feature}"
 )
-def test_links_lead_somewhere(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-        if not target.startswith(("http", "mailto")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+def test_samplers_that_a_prior_refuses(cell: combinations.Cell) -> None:
+    settings = {"run": {"prior": cell.kind, "sampler": cell.feature}}
+    if cell.supported:
+        assert make_config(settings).run.sampler == cell.feature
+    else:
+        with pytest.raises(SettingsError, match="sampler"):
+            make_config(settings)

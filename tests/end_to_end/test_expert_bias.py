@@ -10,8 +10,8 @@ import pytest
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.cli.outcome import describe
+from dfcrp.draws import Columns, Variable, shared_variable
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.circle.bias_layout import too_many_to_judge
 from dfcrp.report.contents import Contents
 from dfcrp.report.sections.experts import bias_table
 from dfcrp.sampling import problem as problem_module
@@ -53,12 +53,11 @@ def test_what_was_planted_is_found(posterior, markings):
 
 
 def test_the_mean_marking_is_the_measure(posterior, markings):
-    shared = posterior.draws.shared()
-    names = posterior.draws.columns.shared
     share = np.bincount(markings.families) / len(markings)
-    for what in ("x offset", "y offset", "log size offset", "log noise"):
-        columns = [names.index(f"{what} of {expert}") for expert in markings.experts]
-        assert np.abs(shared[:, :, columns] @ share).max() < 1e-9
+    offset, noise = (shared_variable(posterior.draws, name) for name in ("offset", "log_noise"))
+    assert offset.shape == (*posterior.alpha.shape, len(markings.experts), 3)
+    for values in (*np.moveaxis(offset, 3, 0), noise):
+        assert np.abs(values @ share).max() < 1e-9
 
 
 def test_tables_and_diagnostics(posterior, markings):
@@ -67,7 +66,11 @@ def test_tables_and_diagnostics(posterior, markings):
     frame = posterior.experts()
     assert {f"{name}{end}" for name in COLUMNS for end in ("", "_lo", "_hi")} <= set(frame)
     judged = {diagnostic.name for diagnostic in posterior.verdict.diagnostics}
-    assert {f"log noise of {expert}" for expert in markings.experts} <= judged
+    assert {f"log_noise[{expert}]" for expert in markings.experts} <= judged
+    assert {f"offset[{expert}, log_diameter]" for expert in markings.experts} <= judged
+    found = posterior.to_arviz().posterior
+    assert found["offset"].dims == ("chain", "draw", "expert", "axis")
+    assert found["offset"].sel(expert="C", axis="x").shape == posterior.alpha.shape
     words = posterior.expert_bias.in_words(markings.experts)
     assert "C draws largest" in words
     assert "E scatters most" in words
@@ -86,8 +89,10 @@ def test_one_kind_of_difference_at_a_time(markings):
 
 
 def test_more_experts_than_can_be_judged():
-    names = [f"log noise of {f}" for f in range(40)]
-    assert too_many_to_judge(["scale_x", *names]) == set(names[25:])
+    shared = (Variable("scale_x"), Variable("log_noise", ("expert",)))
+    columns = Columns(shared=shared, coords={"expert": tuple(map(str, range(40)))})
+    judged = [columns.names[at] for at in columns.judged]
+    assert judged == ["scale_x", *(f"log_noise[{f}]" for f in range(25))]
 
 
 def test_under_the_detection_prior(markings):
@@ -106,7 +111,7 @@ def test_by_the_papers_sampler_and_law(markings):
 
 def test_threads_change_nothing(markings, monkeypatch):
     monkeypatch.setattr(problem_module, "BLOCK_MARKINGS", 100)
-    config = make_config({"model": {"expert_bias": "both"}})
+    config = make_config({"likelihood": {"expert_bias": "both"}})
     problem = make_problem(markings.features, markings.families, config)
     assert len(problem.data.block_start) > 3
     one, two = (
@@ -128,7 +133,7 @@ def test_a_resumed_run_goes_on_where_it_was(markings, tmp_path):
 
 
 def test_the_unit_of_length_enters_the_offsets_alone(markings):
-    config = make_config({"model": {"expert_bias": "both"}})
+    config = make_config({"likelihood": {"expert_bias": "both"}})
     for factor in (1e-3, 50.0):
         other = scaling.in_unit(markings, factor)
         here, there = (
@@ -151,11 +156,11 @@ def test_images_share_their_experts(markings):
     assert found["left"].expert_bias is not None
 
 
-def test_circles_only():
-    with pytest.raises(SettingsError, match="is for circles, not points"):
-        make_config({"model": {"likelihood": "points", "expert_bias": "both"}})
+def test_not_for_records():
+    with pytest.raises(SettingsError, match=r"no setting of records 'likelihood\.expert_bias'"):
+        make_config({"run": {"likelihood": "records"}, "likelihood": {"expert_bias": "both"}})
     with pytest.raises(SettingsError, match="expert_bias"):
-        make_config({"model": {"expert_bias": "noise"}})
+        make_config({"likelihood": {"expert_bias": "noise"}})
 
 
 def test_the_command(markings, tmp_path):

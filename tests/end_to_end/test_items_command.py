@@ -133,10 +133,7 @@ def test_records_from_two_files(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--likelihood", "boxes"],
-            "(boxes have x, y, width, height, or left, top, right, bottom)",
-        ),
+        (["--likelihood", "boxes"], "boxes have x, y, width, height, or left, top, right, bottom"),
         (
             ["--likelihood", "points", "--min-diameter", "3", "--columns", "expert=who"],
             "--min-diameter is for items with a size",

@@ -57,7 +57,7 @@ def test_units_do_not_matter(posterior, markings, factor):
 
 def test_the_law_of_the_paper_is_not_free_of_units(markings):
     """What the test above would catch: the same with fixed tolerances."""
-    fixed = {**SETTINGS, "config": make_config({"model": {"tolerances": "fixed"}})}
+    fixed = {**SETTINGS, "config": make_config({"likelihood": {"tolerances": "fixed"}})}
     pixels = dfcrp.fit(markings, **fixed)
     other = dfcrp.fit(scaled(markings, 1e-3), **fixed)
     assert abs(pixels.n_clusters.mean() - other.n_clusters.mean()) > 5
@@ -69,10 +69,10 @@ def test_the_law_of_the_paper_is_not_free_of_units(markings):
     [
         ({}, "learned"),
         ({"run": {"preset": "highlands"}}, "fixed"),
-        ({"model": {"kappa_x": 0.1}}, "fixed"),
-        ({"model": {"kappa_x": 0.1, "tolerances": "learned"}}, "learned"),
-        ({"run": {"preset": "reduced"}, "model": {"tolerances": "learned"}}, "learned"),
+        ({"likelihood": {"kappa_x": 0.1}}, "fixed"),
+        ({"likelihood": {"kappa_x": 0.1, "tolerances": "learned"}}, "learned"),
+        ({"run": {"preset": "reduced"}, "likelihood": {"tolerances": "learned"}}, "learned"),
     ],
 )
 def test_which_law_is_meant(tables, expected):
-    assert make_config(tables).model.tolerances == expected
+    assert make_config(tables).likelihood.tolerances == expected

@@ -18,12 +18,14 @@ import pytest
 from scipy import stats
 
 from dfcrp import prior as prior_module
-from dfcrp.compiled.state import Part
+from dfcrp.compiled.state import Block
 from dfcrp.errors import SettingsError
 from dfcrp.persons import Persons
 from dfcrp.priors.arrivals.tail import rebuild_tail
 from dfcrp.priors.attraction import kernel as attraction
-from dfcrp.priors.attraction.layout import for_chain, make_attraction
+from dfcrp.priors.attraction.prior import ATTRACTION
+from dfcrp.priors.attraction.settings import AttractionSettings
+from dfcrp.priors.base import Facts
 from dfcrp.priors.contract import log_cluster, log_join
 from dfcrp.sampling.problem import new_scratch, new_state
 from reference import kernel_reference as reference
@@ -36,7 +38,7 @@ DRAWS = 4_000
 FAMILIES = [0, 1, 2, 0, 1]
 #: The first two lists are one person's.
 PERSONS = Persons(np.array([0, 0, 1]), ("a/b", "c"))
-MODEL = CircleSettings(attraction="learned", attraction_sd=1.0, alpha_shape=3.0, alpha_rate=2.0)
+MODEL = AttractionSettings(strength_sd=1.0, alpha_shape=3.0, alpha_rate=2.0)
 
 
 def weight(i, j, strength) -> float:
@@ -84,8 +86,11 @@ PARTITIONS = list(prior_module.partitions(FAMILIES))
 
 @pytest.fixture(scope="module")
 def problem():
-    prior = make_attraction(MODEL, PERSONS, len(FAMILIES))
-    return replace(small.make_problem(FAMILIES), prior=prior, prior_names=("attraction",))
+    facts = Facts(np.array(FAMILIES), ("a", "b", "c"), PERSONS, None)
+    layout, made = ATTRACTION.lay_out(facts, MODEL), small.make_problem(FAMILIES)
+    assert layout.columns.names == ("attraction",)
+    columns = made.columns.joined(layout.columns)
+    return replace(made, prior=layout.prior, alpha_start=layout.alpha_start, columns=columns)
 
 
 class Chamber:
@@ -94,7 +99,7 @@ class Chamber:
     def __init__(self, problem):
         self.data, self.hyper = problem.data, problem.hyper
         self.state, self.scratch = new_state(problem), new_scratch(problem)
-        self.prior = for_chain(problem.prior, self.state.own)
+        self.prior = attraction.of_chain(problem.prior, self.state.own)
 
     def fill(self, labels, order, alpha, strength):
         state = self.state
@@ -228,7 +233,7 @@ def parameters_and_slots(rng, chamber):
     """Exchange slots given u, then everything with u integrated out."""
     n = len(FAMILIES)
     given = chamber.data, chamber.state, chamber.scratch
-    attraction.update_slots(chamber.prior, rng, *given, Part(0, n, 0, 0))
+    attraction.update_slots(chamber.prior, rng, *given, Block(0, n, 0, 0))
     attraction.update_attraction(
         chamber.prior, rng, chamber.data, chamber.hyper, chamber.state, chamber.scratch
     )
@@ -262,5 +267,6 @@ def test_planted_bugs_are_caught(problem, bug):
 
 
 def test_attraction_needs_lists_of_one_person():
-    with pytest.raises(SettingsError, match=r"detection\.persons"):
-        make_attraction(MODEL, Persons(np.arange(3), ("a", "b", "c")), 5)
+    with pytest.raises(SettingsError, match=r"run\.persons"):
+        ATTRACTION.check(Persons(np.arange(3), ("a", "b", "c")))
+    ATTRACTION.check(PERSONS)

@@ -18,7 +18,7 @@ from dfcrp.likelihoods.circle import bias_update
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import proposal as circle_proposal
 from dfcrp.likelihoods.circle.bias import SHARE, corrected, log_noise_of
-from dfcrp.likelihoods.circle.bias_layout import hyper_of_chain
+from dfcrp.likelihoods.contract import of_chain
 from reference import kernel_reference as reference
 from reference import small_problems as small
 
@@ -39,7 +39,7 @@ class Setting:
         self.state = small.fill_state(self.problem, LABELS)
         self.state.theta[:] = small.complete(self.theta)
         self.state.law[4:] = small.draw_bias(rng, hyper.bias, 1)[0]
-        self.hyper = hyper_of_chain(hyper, self.state.law)
+        self.hyper = of_chain(hyper, self.state.law)
         self.share = hyper.bias.work[:, SHARE]
 
     def log_marking(self, i: int, row) -> float:
@@ -202,7 +202,7 @@ def test_a_lone_expert_is_the_mean_expert():
     state.theta[:] = small.complete(
         small.random_rows(np.random.default_rng(7), small.LEARNED, (2,))
     )
-    hyper = hyper_of_chain(problem.hyper, state.law)
+    hyper = of_chain(problem.hyper, state.law)
     bias_update.update_bias(np.random.default_rng(8), hyper, problem.data, state)
     assert state.law[4:] == pytest.approx(0.0, abs=1e-12)
 

@@ -21,7 +21,7 @@ from reference import feature_reference as reference
 from reference import small_problems as small
 
 FALSE_ALARM_RATE = 1e-5
-NORMAL = normal.Normal(
+NORMAL = normal.NormalHyper(
     centre=np.array([0.3, -0.2, 0.1]),
     spread=np.array([2.0, 1.5, 0.8]),
     start=np.array([0, 2, 3]),
@@ -33,7 +33,7 @@ NORMAL = normal.Normal(
     law_mean=np.array([-0.5, -1.0, 1.0]),
     law_sd=np.array([0.8, 0.7, 0.5]),
 )
-FULL = covariance.Covariance(
+FULL = covariance.CovarianceHyper(
     features=3,
     shape=2.2,
     log_volume=1.7,
@@ -41,8 +41,14 @@ FULL = covariance.Covariance(
     law_mean=np.zeros(6),
     law_sd=np.array([0.8, 0.8, 0.8, 0.5, 0.5, 0.5]),
 )
-WIDTH = {normal.Normal: normal.row_width(3, 2), covariance.Covariance: covariance.row_width(3)}
-TWIN = {normal.Normal: reference.log_marginal, covariance.Covariance: reference.log_marginal_full}
+WIDTH = {
+    normal.NormalHyper: normal.row_width(3, 2),
+    covariance.CovarianceHyper: covariance.row_width(3),
+}
+TWIN = {
+    normal.NormalHyper: reference.log_marginal,
+    covariance.CovarianceHyper: reference.log_marginal_full,
+}
 Y = np.random.default_rng(81).normal(size=(9, 3)) * [1.2, 0.8, 0.5]
 both = pytest.mark.parametrize("hyper", [NORMAL, FULL], ids=["normal", "covariance"])
 

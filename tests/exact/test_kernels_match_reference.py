@@ -15,8 +15,7 @@ from scipy.stats import beta, chi2, kstest
 
 from dfcrp.likelihoods.circle import covariance as circle_covariance
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.moves import assignment, scan
-from dfcrp.moves import revisit as unsettled
+from dfcrp.moves import assignment, revisit, scan
 from dfcrp.priors.arrivals import concentration, exchange, order, tail
 from dfcrp.sampling import problem as problem_module
 from reference import kernel_reference as reference
@@ -154,7 +153,7 @@ def test_noting_doubt_changes_nothing(layout):
     for case in cases(layout):
         state, flat = case.state, np.zeros(case.n)
         before = small.partition_of(state)
-        unsettled.note_doubt(
+        revisit.note_doubt(
             case.data, case.hyper, case.prior, state, case.scratch, small.whole(case.data)
         )
         assert small.partition_of(state) == before

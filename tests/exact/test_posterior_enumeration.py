@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import start_alone
@@ -59,7 +61,8 @@ def run(sampler: str, prior: str, radius=None, *, seed=1, **changes) -> np.ndarr
     families = families_of(prior)
     neighbourhood = find_neighbours(FEATURES, families, radius, HYPER)
     arrivals = Arrivals(prior == "dfcrp", True, SHAPE, RATE, np.empty(0))._replace(**changes)
-    problem = Problem(build_data(FEATURES, families, neighbourhood), HYPER, arrivals, 2.0)
+    data = build_data(FEATURES, families, neighbourhood)
+    problem = Problem(data, HYPER, arrivals, 2.0, circle.WIDTH, circle_columns(HYPER))
     rng = np.random.default_rng([seed, 76])
     state, scratch = new_state(problem), new_scratch(problem)
     start_alone(rng, problem.data, HYPER, state)
@@ -188,7 +191,8 @@ def test_parts_reach_the_posterior(marginals, monkeypatch):
     monkeypatch.setattr(problem_module, "BLOCK_MARKINGS", 1)
     neighbourhood = find_neighbours(FEATURES, FAMILIES, radius, HYPER)
     arrivals = Arrivals(True, True, SHAPE, RATE, np.empty(0))
-    problem = Problem(build_data(FEATURES, FAMILIES, neighbourhood), HYPER, arrivals, 2.0)
+    data = build_data(FEATURES, FAMILIES, neighbourhood)
+    problem = Problem(data, HYPER, arrivals, 2.0, circle.WIDTH, circle_columns(HYPER))
     assert problem.data.block_start.tolist() == [0, 2, 5]
     chain = Chain(problem, np.random.SeedSequence([41, 76]), "exact", threads=2)
     chain.run(1, BURN_IN)

@@ -6,14 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from dfcrp.items.records import Records
 
+from dfcrp.items.items import Items
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record.fields import Fields
 from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
+from dfcrp.likelihoods.record.likelihood import RECORDS
+from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.strings import edit_distances
-from dfcrp.settings.config import make_config
 
 NAMES = ["anna", "ann", "bob", "rob", "anna", "", "zoe"]
 YEARS = ["1980", "1981", "1980", "1980", "", "1981", "1890"]
@@ -21,34 +23,41 @@ WEIGHTS = ["1.5", "1.6", "80.25", "1.5", "79", "", "2"]
 
 
 @pytest.fixture(scope="module")
-def records() -> Records:
+def records() -> Fields:
     everyone = [(i, j) for i in range(7) for j in range(i)]
     columns = {"name": NAMES, "year": YEARS, "weight": WEIGHTS}
-    return Records.from_columns(columns, kinds={"year": "category"}, candidates=everyone)
+    items = Items.from_columns(columns, kind="records", candidates=everyone)
+    return RECORDS.fields(items, RecordSettings(categories=("year",)))
+
+
+def features(records) -> np.ndarray:
+    """Codes, and the record's own number."""
+    codes = records.codes
+    return np.column_stack([codes, np.arange(len(codes))]).astype(np.float64)
 
 
 @pytest.fixture(scope="module")
 def hyper(records):
-    found = records_hyper(make_config().model, records)
+    found = records_hyper(RecordSettings(), records)
     found.law[:] = [-2.0, -1.5, -2.5, -1.0, -0.5, -1.2]
     return found
 
 
-def slip(hyper, records, field, true, seen) -> float:
+def typo(hyper, records, field, true, seen) -> float:
     at = hyper.first[field] + true
     for place in range(hyper.similar_start[at], hyper.similar_start[at + 1]):
         if hyper.similar[place] == seen:
-            return float(hyper.slip[place])
+            return float(hyper.typo[place])
     return 0.0
 
 
 def brute_force(hyper, records, members) -> float:
-    """The definition, value by value; slips to a value that no member shows are left out."""
+    """The definition, value by value; typos to a value that no member shows are left out."""
     total = 0.0
     for field, values in enumerate(records.values):
         seen = [c for c in records.codes[list(members), field].tolist() if c >= 0]
         miss = 1.0 / (1.0 + math.exp(-hyper.law[field]))
-        slipped = 1.0 / (1.0 + math.exp(-hyper.law[3 + field]))
+        mistyped = 1.0 / (1.0 + math.exp(-hyper.law[3 + field]))
         share = hyper.frequency[hyper.first[field] : hyper.first[field + 1]]
         sum_of_all = 0.0
         for true in range(len(values)):
@@ -56,8 +65,8 @@ def brute_force(hyper, records, members) -> float:
             for x in seen:
                 p = miss * share[x]
                 if true in seen:
-                    p += (1 - miss) * (1 - slipped) * (x == true)
-                    p += (1 - miss) * slipped * slip(hyper, records, field, true, x)
+                    p += (1 - miss) * (1 - mistyped) * (x == true)
+                    p += (1 - miss) * mistyped * typo(hyper, records, field, true, x)
                 chance *= p
             sum_of_all += chance
         total += math.log(sum_of_all)
@@ -68,7 +77,7 @@ def row_of(hyper, records, members) -> np.ndarray:
     theta = np.zeros((1, kernel.FIRST + 6))
     integrated.empty_row(hyper, theta, 0)
     for i in members:
-        likelihood.add_member(hyper, theta, 0, records.features, i)
+        likelihood.add_member(hyper, theta, 0, features(records), i)
     return theta
 
 
@@ -81,18 +90,18 @@ def test_marginal_is_the_sum_over_true_values(records, hyper):
 def test_density_is_the_ratio_and_leaving_undoes_joining(records, hyper):
     theta = row_of(hyper, records, (0, 2, 4))
     before = theta[0, kernel.LOG_MARGINAL]
-    density = likelihood.log_density(hyper, theta, 0, records.features, 1)
-    likelihood.add_member(hyper, theta, 0, records.features, 1)
+    density = likelihood.log_density(hyper, theta, 0, features(records), 1)
+    likelihood.add_member(hyper, theta, 0, features(records), 1)
     assert theta[0, kernel.LOG_MARGINAL] == pytest.approx(before + density)
-    likelihood.remove_member(hyper, theta, 0, records.features, 2)
+    likelihood.remove_member(hyper, theta, 0, features(records), 2)
     expected = brute_force(hyper, records, (0, 1, 4))
     assert integrated.log_marginal(hyper, theta, 0) == pytest.approx(expected)
 
 
 def test_a_full_cluster_takes_no_more(records, hyper):
     theta = row_of(hyper, records, range(6))
-    assert likelihood.log_density(hyper, theta, 0, records.features, 6) == -math.inf
-    likelihood.add_member(hyper, theta, 0, records.features, 6)
+    assert likelihood.log_density(hyper, theta, 0, features(records), 6) == -math.inf
+    likelihood.add_member(hyper, theta, 0, features(records), 6)
     assert integrated.log_marginal(hyper, theta, 0) == -math.inf
 
 

@@ -28,7 +28,7 @@ from reference.prior_reference import canonical
 
 FALSE_ALARM_RATE = 1e-5
 RADIUS = 8.0
-HYPER = sphere.Hyper(
+HYPER = sphere.SphereHyper(
     kappa_x=0.4, eta_x=1.0, tau_x=3.0, kappa_d=0.04, eta_d=1.0, tau_d=30.0, lambda_a=1.0,
     lambda_b=1.0, mu0_l=3.0, var0_l=0.25, floor=0.3, learned=False, nu_x=1.0, nu_d=1.0,
     log_gamma=0.0, level=0.0, law=np.zeros(0), law_mean=(0.0,) * 4, law_sd=(0.0,) * 4,
@@ -177,7 +177,7 @@ def test_the_sampler_against_the_enumerated_posterior(reach):
         Arrivals(True, True, SHAPE, RATE, np.empty(0)),
         2.0,
         row_width=sphere.WIDTH,
-        likelihood_columns=SPHERE_COLUMNS._replace(shared=()),
+        columns=SPHERE_COLUMNS._replace(shared=()),
     )
     chain = Chain(problem, np.random.SeedSequence(5), "exact")
     chain.run(1, BURN_IN)

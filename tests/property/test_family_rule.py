@@ -10,13 +10,15 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.moves import revisit as unsettled
+from dfcrp.moves import revisit
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import start_alone
 from dfcrp.priors.arrivals.kernel import Arrivals
+from dfcrp.priors.contract import of_chain
 from dfcrp.sampling import problem as problem_module
-from dfcrp.sampling.priors import prior_of_chain
 from dfcrp.sampling.problem import Problem, build_data, new_record, new_scratch, new_state
 from reference import detection_reference
 from reference import kernel_reference as reference
@@ -49,7 +51,7 @@ def markings(draw):
     sampler=st.sampled_from(["exact", "exact", "paper", "unmodified"]),
     seed=st.integers(0, 2**32 - 1),
     sparse=st.booleans(),
-    age=st.sampled_from([0, unsettled.NOTE_UNTIL - 4, unsettled.NOTE_UNTIL]),
+    age=st.sampled_from([0, revisit.NOTE_UNTIL - 4, revisit.NOTE_UNTIL]),
 )
 @PROFILE
 def test_no_draw_breaks_the_rules(data, radius, prior, sampler, seed, sparse, age):
@@ -86,6 +88,8 @@ def run(features, families, radius, prior, sampler, seed, age):
         small.HYPER,
         Arrivals(prior == "dfcrp", True, 2.0, 1.0, np.empty(0)),
         1.0,
+        circle.WIDTH,
+        circle_columns(small.HYPER),
     )
     if prior == "detection":
         # Every other expert is one person's second list.
@@ -95,7 +99,7 @@ def run(features, families, radius, prior, sampler, seed, age):
         )
     rng = np.random.default_rng(seed)
     state, scratch = new_state(problem), new_scratch(problem)
-    own_prior = prior_of_chain(problem.prior, state.own)
+    own_prior = of_chain(problem.prior, state.own)
     start_alone(rng, problem.data, problem.hyper, state)
     small.assert_consistent(problem.data, state)
     # A chain of that age: it notes who is in doubt, lists them, and visits them more often.

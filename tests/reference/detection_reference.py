@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from dfcrp.draws import Columns
 from dfcrp.priors.detection.kernel import Detection, rebuild_tables
 from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.settings import DetectionSettings
@@ -33,8 +34,9 @@ def make_prior(families, persons, *, sizes=(2.0, 4.0), seed=None, **settings) ->
 
 def with_prior(problem: Problem, prior: Detection) -> Problem:
     """The problem under this prior."""
-    names = tuple(map(str, range(len(prior.own))))
-    return replace(problem, prior=prior, alpha_start=math.nan, prior_names=names)
+    own = Columns.plain(shared=[f"own {at}" for at in range(len(prior.own))])
+    columns = problem.columns.joined(own)
+    return replace(problem, prior=prior, alpha_start=math.nan, columns=columns)
 
 
 def history(prior: Detection, g: int, level: int, members) -> float:

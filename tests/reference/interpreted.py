@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -20,16 +21,18 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from dfcrp.items.measurements import Measurements
-from dfcrp.items.records import Records
-
 from dfcrp import prior
 from dfcrp.draws import Columns
+from dfcrp.items.items import Items
+from dfcrp.items.matrix import items_of
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.record import kernel as record_kernel
+from dfcrp.likelihoods.record.fields import Fields
 from dfcrp.likelihoods.record.hyper import records_hyper
+from dfcrp.likelihoods.record.likelihood import RECORDS as RECORD_LIKELIHOOD
+from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.moves import assignment, pair
 from dfcrp.priors.arrivals import tail
 from dfcrp.sampling.chain import Chain
@@ -41,7 +44,7 @@ from reference import small_problems as small
 from reference.branches import every_branch
 
 FAMILIES = [0, 0, 1, 1, 2]
-#: Items of two objects or so, none of them settled.
+#: Items of two objects or so, all of them in doubt.
 PLACES = np.array([[0.0, 0.1], [1.1, 0.5], [0.3, -0.2], [1.6, 0.3], [0.7, 0.2]])
 SIDES = np.array([[1.0, 0.8], [1.3, 0.9], [0.9, 0.7], [1.2, 1.1], [1.1, 0.8]])
 ANGLES = np.array([[30.0], [75.0], [40.0], [100.0], [55.0]])
@@ -61,59 +64,56 @@ RECORDS = {
 # The enumerated posterior ---------------------------------------------------------------------
 
 
-def records() -> Records:
+def records() -> Items:
     everyone = [(i, j) for i in range(5) for j in range(i)]
-    return Records.from_columns(RECORDS, FAMILIES, candidates=everyone)
+    return Items.from_columns(RECORDS, FAMILIES, kind="records", candidates=everyone)
+
+
+def fields() -> Fields:
+    return RECORD_LIKELIHOOD.fields(records(), RecordSettings())
 
 
 def problem_for(kind: str) -> Problem:
     """The problem as a user's data would make it, but that any two items may share a cluster."""
-    settings = {"model": {"likelihood": kind}, "run": {"radius": "none"}}
-    made: Measurements | Records = (
-        records()
-        if kind == "records"
-        else Measurements.from_arrays(VALUES[kind], FAMILIES, likelihood=kind)
-    )
-    problem = problem_of(made, make_config(settings))
+    made = records() if kind == "records" else items_of(VALUES[kind], FAMILIES, kind)
+    problem = problem_of(made, make_config({"run": {"likelihood": kind, "radius": "none"}}))
     data = small.make_problem(FAMILIES, problem.data.features[problem.data.internal]).data
-    return Problem(
-        data, problem.hyper, problem.prior, 1.0, problem.row_width, problem.likelihood_columns
-    )
+    return replace(problem, data=data, alpha_start=1.0)
 
 
 def log_marginal(problem: Problem, members: list[int]) -> float:
     """By the slow twins, which integrate or sum numerically."""
     hyper = problem.hyper
     y = problem.data.features[members]
-    if isinstance(hyper, record_kernel.Records):
+    if isinstance(hyper, record_kernel.RecordHyper):
         return log_record_marginal(hyper, y[:, -1].astype(int).tolist())
-    full = isinstance(hyper, covariance.Covariance)
+    full = isinstance(hyper, covariance.CovarianceHyper)
     twin = feature_reference.log_marginal_full if full else feature_reference.log_marginal
     return twin(hyper, hyper.law, y)
 
 
 def log_record_marginal(hyper, members: list[int]) -> float:
-    """The definition: true values that some member shows, and the rest without slips."""
+    """The definition: true values that some member shows, and the rest without typos."""
     total, fields = 0.0, len(hyper.first) - 1
     for field in range(fields):
         seen = [int(v) for v in hyper.values[members, field] if v >= 0]
-        miss, slip = (1.0 / (1.0 + math.exp(-hyper.law[at])) for at in (field, fields + field))
+        miss, typo = (1.0 / (1.0 + math.exp(-hyper.law[at])) for at in (field, fields + field))
         share = hyper.frequency[hyper.first[field] : hyper.first[field + 1]]
         chance = 0.0
         for true in range(len(share)):
             p = float(share[true])
             for x in seen:
-                hit = (x == true) * (1 - slip) + slip * slip_between(hyper, field, true, x)
+                hit = (x == true) * (1 - typo) + typo * typo_between(hyper, field, true, x)
                 p *= miss * share[x] + (1 - miss) * hit * (true in seen)
             chance += p
         total += math.log(chance)
     return total
 
 
-def slip_between(hyper, field: int, true: int, seen: int) -> float:
+def typo_between(hyper, field: int, true: int, seen: int) -> float:
     at = hyper.first[field] + true
     similar = hyper.similar[hyper.similar_start[at] : hyper.similar_start[at + 1]].tolist()
-    return hyper.slip[hyper.similar_start[at] + similar.index(seen)] if seen in similar else 0.0
+    return hyper.typo[hyper.similar_start[at] + similar.index(seen)] if seen in similar else 0.0
 
 
 class Partitions:
@@ -201,7 +201,7 @@ def exactness() -> dict:
 
 SHAPE, RATE = 2.0, 1.0
 STEPS, BATCHES, DIRECT = 600, 30, 1500
-FULL = covariance.Covariance(
+FULL = covariance.CovarianceHyper(
     features=2,
     shape=2.5,
     log_volume=math.log(9.0),
@@ -260,14 +260,14 @@ class FewValues:
     columns = ("members",), ("miss_a", "miss_b", "slip_a", "slip_b")
 
     def __init__(self):
-        made = records()
-        hyper = records_hyper(make_config().model, made)
+        hyper = records_hyper(RecordSettings(), fields())
         law = np.array([-0.5, -1.0, -0.7, -1.2])
         self.hyper = hyper._replace(law=law, law_mean=law, law_sd=np.full(4, 0.8))
         self.mistake = self.hyper._replace(law_mean=law + 0.8)
 
     def first(self) -> np.ndarray:
-        return records().features
+        codes = fields().codes
+        return np.column_stack([codes, np.arange(len(codes))]).astype(np.float64)
 
     def _tables(self, law, labels):
         """For each cluster and field: members, all their data, and the probability of each."""
@@ -297,7 +297,8 @@ def successive(design, hyper, seed) -> np.ndarray:
     """(steps, statistics): data given partition and law, then a scan given the data."""
     rng = np.random.default_rng([seed, 92])
     made = small.make_problem(FAMILIES, design.first(), shape=SHAPE, rate=RATE)
-    problem = Problem(made.data, hyper, made.prior, 2.0, design.row_width, Columns(*design.columns))
+    columns = Columns.plain(*design.columns)
+    problem = Problem(made.data, hyper, made.prior, 2.0, design.row_width, columns)
     chain = Chain(problem, np.random.SeedSequence(seed), "exact")
     state, out = chain.state, []
     for _ in range(STEPS):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals import order, tail
 from dfcrp.priors.arrivals.kernel import Arrivals
@@ -32,7 +34,8 @@ class Case:
         neighbourhood = find_neighbours(features, given, radius, hyper)
         data = build_data(features, given, neighbourhood)
         self.prior = Arrivals(True, True, 2.0, 0.5, np.empty(0))
-        self.problem = Problem(data, hyper, self.prior, 1.0)
+        columns = circle_columns(hyper)
+        self.problem = Problem(data, hyper, self.prior, 1.0, circle.WIDTH, columns)
         self.data, self.scratch = data, new_scratch(self.problem)
         self.families, self.features = data.family.tolist(), data.features
         self.allowed = None if radius is None else self._allowed(neighbourhood)

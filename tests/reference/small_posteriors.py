@@ -9,11 +9,13 @@ import numpy as np
 from dfcrp.draws import ClusterBlock, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.items.site import Source
+from dfcrp.persons import persons_of
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.runs.record import RunRecord
-from dfcrp.priors.detection.layout import lay_out, parameter_names
+from dfcrp.priors.base import Facts, PriorLayout
+from dfcrp.priors.detection.prior import DETECTION
 from dfcrp.priors.detection.settings import DetectionSettings
-from dfcrp.settings.config import Config
+from dfcrp.runs.record import RunRecord
+from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.detection_reference import draw_parameters
 from reference.summary_reference import COLUMNS, canonical, random_valid_labels
 
@@ -38,8 +40,8 @@ def posterior_of(labels, markings, *, min_experts=2, config=None, rng=None) -> P
     alpha = rng.gamma(2.0, size=labels.shape[:2])
     draws = MemoryDraws(labels, alpha, blocks, COLUMNS)
     if config is None:
-        summary = Summary(min_experts=min_experts, thresholds=(min_experts, min_experts + 1))
-        config = Config(summary=summary)
+        thresholds = (min_experts, min_experts + 1)
+        config = Config(summary=SummarySettings(min_experts=min_experts, thresholds=thresholds))
     record = RunRecord(
         scans=2 * labels.shape[1],
         burn_in=labels.shape[1],
@@ -80,20 +82,27 @@ def random_posterior(seed=0, n=12, n_families=4, n_chains=2, n_draws=14, **optio
     return posterior_of(labels, markings, rng=rng, **options)
 
 
-def under_detection(posterior: Posterior, seed: int = 0, **settings) -> Posterior:
+def under_detection(posterior: Posterior, seed: int = 0, persons=(), **settings) -> Posterior:
     """The same draws as if they were made under the detection prior, with random parameters."""
     rng = np.random.default_rng(seed)
-    markings, draws = posterior.markings, posterior.draws
-    chosen = DetectionSettings(**settings)
-    prior, persons = lay_out(chosen, markings.features[:, 2], markings.families, markings.experts)
+    run = RunSettings(prior="detection", persons=persons)
+    config = replace(posterior.config, run=run, prior=DetectionSettings(**settings))
+    draws = posterior.draws
+    layout = detection_layout(Posterior(draws, posterior.items, config, posterior.record))
     count = draws.n_chains * draws.n_draws
-    columns = draws.columns._replace(shared=parameter_names(prior, markings.experts, persons.names))
     renewed = MemoryDraws(
         posterior.labels,
         np.full(posterior.alpha.shape, np.nan),
         [draws.clusters(chain, 0, draws.n_draws) for chain in range(draws.n_chains)],
-        columns,
-        draw_parameters(rng, prior, count),
+        draws.columns._replace(shared=()).joined(layout.columns),
+        draw_parameters(rng, layout.prior, count),
     )
-    config = replace(posterior.config, run=Run(prior="detection"), detection=chosen)
-    return Posterior(renewed, markings, config, posterior.record)
+    return Posterior(renewed, posterior.items, config, posterior.record)
+
+
+def detection_layout(posterior: Posterior) -> PriorLayout:
+    """The detection prior of the posterior's items and settings."""
+    items, config = posterior.items, posterior.config
+    persons = persons_of(items.experts, config.run.persons)
+    facts = Facts(items.families, items.experts, persons, items.features[:, 2])
+    return DETECTION.lay_out(facts, config.prior)

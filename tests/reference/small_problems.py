@@ -10,10 +10,10 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from dfcrp.compiled.state import Part
+from dfcrp.compiled.state import Block
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle.bias import COUNT, SHARE, WORK_COLUMNS, Bias
-from dfcrp.likelihoods.circle.bias_layout import bias_names
+from dfcrp.likelihoods.circle.bias_layout import bias_columns
 from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.moves import assignment, scan
 from dfcrp.moves.scan import Task
@@ -24,7 +24,7 @@ from reference import kernel_reference as reference
 
 #: Base measure and clusters of comparable width, so that features leave the partition open; a
 #: variance law that is steep in the log diameter, so that the coupling of Σ and μ matters.
-HYPER = circle.Hyper(
+HYPER = circle.CircleHyper(
     kappa_x=0.12, eta_x=2.0, tau_x=8.0, kappa_d=0.02, eta_d=1.5, tau_d=25.0, lambda_a=3.0,
     lambda_b=2.0, mu0_x=0.5, mu0_y=-0.5, mu0_l=3.0, var0_x=3.0, var0_y=2.0, var0_l=0.6, floor=1.0,
     **circle.without_law(),
@@ -42,7 +42,7 @@ LEARNED = HYPER._replace(
 )
 
 
-def biased(families, hyper=LEARNED) -> circle.Hyper:
+def biased(families, hyper=LEARNED) -> circle.CircleHyper:
     """The same with experts, one for each family, who differ in offsets and noise."""
     counts = np.bincount(families)
     work = np.zeros((len(counts), WORK_COLUMNS))
@@ -122,9 +122,9 @@ def make_problem(
     columns = circle_columns(hyper)
     if hyper.bias.on:
         experts = [str(f) for f in range(len(hyper.bias.work))]
-        columns = columns._replace(shared=(*columns.shared, *bias_names(hyper.bias, experts)))
+        columns = columns.joined(bias_columns(hyper.bias, experts))
     prior = Arrivals(use_order, update_alpha, shape, rate, np.empty(0))
-    return Problem(data, hyper, prior, alpha, likelihood_columns=columns)
+    return Problem(data, hyper, prior, alpha, circle.WIDTH, columns)
 
 
 def _as_pairs(listed) -> np.ndarray:
@@ -233,9 +233,9 @@ def partition_of(state) -> tuple[int, ...]:
     return tuple(number.setdefault(int(slot), len(number)) for slot in state.label)
 
 
-def whole(data) -> Part:
+def whole(data) -> Block:
     """All of the data as one part."""
-    return Part(0, len(data.family), 0, len(data.contact))
+    return Block(0, len(data.family), 0, len(data.contact))
 
 
 def scans(record, thin: int = 1) -> Task:

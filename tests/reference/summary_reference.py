@@ -9,8 +9,13 @@ from itertools import combinations
 import numpy as np
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
+from dfcrp.items.items import Items
+from dfcrp.likelihoods.circle.columns import PARAMETERS
+from dfcrp.likelihoods.circle.likelihood import CIRCLES
 
-COLUMNS = Columns(("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance"))
+COLUMNS = Columns.plain(PARAMETERS)
+#: How circles in a plane describe their clusters in the catalogue.
+CENTRE = CIRCLES.centre(Items.circles([0.0], [0.0], [1.0], ["A"]))
 
 
 # --- partitions ---------------------------------------------------------------------------------

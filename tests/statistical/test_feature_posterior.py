@@ -28,7 +28,7 @@ from reference.prior_reference import canonical
 FALSE_ALARM_RATE = 1e-5
 FAMILIES = [0, 0, 1, 1, 2]
 SHAPE, RATE = 2.0, 1.0
-HYPER = normal.Normal(
+HYPER = normal.NormalHyper(
     centre=np.zeros(2),
     spread=np.array([1.5, 0.6]),
     start=np.array([0, 1, 2]),
@@ -41,7 +41,9 @@ HYPER = normal.Normal(
     law_sd=np.array([0.7, 0.6, 0.5]),
 )
 FEATURES = np.array([[0.0, 0.1], [1.1, 0.5], [0.3, -0.2], [1.6, 0.3], [0.7, 0.2]])
-COLUMNS = Columns(("x", "l", "x_se", "l_se", "var_x", "var_l"), ("scale_x", "scale_l", "growth_x"))
+COLUMNS = Columns.plain(
+    ("x", "l", "x_se", "l_se", "var_x", "var_l"), ("scale_x", "scale_l", "growth_x")
+)
 
 
 def problem_with(features, hyper=HYPER, **changes) -> Problem:
@@ -122,7 +124,7 @@ def test_planted_bugs_are_caught(target, hyper, changes):
     assert p_value(problem_with(FEATURES, hyper, **changes), target) < FALSE_ALARM_RATE
 
 
-def design(shape, sizes) -> normal.Normal:
+def design(shape, sizes) -> normal.NormalHyper:
     """Features in groups as a shape has them, on scales at which the partition stays in doubt."""
     starts = np.cumsum([0, *shape])
     growth, laws = np.full(len(shape), -1), len(shape)
@@ -130,7 +132,7 @@ def design(shape, sizes) -> normal.Normal:
         growth[0], laws = len(shape), len(shape) + 1
     law = np.linspace(-1.0, -2.0, laws)
     law[len(shape) :] = 1.0
-    return normal.Normal(
+    return normal.NormalHyper(
         centre=np.zeros(starts[-1]),
         spread=np.linspace(1.5, 0.6, starts[-1]),
         start=starts,
@@ -156,7 +158,7 @@ def any_problem(hyper) -> Problem:
     """Items of so many features, to be drawn anew in every step."""
     p, groups, laws = len(hyper.centre), len(hyper.growth), len(hyper.law)
     made = small.make_problem(FAMILIES, np.zeros((5, p)), shape=SHAPE, rate=RATE)
-    columns = Columns(tuple("abcdefghijklm"[: 2 * p + groups]), tuple("stuvw"[:laws]))
+    columns = Columns.plain("abcdefghijklm"[: 2 * p + groups], "stuvw"[:laws])
     return Problem(made.data, hyper, made.prior, 2.0, normal.row_width(p, groups), columns)
 
 

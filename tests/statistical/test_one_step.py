@@ -18,8 +18,7 @@ from dfcrp.compiled.state import count_clusters
 from dfcrp.likelihoods.circle import bias_update, tolerance
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle.bias import GRADIENT_X, LL, SHARE, XX, corrected
-from dfcrp.moves import assignment, pair, paper, regroup
-from dfcrp.moves import revisit as unsettled
+from dfcrp.moves import assignment, pair, paper, regroup, revisit
 from dfcrp.priors.arrivals import concentration, exchange, order, procession, tail
 from dfcrp.priors.arrivals import kernel as arrivals
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
@@ -136,8 +135,8 @@ class Step:
 
     def visits(self):
         given = self.data, self.hyper, self.prior, self.state, self.scratch, small.whole(self.data)
-        unsettled.visit_unsettled(self.rng, *given)
-        regroup.visit_contacts(self.rng, *given, unsettled.VISIT_SHARE)
+        revisit.revisit_once(self.rng, *given)
+        regroup.visit_contacts(self.rng, *given, revisit.VISIT_SHARE)
 
     def exact_scan(self):
         small.run_exact(
@@ -156,7 +155,7 @@ def apply(draws: JointDraws, step: Step, update, times: int, count: int) -> Afte
     after = After(draws)
     for draw in range(count):
         draws.load(draw, step.state)
-        step.state.scans[0] = unsettled.NOTE_UNTIL + draw
+        step.state.scans[0] = revisit.NOTE_UNTIL + draw
         assignment.refresh_spares(step.rng, step.data, step.hyper, step.state, 0, step.n, 1)
         for _ in range(times):
             update(step)

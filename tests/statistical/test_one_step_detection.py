@@ -15,11 +15,10 @@ import pytest
 from scipy import stats
 
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.moves import assignment, pair, regroup, scan
-from dfcrp.moves import revisit as unsettled
+from dfcrp.moves import assignment, pair, regroup, revisit, scan
+from dfcrp.priors.contract import of_chain
 from dfcrp.priors.detection import kernel as detection
 from dfcrp.priors.detection import update as detection_update
-from dfcrp.priors.detection.layout import for_chain
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import detection_reference as twin
 from reference import small_problems as small
@@ -59,7 +58,7 @@ class Step:
         self.rng = np.random.default_rng([seed, 93])
         self.data, self.hyper = problem.data, problem.hyper
         self.state, self.scratch = new_state(problem), new_scratch(problem)
-        self.prior = for_chain(problem.prior, self.state.own)
+        self.prior = of_chain(problem.prior, self.state.own)
         self.record = new_record(problem, 1)
         self.state.visit[[0, 3]], self.state.visit[2] = 2, 1
         self.state.contact_visit[:] = 1
@@ -96,7 +95,7 @@ def apply(draws, step, update, times, count):
     for draw in range(count):
         draws.load(draw, step.state)
         detection.rebuild_tables(step.prior)
-        step.state.scans[0] = unsettled.NOTE_UNTIL + draw
+        step.state.scans[0] = revisit.NOTE_UNTIL + draw
         assignment.refresh_spares(step.rng, step.data, step.hyper, step.state, 0, len(FAMILIES), 1)
         for _ in range(times):
             update(step)

@@ -29,7 +29,7 @@ SHAPE, RATE = 3.0, 1.5
 #: Places wander slowly here, and the batches by which errors are judged must be longer than that:
 #: with a fourth of these steps false alarms came far more often than stated.
 STEPS = 16_000
-HYPER = sphere.Hyper(
+HYPER = sphere.SphereHyper(
     kappa_x=1.0, eta_x=1.0, tau_x=1.0, kappa_d=1.0, eta_d=1.0, tau_d=1.0, lambda_a=1.0,
     lambda_b=1.0, mu0_l=3.0, var0_l=0.3, floor=0.3, learned=True, nu_x=3.0, nu_d=4.0,
     log_gamma=math.lgamma(3.0) + math.lgamma(4.0), level=3.0, law=np.zeros(4),
@@ -124,7 +124,7 @@ def current(chain: Chain) -> Draw:
     )
 
 
-def geweke(hyper: sphere.Hyper, seed: int) -> dict[str, Any]:
+def geweke(hyper: sphere.SphereHyper, seed: int) -> dict[str, Any]:
     """Compare the chain of a sampler that believes in ``hyper`` with independent draws."""
     rng = np.random.default_rng([seed, 1])
     independent = [quantities(draw_joint(rng)) for _ in range(STEPS)]

@@ -58,7 +58,7 @@ def pretender(tmp_path):
 
 def in_km(posterior):
     site = Site("px", area_km2=4.0, metres_per_pixel=500.0)
-    posterior.markings = dataclasses.replace(posterior.markings, site=site)
+    posterior.items = dataclasses.replace(posterior.items, site=site)
     return posterior
 
 
@@ -73,7 +73,7 @@ def test_every_draw_and_every_expert_is_dated(pretender, monkeypatch, tmp_path):
     for name, craters, age in zip(
         found.experts, found.by_expert.craters, found.by_expert.age, strict=True
     ):
-        own = posterior.markings.diameter[posterior.markings.expert == name] / 2
+        own = posterior.items.diameter[posterior.items.expert == name] / 2
         assert craters == ((own >= 10.0) & (own < 60.0)).sum()
         assert age == pytest.approx(craters / 10 if craters else np.nan, nan_ok=True)
     rows = list(found.rows())

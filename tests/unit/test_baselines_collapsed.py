@@ -15,7 +15,13 @@ import pytest
 from scipy import stats
 
 from dfcrp import crp, prior
-from dfcrp.baselines.collapsed import Problem, new_groups, new_links, new_scratch, run_links
+from dfcrp.baselines.collapsed import (
+    CollapsedProblem,
+    new_groups,
+    new_links,
+    new_scratch,
+    run_links,
+)
 from dfcrp.baselines.collapsed import update_alpha as draw_alpha
 from dfcrp.baselines.constrained import constrained_crp, sample_blocks
 from dfcrp.baselines.distance_dependent import distance_dependent_crp
@@ -29,14 +35,14 @@ PLACE = np.array([[-0.9, 0.3, 0.1], [-0.4, 0.5, 0.0], [0.8, -0.2, 0.4], [1.3, 0.
 PRIOR_VARIANCE = 1.5
 
 
-def make_problem(pairs, log_weight, weight=(1, 1, 1, 1), blocks=None) -> Problem:
+def make_problem(pairs, log_weight, weight=(1, 1, 1, 1), blocks=None) -> CollapsedProblem:
     """Four markings, or blocks of them, in three features of equal variance."""
     precision = np.repeat(1 / VARIANCE[:, np.newaxis], 3, axis=1)
     own = np.hstack([precision, precision * PLACE])
     if blocks is not None:
         own = np.array([own[list(members)].sum(axis=0) for members in blocks])
     start, other, which = compressed_rows(np.array(pairs), len(own))
-    return Problem(
+    return CollapsedProblem(
         start, other, np.asarray(log_weight, float)[which], own,
         np.full(3, 1 / PRIOR_VARIANCE), np.array(weight),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dfcrp.errors import InputError
 from dfcrp.items.items import Items
 from dfcrp.posterior.explain import explain, find_marking, most_common
 from dfcrp.posterior.explain_text import percent
-from dfcrp.settings.config import Config
+from dfcrp.settings.config import Config, RunSettings
 from dfcrp.summaries.membership import ALONE
 from reference import summary_reference as twin
 from reference.small_posteriors import posterior_of, random_posterior
@@ -33,7 +33,7 @@ def place_of(point, labels, i):
 @pytest.mark.parametrize("seed", range(4))
 def test_probabilities_and_bars_match_loops(seed):
     posterior = random_posterior(seed)
-    point, families = posterior.point_partition().labels, posterior.markings.families
+    point, families = posterior.point_partition().labels, posterior.items.families
     for i in range(len(families)):
         found = explain(posterior, i)
         draws = all_draws(posterior)
@@ -57,7 +57,7 @@ def test_probabilities_and_bars_match_loops(seed):
 def test_distances_match_loops(seed):
     posterior = random_posterior(seed)
     for i in (0, 5):
-        y = posterior.markings.features[i]
+        y = posterior.items.features[i]
         for candidate in explain(posterior, i).candidates:
             if candidate.cluster == ALONE:
                 continue
@@ -89,7 +89,7 @@ def test_companions_are_the_pairs():
     found = explain(posterior, 2)
     expected = {
         j: p
-        for j in range(len(posterior.markings))
+        for j in range(len(posterior.items))
         if j != 2 and (p := twin.pair_probability(posterior.labels, 2, j)) > 0
     }
     assert {c.index: c.probability for c in found.companions} == pytest.approx(expected)
@@ -110,7 +110,7 @@ def by_hand(prior="dfcrp"):
         id=["a1", "a2", "b", "c"],
     )
     labels = [[[0, 1, 0, 0]] * 3 + [[0, 1, 1, 1]]]
-    return posterior_of(labels, markings, config=Config(run=Run(prior=prior, chains=1)))
+    return posterior_of(labels, markings, config=Config(run=RunSettings(prior=prior, chains=1)))
 
 
 def test_family_rule_by_hand():
@@ -159,22 +159,22 @@ def test_one_marking():
 def test_chains_that_disagree_are_mentioned():
     posterior = by_hand()
     labels = [[[0, 1, 0, 0]] * 4, [[0, 1, 1, 1]] * 4]
-    text = explain(posterior_of(labels, posterior.markings), "a2").text()
+    text = explain(posterior_of(labels, posterior.items), "a2").text()
     assert "chains disagree: 0 % to 100 %" in text
 
 
 def test_find_marking():
     posterior = random_posterior()
-    assert find_marking(posterior.markings, "m7") == find_marking(posterior.markings, 7) == 7
-    assert find_marking(posterior.markings, np.int64(7)) == 7
+    assert find_marking(posterior.items, "m7") == find_marking(posterior.items, 7) == 7
+    assert find_marking(posterior.items, np.int64(7)) == 7
     with pytest.raises(InputError, match='did you mean "m1'):
-        find_marking(posterior.markings, "m1x")
+        find_marking(posterior.items, "m1x")
     with pytest.raises(InputError, match="numbered 0 to 11"):
-        find_marking(posterior.markings, 12)
-    markings = posterior.markings
+        find_marking(posterior.items, 12)
+    markings = posterior.items
     object.__setattr__(markings, "id", np.array(["same"] * len(markings)))
     with pytest.raises(InputError, match="by its index: 0, 1"):
-        find_marking(posterior.markings, "same")
+        find_marking(posterior.items, "same")
 
 
 def test_most_common_takes_the_smallest_among_equals():

@@ -28,7 +28,7 @@ def partitions_of(groups, n):
 
 
 def expected(posterior, step=1):
-    labels = posterior.labels[:, ::step].reshape(-1, len(posterior.markings))
+    labels = posterior.labels[:, ::step].reshape(-1, len(posterior.items))
     return [
         {frozenset(np.flatnonzero(draw == name).tolist()) for name in np.unique(draw)}
         for draw in labels
@@ -53,9 +53,12 @@ def test_draws_are_thinned_when_there_are_too_many_runs():
 
 def test_values_belong_to_their_groups():
     posterior = random_posterior(2)
-    groups = distinct_clusters(posterior.draws)
-    features = posterior.markings.features
-    for draw, g, values in zip(groups.value_draw, groups.value_group, groups.values, strict=True):
+    groups = distinct_clusters(posterior.draws, posterior.likelihood.centre(posterior.items))
+    features = posterior.items.features
+    assert list(groups.values) == ["x", "y", "diameter"]
+    rows = np.column_stack([*groups.values.values()])
+    rows[:, 2] = np.log(rows[:, 2])
+    for draw, g, values in zip(groups.value_draw, groups.value_group, rows, strict=True):
         members = groups.members[groups.offsets[g] : groups.offsets[g + 1]]
         # a made-up cluster lies at its members' mean
         assert values == pytest.approx(features[members].mean(axis=0), rel=1e-5)
@@ -66,7 +69,7 @@ def test_values_belong_to_their_groups():
 def test_consensus_of_every_threshold_is_that_of_the_catalogue():
     posterior = random_posterior(3)
     found = consensus_draws(
-        posterior.draws, posterior.point_partition().labels, posterior.markings.families, (1, 2, 3)
+        posterior.draws, posterior.point_partition().labels, posterior.items.families, (1, 2, 3)
     )
     p = posterior.catalogue()["p_consensus"].to_numpy()
     assert found[1] / posterior.labels[..., 0].size == pytest.approx(p)

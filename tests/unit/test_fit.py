@@ -27,7 +27,7 @@ def markings() -> dfcrp.Items:
 
 def breaks_the_family_rule(posterior: dfcrp.Posterior) -> bool:
     """Whether some draw has a cluster with two markings of one expert."""
-    families = posterior.markings.families
+    families = posterior.items.families
     keys = posterior.labels.astype(np.int64) * (families.max() + 1) + families
     ordered = np.sort(keys.reshape(-1, keys.shape[-1]), axis=1)
     return bool((ordered[:, 1:] == ordered[:, :-1]).any())

@@ -166,7 +166,7 @@ def test_a_posterior_of_an_image_names_clusters_as_the_catalogue_does(finished):
         assert mine["cluster"].tolist() == whole[whole["image"] == name]["cluster"].tolist()
     row = int(whole["cluster"].iloc[3])
     explained = posterior.explain(row)
-    assert explained.id == posterior.markings.id[row]
+    assert explained.id == posterior.items.id[row]
     assert explained.cluster == posterior.members()["cluster"][row]
 
 

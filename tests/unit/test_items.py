@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dfcrp.items.measurements import Measurements
-from dfcrp.items.records import Records, blocked_pairs, digits_of_date
 
 from dfcrp.errors import InputError, SettingsError
+from dfcrp.items.items import Items
+from dfcrp.items.matrix import items_of
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.shapes import BOXES, ELLIPSES, SHAPES, shape_of
+from dfcrp.likelihoods.record.fields import blocked_pairs, digits_of_date
 from dfcrp.likelihoods.record.hyper import records_hyper
+from dfcrp.likelihoods.record.likelihood import RECORDS
+from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.likelihoods.registry import HOMES, likelihood_named
 from dfcrp.neighbours.neighbourhood import nearest_pairs
-from dfcrp.settings.config import RecordSettings, make_config
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -40,38 +43,120 @@ def test_columns_of_a_shape_may_come_in_any_order():
     import pandas
 
     frame = pandas.DataFrame({"height": [2.0, 3], "x": [0.0, 1], "width": [4.0, 5], "y": [6.0, 7]})
-    items = Measurements.from_arrays(frame, ["a", "b"], likelihood="boxes")
-    assert items.columns == BOXES.columns
+    items = items_of(frame, ["a", "b"], "boxes")
+    assert tuple(items.columns) == BOXES.columns
     assert items.values.tolist() == [[0.0, 6.0, 4.0, 2.0], [1.0, 7.0, 5.0, 3.0]]
 
 
 @pytest.mark.parametrize(
     ("values", "options", "words"),
     [
-        ([[1.0, 2.0], [3.0, np.nan]], {}, "index 1, column 'x2': must be a finite number"),
+        ([[1.0, 2.0], [3.0, np.nan]], {}, "index 1, x2: 'nan' is not finite"),
         ([1.0, 2.0], {}, "one row each and at least one column"),
-        ([[1.0, 2, 3, -1]], {"likelihood": "boxes"}, "index 0, column 'height': must be above"),
-        ([[1.0, 2.0]], {"likelihood": "boxes"}, "boxes have 4 columns"),
-        ([[1.0, 2.0]], {"families": [1, 2]}, "families must be 1 names"),
-        ([["a", "b"]], {}, "must be numbers"),
+        ([[1.0, 2, 3, -1]], {"kind": "boxes"}, "index 0, height: '-1.0' .* must be positive"),
+        ([[1.0, 2.0]], {"kind": "boxes"}, "boxes have 4 columns"),
+        ([[1.0, 2.0]], {"experts": [1, 2]}, "families must be 1 names"),
+        ([["a", "b"]], {}, "index 0, x1: 'a' is not a number"),
         ([[1.0], [2.0]], {"candidates": [[0, 2]]}, "rows go from 0 to 1"),
-        ([[1.0], [2.0]], {"columns": ["expert"]}, "cannot be called 'expert'"),
+        ({"expert": [1.0, 2.0]}, {}, "cannot be called 'expert'"),
     ],
 )
 def test_bad_matrices_are_refused(values, options, words):
     with pytest.raises(InputError, match=words):
-        Measurements.from_arrays(values, **options)
+        items_of(values, **options)
 
 
 def test_an_unknown_likelihood_is_refused():
     with pytest.raises(SettingsError, match="points, boxes"):
-        Measurements.from_arrays([[1.0]], likelihood="boxs")
+        items_of([[1.0]], kind="boxs")
 
 
-def test_what_needs_circles_says_so():
-    items = Measurements.from_arrays([[1.0, 2.0]])
-    with pytest.raises(InputError, match="this needs circles"):
-        items.diameter  # noqa: B018
+def test_items_have_the_columns_of_their_kind_and_no_others():
+    """``hasattr`` asks in the usual way, whatever the kind."""
+    records = Items.from_columns({"name": ["Ann", "Bob"]}, kind="records")
+    assert not any(hasattr(records, name) for name in ("x", "y", "diameter"))
+    points = items_of([[1.0, 2.0], [3.0, 4.0]], kind="points")
+    assert points.x.tolist() == [1.0, 3.0]
+    assert points.y.tolist() == [2.0, 4.0]
+    assert not hasattr(points, "diameter")
+    with pytest.raises(AttributeError, match="points with x, y; they have no diameter"):
+        points.diameter  # noqa: B018
+    circles = Items.circles([1.0], [2.0], [3.0], ["a"])
+    assert all(hasattr(circles, name) for name in ("x", "y", "diameter"))
+
+
+EXAMPLES = {
+    "circles": {"x": [1.0, 2.0], "y": [3.0, 4.0], "diameter": [5.0, 6.0]},
+    "points": {"x": [1.0, 2.0], "y": [3.0, 4.0]},
+    "boxes": {"x": [1.0, 2.0], "y": [3.0, 4.0], "width": [5.0, 6.0], "height": [7.0, 8.0]},
+    "ellipses": {
+        "x": [1.0, 2.0], "y": [3.0, 4.0], "major": [5.0, 6.0], "minor": [3.0, 2.0],
+        "angle": [10.0, 170.0],
+    },
+    "diagonal": {"a": [1.0, 2.0], "b": [3.0, 4.0]},
+    "normal": {"a": [1.0, 2.0], "b": [3.0, 4.0]},
+    "records": {"name": ["Ann", ""], "year": ["1980", "1981"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HOMES)
+def test_one_table_for_every_kind(kind):
+    columns = EXAMPLES[kind]
+    about = {"image": ["p", "q"], "person": ["u", "u"], "truth": [3, 4], "candidates": [(1, 0)]}
+    items = Items.from_columns(columns, ["b", "a"], kind=kind, **about)
+    assert items.kind == kind == likelihood_named(kind).name
+    assert {name: values.tolist() for name, values in items.columns.items()} == columns
+    assert items.values.tolist() == [list(row) for row in zip(*columns.values(), strict=True)]
+    assert items.cells == {name: [str(cell) for cell in columns[name]] for name in columns}
+    assert items.experts == ("a", "b")
+    assert items.candidates.tolist() == [[0, 1]]
+    assert repr(items).startswith(f"<Items: 2 {kind} by 2 experts on 2 images")
+    assert all(name in items._repr_html_() for name in ("id", "expert", *columns))
+    one = items.take(np.array([1]))
+    assert one.experts == ("a",)
+    assert (one.image.tolist(), one.person.tolist(), one.truth.tolist()) == (["q"], ["u"], [4])
+    assert one.candidates.shape == (0, 2)
+    assert {name: values.tolist() for name, values in one.columns.items()} == {
+        name: values[1:] for name, values in columns.items()
+    }
+    digests = {items.digest, one.digest}
+    digests.add(Items.from_columns(columns, ["b", "a"], kind=kind).digest)
+    assert len(digests) == 3
+    for values in items.columns.values():
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = values[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "same"),
+    [
+        ("circles", {"x": [1.0], "y": [2.0], "radius": [3.0]}, {"diameter": [6.0]}),
+        (
+            "boxes",
+            {"left": [1.0], "top": [2.0], "right": [5.0], "bottom": [8.0]},
+            {"x": [3.0], "y": [5.0], "width": [4.0], "height": [6.0]},
+        ),
+    ],
+)
+def test_columns_that_say_the_same(kind, given, same):
+    items = Items.from_columns(given, kind=kind)
+    assert set(items.columns) == set(EXAMPLES[kind])
+    assert {name: items.columns[name].tolist() for name in same} == same
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "words"),
+    [
+        ("points", {"x": [1.0]}, "points have the columns x, y, not x"),
+        ("circles", {"x": [1.0], "y": [1.0], "size": [1.0]}, "diameter or x, y, radius, not"),
+        ("boxes", {"left": [1.0]}, "x, y, width, height or left, top, right, bottom"),
+        ("records", {}, "at least one column"),
+        ("records", {"image": ["a"]}, "cannot be called 'image'"),
+    ],
+)
+def test_other_columns_are_refused(kind, columns, words):
+    with pytest.raises(InputError, match=words):
+        Items.from_columns(columns, kind=kind)
 
 
 def lists(rng, objects, sources, noise) -> tuple[np.ndarray, np.ndarray]:
@@ -135,10 +220,11 @@ COLUMNS = {
 
 
 def test_records_are_encoded_with_missing_values():
-    records = Records.from_columns(COLUMNS, ["p", "q", "p", "q", "q"])
+    items = Items.from_columns(COLUMNS, ["p", "q", "p", "q", "q"], kind="records")
+    records = RECORDS.fields(items, RecordSettings())
     assert records.codes.tolist() == [[0, 0], [2, 0], [1, 1], [-1, 1], [-1, -1]]
     assert records.values == (("Ann", "Bob", "ann"), ("1980", "1981"))
-    assert records.cells["name"] == ["Ann", "ann", "Bob", "", ""]
+    assert items.cells["name"] == ["Ann", "ann", "Bob", "", ""]
     assert records.kinds == ("string", "string")
     assert set(map(tuple, records.candidates.tolist())) == {(0, 1), (2, 3)}
 
@@ -156,21 +242,24 @@ def test_keys_say_who_is_compared():
 
 
 def test_wrong_kinds_are_refused():
+    items = Items.from_columns(COLUMNS, kind="records")
     with pytest.raises(SettingsError, match="no field 'age'"):
-        Records.from_columns(COLUMNS, kinds={"age": "number"})
+        RECORDS.fields(items, RecordSettings(numbers=("age",)))
     with pytest.raises(InputError, match="index 0, field 'name': 'Ann' is no number"):
-        Records.from_columns(COLUMNS, kinds={"name": "number"})
+        RECORDS.fields(items, RecordSettings(numbers=("name",)))
 
 
 def test_dates_are_known_by_their_look_and_may_be_exchanged():
     columns = {"born": ["1980-01-02", "1980-02-01", "1980-01-03", "1979-12-24"]}
-    records = Records.from_columns(columns, candidates=[(0, 1), (0, 2), (0, 3)])
+    pairs = [(0, 1), (0, 2), (0, 3)]
+    items = Items.from_columns(columns, kind="records", candidates=pairs)
+    records = RECORDS.fields(items, RecordSettings())
     assert records.kinds == ("date",)
-    hyper = records_hyper(make_config().model, records)
+    hyper = records_hyper(RecordSettings(), records)
     first = hyper.similar_start[records.codes[0, 0]]
     count = hyper.similar_start[records.codes[0, 0] + 1] - first
     similar = hyper.similar[first : first + count].tolist()
     # The exchange of day and month is one error, like another digit; the fourth date is far.
     assert similar == sorted([records.codes[1, 0], records.codes[2, 0]])
-    assert hyper.slip[first] == hyper.slip[first + 1] < 0.7
+    assert hyper.typo[first] == hyper.typo[first + 1] < 0.7
     assert digits_of_date("3.1.1980") == digits_of_date("1980-01-03") == "19800103"

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 
-from dfcrp.posterior import experts
+from dfcrp.summaries import experts
 from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.streaming import as_draws, canonical
 

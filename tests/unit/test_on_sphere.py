@@ -95,7 +95,7 @@ def test_circles_are_round_on_a_map():
     data = markings_of([-179.9, 179.9], [60.0, 60.0], [30.0, 30.0], ["a", "b"])
     placed = flat_map(data)
     assert np.ptp(placed.x) == pytest.approx(0.2)
-    assert placed.diameter == pytest.approx(np.degrees(30.0 / 1737.4) * np.ones(2))
+    assert placed.size == pytest.approx(np.degrees(30.0 / 1737.4) * np.ones(2))
     assert stretch(60.0, placed.degrees) == pytest.approx(2.0)
     assert middle_stretch((0.0, 1.0, 59.0, 61.0), placed.degrees) == pytest.approx(2.0)
     assert stretch(90.0, placed.degrees) < 60.0

@@ -15,7 +15,7 @@ from dfcrp.plots import style
 from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.traces import rank_shares
-from dfcrp.settings.config import Config
+from dfcrp.settings.config import Config, SummarySettings
 from reference import summary_reference as twin
 from reference.small_posteriors import (
     posterior_of,
@@ -128,14 +128,16 @@ def test_unknown_name():
 
 
 def every_draw(posterior):
-    return posterior.labels.reshape(-1, len(posterior.markings))
+    return posterior.labels.reshape(-1, len(posterior.items))
 
 
 @pytest.mark.parametrize("min_experts", [2, 3])
 def test_counts_by_size(min_experts):
-    summary = Summary(min_experts=2, thresholds=(2,), class_edges=(60.0,), class_names=("s", "l"))
+    summary = SummarySettings(
+        min_experts=2, thresholds=(2,), class_edges=(60.0,), class_names=("s", "l")
+    )
     posterior = random_posterior(4, config=Config(summary=summary))
-    markings = posterior.markings
+    markings = posterior.items
     dbscan = np.arange(len(markings)) // 3 - 1
     table = plots.prepare_counts_by_size(
         posterior, min_experts=min_experts, dbscan={min_experts: dbscan}
@@ -161,7 +163,7 @@ def test_counts_by_size(min_experts):
 
 
 def test_dbscan_of_one_threshold_is_not_used_for_another(posterior):
-    labels = np.zeros(len(posterior.markings), int)
+    labels = np.zeros(len(posterior.items), int)
     prepare = plots.prepare_counts_by_size
     assert prepare(posterior, dbscan=labels).dbscan.sum() == 1
     assert prepare(posterior, dbscan=labels, min_experts=3).dbscan is None
@@ -180,7 +182,7 @@ def test_counts_taken_from_elsewhere_are_the_same(posterior):
 
 def test_jaccard(posterior):
     table = plots.prepare_jaccard(posterior)
-    markings = posterior.markings
+    markings = posterior.items
     assert table.count.tolist() == sorted(table.count)
     for a, name in enumerate(table.experts):
         for b, other in enumerate(table.experts):
@@ -200,23 +202,23 @@ def test_jaccard(posterior):
 
 def test_singletons(posterior):
     table = plots.prepare_singletons(posterior, threshold=0.2)
-    families = posterior.markings.families
+    families = posterior.items.families
     shares = {}
-    for f, name in enumerate(posterior.markings.experts):
+    for f, name in enumerate(posterior.items.experts):
         values = [twin.size_1_share(d, families, f) for d in every_draw(posterior)]
         shares[name] = twin.mean_and_interval(values)[0]
     assert list(table.experts) == sorted(shares, key=lambda name: -shares[name])[:2]
     assert table.shares == pytest.approx([shares[name] for name in table.experts])
     expected = [
         (x, twin.alone_probability(posterior.labels, i))
-        for i, x in enumerate(posterior.markings.x)
-        if posterior.markings.expert[i] in table.experts
+        for i, x in enumerate(posterior.items.x)
+        if posterior.items.expert[i] in table.experts
         and twin.alone_probability(posterior.labels, i) >= 0.2
     ]
-    found = np.column_stack((table.x, table.p_alone))
+    found = np.column_stack((table.outlines.x, table.p_alone))
     assert found == pytest.approx(np.array(expected))
     assert [table.experts[k] for k in table.expert] == [
-        posterior.markings.expert[posterior.markings.x.tolist().index(x)] for x in table.x
+        posterior.items.expert[posterior.items.x.tolist().index(x)] for x in table.outlines.x
     ]
     with pytest.raises(InputError, match='did you mean "expert A"'):
         plots.prepare_singletons(posterior, experts=["expert AA"])
@@ -245,7 +247,7 @@ def test_alpha_may_be_missing(posterior):
 
 
 def test_radius(posterior):
-    markings = posterior.markings
+    markings = posterior.items
     radii = [0.0, 2.0, 5.0, 200.0]
     table = plots.prepare_radius(posterior, radii=radii, timed=[5, 2], seconds=[9, 4], chosen=5.0)
     for rho, share in zip(radii, table.violating, strict=True):
@@ -287,12 +289,12 @@ def test_coclustering(posterior):
 def test_neighbourhood(posterior):
     table = plots.prepare_neighbourhood(posterior, "m3")
     point = posterior.point_partition().labels
-    assert 3 not in table.markings
-    for i, k in zip(table.markings, table.candidate, strict=True):
+    assert 3 not in table.items
+    for i, k in zip(table.items, table.candidate, strict=True):
         assert (k == OTHER) == (point[i] not in table.clusters)
         assert k == OTHER or table.clusters[k] == point[i]
-    own = posterior.markings.families[3]
-    assert (table.relative == (posterior.markings.families[table.markings] == own)).all()
+    own = posterior.items.families[3]
+    assert (table.relative == (posterior.items.families[table.items] == own)).all()
     assert sum(table.probabilities) + table.p_alone == pytest.approx(1.0)
 
 
@@ -311,16 +313,16 @@ def test_certainty_and_catalogue_map(posterior):
 
 
 def test_expert_panels(posterior):
-    markings = posterior.markings
+    markings = posterior.items
     region = (100.0, 300.0, 50.0, 350.0)
     table = plots.prepare_expert_panels(posterior, region=region)
     inside = (markings.x >= 100) & (markings.x <= 300) & (markings.y >= 50) & (markings.y <= 350)
     assert table.experts == markings.experts
     assert table.counts == tuple(sum(inside & (markings.expert == e)) for e in table.experts)
-    assert len(table.x) >= inside.sum()
-    everything = plots.prepare_markings_map(posterior)
-    assert len(everything.x) == len(markings)
-    assert len(plots.prepare_markings_map(posterior, region=region).x) == len(table.x)
+    assert len(table.outlines) >= inside.sum()
+    everything = plots.prepare_items_map(posterior)
+    assert len(everything.outlines) == len(markings)
+    assert len(plots.prepare_items_map(posterior, region=region).outlines) == len(table.outlines)
 
 
 def test_no_more_panels_than_fit():
@@ -343,7 +345,7 @@ def test_images_of_any_kind(mode, tmp_path, posterior):
     image = image if kind else image.convert(mode)
     path = tmp_path / ("image.tif" if kind else "image.png")
     image.save(path)
-    for figure in ("markings_map", "singletons", "catalogue_map", "expert_panels"):
+    for figure in ("items_map", "singletons", "catalogue_map", "expert_panels"):
         _, axes = getattr(plots, f"plot_{figure}")(posterior, image=path)
         first = axes[0] if isinstance(axes, list) else axes
         low, high = first.get_ylim()

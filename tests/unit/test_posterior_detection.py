@@ -8,12 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from dfcrp.draws import Columns, shared_variable
 from dfcrp.priors.detection import update as detection_update
 from dfcrp.priors.detection.curves import sensitivity_curves
-from dfcrp.priors.detection.layout import for_chain, judged_columns, lay_out
+from dfcrp.priors.detection.kernel import with_own
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
-from reference.small_posteriors import random_posterior, under_detection
+from reference.small_posteriors import detection_layout, random_posterior, under_detection
 
 PERSONS = (("expert A", "expert C"),)
 
@@ -25,15 +26,12 @@ def posterior():
 
 def priors(posterior):
     """(chain, draw, prior) with each draw's parameters."""
-    markings = posterior.markings
-    prior, _ = lay_out(
-        posterior.config.detection, markings.features[:, 2], markings.families, markings.experts
-    )
+    prior = detection_layout(posterior).prior
     shared = posterior.draws.shared()
     for chain in range(shared.shape[0]):
         for draw in range(shared.shape[1]):
             own = shared[chain, draw, -len(prior.own) :].copy()
-            yield chain, draw, for_chain(prior, own)
+            yield chain, draw, with_own(prior, own)
 
 
 def clusters_of(posterior, chain, draw):
@@ -45,7 +43,7 @@ def clusters_of(posterior, chain, draw):
 
 
 def test_probability_to_be_real(posterior):
-    families = posterior.markings.families
+    families = posterior.items.families
     expected = np.zeros(len(families))
     for chain, draw, prior in priors(posterior):
         for members, size in clusters_of(posterior, chain, draw):
@@ -63,7 +61,7 @@ def test_probability_to_be_real(posterior):
 
 def test_every_marking_is_real_or_false(posterior):
     found = posterior.detection
-    count = np.bincount(posterior.markings.families)
+    count = np.bincount(posterior.items.families)
     assert (found.listed[:, 0] + found.false[:, 0] == count).all()
     for counts in (found.seen, found.missed, found.listed, found.false):
         assert (counts[:, 0] == counts[:, 1:].sum(axis=1)).all()
@@ -92,8 +90,8 @@ def test_missed_objects_have_their_expected_number():
 
 def test_curves(posterior):
     """The share of all objects of a size, seen or missed, that an expert lists."""
-    found = sensitivity_curves(posterior.draws, posterior.markings, posterior.config)
-    experts = range(len(posterior.markings.experts))
+    found = sensitivity_curves(posterior)
+    experts = range(len(posterior.items.experts))
     level = 7
     draws = list(priors(posterior))
     expected = np.zeros(len(experts))
@@ -107,8 +105,8 @@ def test_curves(posterior):
                 for g, w in enumerate(weight):
                     expected[list(members)] += w * twin.history(prior, g, level, members)
     assert found.sensitivity.mean[:, level] == pytest.approx(expected / len(draws), abs=1e-9)
-    low = posterior.markings.features[:, 2].min()
-    high = posterior.markings.features[:, 2].max()
+    low = posterior.items.features[:, 2].min()
+    high = posterior.items.features[:, 2].max()
     assert np.log(found.diameter[level]) == pytest.approx(low + (high - low) / 32 * 7.5)
 
 
@@ -145,8 +143,25 @@ def test_summary_and_tables(posterior):
 
 
 def test_a_run_is_judged_by_what_has_a_meaning(posterior):
-    names = ("scale_x", *posterior.draws.columns.shared)
-    judged = [names[column] for column in judged_columns(names)]
-    assert judged == ["scale_x", "objects", "missed", "false marks"]
-    assert judged_columns(("scale_x", "growth_x")) == [0, 1]
-    assert {d.name for d in posterior.verdict.diagnostics} >= {"objects", "missed", "false marks"}
+    tally = ["n_objects", "n_missed", "n_false_marks"]
+    columns = Columns.plain((), ["scale_x"]).joined(posterior.draws.columns)
+    assert [columns.names[at] for at in columns.judged] == ["scale_x", *tally]
+    assert Columns.plain((), ("scale_x", "growth_x")).judged == [0, 1]
+    assert {d.name for d in posterior.verdict.diagnostics} >= set(tally)
+
+
+def test_parameters_have_their_axes(posterior):
+    columns, experts = posterior.draws.columns, posterior.items.experts
+    persons = columns.coords["person"]
+    assert columns.coords["expert"] == experts
+    assert persons == ("expert A/expert C", "expert B", "expert D", "expert E")
+    skill = shared_variable(posterior.draws, "skill")
+    assert skill.shape == (*posterior.alpha.shape, len(columns.coords["class"]), len(persons))
+    for chain, draw, prior in priors(posterior):
+        assert (skill[chain, draw] == prior.parameters.skill).all()
+        listing = shared_variable(posterior.draws, "listing")[chain, draw]
+        assert (listing == prior.parameters.listing).all()
+    found = posterior.to_arviz().posterior
+    assert found["skill"].dims == ("chain", "draw", "class", "person")
+    assert found["listing"].dims == ("chain", "draw", "class", "expert")
+    assert found["false_marks"].sel(expert="expert B").shape == posterior.alpha.shape

@@ -8,7 +8,7 @@ import pytest
 
 from dfcrp.draws import MemoryDraws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.posterior import experts as experts_module
+from dfcrp.summaries import experts as experts_module
 from dfcrp.summaries.catalogue import catalogue, join_names
 from dfcrp.summaries.coclustering import coclustering
 from dfcrp.summaries.consensus import SizeClasses, consensus_counts, family_arrays
@@ -134,7 +134,8 @@ def test_catalogue(seed):
     point = labels[0, 2].astype(np.int32)
     members = membership(point, coclustering(draws))
     names = ["Ann", "Bo; Co", 'Di "D"', "Ed"]
-    table = catalogue(draws, point, members, families=families, expert_names=names, min_experts=2)
+    given = {"families": families, "expert_names": names, "min_experts": 2}
+    table = catalogue(draws, point, members, centre=twin.CENTRE, **given)
     assert list(table)[:5] == ["cluster", "x", "x_sd", "x_lo", "x_hi"]
     for row, (name, cluster) in enumerate(sorted(twin.clusters_of(point).items())):
         assert table["cluster"][row] == name
@@ -157,6 +158,9 @@ def test_catalogue(seed):
         assert table["n_experts"][row] == len(held)
         assert next(csv.reader([table["experts"][row]], delimiter=";")) == held
         assert table["stability"][row] == members.stability[row]
+    without = catalogue(draws, point, members, **given)
+    assert list(without) == ["cluster", "n_experts", "p_consensus", "experts", "stability"]
+    assert all((without[name] == table[name]).all() for name in without)
 
 
 def test_catalogue_needs_a_name_for_each_expert():

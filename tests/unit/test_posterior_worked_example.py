@@ -13,6 +13,7 @@ from dfcrp.summaries.credible_ball import credible_ball
 from dfcrp.summaries.experts import expert_summary
 from dfcrp.summaries.membership import ALONE, membership, partial_partition
 from dfcrp.summaries.point_partition import point_partition
+from reference.summary_reference import CENTRE
 
 FAMILIES = np.array([0, 1, 2, 0, 1])
 LABELS = np.array(
@@ -35,7 +36,7 @@ def draws():
         parameters[:, 0] = x
         parameters[:, 2] = math.log(20.0)
         blocks.append(ClusterBlock(offsets, np.array(names, np.int32), parameters))
-    return MemoryDraws(LABELS, np.ones((2, 2)), blocks, Columns(("x", "y", "log_diameter")))
+    return MemoryDraws(LABELS, np.ones((2, 2)), blocks, Columns.plain(("x", "y", "log_diameter")))
 
 
 def test_pairs(draws):
@@ -93,7 +94,13 @@ def test_rows(draws):
     labels = np.array([0, 0, 0, 3, 3], np.int32)
     members = membership(labels, coclustering(draws))
     table = catalogue(
-        draws, labels, members, families=FAMILIES, expert_names=["A", "B", "C"], min_experts=3
+        draws,
+        labels,
+        members,
+        families=FAMILIES,
+        expert_names=["A", "B", "C"],
+        min_experts=3,
+        centre=CENTRE,
     )
     assert table["x"].tolist() == [11, 39]
     assert table["x_sd"] == pytest.approx([math.sqrt(4 / 3), 2])

@@ -22,7 +22,7 @@ from dfcrp.markup import (
 from dfcrp.report import pictures, write_report
 from dfcrp.report.explorer.embed import SCRIPT_HASH
 from dfcrp.report.sections.run import verdict_words
-from dfcrp.settings.config import Config
+from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.small_posteriors import posterior_of, random_posterior
 
 EVIL = "<img src=x onerror=1>\"'&$title</script>"
@@ -121,8 +121,8 @@ def test_dbscan_is_beside_the_posterior(finished):
 
 def test_provenance_is_there(finished):
     posterior, _, page = finished
-    assert posterior.markings.digest in page.text
-    assert posterior.markings.sources[0].sha256 in page.text
+    assert posterior.items.digest in page.text
+    assert posterior.items.sources[0].sha256 in page.text
     assert 'prior = "dfcrp"' in page.text
     assert ["seed", "1"] in page.rows
     assert "3 were left out by the filters" in page.text
@@ -194,7 +194,7 @@ def test_versions_of_the_run_are_taken_from_its_folder(tmp_path):
 def test_names_are_escaped(tmp_path):
     names = [EVIL, EVIL + "2", "_x", "$a$"]
     posterior = random_posterior(3, names=names)
-    markings = posterior.markings
+    markings = posterior.items
     object.__setattr__(markings, "id", np.array([f"{EVIL}{i}" for i in range(len(markings))]))
     page = page_of(posterior, tmp_path)
     assert not [a for n, a in page.tags if n == "img" and not a["src"].startswith("data:")]
@@ -228,8 +228,8 @@ CASES = {
         ["Ann", "Ann", "Bob"],
         [[[0, 0, 0]] * 10 + [[0, 0, 2]] * 10],
         config=Config(
-            run=Run(prior="crp", radius=None, preset="highlands"),
-            summary=Summary(1, (1,), (), (), "members"),
+            run=RunSettings(prior="crp", radius=None, preset="highlands"),
+            summary=SummarySettings(1, (1,), (), (), "members"),
         ),
     ),
 }

@@ -15,7 +15,7 @@ from dfcrp.posterior.size_bins import BINNINGS, bin_edges
 from dfcrp.posterior.size_frequency import KINDS
 from dfcrp.report.contents import Contents
 from dfcrp.report.sections.sizes import size_table
-from dfcrp.settings.config import Config
+from dfcrp.settings.config import Config, SummarySettings
 from reference import summary_reference as twin
 from reference.small_posteriors import random_posterior
 
@@ -24,15 +24,15 @@ KNOWN = Site("px", area_km2=4.0, metres_per_pixel=500.0)
 
 
 def posterior_with(diameter="mu", site=KNOWN):
-    summary = Summary(min_experts=2, thresholds=(2,), diameter=diameter)
+    summary = SummarySettings(min_experts=2, thresholds=(2,), diameter=diameter)
     posterior = random_posterior(5, config=Config(summary=summary))
-    posterior.markings = dataclasses.replace(posterior.markings, site=site)
+    posterior.items = dataclasses.replace(posterior.items, site=site)
     return posterior
 
 
 def diameters_of_draws(posterior, diameter):
     """Label, diameter in pixels and experts of every cluster, draw by draw."""
-    markings = posterior.markings
+    markings = posterior.items
     for chain, draw in np.ndindex(posterior.labels.shape[:2]):
         labels = posterior.labels[chain, draw]
         of = {n: markings.diameter[m].mean() for n, m in twin.clusters_of(labels).items()}
@@ -46,7 +46,7 @@ def diameters_of_draws(posterior, diameter):
 @pytest.mark.parametrize("kind", KINDS)
 def test_band_and_curves(kind, diameter):
     posterior = posterior_with(diameter)
-    markings = posterior.markings
+    markings = posterior.items
     dbscan = np.arange(len(markings)) // 3 - 1
     table = posterior.size_frequency(kind, binning="root-2", dbscan=dbscan)
     assert table.unit == "km"
@@ -80,14 +80,14 @@ def test_without_scale_and_area_the_numbers_are_counts():
     posterior = posterior_with(site=Site())
     table = plots.prepare_size_frequency(posterior, points=9)
     assert (table.unit, table.area_km2, table.binning) == ("px", None, "none")
-    assert table.diameter[0] == pytest.approx(posterior.markings.diameter.min())
-    assert table.by_expert[:, 0].tolist() == sorted(np.bincount(posterior.markings.families))
+    assert table.diameter[0] == pytest.approx(posterior.items.diameter.min())
+    assert table.by_expert[:, 0].tolist() == sorted(np.bincount(posterior.items.families))
     assert (np.diff(table.by_expert, axis=1) <= 0).all()
 
 
 def test_dbscan_is_taken_for_its_own_threshold():
     posterior = posterior_with()
-    labels = np.zeros(len(posterior.markings), int)
+    labels = np.zeros(len(posterior.items), int)
     assert plots.prepare_size_relative(posterior, dbscan={2: labels}).dbscan is not None
     assert plots.prepare_size_relative(posterior, dbscan={3: labels}).dbscan is None
     assert plots.prepare_size_relative(posterior, dbscan=labels, min_experts=3).dbscan is None
@@ -120,7 +120,7 @@ def test_wrong_choices_are_named():
 
 def test_the_table_holds_what_the_figures_show():
     posterior = posterior_with()
-    labels = np.zeros(len(posterior.markings), int)
+    labels = np.zeros(len(posterior.items), int)
     rows = list(csv.DictReader(io.StringIO(size_table(Contents(posterior, dbscan=labels)))))
     assert {row["kind"] for row in rows} == set(KINDS)
     table = posterior.size_frequency("relative", binning="root-2")
@@ -132,4 +132,4 @@ def test_the_table_holds_what_the_figures_show():
     assert found == pytest.approx(table.hi, rel=1e-5)
     assert {row["min_experts"] for row in rows if row["curve"] != "expert"} == {"2"}
     experts = {row["expert"] for row in rows if row["curve"] == "expert"}
-    assert experts == set(posterior.markings.experts)
+    assert experts == set(posterior.items.experts)

@@ -5,9 +5,11 @@ import pytest
 from PIL import Image as Pillow
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
+from dfcrp.items.items import Items
 from dfcrp.plots import maps, underlay
+from dfcrp.plots.flat import flat_map
 from dfcrp.plots.underlay import configured_underlay, extent_of, read_underlay
-from dfcrp.settings.config import make_config, to_toml
+from dfcrp.settings.config import ImageSettings, make_config, to_toml
 
 
 def test_image_is_placed_by_the_sign_of_y(tmp_path):
@@ -18,13 +20,14 @@ def test_image_is_placed_by_the_sign_of_y(tmp_path):
     assert downwards.extent == (0, 50, 30, 0)
     given = read_underlay(np.zeros((30, 50)), np.array([3.0]), (0.0, 1.0, 0.0, 1.0))
     assert given.extent == (0, 1, 0, 1)
-    assert maps.frame(np.ones(1), np.ones(1), np.ones(1), downwards) == (0, 50, 0, 30)
+    one = flat_map(Items.circles(x=[1.0], y=[1.0], diameter=[1.0], expert=["Ann"]))
+    assert maps.frame(one, downwards) == (0, 50, 0, 30)
 
 
 def test_settings_place_the_image():
     size, y = (50, 30), np.array([1.0])
-    assert extent_of(size, y, Image(y="up", offset=(100.0, 10.0))) == (100, 150, -20, 10)
-    assert extent_of(size, -y, Image(y="down", scale=0.5)) == (0, 25, 15, 0)
+    assert extent_of(size, y, ImageSettings(y="up", offset=(100.0, 10.0))) == (100, 150, -20, 10)
+    assert extent_of(size, -y, ImageSettings(y="down", scale=0.5)) == (0, 25, 15, 0)
     for settings in ({"y": "left"}, {"offset": [1.0]}, {"scale": 0.0}):
         with pytest.raises(SettingsError, match=f"image.{next(iter(settings))}"):
             make_config({"image": settings})
@@ -71,10 +74,10 @@ def test_block_means_are_means():
 
 
 def test_an_image_that_is_gone_is_told(tmp_path):
-    settings = Image(file=str(tmp_path / "gone.png"))
+    settings = ImageSettings(file=str(tmp_path / "gone.png"))
     with pytest.warns(DfcrpWarning, match=r"gone\.png: the image is no longer there"):
         assert configured_underlay(settings, np.zeros(1)) is None
-    assert configured_underlay(Image(), np.zeros(1)) is None
+    assert configured_underlay(ImageSettings(), np.zeros(1)) is None
 
 
 def test_what_is_no_image(tmp_path):

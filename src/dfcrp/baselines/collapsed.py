@@ -24,7 +24,7 @@ from dfcrp.compiled.jit import kernel
 WIDTH = 6
 
 
-class Problem(NamedTuple):
+class CollapsedProblem(NamedTuple):
     """What does not change: whom each item may be with, and what its features say."""
 
     start: NDArray[np.int64]  # (n + 1,) into other and log_weight
@@ -35,7 +35,7 @@ class Problem(NamedTuple):
     weight: NDArray[np.int64]  # (n,): markings in each item, more than one in a block
 
 
-class Groups(NamedTuple):
+class CollapsedGroups(NamedTuple):
     """The partition: slots with their sums, and a stack of unused slots."""
 
     label: NDArray[np.int64]  # (n,): slot of each item
@@ -55,7 +55,7 @@ class Links(NamedTuple):
     before: NDArray[np.int64]
 
 
-class Scratch(NamedTuple):
+class CollapsedScratch(NamedTuple):
     """Buffers whose content means nothing between calls, except that ``seen`` only grows."""
 
     queue: NDArray[np.int64]
@@ -65,9 +65,9 @@ class Scratch(NamedTuple):
     log_weight: NDArray[np.float64]
 
 
-def new_scratch(n: int) -> Scratch:
+def new_scratch(n: int) -> CollapsedScratch:
     """Buffers for n items."""
-    return Scratch(
+    return CollapsedScratch(
         queue=np.zeros(n, np.int64),
         seen=np.zeros(n, np.int64),
         clock=np.zeros(1, np.int64),
@@ -76,10 +76,10 @@ def new_scratch(n: int) -> Scratch:
     )
 
 
-def new_groups(problem: Problem) -> Groups:
+def new_groups(problem: CollapsedProblem) -> CollapsedGroups:
     """Every item alone, in the slot of its own number."""
     n = len(problem.weight)
-    return Groups(
+    return CollapsedGroups(
         label=np.arange(n),
         sums=problem.own.copy(),
         items=np.ones(n, np.int64),

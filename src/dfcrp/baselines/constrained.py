@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from dfcrp.baselines.collapsed import Problem, new_groups, new_scratch, run_blocks
+from dfcrp.baselines.collapsed import CollapsedProblem, new_groups, new_scratch, run_blocks
 from dfcrp.baselines.distance_dependent import BLOCK, check_length
 from dfcrp.baselines.evidence import compressed_rows, hyper_of, marking_sums, prior_precision
 from dfcrp.errors import InputError
@@ -69,7 +69,7 @@ def constrained_crp(
 
 
 def sample_blocks(
-    problem: Problem,
+    problem: CollapsedProblem,
     seed: np.random.SeedSequence,
     alpha: NDArray[np.float64],
     alpha_prior: NDArray[np.float64],
@@ -109,7 +109,7 @@ def _problem(
     families: bool,
     radius: float | str | None,
     model: CircleSettings,
-) -> Problem:
+) -> CollapsedProblem:
     hyper = hyper_of(markings, model)
     n_blocks = int(block.max()) + 1
     if radius is None:
@@ -127,7 +127,7 @@ def _problem(
     own = np.zeros((n_blocks, 6))
     np.add.at(own, block, marking_sums(markings, hyper))
     start, other, _ = compressed_rows(_open_pairs(near, cannot, block), n_blocks)
-    return Problem(
+    return CollapsedProblem(
         start=start,
         other=other,
         log_weight=np.zeros(len(other)),

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from dfcrp.baselines.collapsed import Problem, new_groups, new_links, new_scratch, run_links
+from dfcrp.baselines.collapsed import (
+    CollapsedProblem,
+    new_groups,
+    new_links,
+    new_scratch,
+    run_links,
+)
 from dfcrp.baselines.evidence import compressed_rows, hyper_of, marking_sums, prior_precision
 from dfcrp.errors import SettingsError
 from dfcrp.items.items import Items
@@ -57,11 +63,13 @@ def check_length(chains: int, scans: int, burn_in: int) -> None:
         )
 
 
-def _problem(markings: Items, decay: float, reach: float, model: CircleSettings | None) -> Problem:
+def _problem(
+    markings: Items, decay: float, reach: float, model: CircleSettings | None
+) -> CollapsedProblem:
     hyper = hyper_of(markings, model)
     pairs, apart = _near_pairs(markings, reach)
     start, other, which = compressed_rows(pairs, len(markings))
-    return Problem(
+    return CollapsedProblem(
         start=start,
         other=other,
         log_weight=-apart[which] / decay,
@@ -98,7 +106,7 @@ def _near_pairs(markings: Items, reach: float) -> tuple[NDArray[np.int64], NDArr
 
 
 def _run_chain(
-    problem: Problem, seed: np.random.SeedSequence, alpha: float, scans: int, burn_in: int
+    problem: CollapsedProblem, seed: np.random.SeedSequence, alpha: float, scans: int, burn_in: int
 ) -> NDArray[np.int32]:
     rng = np.random.default_rng(seed)
     n = len(problem.weight)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.hyper import circle_hyper
-from dfcrp.likelihoods.circle.kernel import Hyper
+from dfcrp.likelihoods.circle.kernel import CircleHyper
 from dfcrp.likelihoods.circle.neighbours import mean_variances
 from dfcrp.likelihoods.circle.settings import CircleSettings
 from dfcrp.priors.arrivals.settings import ArrivalSettings
@@ -26,12 +26,12 @@ def alpha_of(preset: str | None) -> ArrivalSettings:
     return found
 
 
-def hyper_of(markings: Items, model: CircleSettings | None) -> Hyper:
+def hyper_of(markings: Items, model: CircleSettings | None) -> CircleHyper:
     """The circle likelihood's hyperparameters; the default model without one."""
     return circle_hyper(model or CircleSettings(), markings.features)
 
 
-def marking_sums(markings: Items, hyper: Hyper) -> NDArray[np.float64]:
+def marking_sums(markings: Items, hyper: CircleHyper) -> NDArray[np.float64]:
     """Precisions w and weighted deviations w (y - μ0), one row per marking.
 
     The covariance is the prior mean at the marking's own size, without correlation (whose prior
@@ -43,7 +43,7 @@ def marking_sums(markings: Items, hyper: Hyper) -> NDArray[np.float64]:
     return np.hstack([precision, precision * away])
 
 
-def prior_precision(hyper: Hyper) -> NDArray[np.float64]:
+def prior_precision(hyper: CircleHyper) -> NDArray[np.float64]:
     """Precision of the prior of a cluster's mean, feature by feature."""
     return 1.0 / np.array([hyper.var0_x, hyper.var0_y, hyper.var0_l])
 

@@ -115,7 +115,7 @@ def filter_options(command: Any) -> Any:
     "--candidates",
     type=click.Path(path_type=Path),
     metavar="PAIRS.csv",
-    help="Items that are not circles: only these pairs may share an object. Two columns of ids.",
+    help="Only these pairs may share an object. Two columns of ids.",
 )
 @click.option(
     "--preset",

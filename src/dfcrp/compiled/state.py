@@ -74,10 +74,10 @@ class State(NamedTuple):
     law: np.ndarray  # what the likelihood's clusters share; the chain's hyper.law is this array
     own: np.ndarray  # the prior's own parameters; the chain's prior.own is this array
     doubt: np.ndarray  # (n,): summed probability of other places, while it is noted
-    visit: np.ndarray  # (n,) int8: 2 unsettled, 1 companion of one, 0 neither
+    visit: np.ndarray  # (n,) int8: 2 in doubt, 1 companion of one, 0 neither
     contact_doubt: np.ndarray  # (contacts,): summed acceptance probability, while it is noted
-    contact_visit: np.ndarray  # (contacts,) int8: 1 unsettled
-    stale: np.ndarray  # (1,) int8: whether every spare has to be drawn anew
+    contact_visit: np.ndarray  # (contacts,) int8: 1 visited in every scan
+    stale: np.ndarray  # (1,) int8: whether every spare has to be drawn again
     scans: np.ndarray  # (1,) int64
     tally: np.ndarray  # (len(TALLY),) int64: proposals and acceptances since the start
 
@@ -125,7 +125,7 @@ TALLY = (
 ) = range(len(TALLY))
 
 
-class Part(NamedTuple):
+class Block(NamedTuple):
     """A block of the data: all that its updates touch is its own.
 
     Its clusters live in the slots first..last-1, and exchanges of arrival slots stay inside, so
@@ -139,7 +139,7 @@ class Part(NamedTuple):
 
 
 class Deal(NamedTuple):
-    """Buffers for dealing the members of two clusters out anew."""
+    """Buffers for dealing the members of two clusters out again."""
 
     member: np.ndarray  # (n,) int32
     side: np.ndarray  # (n,) int32: 0 or 1

@@ -15,9 +15,9 @@ import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io.circles import offsets
+from dfcrp.io.drawings import COLUMNS
 from dfcrp.io.formats.geojson import write_geojson
-from dfcrp.io.marks import COLUMNS
-from dfcrp.io.parts import RUN_FILES, PathLike, join, read_parts
+from dfcrp.io.paths import RUN_FILES, PathLike, join, read_paths
 from dfcrp.io.reading import known_names
 from dfcrp.io.registry import writer_for
 from dfcrp.io.tables import ReadOptions, ReadTable
@@ -62,7 +62,7 @@ def read_table(
         raise SettingsError(f"units is {options.units!r}; it must be one of {', '.join(UNITS)}")
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     options = replace(options, kind=kind or _kind_of_runs(given))
-    parts = read_parts([_or_catalogue(Path(path)) for path in given], columns, options)
+    parts = read_paths([_or_catalogue(Path(path)) for path in given], columns, options)
     table = _with_site_of_run(join(parts, nameless=True), given)
     if options.body_radius_km is not None:
         site = replace(table.site, body_radius_km=options.body_radius_km)

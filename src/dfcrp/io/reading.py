@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.io.parts import Part, PathLike, join, read_file, read_parts
+from dfcrp.io.paths import PathLike, PathTable, join, read_file, read_paths
 from dfcrp.io.tables import RawTable, ReadOptions
 from dfcrp.items.candidates import checked_pairs
 from dfcrp.items.checks import shown, to_names
@@ -73,7 +73,7 @@ def read_items(
     [2.0, 3.0]
     """
     _refuse_bad_bound(min_diameter)
-    parts = read_parts(paths, columns, ReadOptions(kind=kind))
+    parts = read_paths(paths, columns, ReadOptions(kind=kind))
     table = join(parts)
     site = _site(table.site, kind)
     whole = replace(Items.build({**table.columns, **table.about}, kind), site=site)
@@ -135,7 +135,7 @@ def read_markings(
     )
 
 
-def _sources(parts: Sequence[Part], keep: NDArray[np.bool_]) -> tuple[Source, ...]:
+def _sources(parts: Sequence[PathTable], keep: NDArray[np.bool_]) -> tuple[Source, ...]:
     ends = np.cumsum([len(part) for part in parts])
     kept = [int(np.count_nonzero(piece)) for piece in np.split(keep, ends[:-1])]
     return tuple(
@@ -214,7 +214,7 @@ def _refuse_bad_bound(min_diameter: float | None) -> None:
         raise SettingsError(f"min_diameter is {min_diameter!r}; it must be a number, 0 or more")
 
 
-def _read_pairs(path: Path, parts: Sequence[Part], items: Items) -> NDArray[np.int64]:
+def _read_pairs(path: Path, parts: Sequence[PathTable], items: Items) -> NDArray[np.int64]:
     """Pairs of rows, (m, 2), from a file whose two columns are ids.
 
     With several files an id may be given as in its file, or with the file's name before it.
@@ -238,7 +238,7 @@ def _read_pairs(path: Path, parts: Sequence[Part], items: Items) -> NDArray[np.i
     return np.array(found, dtype=np.int64).T.reshape(-1, 2)
 
 
-def _rows_by_id(parts: Sequence[Part], items: Items) -> dict[str, int]:
+def _rows_by_id(parts: Sequence[PathTable], items: Items) -> dict[str, int]:
     """The row of every id, also without the name of its file; -1 where several files have it."""
     bare = [name for part in parts for name in part.table.about["id"]]
     rows: dict[str, int] = {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfcrp.errors import InputError
+from dfcrp.io.drawings import DRAWN
 from dfcrp.io.formats.coco import looks_like_coco, read_coco
 from dfcrp.io.formats.craterstats import (
     looks_like_craterstats,
@@ -25,7 +26,6 @@ from dfcrp.io.formats.shapefile_writing import write_shapefile
 from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile
 from dfcrp.io.formats.via import looks_like_via, read_via
 from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
-from dfcrp.io.marks import DRAWN
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 
 Writer = Callable[[ReadTable, Path], dict[Path, bytes]]

@@ -5,13 +5,31 @@ clusters share and what is updated, and a kernel for each function below, regist
 ``implements``. The moves never look into a cluster's parameters: they hand
 on rows of ``theta``, of the likelihood's own width, and rows of ``y``, a marking's features.
 
+``of_chain`` is for Python: a chain asks for hyperparameters of its own.
+
 ``add_member`` and ``remove_member`` are for likelihoods whose parameters are integrated out and
 whose rows hold sums over the members; one that draws its parameters does nothing there.
 """
 
 from __future__ import annotations
 
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from dfcrp.compiled.jit import by_type
+
+
+@singledispatch
+def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
+    """The hyperparameters as one chain uses them: its law is ``law``.
+
+    A likelihood whose hyperparameters have room to work in registers a function of its own, which
+    gives every chain such room.
+    """
+    return hyper._replace(law=law)
 
 
 @by_type
@@ -53,7 +71,7 @@ def update_cluster(hyper, rng, prior, data, state, k, proposal):
 
 @by_type
 def update_shared(hyper, rng, data, state):
-    """Update what all clusters share; returns whether every spare must be drawn anew."""
+    """Update what all clusters share; returns whether every spare must be drawn again."""
 
 
 @by_type

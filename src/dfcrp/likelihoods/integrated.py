@@ -64,7 +64,7 @@ def propose_row(hyper, rng, y, state, k, theta, row):
 
 @lean_kernel
 def update_cluster(hyper, rng, prior, data, state, k, proposal):
-    """Build the row anew, so that rounding errors do not add up."""
+    """Build the row again, so that rounding errors do not add up."""
     gather(hyper, data.features, state, k, state.theta, k)
     return True
 

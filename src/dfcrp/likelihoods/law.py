@@ -31,7 +31,7 @@ FARTHEST = 6.0
 def law_is_due(state):
     """Whether this scan updates a law.
 
-    Drawing all spares anew is most of the cost, and once the law has settled it hardly moves.
+    Drawing all spares again is most of the cost, and once the law is found it hardly moves.
     """
     age = state.scans[0]
     return state.label.shape[0] <= SMALL or age < EVERY_SCAN or age % PERIOD == 0
@@ -41,13 +41,13 @@ def law_is_due(state):
 def log_fit(hyper, data, state, which):
     """log p(markings | partition, law) but for what does not depend on entry ``which``.
 
-    It may leave the rows of all clusters changed: they are built anew after the updates.
+    It may leave the rows of all clusters changed: they are built again after the updates.
     """
 
 
 @lean_kernel
 def fit_of_all(hyper, data, state, which):
-    """The plainest ``log_fit``: every row built anew and weighed."""
+    """The plainest ``log_fit``: every row built again and weighed."""
     total = 0.0
     for k in range(state.theta.shape[0]):
         if state.size[k] > 0:

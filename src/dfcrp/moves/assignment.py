@@ -7,7 +7,7 @@ Given (order, u, α) the weight of putting marking i into cluster k is
 if k holds no member of i's family and every member may be i's neighbour; in a new cluster it is
 α · p(y_i | φ) p(φ) / q(φ | y_i) for the marking's spare parameters φ ~ q(· | y_i).
 
-A spare is kept from scan to scan instead of being drawn anew at each visit. The target is
+A spare is kept from scan to scan instead of being drawn again at each visit. The target is
 extended by Π q(spare_i | y_i): opening a cluster uses the spare up and draws another; closing a
 singleton turns its parameters into the spare. Both directions carry the same probability, so
 detailed balance holds, at a fraction of the random numbers.
@@ -36,7 +36,7 @@ NEGLIGIBLE = 45.0
 #: A relative in a cluster counts as more members than any cluster has; a tick exceeds any count.
 CLASH = 1 << 31
 TICK = 1 << 40
-#: The clock starts anew before it could overflow, which takes a few million calls.
+#: The clock starts again before it could overflow, which takes a few million calls.
 LAST_TICK = 1 << 62
 
 
@@ -178,7 +178,7 @@ def favourite(data, prior, state, i, count, candidate, weight, threshold):
 
     Let the best option (before the order's share) come first in the draw. It is picked if
     threshold < w / (w + rest), and bounds of the order's share bound that ratio from below.
-    Most markings are settled, and this spares them the exact sums.
+    Most markings are not in doubt, and this spares them the exact sums.
     """
     best = 0
     for position in range(1, count):
@@ -296,7 +296,7 @@ def attach(rng, data, hyper, state, i, k, log_opening):
 
 @lean_kernel
 def refresh_spare(rng, data, hyper, state, i):
-    """Draw marking i's spare parameters anew from q(· | y_i)."""
+    """Draw marking i's spare parameters again from q(· | y_i)."""
     if data.weigh_features:
         state.spare_weight[i] = likelihood.open_cluster(
             hyper, rng, data.features, i, state.spare, i

@@ -3,7 +3,7 @@
 Updates of single markings and pairs cannot take a cluster apart whose members hold each other
 in place, nor exchange several families at once between two neighbouring clusters. For two
 markings i, j of different families (a *contact*, chosen from a list that depends on the data
-alone) the members of their clusters are dealt out anew between a side of i and a side of j:
+alone) the members of their clusters are dealt out again between a side of i and a side of j:
 
 * same cluster: split it;
 * two clusters that could be one: merge them;
@@ -34,6 +34,8 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.priors.contract import log_cluster
 
 SPLIT, MERGE, DIVIDE = 0, 1, 2
+#: Log odds beyond which nothing is left to chance.
+CERTAIN = 700.0
 
 
 @inline_kernel
@@ -113,7 +115,8 @@ def deal_members(rng, data, hyper, scratch, count, i, j, replay):
         log_odds = pull(hyper, data, deal, m)
         if other != NONE:
             log_odds -= pull(hyper, data, deal, deal.member[other])
-        first = 1.0 / (1.0 + math.exp(-log_odds))
+        # Held where it is certain anyway: a plain Python float would overflow.
+        first = 1.0 / (1.0 + math.exp(min(-log_odds, CERTAIN)))
         if not replay:
             deal.side[position] = 0 if rng.random() < first else 1
         side = deal.side[position]
@@ -239,12 +242,12 @@ def regroup(rng, data, hyper, prior, state, scratch, i, j):
         new_value = propose_clusters(rng, data, hyper, prior, state, scratch, first, new_second)
         log_ratio = new_value - old_value + log_back - log_forth
     accepted = -rng.standard_exponential() < log_ratio
-    settle_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted)
+    conclude_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted)
     return math.exp(min(log_ratio, 0.0))
 
 
 @lean_kernel
-def settle_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted):
+def conclude_regroup(data, state, scratch, count, i, j, first, second, new_second, kind, accepted):
     """Keep the proposal or undo it, and tally."""
     deal = scratch.deal
     if accepted:
@@ -277,20 +280,20 @@ def _proposed(kind):
 
 
 @lean_kernel
-def sweep_contacts(rng, data, hyper, prior, state, scratch, part, share):
+def sweep_contacts(rng, data, hyper, prior, state, scratch, block, share):
     """Try a random share of the contacts, adding up how likely each is to change something."""
-    n_contacts = part.last_contact - part.first_contact
+    n_contacts = block.last_contact - block.first_contact
     tries = int(share * n_contacts + rng.random())
     for _ in range(tries):
-        c = part.first_contact + int(rng.random() * n_contacts)
+        c = block.first_contact + int(rng.random() * n_contacts)
         state.contact_doubt[c] += regroup(
             rng, data, hyper, prior, state, scratch, data.contact[c, 0], data.contact[c, 1]
         )
 
 
 @lean_kernel
-def visit_contacts(rng, data, hyper, prior, state, scratch, part, share):
+def visit_contacts(rng, data, hyper, prior, state, scratch, block, share):
     """Try a random share of the contacts that are marked for a visit."""
-    for c in range(part.first_contact, part.last_contact):
+    for c in range(block.first_contact, block.last_contact):
         if state.contact_visit[c] == 1 and rng.random() < share:
             regroup(rng, data, hyper, prior, state, scratch, data.contact[c, 0], data.contact[c, 1])

@@ -1,6 +1,6 @@
 """More visits for the few markings whose place is in doubt.
 
-On real images nearly every marking is settled, and the length of a run is set by a handful that
+On real images nearly every marking is decided, and the length of a run is set by a handful that
 are not. During the first scans the odds of each marking's alternatives are noted. Then the
 doubtful ones are listed, with a companion from each cluster they might join, and the list stays
 as it is: from then on every scan visits them, and the parameters of their clusters, several
@@ -23,13 +23,13 @@ from dfcrp.priors.contract import log_open_all
 
 #: Doubt is noted in scans NOTE_FROM..NOTE_UNTIL-1; draws before NOTE_UNTIL belong to the burn-in.
 NOTE_FROM, NOTE_UNTIL = 40, 100
-#: A marking is unsettled if its alternatives had at least this probability on average.
+#: A marking is in doubt if its alternatives had at least this probability on average.
 DOUBT = 1e-3
 #: A cluster is a marking's possible place if its weight is within this of the best (log scale).
 POSSIBLE = 7.0
 #: Extra visits per scan.
 VISITS = 2
-#: Share of the unsettled contacts tried in each scan: two clusters have many in common.
+#: Share of the listed contacts tried in each scan: two clusters have many in common.
 VISIT_SHARE = 0.35
 #: Share of the contacts tried in each scan, and while doubt is noted.
 CONTACT_SHARE, NOTE_SHARE = 0.005, 0.27
@@ -63,9 +63,9 @@ def _put_back(data, hyper, state, i, k, alone):
 
 
 @lean_kernel
-def note_doubt(data, hyper, prior, state, scratch, part):
+def note_doubt(data, hyper, prior, state, scratch, block):
     """Add to each marking's doubt the probability of all its options but the best."""
-    for i in range(part.first, part.last):
+    for i in range(block.first, block.last):
         count = weigh_in_place(data, hyper, prior, state, scratch, i)
         best = scratch.weight[0]
         for position in range(1, count):
@@ -77,13 +77,13 @@ def note_doubt(data, hyper, prior, state, scratch, part):
 
 
 @lean_kernel
-def list_unsettled(data, hyper, prior, state, scratch, part):
-    """Fix the list of unsettled markings and of their companions.
+def list_doubtful(data, hyper, prior, state, scratch, block):
+    """Fix the list of markings in doubt and of their companions.
 
-    ``state.visit[i]`` becomes 2 for an unsettled marking and 1 for a companion.
+    ``state.visit[i]`` becomes 2 for a marking in doubt and 1 for a companion.
     """
     limit = DOUBT * (NOTE_UNTIL - NOTE_FROM)
-    for i in range(part.first, part.last):
+    for i in range(block.first, block.last):
         if state.doubt[i] < limit:
             continue
         state.visit[i] = 2
@@ -98,10 +98,10 @@ def list_unsettled(data, hyper, prior, state, scratch, part):
 
 
 @lean_kernel
-def list_contacts(data, state, part):
+def list_contacts(data, state, block):
     """Mark the contacts that were likely to change something; their markings are companions."""
     limit = DOUBT * NOTE_SHARE * (NOTE_UNTIL - NOTE_FROM)
-    for c in range(part.first_contact, part.last_contact):
+    for c in range(block.first_contact, block.last_contact):
         state.contact_visit[c] = 1 if state.contact_doubt[c] > limit else 0
         if state.contact_visit[c] == 1:
             for i in data.contact[c]:
@@ -109,17 +109,17 @@ def list_contacts(data, state, part):
 
 
 @lean_kernel
-def visit_unsettled(rng, data, hyper, prior, state, scratch, part):
-    """One extra visit: unsettled markings, pairs with one of them, and their clusters."""
+def revisit_once(rng, data, hyper, prior, state, scratch, block):
+    """One extra visit: markings in doubt, pairs with one of them, and their clusters."""
     common = log_open_all(prior, state)
-    for i in range(part.first, part.last):
+    for i in range(block.first, block.last):
         if state.visit[i] == 2:
             update_marking(rng, data, hyper, prior, state, scratch, i, common)
             for edge in range(data.pair_start[i], data.pair_start[i + 1]):
                 update_pair(rng, data, hyper, prior, state, scratch, i, data.pair_other[edge])
-    for k in range(part.first, part.last):
+    for k in range(block.first, block.last):
         scratch.slots[k] = 0
-    for i in range(part.first, part.last):
+    for i in range(block.first, block.last):
         k = state.label[i]
         if state.visit[i] > 0 and scratch.slots[k] == 0:
             scratch.slots[k] = 1
@@ -133,18 +133,18 @@ def contact_share(state):
 
 
 @lean_kernel
-def settle(rng, data, hyper, prior, state, scratch, part):
-    """What a scan does about unsettled markings at its age."""
+def revisit(rng, data, hyper, prior, state, scratch, block):
+    """What a scan does about markings in doubt at its age."""
     age = state.scans[0]
     if age == NOTE_FROM - 1:
-        for c in range(part.first_contact, part.last_contact):
+        for c in range(block.first_contact, block.last_contact):
             state.contact_doubt[c] = 0.0
     if NOTE_FROM <= age < NOTE_UNTIL:
-        note_doubt(data, hyper, prior, state, scratch, part)
+        note_doubt(data, hyper, prior, state, scratch, block)
         if age == NOTE_UNTIL - 1:
-            list_unsettled(data, hyper, prior, state, scratch, part)
-            list_contacts(data, state, part)
+            list_doubtful(data, hyper, prior, state, scratch, block)
+            list_contacts(data, state, block)
     elif age >= NOTE_UNTIL:
         for _ in range(VISITS):
-            visit_unsettled(rng, data, hyper, prior, state, scratch, part)
-        visit_contacts(rng, data, hyper, prior, state, scratch, part, VISIT_SHARE)
+            revisit_once(rng, data, hyper, prior, state, scratch, block)
+        visit_contacts(rng, data, hyper, prior, state, scratch, block, VISIT_SHARE)

@@ -12,14 +12,14 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.assignment import canonical_labels, refresh_spares, sweep_markings
 from dfcrp.moves.pair import sweep_pairs
 from dfcrp.moves.regroup import sweep_contacts
-from dfcrp.moves.revisit import contact_share, settle
+from dfcrp.moves.revisit import contact_share, revisit
 from dfcrp.priors.contract import update_block, update_prior
 
 #: Every spare is renewed once in so many scans.
 SPARE_PERIOD = 32
 
 
-class Record(NamedTuple):
+class DrawRecord(NamedTuple):
     """Where a block of draws is written; rows of ``parameters`` are ragged by ``offsets``."""
 
     labels: np.ndarray  # (draws, n) int32
@@ -33,8 +33,8 @@ class Record(NamedTuple):
 class Task(NamedTuple):
     """What a call of ``run_exact`` is to do: whole scans, or one half of one."""
 
-    sweep: bool  # update the part's markings and clusters
-    finish: bool  # then what all parts share
+    sweep: bool  # update the markings of the block and clusters
+    finish: bool  # then what all blocks share
     keep: bool  # record a draw after every thin-th scan
     first_draw: int
     last_draw: int
@@ -93,31 +93,31 @@ def record_draw(data, hyper, state, scratch, record, draw):
 
 
 @entry_kernel
-def run_exact(rng, data, hyper, prior, state, scratch, part, task, record):
+def run_exact(rng, data, hyper, prior, state, scratch, block, task, record):
     """Scans as the task says, each of which leaves the joint posterior unchanged.
 
     A scan is written out here because a function of its own, with everything it calls, would
-    be compiled once more. It sweeps every part of the data, at the same time if need be, and then
-    finishes with what all parts share.
+    be compiled once more. It sweeps every block of the data, at the same time if need be, and then
+    finishes with what all blocks share.
     """
-    first, last = part.first, part.last
+    first, last = block.first, block.last
     middle = (first + last) // 2
     for draw in range(task.first_draw, task.last_draw):
         for _ in range(task.thin):
             if task.sweep:
                 renew_spares(rng, data, hyper, state, first, last)
-                update_block(prior, rng, data, state, scratch, part)
+                update_block(prior, rng, data, state, scratch, block)
                 sweep_markings(rng, data, hyper, prior, state, scratch, first, last)
                 # Few pairs ever change, and those are visited again below: half of them will do.
                 even = state.scans[0] % 2 == 0
                 low, high = (first, middle) if even else (middle, last)
                 sweep_pairs(rng, data, hyper, prior, state, scratch, low, high)
                 share = contact_share(state)
-                sweep_contacts(rng, data, hyper, prior, state, scratch, part, share)
+                sweep_contacts(rng, data, hyper, prior, state, scratch, block, share)
                 update_clusters(rng, data, hyper, prior, state, scratch, first, last)
                 # Last, so that what changes here meets a new u before it could be undone.
                 if data.weigh_features:
-                    settle(rng, data, hyper, prior, state, scratch, part)
+                    revisit(rng, data, hyper, prior, state, scratch, block)
             if task.finish:
                 update_shared(rng, data, hyper, state)
                 update_prior(prior, rng, data, hyper, state, scratch)

@@ -19,7 +19,6 @@ FIGURES = (
     "expert_panels",
     "items_map",
     "jaccard",
-    "markings_map",
     "neighbourhood",
     "radius",
     "reality",

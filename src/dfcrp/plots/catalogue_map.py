@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots import maps
-from dfcrp.plots.flat import flat_map
+from dfcrp.plots.flat import FlatMap, flat_catalogue, flat_map
 from dfcrp.plots.style import BLUE, GREY, VERMILION, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
@@ -24,11 +24,9 @@ NOT_AGREED, IN_DOUBT, AGREED = 0, 1, 2
 
 @dataclass(frozen=True)
 class CatalogueMap:
-    """One circle for each cluster of the point partition."""
+    """One outline for each cluster of the point partition."""
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    diameter: NDArray[np.float64]
+    outlines: FlatMap
     probability: NDArray[np.float64]
     #: ``AGREED``, ``IN_DOUBT`` or ``NOT_AGREED``.
     state: NDArray[np.int64]
@@ -36,7 +34,6 @@ class CatalogueMap:
     of: str
     region: maps.Region
     underlay: Underlay | None = None
-    degrees: bool = False
 
 
 def prepare_catalogue_map(
@@ -48,20 +45,17 @@ def prepare_catalogue_map(
 ) -> CatalogueMap:
     """``catalogue`` saves making it a second time."""
     table = posterior.catalogue() if catalogue is None else catalogue
-    found = flat_map(posterior.markings)
+    found = flat_map(posterior.items)
     underlay = read_underlay(image, found.y, extent)
     real = "p_real" in table
     p = table["p_real" if real else "p_consensus"].to_numpy()
     return CatalogueMap(
-        x=found.across(table["x"].to_numpy()),
-        y=table["y"].to_numpy(),
-        diameter=table["diameter"].to_numpy() * found.scale,
+        outlines=flat_catalogue(posterior, table),
         probability=p,
         state=state_of(p),
         of="real" if real else f"≥ {posterior.config.summary.min_experts} experts",
-        region=maps.frame(found.x, found.y, found.diameter, underlay),
+        region=maps.frame(found, underlay),
         underlay=underlay,
-        degrees=found.degrees,
     )
 
 
@@ -93,24 +87,19 @@ def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
 
     agreed, rest = (BLUE, GREY) if table.underlay is None else ("#9fd3ff", "#c8c8c8")
     with styled():
-        ax = maps.map_axes(table.region, table.degrees) if ax is None else ax
-        maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
+        ax = maps.map_axes(table.region, table.outlines) if ax is None else ax
+        maps.set_map(ax, table.region, table.outlines, table.underlay)
         entries = {}
         for state, colour, width, name in looks(table.of, agreed, rest):
             own = table.state == state
-            maps.add_circles(
+            maps.add_outlines(
                 ax,
-                table.x[own],
-                table.y[own],
-                table.diameter[own],
-                degrees=table.degrees,
+                table.outlines.take(own),
                 edgecolors=colour,
                 linewidths=width,
                 zorder=2 + width,
             )
-            handle = Line2D(
-                [], [], linestyle="none", marker="o", fillstyle="none", color=colour, mew=width
-            )
+            handle = Line2D([], [], color=colour, **maps.marker_of(table.outlines.shape, width))
             entries[state] = (handle, f"{name} ({int(own.sum()):,})")
         add_legend(ax, entries)
     return ax

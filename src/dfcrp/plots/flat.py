@@ -1,4 +1,4 @@
-"""Markings on a flat map: as they are, or longitude and latitude as a plane.
+"""Items and objects on a flat map: as they are, or longitude and latitude as a plane.
 
 On a map of degrees a circle is as high as on the ground and wider by 1 / cos(latitude); a map is
 drawn so that shapes are right in its middle.
@@ -7,15 +7,22 @@ drawn so that shapes are right in its middle.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.errors import InputError
 from dfcrp.geometry import counted_from, seam
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.base import Outlines
+from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.plots.underlay import Region
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
@@ -25,34 +32,154 @@ HIGHEST_LATITUDE = 89.0
 
 @dataclass(frozen=True)
 class FlatMap:
-    """Centres, and diameters in the unit of y."""
+    """Outlines on a map: centres, and widths and heights in the unit of y."""
 
     x: Floats
     y: Floats
-    diameter: Floats
+    width: Floats
+    height: Floats
+    #: Degrees, counterclockwise.
+    angle: Floats
+    #: "ellipse", "box" or "point".
+    shape: str
+    #: What x and y are called, empty where they are nothing that describes an item.
+    axes: tuple[str, str] = ("x", "y")
     degrees: bool = False
     #: Where longitudes begin to count.
     cut: float = 0.0
-    #: One unit of a diameter in the unit of y.
+    #: One unit of a width in the unit of y.
     scale: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def size(self) -> Floats:
+        """The longer side or axis; of circles the diameter."""
+        return np.maximum(self.width, self.height)
+
+    @property
+    def equal(self) -> bool:
+        """Whether x and y have one unit, so that their scales must be equal."""
+        return self.degrees or self.shape != "point" or self.axes == ("x", "y")
+
+    @property
+    def round(self) -> bool:
+        """Whether all are circles."""
+        return self.shape == "ellipse" and bool((self.width == self.height).all())
+
+    @property
+    def half(self) -> tuple[Floats, Floats]:
+        """Half the width and half the height of the upright box around each outline."""
+        cos, sin = np.cos(np.radians(self.angle)), np.sin(np.radians(self.angle))
+        a, b = self.width / 2.0, self.height / 2.0
+        if self.shape == "box":
+            across, high = np.abs(a * cos) + np.abs(b * sin), np.abs(a * sin) + np.abs(b * cos)
+        else:
+            across, high = np.hypot(a * cos, b * sin), np.hypot(a * sin, b * cos)
+        return across * stretch(self.y, self.degrees), high
+
+    def take(self, rows: Any) -> FlatMap:
+        """Some of them."""
+        names = ("x", "y", "width", "height", "angle")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def place(self, outlines: Outlines) -> FlatMap:
+        """Other outlines on the same map."""
+        return replace(
+            self,
+            x=self.across(outlines.x),
+            y=outlines.y,
+            width=self.scale * outlines.width,
+            height=self.scale * outlines.height,
+            angle=outlines.angle,
+            shape=outlines.shape,
+        )
 
     def across(self, x: Any) -> Any:
         """x as the map counts it."""
         return counted_from(x, self.cut) if self.degrees else x
 
     def beside(self, x: Any, other: Any) -> Any:
-        """x within half a turn of another, so that circles astride the map's edge stay whole."""
+        """x within half a turn of another, so that outlines astride the map's edge stay whole."""
         return counted_from(x, other - 180.0) if self.degrees else x
 
+    @property
+    def digits(self) -> int:
+        """Decimals of a coordinate: a hundred-thousandth of the width of the data, about.
 
-def flat_map(markings: Items) -> FlatMap:
-    """The map of these markings."""
-    site = markings.site
+        A thousandth of a typical size where the data are wider than a hundred of them.
+        """
+        typical = float(np.median(self.size))
+        wide = max(float(np.ptp(self.x)), float(np.ptp(self.y)), float(self.size.max()))
+        wide = min(wide, 100.0 * typical) if typical > 0.0 else wide
+        return int(np.clip(5 - np.ceil(np.log10(wide or 1.0)), 0, 12))
+
+
+def flat_map(items: Items) -> FlatMap:
+    """The map of these items; an error if they have no place."""
+    found = flat_map_or_none(items)
+    if found is None:
+        raise InputError(f"a map needs items with a place; {items.kind} have none")
+    return found
+
+
+def flat_map_or_none(items: Items) -> FlatMap | None:
+    """The map of these items; None if they have no place."""
+    columns = items.columns
+    outlines = likelihood_named(items.kind).outlines(columns)
+    if outlines is None:
+        return None
+    names = name_of(outlines.x, columns), name_of(outlines.y, columns)
+    whole = FlatMap(**vars(outlines), axes=names)
+    site = items.site
     if not site.on_sphere:
-        return FlatMap(markings.x, markings.y, markings.diameter)
-    cut, scale = seam(markings.x), math.degrees(1.0 / site.sphere_radius_km)
-    x = counted_from(markings.x, cut)
-    return FlatMap(x, markings.y, scale * markings.diameter, True, cut, scale)
+        return whole
+    cut, scale = seam(outlines.x), math.degrees(1.0 / site.sphere_radius_km)
+    return replace(whole, degrees=True, cut=cut, scale=scale).place(outlines)
+
+
+def flat_catalogue(posterior: Posterior, table: Any) -> FlatMap:
+    """The objects of a catalogue on the map of the items.
+
+    Where a catalogue has no numbers of its own, an object lies amid its members.
+    """
+    placed = flat_map(posterior.items)
+    described = {name: np.asarray(table[name]) for name in quantities_of(table)}
+    if not described:
+        return _amid(placed, posterior.point_partition().labels)
+    outlines = posterior.likelihood.outlines(described)
+    assert outlines is not None
+    return placed.place(outlines)
+
+
+def quantities_of(table: Any) -> list[str]:
+    """The columns of a catalogue that have an uncertainty."""
+    names = list(table)
+    return [name for name in names if f"{name}_sd" in names]
+
+
+def _amid(placed: FlatMap, labels: NDArray[np.int32]) -> FlatMap:
+    _, first, code = np.unique(labels, return_index=True, return_inverse=True)
+    count = np.bincount(code)
+
+    def mean(values: Floats) -> Floats:
+        total: Any = np.bincount(code, values)
+        return np.asarray(total / count, np.float64)
+
+    return replace(
+        placed,
+        x=mean(placed.beside(placed.x, placed.x[first][code])),
+        y=mean(placed.y),
+        width=mean(placed.width),
+        height=mean(placed.height),
+        angle=placed.angle[first],
+    )
+
+
+def name_of(values: Any, columns: Mapping[str, Any]) -> str:
+    """The column that holds just these values; empty if none does."""
+    return next((name for name, column in columns.items() if np.array_equal(values, column)), "")
 
 
 def stretch(y: Any, degrees: bool) -> Any:

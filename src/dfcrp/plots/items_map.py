@@ -1,102 +1,55 @@
-"""Figure: items with a place (points, boxes, ellipses, circles), and the objects they became."""
+"""Figure: the items of all experts, to scale, over the image if there is one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dfcrp.likelihoods.normal.shapes import SHAPES
 from dfcrp.plots import maps
-from dfcrp.plots.catalogue_map import add_legend, looks, state_of
-from dfcrp.plots.style import BLUE, GREY, styled
+from dfcrp.plots.flat import FlatMap, flat_map
+from dfcrp.plots.style import INK, styled
+from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
-
-Floats = NDArray[np.float64]
-#: Of the items, which lie beneath everything.
-LIGHT = "#bbbbbb"
 
 
 @dataclass(frozen=True)
 class ItemsMap:
-    """Rows (x, y), (x, y, width, height) or (x, y, major, minor, angle): items and objects."""
+    """Every item that touches the region."""
 
-    likelihood: str
-    items: Floats
-    objects: Floats
-    p_consensus: Floats
-    min_experts: int
+    outlines: FlatMap
+    #: Left, right, low, high.
     region: maps.Region
+    underlay: Underlay | None = None
 
 
-def prepare_items_map(posterior: Posterior, *, catalogue: Any = None) -> ItemsMap:
-    """Items and catalogue of a posterior whose items have a place."""
-    likelihood = posterior.config.run.likelihood
-    columns = SHAPES[likelihood].columns if likelihood in SHAPES else ("x", "y", "diameter")
-    table = posterior.catalogue() if catalogue is None else catalogue
-    items = _outlines(likelihood, posterior.markings.columns, columns)
-    # A frame that holds whole items, not only their centres.
-    sides = {2: items[:, :2] * 0.0, 4: items[:, 2:4]}.get(items.shape[1], items[:, 2:3])
-    ends = np.concatenate([items[:, :2] - sides / 2.0, items[:, :2] + sides / 2.0])
-    space = 0.05 * float(np.ptp(ends, axis=0).max()) or 1.0
-    return ItemsMap(
-        likelihood,
-        items,
-        _outlines(likelihood, table, columns),
-        table["p_consensus"].to_numpy(np.float64),
-        posterior.config.summary.min_experts,
-        maps.frame(ends[:, 0], ends[:, 1], np.array([space])),
-    )
-
-
-def _outlines(likelihood: str, table: Any, columns: tuple[str, ...]) -> Floats:
-    """The columns of a shape; a circle as an ellipse of equal axes."""
-    found = np.column_stack([np.asarray(table[name], np.float64) for name in columns])
-    if likelihood in SHAPES:
-        return found
-    return np.column_stack([found, found[:, 2], np.zeros(len(found))])
+def prepare_items_map(
+    posterior: Posterior,
+    *,
+    image: Any = None,
+    extent: maps.Region | None = None,
+    region: maps.Region | None = None,
+) -> ItemsMap:
+    """The items, and the image (a file or an array) placed as in ``underlay.read_underlay``."""
+    placed = flat_map(posterior.items)
+    underlay = read_underlay(image, placed.y, extent)
+    if region is None:
+        region = maps.frame(placed, underlay)
+    return ItemsMap(placed.take(maps.touching(placed, region)), region, underlay)
 
 
 def draw_items_map(table: ItemsMap, ax: Any = None) -> Any:
-    """Items in light grey; objects coloured by how sure their consensus is."""
-    from matplotlib.lines import Line2D
-
-    state = state_of(table.p_consensus)
+    """Outlines in one colour: where many experts agree they darken."""
     with styled():
-        ax = maps.map_axes(table.region) if ax is None else ax
-        maps.set_map(ax, table.region)
-        thin = maps.line_width(len(table.items))
-        _outline(ax, table.likelihood, table.items, colour=LIGHT, width=thin)
-        entries = {}
-        for kind, colour, width, words in looks(f"≥ {table.min_experts} experts", BLUE, GREY):
-            own = state == kind
-            _outline(ax, table.likelihood, table.objects[own], colour=colour, width=width)
-            handle = Line2D([], [], color=colour, linewidth=1.0 + width)
-            entries[kind] = (handle, f"{words} ({int(own.sum()):,})")
-        add_legend(ax, entries)
+        ax = maps.map_axes(table.region, table.outlines) if ax is None else ax
+        maps.set_map(ax, table.region, table.outlines, table.underlay)
+        maps.add_outlines(
+            ax,
+            table.outlines,
+            edgecolors=INK if table.underlay is None else "#ffd166",
+            linewidths=maps.line_width(len(table.outlines)),
+            alpha=0.55,
+        )
     return ax
-
-
-def _outline(ax: Any, likelihood: str, values: Floats, *, colour: str, width: float) -> None:
-    """Each row as what it is: a box, an ellipse or a dot."""
-    from matplotlib.collections import EllipseCollection, PolyCollection
-
-    style: dict[str, Any] = {"facecolors": "none", "edgecolors": colour, "linewidths": width}
-    style["zorder"] = 2.0 + width * (colour != LIGHT)
-    if likelihood == "boxes":
-        sides = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) / 2.0
-        corners = values[:, np.newaxis, :2] + sides * values[:, np.newaxis, 2:4]
-        ax.add_collection(PolyCollection(list(corners), **style), autolim=False)
-    elif likelihood != "points":
-        major, minor, angle = values[:, 2:5].T
-        style |= {"units": "xy", "offsets": values[:, :2], "offset_transform": ax.transData}
-        ellipses = EllipseCollection(major, minor, angle, **style)
-        ax.add_collection(ellipses, autolim=False)
-    else:
-        x, y = values[:, :2].T
-        ax.plot(x, y, ".", color=colour, markersize=3.0 + 2.0 * width, zorder=style["zorder"])
 
 
 def plot_items_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[ItemsMap, Any]:

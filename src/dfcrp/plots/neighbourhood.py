@@ -1,4 +1,4 @@
-"""Figure: one marking among its candidate clusters, to go with its explanation."""
+"""Figure: one item among its candidate clusters, to go with its explanation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.markup import plural
 from dfcrp.plots import maps
 from dfcrp.plots.flat import FlatMap, flat_map, stretch
 from dfcrp.plots.style import (
@@ -26,27 +27,27 @@ from dfcrp.posterior.explain_text import percent
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.summaries.membership import ALONE
 
-#: Candidates that have a colour of their own; black is the marking itself.
+#: Candidates that have a colour of their own; black is the item itself.
 MAX_CANDIDATES = len(COLOURS) - 1
-#: ``candidate`` of a marking that belongs to none of them.
+#: ``candidate`` of an item that belongs to none of them.
 OTHER = -1
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """The markings around one, and where they belong."""
+    """The items around one, and where they belong."""
 
     explanation: Explanation
-    #: Positions of the markings that touch the region, the one in question left out.
-    markings: NDArray[np.int64]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    diameter: NDArray[np.float64]
-    #: x, y and diameter of the marking itself.
-    own: NDArray[np.float64]
+    #: What one item is called.
+    noun: str
+    #: Rows of the items that touch the region, the one in question left out.
+    items: NDArray[np.int64]
+    outlines: FlatMap
+    #: The item itself.
+    own: FlatMap
     #: Position in ``clusters``, or ``OTHER``.
     candidate: NDArray[np.int64]
-    #: Whether the marking is by the same expert.
+    #: Whether the item is by the same expert.
     relative: NDArray[np.bool_]
     #: Names and probabilities of the candidate clusters, most probable first.
     clusters: tuple[int, ...]
@@ -54,7 +55,6 @@ class Neighbourhood:
     p_alone: float
     region: maps.Region
     underlay: Underlay | None = None
-    degrees: bool = False
 
 
 def prepare_neighbourhood(
@@ -64,66 +64,67 @@ def prepare_neighbourhood(
     image: Any = None,
     extent: maps.Region | None = None,
 ) -> Neighbourhood:
-    """Around a marking given by index, id or its explanation."""
+    """Around an item given by index, id or its explanation."""
     found = marking if isinstance(marking, Explanation) else explain(posterior, marking)
-    markings, placed = posterior.markings, flat_map(posterior.markings)
+    items, placed = posterior.items, flat_map(posterior.items)
     places = [c for c in found.candidates if c.cluster != ALONE][:MAX_CANDIDATES]
     inside = np.array([found.index, *(j for place in places for j in place.members)])
     region = _square(placed, inside)
-    shown = maps.within(placed.x, placed.y, region, placed.diameter / 2.0)
+    shown = maps.touching(placed, region)
     shown[found.index] = False
-    candidate = np.full(len(markings), OTHER, np.int64)
+    candidate = np.full(len(items), OTHER, np.int64)
     for k, place in enumerate(places):
         candidate[list(place.members)] = k
     return Neighbourhood(
         explanation=found,
-        markings=np.flatnonzero(shown),
-        x=placed.x[shown],
-        y=placed.y[shown],
-        diameter=placed.diameter[shown],
-        own=np.array([v[found.index] for v in (placed.x, placed.y, placed.diameter)]),
+        noun=posterior.likelihood.noun,
+        items=np.flatnonzero(shown),
+        outlines=placed.take(shown),
+        own=placed.take([found.index]),
         candidate=candidate[shown],
-        relative=markings.families[shown] == markings.families[found.index],
+        relative=items.families[shown] == items.families[found.index],
         clusters=tuple(place.cluster for place in places),
         probabilities=tuple(place.probability for place in places),
         p_alone=sum(c.probability for c in found.candidates if c.cluster == ALONE),
         region=region,
-        underlay=read_underlay(image, markings.y, extent),
-        degrees=placed.degrees,
+        underlay=read_underlay(image, placed.y, extent),
     )
 
 
 def _square(placed: FlatMap, inside: NDArray[np.int64]) -> maps.Region:
-    """The smallest square around these circles, and a little more."""
-    x, y, r = placed.x[inside], placed.y[inside], placed.diameter[inside] / 2.0
-    low, high = (y - r).min(), (y + r).max()
-    wider = float(stretch((low + high) / 2.0, placed.degrees))
-    left, right = (x - wider * r).min(), (x + wider * r).max()
+    """The smallest square around these outlines, and a little more."""
+    own = placed.take(inside)
+    across, up = own.half
+    left, right = float((own.x - across).min()), float((own.x + across).max())
+    low, high = float((own.y - up).min()), float((own.y + up).max())
+    frame = maps.frame(placed)
+    if placed.equal:
+        wider = float(stretch((low + high) / 2.0, placed.degrees))
+    else:
+        wider = (frame[1] - frame[0]) / (frame[3] - frame[2])
     half = 0.56 * max((right - left) / wider, high - low)
+    # Points in one place are still seen among others.
+    half = half or 0.1 * (frame[3] - frame[2])
     middle_x, middle_y = (left + right) / 2.0, (low + high) / 2.0
     return middle_x - half * wider, middle_x + half * wider, middle_y - half, middle_y + half
 
 
 def draw_neighbourhood(table: Neighbourhood, ax: Any = None) -> Any:
-    """A colour for each candidate; dashed circles are by the marking's own expert."""
+    """A colour for each candidate; dashed outlines are by the item's own expert."""
     with styled():
         ax = single_axes(6.0, 3.9) if ax is None else ax
-        maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
+        maps.set_map(ax, table.region, table.outlines, table.underlay)
         for relative in (False, True):
             for k in range(OTHER, len(table.clusters)):
                 chosen = (table.candidate == k) & (table.relative == relative)
-                maps.add_circles(
+                maps.add_outlines(
                     ax,
-                    table.x[chosen],
-                    table.y[chosen],
-                    table.diameter[chosen],
-                    degrees=table.degrees,
+                    table.outlines.take(chosen),
                     edgecolors=PALE if k == OTHER else COLOURS[k],
                     linewidths=0.8 if k == OTHER else 1.1,
                     linestyles="--" if relative else "-",
                 )
-        own = table.own[:, np.newaxis]
-        maps.add_circles(ax, *own, degrees=table.degrees, edgecolors=INK, linewidths=2.2, zorder=4)
+        maps.add_outlines(ax, table.own, edgecolors=INK, linewidths=2.2, zorder=4)
         _draw_legend(ax, table)
     return ax
 
@@ -137,7 +138,7 @@ def _draw_legend(ax: Any, table: Neighbourhood) -> None:
         return Line2D([], [], **look)
 
     handles = [line(color=INK, linewidth=2.2)]
-    names = [f"marking {plain(found.id, 16)} ({plain(found.expert, 16)})"]
+    names = [f"{table.noun} {plain(found.id, 16)} ({plain(found.expert, 16)})"]
     for k, (cluster, p) in enumerate(zip(table.clusters, table.probabilities, strict=True)):
         handles.append(line(color=COLOURS[k], linewidth=1.2))
         names.append(
@@ -148,10 +149,11 @@ def _draw_legend(ax: Any, table: Neighbourhood) -> None:
         names.append(f"alone in {percent(table.p_alone)}")
     if (table.candidate == OTHER).any():
         handles.append(line(color=PALE, linewidth=1.0))
-        names.append("other markings")
+        names.append(f"other {plural(table.noun)}")
     if table.relative.any():
         handles.append(line(color=GREY, linewidth=1.2, linestyle="--"))
-        names.append(f"dashed: by {plain(found.expert, 16)} too")
+        how = "hollow" if table.own.shape == "point" else "dashed"
+        names.append(f"{how}: by {plain(found.expert, 16)} too")
     legend_of(ax, handles, names, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0)
 
 

@@ -1,4 +1,4 @@
-"""Figure: where the markings lie that no other expert shares, for chosen experts."""
+"""Figure: where the items lie that no other expert shares, for chosen experts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.markup import counted
 from dfcrp.plots import maps
-from dfcrp.plots.flat import flat_map
+from dfcrp.plots.flat import FlatMap, flat_map
 from dfcrp.plots.style import COLOURS, PALE, plain, styled
 from dfcrp.plots.underlay import Underlay, read_underlay
 from dfcrp.posterior.posterior import Posterior
@@ -20,28 +21,27 @@ from dfcrp.posterior.posterior import Posterior
 
 @dataclass(frozen=True)
 class SingletonMap:
-    """Markings that are alone with at least the threshold's probability."""
+    """Items that are alone with at least the threshold's probability."""
 
     experts: tuple[str, ...]
     #: Posterior mean share of the size-1 clusters, in percent.
     shares: tuple[float, ...]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    diameter: NDArray[np.float64]
+    #: What one item is called.
+    noun: str
+    outlines: FlatMap
     #: Position in ``experts``.
     expert: NDArray[np.int64]
     p_alone: NDArray[np.float64]
     threshold: float
     region: maps.Region
     underlay: Underlay | None = None
-    degrees: bool = False
 
 
 def loneliest_experts(posterior: Posterior, count: int = 2) -> tuple[str, ...]:
     """The experts with the largest shares of the size-1 clusters, largest first."""
     share = np.nan_to_num(np.asarray(posterior.expert_summary.size_1.mean), nan=-1.0)
     order = np.argsort(-share, kind="stable")[:count]
-    return tuple(posterior.markings.experts[f] for f in order)
+    return tuple(posterior.items.experts[f] for f in order)
 
 
 def prepare_singletons(
@@ -53,7 +53,7 @@ def prepare_singletons(
     extent: maps.Region | None = None,
 ) -> SingletonMap:
     """Without ``experts`` the two with the largest shares of the size-1 clusters."""
-    found = posterior.markings
+    found = posterior.items
     names = loneliest_experts(posterior) if experts is None else tuple(experts)
     for name in names:
         if name not in found.experts:
@@ -65,20 +65,18 @@ def prepare_singletons(
     position[codes] = np.arange(len(codes))
     shown = (position[found.families] >= 0) & (alone >= threshold)
     placed = flat_map(found)
-    underlay = read_underlay(image, found.y, extent)
+    underlay = read_underlay(image, placed.y, extent)
     share = np.asarray(posterior.expert_summary.size_1.mean)
     return SingletonMap(
         experts=names,
         shares=tuple(float(share[f]) for f in codes),
-        x=placed.x[shown],
-        y=placed.y[shown],
-        diameter=placed.diameter[shown],
+        noun=posterior.likelihood.noun,
+        outlines=placed.take(shown),
         expert=position[found.families[shown]],
         p_alone=alone[shown],
         threshold=threshold,
-        region=maps.frame(placed.x, placed.y, placed.diameter, underlay),
+        region=maps.frame(placed, underlay),
         underlay=underlay,
-        degrees=placed.degrees,
     )
 
 
@@ -88,26 +86,16 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
 
     colours = (PALE, "#E69F00") if table.underlay is not None else COLOURS
     with styled():
-        ax = maps.map_axes(table.region, table.degrees) if ax is None else ax
-        maps.set_map(ax, table.region, table.underlay, degrees=table.degrees)
+        ax = maps.map_axes(table.region, table.outlines) if ax is None else ax
+        maps.set_map(ax, table.region, table.outlines, table.underlay)
         handles, names = [], []
         for k, name in enumerate(table.experts):
             own = table.expert == k
             colour = colours[k % len(colours)]
-            maps.add_circles(
-                ax,
-                table.x[own],
-                table.y[own],
-                table.diameter[own],
-                degrees=table.degrees,
-                edgecolors=colour,
-                linewidths=0.9,
-            )
-            handles.append(
-                Line2D([], [], linestyle="none", marker="o", fillstyle="none", color=colour)
-            )
+            maps.add_outlines(ax, table.outlines.take(own), edgecolors=colour, linewidths=0.9)
+            handles.append(Line2D([], [], color=colour, **maps.marker_of(table.outlines.shape)))
             count = int(own.sum())
-            names.append(f"{plain(name)}: {count} {'marking' if count == 1 else 'markings'}")
+            names.append(f"{plain(name)}: {counted(count, table.noun)}")
         maps.legend_above(ax, handles, names)
     return ax
 

@@ -4,11 +4,37 @@ A prior is a named tuple with its settings, of which ``own`` holds the parameter
 a kernel for each function below. Its probability of a partition, given whatever
 auxiliary variables it uses, must be a product over clusters; ``size`` is the log size of the
 cluster's object (``likelihood.size_of``), for priors that depend on it.
+
+``of_chain``, ``refresh`` and ``has_order`` are for Python, which sets chains up; a prior registers
+those in which it differs from what they say here.
 """
 
 from __future__ import annotations
 
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from dfcrp.compiled.jit import by_type
+
+
+@singledispatch
+def of_chain(prior: Any, own: NDArray[np.float64]) -> Any:
+    """The prior as one chain uses it: its parameters are in ``own``, room to work is its own."""
+    return prior._replace(own=own)
+
+
+@singledispatch
+def refresh(prior: Any) -> None:
+    """Bring up to date what follows from parameters that were put in place from outside."""
+
+
+@singledispatch
+def has_order(prior: Any) -> bool:
+    """Whether the prior is about the order of arrival, so that u and its sums are kept."""
+    return False
 
 
 @by_type
@@ -47,7 +73,7 @@ def log_tilt(prior, data, state, k, size):
 
 
 @by_type
-def update_block(prior, rng, data, state, scratch, part):
+def update_block(prior, rng, data, state, scratch, block):
     """Update auxiliary variables that belong to a block of the data alone."""
 
 

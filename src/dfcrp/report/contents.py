@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.plots.flat import flat_map
+from dfcrp.plots.flat import flat_map, flat_map_or_none
 from dfcrp.plots.underlay import Underlay, configured_underlay, read_underlay
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.summaries.consensus import ConsensusCounts
@@ -44,7 +44,10 @@ class Contents:
     @cached_property
     def underlay(self) -> Underlay | None:
         """The image given, or else that of the settings, read once."""
-        y = self.posterior.markings.y
+        placed = flat_map_or_none(self.posterior.markings)
+        if placed is None:
+            return None
+        y = placed.y
         if self.image is None:
             return configured_underlay(self.posterior.config.image, y)
         return read_underlay(self.image, y)
@@ -66,14 +69,8 @@ class Contents:
 
     @cached_property
     def place_digits(self) -> int:
-        """Decimals of a coordinate: a hundred-thousandth of the width of the data, about.
-
-        A thousandth of a typical diameter where the data are wider than a hundred of them.
-        """
-        placed = flat_map(self.posterior.markings)
-        width = max(np.ptp(placed.x), np.ptp(placed.y), float(placed.diameter.max()))
-        width = min(width, 100.0 * float(np.median(placed.diameter)))
-        return int(max(5 - np.ceil(np.log10(width)), 0))
+        """Decimals of a coordinate."""
+        return flat_map(self.posterior.markings).digits
 
     @cached_property
     def size_digits(self) -> int:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dfcrp import plots
-from dfcrp.likelihoods.normal.shapes import SHAPES
 from dfcrp.markup import Markup, tag
+from dfcrp.plots.flat import flat_map_or_none
 from dfcrp.report.contents import Contents
 
 FOLDER = "figures"
@@ -72,8 +72,12 @@ def _plan_for_items(contents: Contents) -> Iterator[Plan]:
     plan = _planner(contents.posterior)
     yield plan("traces", counts=contents.counts)
     yield plan("certainty", catalogue=contents.catalogue)
-    if contents.posterior.config.run.likelihood in SHAPES:
-        yield plan("items_map", catalogue=contents.catalogue)
+    if flat_map_or_none(contents.posterior.markings) is not None:
+        image = contents.underlay
+        photo = image is not None
+        yield plan("items_map", photo, image=image)
+        yield plan("expert_panels", photo, image=image)
+        yield plan("catalogue_map", photo, catalogue=contents.catalogue, image=image)
     if len(contents.posterior.markings.experts) > 1:
         yield plan("jaccard")
 
@@ -83,7 +87,7 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     posterior, image = contents.posterior, contents.underlay
     photo = image is not None
     plan = _planner(posterior)
-    yield plan("markings_map", photo, image=image)
+    yield plan("items_map", photo, image=image)
     yield plan("expert_panels", photo, image=image)
     yield plan("traces", counts=contents.counts)
     yield plan("counts_by_size", counts=contents.counts, dbscan=contents.dbscan)

@@ -80,8 +80,8 @@ def write_report(
     if contents.of_circles:
         write_text(directory / SIZES, size_table(contents))
     planned = SECTIONS if contents.of_circles else ITEM_SECTIONS
-    sections = [explorer(contents)] if contents.of_circles else []
     made = [make(contents, pictures) for make in planned]
+    sections = [explorer(contents)]
     sections += [section for section in made if section is not None]
     sections.append(provenance(contents, directory))
     page = directory / PAGE

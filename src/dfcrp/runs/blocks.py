@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Columns, DrawBlock
 
 #: A block is full when it holds so many bytes before compression, or so many draws.
-SHARD_BYTES = 64 << 20
+BLOCK_BYTES = 32 << 20
 MOST_DRAWS = 4096
 #: Larger blocks are not read, whatever a file says: these never were, and are not to be.
 _LIMIT_BYTES = 256 << 20
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
     def lengths(self) -> tuple[int, ...]:
         """Items in each of ``ARRAYS``."""
-        parameters, shared = len(self.columns.parameters), width(self.columns)
+        parameters, shared = len(self.columns.parameters), self.columns.width
         return (
             self.n * self.draws,
             self.draws,
@@ -74,7 +74,7 @@ class Entry(NamedTuple):
     def sensible(self) -> bool:
         """Whether it could be of a block that a run makes, whoever wrote it.
 
-        All draws but the last of a block have less than ``SHARD_BYTES``.
+        All draws but the last of a block have less than ``BLOCK_BYTES``.
         """
         counts = (self.part, self.chain, self.turn, self.first, self.draws, self.rows, self.scans)
         earlier = self.draws - 1
@@ -86,8 +86,8 @@ class Entry(NamedTuple):
             and self.draws <= _LIMIT_DRAWS
             and 4 * self.n * earlier <= _LIMIT_BYTES
             and self.rows <= self.n * self.draws
-            and width(self.columns) < 2**24
-            and 8 * width(self.columns) * earlier <= _LIMIT_BYTES
+            and self.columns.width < 2**24
+            and 8 * self.columns.width * earlier <= _LIMIT_BYTES
         )
 
 
@@ -185,7 +185,7 @@ def no_draws(n: int, columns: Columns) -> DrawBlock:
         offsets=np.zeros(1, np.int64),
         cluster_labels=np.zeros(0, np.int32),
         parameters=np.zeros((0, len(columns.parameters)), np.float32),
-        shared=np.zeros((0, width(columns))),
+        shared=np.zeros((0, columns.width)),
     )
 
 
@@ -199,7 +199,7 @@ def check_block(block: DrawBlock, n: int, columns: Columns) -> None:
         or offsets.shape != (b + 1,)
         or (offsets[0], offsets[-1]) != (0, rows)
         or np.any(np.diff(offsets) < 0)
-        or shared.shape != (b, width(columns))
+        or shared.shape != (b, columns.width)
     ):
         raise ValueError("the arrays of this block do not fit together")
 
@@ -240,9 +240,3 @@ def draws_of(block: Block) -> DrawBlock:
 def offsets_of(counts: NDArray[np.int32]) -> NDArray[np.int64]:
     """Where each draw's rows begin, and where the last one's end."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def width(columns: Columns) -> int:
-    """Numbers that a draw's clusters share."""
-    found: int = getattr(columns, "width", len(columns.shared))
-    return found

@@ -197,7 +197,7 @@ class ChainWriter:
         while self._new:
             block = self._new[0]
             sizes = self._tail_bytes + np.cumsum(bytes_per_draw(block))
-            full = int(np.searchsorted(sizes, blocks.SHARD_BYTES)) + 1
+            full = int(np.searchsorted(sizes, blocks.BLOCK_BYTES)) + 1
             full = min(full, blocks.MOST_DRAWS - self._tail_draws)
             if full > len(block.alpha):
                 self._add_to_tail(block)

@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
 from dfcrp.files import part_of, put_on_disk, replace_file, sync_folder
-from dfcrp.runs.blocks import ARRAYS, Block, Entry, MemoryBlock, width
+from dfcrp.runs.blocks import ARRAYS, Block, Entry, MemoryBlock
 
 #: To be raised when older code could not read what newer code writes.
 FORMAT = 3
@@ -268,7 +268,7 @@ def drawn_again(folder: Path) -> str:
 
 
 def _nothing(name: str, entry: Entry) -> NDArray[Any]:
-    height = entry.n if name == "labels" else width(entry.columns)
+    height = entry.n if name == "labels" else entry.columns.width
     return np.empty((height, entry.draws), ARRAYS[name])
 
 
@@ -455,7 +455,7 @@ def read_index(path: Path) -> Index:
     check_format(path, fields.get("format"))
     try:
         index = _index_of(fields)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         raise RunFolderError(f"{path}: damaged, its index is not one that dfcrp writes") from None
     return index
 
@@ -464,8 +464,7 @@ def _attributes(index: Index) -> dict[str, Any]:
     """An index as zarr attributes, with a checksum."""
     kinds: dict[str, int] = {}
     columns = [
-        kinds.setdefault(json.dumps(_columns_as_json(entry.columns)), len(kinds))
-        for entry in index.entries
+        kinds.setdefault(json.dumps(entry.columns.as_json()), len(kinds)) for entry in index.entries
     ]
     names = Entry._fields[:-1]
     values = zip(*(entry[:-1] for entry in index.entries), strict=True)
@@ -481,7 +480,7 @@ def _attributes(index: Index) -> dict[str, Any]:
 
 
 def _index_of(fields: dict[str, Any]) -> Index:
-    kinds = [_columns_from_json(kind) for kind in fields["kinds_of_columns"]]
+    kinds = [Columns.from_json(kind) for kind in fields["kinds_of_columns"]]
     blocks, cut = dict(fields["blocks"]), Cut(*fields["cut"])
     values = zip(*(blocks.pop(name) for name in Entry._fields[:-1]), strict=True)
     entries = tuple(
@@ -501,19 +500,3 @@ def _index_of(fields: dict[str, Any]) -> Index:
 
 def _checksum(fields: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
-
-
-def _columns_as_json(columns: Columns) -> Any:
-    as_json = getattr(columns, "as_json", None)
-    return [list(names) for names in columns] if as_json is None else as_json()
-
-
-def _columns_from_json(fields: Any) -> Columns:
-    from_json = getattr(Columns, "from_json", None)
-    if from_json is not None:
-        found: Columns = from_json(fields)
-        return found
-    parameters, shared = map(tuple, fields)
-    if not all(type(name) is str for name in (*parameters, *shared)):
-        raise ValueError("names must be text")
-    return Columns(parameters, shared)

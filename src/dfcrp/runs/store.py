@@ -44,7 +44,6 @@ from typing import Literal
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
 from dfcrp.files import PART, sync_folder, write_errors
-from dfcrp.runs import blocks as sizes
 from dfcrp.runs.blocks import Block, MemoryBlock, Span, replay
 from dfcrp.runs.chain_writer import RESUME, ChainWriter, MemoryWriter
 from dfcrp.runs.shards import (
@@ -67,6 +66,8 @@ from dfcrp.runs.stored_draws import StoredDraws
 STORE = "draws.zarr"
 #: Blocks that share a shard wait at most so long, unless the run says otherwise.
 SECONDS = 30.0
+#: Or until there is so much of them, before compression.
+SHARD_BYTES = 64 << 20
 
 
 class DrawStore:
@@ -108,7 +109,7 @@ class DrawStore:
         #: In words, what cannot be read.
         self._losses: list[str] = []
         self._unreadable: set[str] = set()
-        self._unpacked = Unpacked(3 * sizes.SHARD_BYTES)
+        self._unpacked = Unpacked(2 * SHARD_BYTES)
         #: Guards what follows; ``_writing`` lets one thread at a time write what waits.
         self._lock, self._writing = threading.RLock(), threading.Lock()
         self._shards: dict[str, Shard] = {}
@@ -349,7 +350,7 @@ class DrawStore:
                 self._drop_superseded(block)
             size = sum(block.nbytes for block in self._waiting)
             late = time.monotonic() - self._last_flush > self._seconds
-        if not self._hold and (late or size >= sizes.SHARD_BYTES):
+        if not self._hold and (late or size >= SHARD_BYTES):
             self.flush()
 
     def write(self, block: MemoryBlock) -> None:
@@ -389,14 +390,17 @@ class DrawStore:
         listed[:] = [other for other in listed if other is not block]
 
     def _drop_superseded(self, new: Block) -> None:
-        """Remove the blocks of a chain that count for nothing any more.
+        """Remove the blocks of a chain in whose place others are.
 
         Those that share a shard with other chains' stay there: they are small.
         """
         blocks = self._list_of(new)
         spans = replay(blocks)
+        if not spans:
+            return
         used = {id(span.block) for span in spans if span.stop > span.start or span is spans[-1]}
-        for block in [block for block in blocks if id(block) not in used]:
+        turn = spans[-1].block.entry.turn
+        for block in [one for one in blocks if id(one) not in used and one.entry.turn < turn]:
             if isinstance(block, MemoryBlock):
                 self._let_go(block)
             elif isinstance(block, StoredBlock) and not block.shard.is_shared:
@@ -467,7 +471,7 @@ class MemoryStore:
     def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> StoredDraws:
         """Draws ``burn_in:stop`` of every chain of a part."""
         found = self._chains(part)
-        return StoredDraws(found, lambda: found, f"part {part}", slice(burn_in, stop))
+        return StoredDraws(found, lambda: found, f"part {part}", slice(burn_in, stop, 1))
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         writers = self._writers.get(part, {})

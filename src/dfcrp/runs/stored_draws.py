@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import DfcrpWarning, RunFolderError
-from dfcrp.runs.blocks import ARRAYS, Entry, Span, offsets_of, width
+from dfcrp.runs.blocks import ARRAYS, Entry, Span, offsets_of
 from dfcrp.runs.shards import DamagedFile, ShardGone, drawn_again, place_of
 
 #: What can be missing where only labels are wanted.
@@ -41,7 +41,7 @@ class StoredDraws:
         whole: bool = True,
     ) -> None:
         """``losses``, if it is a list, says what is lost already, and asks for the rest."""
-        if (wanted.start or 0) < 0 or (wanted.step or 1) < 1:
+        if wanted.start < 0 or wanted.step < 1:
             raise ValueError("burn_in must be at least 0 and thin at least 1")
         if not chains:
             raise RunFolderError(
@@ -125,7 +125,7 @@ class StoredDraws:
         """One array at ascending draws, or of labels one marking's."""
 
         def take() -> NDArray[Any]:
-            height = {"labels": self.n_markings, "shared": width(self.columns)}.get(name)
+            height = {"labels": self.n_markings, "shared": self.columns.width}.get(name)
             shape = (len(draws),) if height is None or marking is not None else (len(draws), height)
             found = np.empty(shape, ARRAYS[name])
             for span, to, at in self._overlaps(chain, draws):

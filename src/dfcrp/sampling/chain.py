@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.compiled.state import TALLY, Part, Scratch, State
+from dfcrp.compiled.state import TALLY, Block, Scratch, State
 from dfcrp.draws import DrawBlock
-from dfcrp.likelihoods.circle.bias_layout import hyper_of_chain
+from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.paper import run_modified, run_unmodified
-from dfcrp.moves.scan import Record, Task, run_exact, start_alone
+from dfcrp.moves.scan import DrawRecord, Task, run_exact, start_alone
+from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.arrivals.tail import rebuild_tail
-from dfcrp.sampling.priors import bring_up_to_date, prior_of_chain
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 
 #: The paper's samplers, which take the data as a whole.
@@ -30,9 +30,9 @@ _DERIVED = ("tail",)
 
 
 class _Piece(NamedTuple):
-    """A part of the data with what its sweeps use."""
+    """A block of the data with what its sweeps use."""
 
-    part: Part
+    block: Block
     rng: np.random.Generator
     state: State  # the chain's, with counters of its own
 
@@ -41,7 +41,7 @@ class Chain:
     """A Markov chain over (partition, parameters, order, α) for one problem.
 
     The draws depend on the problem and the seed alone, not on how they are cut into blocks, nor
-    on the number of threads: each part of the data has a generator of its own.
+    on the number of threads: each block of the data has a generator of its own.
     """
 
     def __init__(
@@ -51,29 +51,31 @@ class Chain:
         self.rng = np.random.default_rng(seed)
         self.state = new_state(problem)
         #: What is learned is learned by each chain for itself.
-        self.hyper = hyper_of_chain(problem.hyper, self.state.law)
-        self.prior = prior_of_chain(problem.prior, self.state.own)
+        self.hyper = likelihood.of_chain(problem.hyper, self.state.law)
+        self.prior = partition_prior.of_chain(problem.prior, self.state.own)
         self._sampler = sampler
-        self._whole, self._pieces = self._cut(_parts(problem), seed)
+        self._whole, self._pieces = self._cut(_blocks(problem), seed)
         more = max(0, min(threads, len(self._pieces)) - 1)
         self._scratch = [new_scratch(problem)]
         self._scratch += [new_scratch(problem, parts_only=True) for _ in range(more)]
         start_alone(self.rng, problem.data, self.hyper, self.state)
 
-    def _cut(self, parts: list[Part], seed: np.random.SeedSequence) -> tuple[_Piece, list[_Piece]]:
+    def _cut(
+        self, blocks: list[Block], seed: np.random.SeedSequence
+    ) -> tuple[_Piece, list[_Piece]]:
         """The data as a whole, and the pieces it is cut into, if there is more than one."""
-        everything = Part(0, self.problem.n, 0, len(self.problem.data.contact))
+        everything = Block(0, self.problem.n, 0, len(self.problem.data.contact))
         whole = _Piece(everything, self.rng, self.state)
-        if len(parts) == 1 or self._sampler != "exact":
+        if len(blocks) == 1 or self._sampler != "exact":
             return whole, []
         # Pieces that are swept at the same time must not share a generator or counters.
         return whole, [
             _Piece(
-                part,
+                block,
                 np.random.default_rng(child),
                 self.state._replace(tally=np.zeros_like(self.state.tally)),
             )
-            for part, child in zip(parts, seed.spawn(len(parts)), strict=True)
+            for block, child in zip(blocks, seed.spawn(len(blocks)), strict=True)
         ]
 
     @property
@@ -115,12 +117,12 @@ class Chain:
         return piece.rng, self.problem.data, self.hyper, self.prior, piece.state, scratch
 
     def _run_exact(
-        self, piece: _Piece, task: Task, record: Record, scratch: Scratch | None = None
+        self, piece: _Piece, task: Task, record: DrawRecord, scratch: Scratch | None = None
     ) -> None:
         given = self._given(piece, scratch or self._scratch[0])
-        run_exact(*given, piece.part, task, record)
+        run_exact(*given, piece.block, task, record)
 
-    def _run_pieces(self, draws: int, thin: int, record: Record) -> None:
+    def _run_pieces(self, draws: int, thin: int, record: DrawRecord) -> None:
         """Scans piece by piece, then what the pieces share."""
         idle: queue.SimpleQueue[Scratch] = queue.SimpleQueue()
         for scratch in self._scratch:
@@ -162,15 +164,15 @@ class Chain:
             rng.bit_generator.state = known
         if self.state.tail.total.size > 0:
             rebuild_tail(self.problem.data, self.state)
-        bring_up_to_date(self.prior)
+        partition_prior.refresh(self.prior)
 
     def _generators(self) -> list[np.random.Generator]:
         return [self.rng, *(piece.rng for piece in self._pieces)]
 
 
-def _parts(problem: Problem) -> list[Part]:
+def _blocks(problem: Problem) -> list[Block]:
     """The blocks of the data, as the kernels take them."""
     data = problem.data
     markings = pairwise(data.block_start.tolist())
     contacts = pairwise(data.block_contact.tolist())
-    return [Part(*ends, *held) for ends, held in zip(markings, contacts, strict=True)]
+    return [Block(*ends, *held) for ends, held in zip(markings, contacts, strict=True)]

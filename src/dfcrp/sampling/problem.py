@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dfcrp.compiled.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.draws import Columns
-from dfcrp.moves.scan import Record
+from dfcrp.moves.scan import DrawRecord
 from dfcrp.neighbours.neighbourhood import Neighbourhood
-from dfcrp.sampling.priors import has_order
+from dfcrp.priors.contract import has_order
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
@@ -211,10 +211,10 @@ def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
     )
 
 
-def new_record(problem: Problem, draws: int) -> Record:
+def new_record(problem: Problem, draws: int) -> DrawRecord:
     """Room for a block of draws."""
     n = problem.n
-    return Record(
+    return DrawRecord(
         labels=np.zeros((draws, n), np.int32),
         alpha=np.zeros(draws),
         shared=np.zeros((draws, problem.columns.width)),

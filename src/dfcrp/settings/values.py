@@ -20,7 +20,7 @@ def build(kind: type, section: str, values: Mapping[str, Any], owner: str = "") 
 
     ``owner`` names the part that the section belongs to, for messages.
     """
-    known = {item.name for item in dataclasses.fields(kind)}
+    known = [item.name for item in dataclasses.fields(kind)]
     hints = typing.get_type_hints(kind)
     for name in values:
         if name not in known:
@@ -33,7 +33,7 @@ def build(kind: type, section: str, values: Mapping[str, Any], owner: str = "") 
 
 def unknown(what: str, section: str, name: str, known: typing.Iterable[str]) -> str:
     """Say that there is no such name, and which may have been meant."""
-    names = sorted(known)
+    names = list(known)
     full = f"{section}.{name}" if section else name
     near = did_you_mean(name, names, cutoff=0.5) or "."
     return f"there is no {what} {full!r}{near} Known: {', '.join(names)}."

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.posterior.kernels.division import Problem, divide_exactly
+from dfcrp.posterior.kernels.division import SearchProblem, divide_exactly
 from dfcrp.posterior.kernels.partitions import (
     component_roots,
     count_pairs,
@@ -24,7 +24,7 @@ from dfcrp.posterior.kernels.partitions import (
     group_equal,
     hash_columns,
 )
-from dfcrp.posterior.kernels.point_search import merge_linked, polish, recombine, settle
+from dfcrp.posterior.kernels.point_search import improve_all, merge_linked, polish, recombine
 from dfcrp.posterior.kernels.search_state import empty_state, new_scratch, state_from_labels
 from dfcrp.summaries.losses import check_loss, distances, loss_table, members_by_cluster
 from dfcrp.summaries.streaming import as_draws, canonical, labels_by_item, stride_for
@@ -189,20 +189,20 @@ class _Search:
             cluster = self._search(problem)
         return canonical(cluster[block_of])
 
-    def _search(self, problem: Problem) -> NDArray[np.int64]:
+    def _search(self, problem: SearchProblem) -> NDArray[np.int64]:
         """Settle several starts, keep the best of each region, then polish."""
         n = problem.weights.size
         scratch = new_scratch(problem)
         natural = np.arange(n)
         best = _mosaic(problem, scratch)
-        self.n_sweeps += settle(problem, best, natural, scratch)
+        self.n_sweeps += improve_all(problem, best, natural, scratch)
         starts = [(state_from_labels(problem, natural), natural), (_linked(problem), natural)]
         if n <= TOGETHER_BLOCKS:
             starts.append((state_from_labels(problem, np.zeros(n, np.int64)), natural))
         orders = [self.rng.permutation(n) for _ in range(self.runs)]
         starts += [(empty_state(problem), order) for order in orders]
         for state, order in starts:
-            self.n_sweeps += settle(problem, state, order, scratch)
+            self.n_sweeps += improve_all(problem, state, order, scratch)
             best = recombine(problem, best, state, scratch)
         self.n_sweeps += polish(problem, best, self.rng.permutation(n), self.exact_limit, scratch)
         return np.asarray(best.cluster)
@@ -238,7 +238,7 @@ def _problem(
     *,
     table: NDArray[np.float64],
     neighbours: bool,
-) -> Problem:
+) -> SearchProblem:
     """What the kernels need to know; ``neighbours`` are needed by the search only."""
     n_blocks = int(block_of.max()) + 1
     smallest = np.unique(block_of, return_index=True)[1]
@@ -257,7 +257,7 @@ def _problem(
         n_families = int(local.max()) + 1
         block_families = local[np.argsort(block_of, kind="stable")]
         family_offsets[1:] = np.cumsum(np.bincount(block_of))
-    return Problem(
+    return SearchProblem(
         labels=labels,
         weights=np.bincount(block_of).astype(np.int32),
         shares=counts / counts.sum(),
@@ -271,7 +271,7 @@ def _problem(
     )
 
 
-def _mosaic(problem: Problem, scratch: Any) -> Any:
+def _mosaic(problem: SearchProblem, scratch: Any) -> Any:
     """A start from the most frequent draws: the best of them, region by region."""
     frequent = np.argsort(-problem.shares, kind="stable")[:MOSAIC_DRAWS]
     best = None
@@ -281,7 +281,7 @@ def _mosaic(problem: Problem, scratch: Any) -> Any:
     return best
 
 
-def _linked(problem: Problem) -> Any:
+def _linked(problem: SearchProblem) -> Any:
     """A start by linkage: the closest pairs first, merged as long as that pays."""
     n = problem.weights.size
     first = np.repeat(np.arange(n), np.diff(problem.near_offsets))

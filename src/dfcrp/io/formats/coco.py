@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
-from dfcrp.io.marks import Marks, Origin
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
@@ -22,7 +22,7 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
     content = as_object(load_json(name, data), name)
     images = _names(content.get("images"), "file_name", f"{name}, images")
     labels = _names(content.get("categories") or [], "name", f"{name}, categories")
-    marks = Marks(name, "annotation", options)
+    marks = Drawings(name, "annotation", options)
     annotations = as_list(content.get("annotations"), f"{name}, annotations")
     for number, raw in enumerate(annotations, 1):
         place = f"{name}, annotation {number}"

@@ -6,7 +6,7 @@ from typing import Any
 from xml.parsers import expat
 
 from dfcrp.errors import InputError
-from dfcrp.io.marks import Marks, Origin
+from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
@@ -42,7 +42,7 @@ def read_cvat(name: str, data: bytes, options: ReadOptions) -> RawTable:
 class _Reader:
     def __init__(self, name: str, options: ReadOptions) -> None:
         self.name = name
-        self.marks = Marks(name, "row", options)
+        self.marks = Drawings(name, "row", options)
         self._image: str | None = None
         self._in_track = False
 

@@ -18,8 +18,8 @@ from dfcrp.io.circles import (
     ring,
     ring_on_sphere,
 )
+from dfcrp.io.drawings import CENTRES, COLUMNS, NO_CIRCLE, Drawings, Origin, hints
 from dfcrp.io.formats.json_text import as_list, as_object, load_json
-from dfcrp.io.marks import CENTRES, COLUMNS, NO_CIRCLE, Marks, Origin, hints
 from dfcrp.io.tables import LeftOut, RawTable, ReadOptions, ReadTable, describe_left_out
 from dfcrp.io.writing import radius_of
 from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain, unit_of
@@ -52,7 +52,7 @@ def read_geojson(name: str, data: bytes, options: ReadOptions) -> RawTable:
     content = as_object(load_json(name, data), name)
     single = content.get("type") == "Feature"
     features = [content] if single else as_list(content.get("features"), f"{name}, features")
-    marks = Marks(name, "feature", options)
+    marks = Drawings(name, "feature", options)
     gathered: list[_Feature] = []
     left_out: list[LeftOut] = []
     for number, raw in enumerate(features, 1):
@@ -69,7 +69,7 @@ def read_geojson(name: str, data: bytes, options: ReadOptions) -> RawTable:
     return _others(name, gathered, left_out, site, options.kind)
 
 
-def _outline(marks: Marks, number: int, geometry: Any) -> Points | str:
+def _outline(marks: Drawings, number: int, geometry: Any) -> Points | str:
     """The points of a geometry, a single one for a point; or what it is instead."""
     if not isinstance(geometry, dict):
         return "feature without geometry"
@@ -267,7 +267,7 @@ def _site(name: str, content: dict[str, Any], outlines: list[Points], options: R
         raise InputError(
             f"{name}: units is {str(units)[:40]!r}; it must be one of {', '.join(UNITS)}"
         )
-    marks = Marks(name, "member", options)
+    marks = Drawings(name, "member", options)
     numbers: dict[str, float | None] = {}
     for key in ("body_radius_km", "area_km2"):
         value = content.get(key)

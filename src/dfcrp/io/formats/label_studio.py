@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
-from dfcrp.io.marks import Marks, Origin
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
@@ -22,7 +22,7 @@ def read_label_studio(name: str, data: bytes, options: ReadOptions) -> RawTable:
 
     Rows in messages are tasks, counted from 1.
     """
-    marks = Marks(name, "task", options)
+    marks = Drawings(name, "task", options)
     for number, raw in enumerate(as_list(load_json(name, data), name), 1):
         task = as_object(raw, f"{name}, task {number}")
         image = _image(task) or str(number)
@@ -45,7 +45,7 @@ def read_label_studio(name: str, data: bytes, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
-def _take(marks: Marks, origin: Origin, result: dict[str, Any], where: str) -> None:
+def _take(marks: Drawings, origin: Origin, result: dict[str, Any], where: str) -> None:
     kind = str(result.get("type") or "")[:40]
     shape = kind.removesuffix("labels")
     if shape not in ("ellipse", "polygon", "rectangle", "keypoint", "brush"):

@@ -15,7 +15,7 @@ import shapefile
 
 from dfcrp.errors import InputError
 from dfcrp.io.circles import Points, circle_of_polygon, circle_on_sphere
-from dfcrp.io.marks import NO_CIRCLE
+from dfcrp.io.drawings import NO_CIRCLE
 from dfcrp.io.tables import LeftOut, RawTable, ReadOptions, describe_left_out
 from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain
 from dfcrp.items.site import Ring, Site

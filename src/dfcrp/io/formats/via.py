@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from dfcrp.errors import InputError
+from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.formats.delimited import decode, read_delimited
 from dfcrp.io.formats.json_text import as_list, as_object, parse_json
-from dfcrp.io.marks import Marks, Origin
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
@@ -26,7 +26,7 @@ def read_via(name: str, data: bytes, options: ReadOptions) -> RawTable:
         if title not in columns:
             raise InputError(f"{name}, header: no column {title}; export the file from VIA again")
     labels = columns.get("region_attributes") or ["{}"] * len(table.rows)
-    marks = Marks(name, "row", options)
+    marks = Drawings(name, "row", options)
     cells = zip(
         table.rows, columns["filename"], columns["region_shape_attributes"], labels, strict=True
     )
@@ -38,7 +38,7 @@ def read_via(name: str, data: bytes, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
-def _take(marks: Marks, origin: Origin, shape: dict[str, Any], place: str) -> None:
+def _take(marks: Drawings, origin: Origin, shape: dict[str, Any], place: str) -> None:
     kind = shape.get("name")
     if kind == "circle":
         marks.circle(origin, shape.get("cx"), shape.get("cy"), shape.get("r"))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfcrp.errors import InputError
+from dfcrp.io.drawings import NO_CIRCLE, Drawings, Origin
 from dfcrp.io.formats.delimited import read_delimited
 from dfcrp.io.formats.json_text import parse_json, text_or_none
-from dfcrp.io.marks import NO_CIRCLE, Marks, Origin
 from dfcrp.io.tables import RawTable, ReadOptions
 
 LONGEST_CELL = 2**28
@@ -42,7 +42,7 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
     A further frame of a subject is an image of its own, called SUBJECT#FRAME. Of several
     classifications of a subject by one user the last counts.
     """
-    marks = Marks(name, "row", options)
+    marks = Drawings(name, "row", options)
     with _long_cells():
         table = read_delimited(name, data)
     for one in _last_of_each(_classifications(table), marks):
@@ -93,7 +93,7 @@ def _classifications(table: RawTable) -> list[_Classification]:
     return found
 
 
-def _last_of_each(found: list[_Classification], marks: Marks) -> list[_Classification]:
+def _last_of_each(found: list[_Classification], marks: Drawings) -> list[_Classification]:
     """Keep each user's last classification of each subject, and count the others."""
     last: dict[tuple[str, str], _Classification] = {}
     for one in sorted(found, key=lambda one: (one.when, one.row)):
@@ -135,7 +135,7 @@ def _frame_sizes(metadata: str) -> dict[int, tuple[float, float]]:
 
 
 def _take(
-    marks: Marks, origin: Origin, mark: dict[str, Any], size: tuple[float, float] | None
+    marks: Drawings, origin: Origin, mark: dict[str, Any], size: tuple[float, float] | None
 ) -> None:
     if "points" in mark or "pathX" in mark:
         _take_line(marks, origin, mark)
@@ -163,7 +163,7 @@ def _take(
         marks.point(origin, across, down)
 
 
-def _take_line(marks: Marks, origin: Origin, mark: dict[str, Any]) -> None:
+def _take_line(marks: Drawings, origin: Origin, mark: dict[str, Any]) -> None:
     points = mark.get("points")
     if isinstance(points, list) and mark.get("closed", True):
         if all(isinstance(point, dict) and "x" in point and "y" in point for point in points):

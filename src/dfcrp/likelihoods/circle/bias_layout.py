@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Variable
 from dfcrp.likelihoods.circle.bias import COUNT, NOWHERE, SHARE, WORK_COLUMNS, Bias
-from dfcrp.likelihoods.circle.kernel import Hyper
+from dfcrp.likelihoods.circle.kernel import CircleHyper
 from dfcrp.likelihoods.circle.settings import CircleSettings
 
 #: What is stored with a draw, and the axes of the offsets.
@@ -18,7 +17,7 @@ OFFSET, NOISE = "offset", "log_noise"
 AXES = ("x", "y", "log_diameter")
 
 
-def with_bias(hyper: Hyper, model: CircleSettings, experts: NDArray[np.int64]) -> Hyper:
+def with_bias(hyper: CircleHyper, model: CircleSettings, experts: NDArray[np.int64]) -> CircleHyper:
     """The hyperparameters with a law that has the experts' offsets and noise factors as well.
 
     ``experts`` are codes from 0, in the numbering of the kernels.
@@ -53,11 +52,3 @@ def bias_columns(bias: Bias, experts: Sequence[str]) -> Columns:
     if bias.noise != NOWHERE:
         shared.append(Variable(NOISE, ("expert",)))
     return Columns(shared=tuple(shared), coords={"expert": tuple(experts), "axis": AXES})
-
-
-def hyper_of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
-    """The likelihood as one chain uses it: what is learned is in ``law``, room to work its own."""
-    mine = hyper._replace(law=law)
-    if isinstance(mine, Hyper) and mine.bias.on:
-        mine = mine._replace(bias=mine.bias._replace(work=mine.bias.work.copy()))
-    return mine

@@ -39,7 +39,7 @@ from dfcrp.likelihoods.circle.bias import (
     XY,
     corrected,
 )
-from dfcrp.likelihoods.circle.kernel import BETA, INV_A, INV_S, MU_L, MU_X, MU_Y, Hyper
+from dfcrp.likelihoods.circle.kernel import BETA, INV_A, INV_S, MU_L, MU_X, MU_Y, CircleHyper
 from dfcrp.likelihoods.law import law_is_due
 
 #: On large data, law and bias are updated once in so many scans: more often than the law alone, as
@@ -198,14 +198,14 @@ def update_noise(rng, hyper, data, state):
 
 @lean_kernel
 def update_bias(rng, hyper, data, state):
-    """What is learned of how experts differ; the caller must draw all spares anew."""
+    """What is learned of how experts differ; the caller must draw all spares again."""
     if hyper.bias.offsets != NOWHERE:
         update_offsets(rng, hyper, data, state)
     if hyper.bias.noise != NOWHERE:
         update_noise(rng, hyper, data, state)
 
 
-@implements(likelihood.update_shared, Hyper)
+@implements(likelihood.update_shared, CircleHyper)
 @lean_kernel
 def update_shared(hyper, rng, data, state):
     """Update the law, and how experts differ, if learned and due; returns whether anything was."""

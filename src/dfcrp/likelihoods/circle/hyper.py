@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.circle.kernel import Hyper
+from dfcrp.likelihoods.circle.kernel import CircleHyper
 from dfcrp.likelihoods.circle.settings import CircleSettings
 
 
@@ -28,7 +28,7 @@ def base_measure(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return centre, width
 
 
-def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Hyper:
+def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> CircleHyper:
     """The circle likelihood's hyperparameters."""
     centre, width = base_measure(features)
     mu0 = centre if model.mu0 is None else np.asarray(model.mu0)
@@ -55,9 +55,9 @@ def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Hyper:
         model.growth_d,
     )
     law_sd = (2.0 * model.scale_x_sd, model.growth_sd, 2.0 * model.scale_d_sd, model.growth_sd)
-    named: dict[str, Any] = dict(zip(Hyper._fields, map(float, numbers), strict=False))
+    named: dict[str, Any] = dict(zip(CircleHyper._fields, map(float, numbers), strict=False))
     learned = model.tolerances == "learned"
-    return Hyper(
+    return CircleHyper(
         **named,
         learned=learned,
         nu_x=model.nu_x,

@@ -20,7 +20,7 @@ Where experts differ, y stands for a marking without its expert's offsets, and �
 
 Of the contract in ``kernels.likelihood`` this module has what a scan needs of a cluster;
 ``circle_covariance`` has the conditionals of Σ, ``circle_proposal`` what dealing two clusters out
-anew takes, ``tolerance`` the law's updates.
+again takes, ``tolerance`` the law's updates.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
@@ -51,7 +52,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 RENEWAL = 0.8
 
 
-class Hyper(NamedTuple):
+class CircleHyper(NamedTuple):
     """Hyperparameters; names follow the paper."""
 
     kappa_x: float
@@ -80,8 +81,14 @@ class Hyper(NamedTuple):
     bias: Bias = ALIKE  # how experts differ
 
 
+@likelihood.of_chain.register
+def of_chain(hyper: CircleHyper, law: NDArray[np.float64]) -> CircleHyper:
+    """With sums over experts of the chain's own."""
+    return hyper._replace(law=law, bias=hyper.bias._replace(work=hyper.bias.work.copy()))
+
+
 def without_law() -> dict[str, Any]:
-    """What ``Hyper`` holds in place of a law that is learned, for the paper's."""
+    """What ``CircleHyper`` holds in place of a law that is learned, for the paper's."""
     nothing = (0.0, 0.0, 0.0, 0.0)
     return {
         "learned": False,
@@ -107,7 +114,7 @@ def complete_row(theta, k):
     theta[k, LOG_NORM] = -theta[k, LOG_A] - 0.5 * math.log(s) - 1.5 * LOG_2PI
 
 
-@implements(likelihood.log_density, Hyper)
+@implements(likelihood.log_density, CircleHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log N(y_i; μ_k, Σ_k)."""
@@ -179,7 +186,7 @@ def log_marginal_given_covariance(hyper, theta, k, y, i):
     )
 
 
-@implements(likelihood.opening_weight, Hyper)
+@implements(likelihood.opening_weight, CircleHyper)
 @inline_kernel
 def opening_weight(hyper, theta, k, y, i):
     """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k.
@@ -227,7 +234,7 @@ def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
     return m1, m2, m3
 
 
-@implements(likelihood.open_cluster, Hyper)
+@implements(likelihood.open_cluster, CircleHyper)
 @lean_kernel
 def open_cluster(hyper, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
@@ -250,7 +257,7 @@ def spread_of(hyper, theta, k, y, state):
     """Second moments of cluster k's members about its current mean, for the law's updates."""
 
 
-@implements(spread_of, Hyper)
+@implements(spread_of, CircleHyper)
 @inline_kernel
 def members_spread(hyper, theta, k, y, state):
     """Second moments of cluster k's members about its current mean."""
@@ -333,7 +340,7 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
     return False
 
 
-@implements(likelihood.update_cluster, Hyper)
+@implements(likelihood.update_cluster, CircleHyper)
 @lean_kernel
 def update_cluster(hyper, rng, prior, data, state, k, proposal):
     """Update the parameters of cluster k given its members; returns 1 if the mean moved.
@@ -348,26 +355,26 @@ def update_cluster(hyper, rng, prior, data, state, k, proposal):
     return accepted
 
 
-@implements(likelihood.add_member, Hyper)
+@implements(likelihood.add_member, CircleHyper)
 @inline_kernel
 def add_member(hyper, theta, k, y, i):
     """Nothing to keep: the parameters are drawn."""
 
 
-@implements(likelihood.remove_member, Hyper)
+@implements(likelihood.remove_member, CircleHyper)
 @inline_kernel
 def remove_member(hyper, theta, k, y, i):
     """Nothing to keep: the parameters are drawn."""
 
 
-@implements(likelihood.size_of, Hyper)
+@implements(likelihood.size_of, CircleHyper)
 @inline_kernel
 def size_of(hyper, theta, k):
     """The mean's log diameter."""
     return theta[k, MU_L]
 
 
-@implements(likelihood.record_row, Hyper)
+@implements(likelihood.record_row, CircleHyper)
 @inline_kernel
 def record_row(hyper, theta, k, out, row):
     """Write a cluster's parameters as stored with the draws."""

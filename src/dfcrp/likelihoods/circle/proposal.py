@@ -30,7 +30,7 @@ from dfcrp.likelihoods.circle.kernel import (
     MU_Y,
     VAR_POSITION,
     VAR_SIZE,
-    Hyper,
+    CircleHyper,
     complete_row,
     draw_mean,
     log_density,
@@ -43,7 +43,7 @@ from dfcrp.likelihoods.circle.kernel import (
 WIDER = 1.2
 
 
-class Moments(NamedTuple):
+class CircleMoments(NamedTuple):
     """Members' sums and their spread about the mean, weighted with their precisions."""
 
     members: float
@@ -55,7 +55,7 @@ class Moments(NamedTuple):
     size: float
 
 
-@implements(likelihood.start_deal, Hyper)
+@implements(likelihood.start_deal, CircleHyper)
 @lean_kernel
 def start_deal(hyper, data, deal, i, j):
     """Begin with i on one side and j on the other; variances are the prior's means."""
@@ -73,7 +73,7 @@ def start_deal(hyper, data, deal, i, j):
     put_on_side(hyper, data, deal, 1, j)
 
 
-@implements(likelihood.log_attraction, Hyper)
+@implements(likelihood.log_attraction, CircleHyper)
 @inline_kernel
 def log_attraction(hyper, data, deal, side, m):
     """Log weight of dealing m to a side: its size times a density around its running mean."""
@@ -87,7 +87,7 @@ def log_attraction(hyper, data, deal, side, m):
     return math.log(count) - 1.5 * math.log(wider) - 0.5 * ((v1 * v1 + v2 * v2) / a + v3 * v3 / d)
 
 
-@implements(likelihood.put_on_side, Hyper)
+@implements(likelihood.put_on_side, CircleHyper)
 @inline_kernel
 def put_on_side(hyper, data, deal, side, m):
     """Count m in the side's running mean."""
@@ -118,7 +118,7 @@ def moments_of(hyper, y, state, k):
         position += precision * ((y1 - sum_x / weight) ** 2 + (y2 - sum_y / weight) ** 2)
         size += precision * (y3 - sum_l / weight) ** 2
         i = state.after[i]
-    return Moments(count, weight, sum_x, sum_y, sum_l, position, size)
+    return CircleMoments(count, weight, sum_x, sum_y, sum_l, position, size)
 
 
 @inline_kernel
@@ -171,7 +171,7 @@ def weight_of_variances(hyper, around, theta, row):
     return value
 
 
-@implements(likelihood.propose_row, Hyper)
+@implements(likelihood.propose_row, CircleHyper)
 @lean_kernel
 def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
@@ -228,7 +228,7 @@ def log_marginal(hyper, y, state, k, theta, row, moments):
     return log_likelihood + log_prior - log_conditional
 
 
-@implements(likelihood.row_weight, Hyper)
+@implements(likelihood.row_weight, CircleHyper)
 @lean_kernel
 def row_weight(hyper, y, state, k, theta, row):
     """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""

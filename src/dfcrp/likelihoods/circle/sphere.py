@@ -52,7 +52,7 @@ WIDTH = circle.WIDTH + 1
 X, Y, SIZE, Z = range(4)
 
 
-class Hyper(NamedTuple):
+class SphereHyper(NamedTuple):
     """As for circles, but that there is no base measure of places: it is uniform."""
 
     kappa_x: float
@@ -85,7 +85,7 @@ def squared_chord(theta, k, y, i):
     return v1 * v1 + v2 * v2 + v3 * v3
 
 
-@implements(likelihood.log_density, Hyper)
+@implements(likelihood.log_density, SphereHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log p(y_i | m_k, a_k) + log N(l_i; μ_l, d_k)."""
@@ -95,7 +95,7 @@ def log_density(hyper, theta, k, y, i):
     )
 
 
-@implements(likelihood.opening_weight, Hyper)
+@implements(likelihood.opening_weight, SphereHyper)
 @inline_kernel
 def opening_weight(hyper, theta, k, y, i):
     """log of p(y_i | φ) p(φ) / q(φ | y_i): as for circles; a uniform mean leaves 1 / 4πR²."""
@@ -149,7 +149,7 @@ def draw_size(rng, hyper, theta, k, count, sum_l):
     return mean + rng.standard_normal() / math.sqrt(precision)
 
 
-@implements(likelihood.open_cluster, Hyper)
+@implements(likelihood.open_cluster, SphereHyper)
 @lean_kernel
 def open_cluster(hyper, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
@@ -164,7 +164,7 @@ def open_cluster(hyper, rng, y, i, theta, k):
     return opening_weight(hyper, theta, k, y, i)
 
 
-@implements(spread_of, Hyper)
+@implements(spread_of, SphereHyper)
 @inline_kernel
 def spread_of_sphere(hyper, theta, k, y, state):
     """Second moments of cluster k's members about its current mean, of places by chords."""
@@ -235,7 +235,7 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
     return False
 
 
-@implements(likelihood.update_cluster, Hyper)
+@implements(likelihood.update_cluster, SphereHyper)
 @lean_kernel
 def update_cluster(hyper, rng, prior, data, state, k, proposal):
     """Update the parameters of cluster k given its members; returns 1 if the mean moved."""
@@ -246,7 +246,7 @@ def update_cluster(hyper, rng, prior, data, state, k, proposal):
     return accepted
 
 
-@implements(likelihood.record_row, Hyper)
+@implements(likelihood.record_row, SphereHyper)
 @inline_kernel
 def record_row(hyper, theta, k, out, row):
     """Longitude and latitude in degrees, log diameter of km, variances in km² and log units.
@@ -264,7 +264,7 @@ def record_row(hyper, theta, k, out, row):
     out[row, 6], out[row, 7] = longitude - out[row, 0], latitude - out[row, 1]
 
 
-implements(likelihood.add_member, Hyper)(circle.add_member)
-implements(likelihood.remove_member, Hyper)(circle.remove_member)
-implements(likelihood.size_of, Hyper)(circle.size_of)
-implements(likelihood.update_shared, Hyper)(tolerance.update_shared)
+implements(likelihood.add_member, SphereHyper)(circle.add_member)
+implements(likelihood.remove_member, SphereHyper)(circle.remove_member)
+implements(likelihood.size_of, SphereHyper)(circle.size_of)
+implements(likelihood.update_shared, SphereHyper)(tolerance.update_shared)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.circle.hyper import circle_hyper
 from dfcrp.likelihoods.circle.settings import CircleSettings
-from dfcrp.likelihoods.circle.sphere import Hyper, X, Y, Z
+from dfcrp.likelihoods.circle.sphere import SphereHyper, X, Y, Z
 from dfcrp.likelihoods.circle.ties import APART, shared_rows, tie_moves
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ def sphere_features(items: Items, unit: float) -> NDArray[np.float64]:
 
 def sphere_hyper(
     model: CircleSettings, features: NDArray[np.float64], radius: float, unit: float
-) -> Hyper:
+) -> SphereHyper:
     """The laws are those of circles; ``radius`` is in the features' unit."""
     laws = circle_hyper(model, features[:, :3])._asdict()
-    same = {name: laws[name] for name in Hyper._fields if name in laws}
-    return Hyper(**same, radius=radius, unit=unit)
+    same = {name: laws[name] for name in SphereHyper._fields if name in laws}
+    return SphereHyper(**same, radius=radius, unit=unit)
 
 
 def set_apart_on_sphere(

@@ -26,10 +26,10 @@ from dfcrp.likelihoods.circle.kernel import (
     size_law,
 )
 from dfcrp.likelihoods.circle.proposal import peaks, propose_variances, weight_of_variances
-from dfcrp.likelihoods.circle.sphere import SIZE, Hyper, X, Y, Z, draw_place, draw_size
+from dfcrp.likelihoods.circle.sphere import SIZE, SphereHyper, X, Y, Z, draw_place, draw_size
 
 
-class Moments(NamedTuple):
+class SphereMoments(NamedTuple):
     """Members' sums, the length of the sum of places, and the spread of places and sizes."""
 
     members: float
@@ -42,7 +42,7 @@ class Moments(NamedTuple):
     size: float
 
 
-@implements(likelihood.put_on_side, Hyper)
+@implements(likelihood.put_on_side, SphereHyper)
 @inline_kernel
 def put_on_side(hyper, data, deal, side, m):
     """Count m in the side's running mean."""
@@ -51,7 +51,7 @@ def put_on_side(hyper, data, deal, side, m):
         deal.sums[side, column] += data.features[m, column]
 
 
-@implements(likelihood.start_deal, Hyper)
+@implements(likelihood.start_deal, SphereHyper)
 @lean_kernel
 def start_deal(hyper, data, deal, i, j):
     """Begin with i on one side and j on the other; variances are the prior's means."""
@@ -67,7 +67,7 @@ def start_deal(hyper, data, deal, i, j):
     put_on_side(hyper, data, deal, 1, j)
 
 
-@implements(likelihood.log_attraction, Hyper)
+@implements(likelihood.log_attraction, SphereHyper)
 @inline_kernel
 def log_attraction(hyper, data, deal, side, m):
     """Log weight of dealing m to a side: its size times a density around its running mean."""
@@ -103,10 +103,10 @@ def moments_of(hyper, y, state, k):
         i = state.after[i]
     length = math.sqrt(sum_x * sum_x + sum_y * sum_y + sum_z * sum_z)
     position = 2.0 * hyper.radius * count * around / (count * hyper.radius + length)
-    return Moments(count, sum_x, sum_y, sum_z, sum_l, length, position, size)
+    return SphereMoments(count, sum_x, sum_y, sum_z, sum_l, length, position, size)
 
 
-@implements(likelihood.propose_row, Hyper)
+@implements(likelihood.propose_row, SphereHyper)
 @lean_kernel
 def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
@@ -136,7 +136,7 @@ def log_marginal(hyper, moments, a, d):
     return places + sizes
 
 
-@implements(likelihood.row_weight, Hyper)
+@implements(likelihood.row_weight, SphereHyper)
 @lean_kernel
 def row_weight(hyper, y, state, k, theta, row):
     """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""

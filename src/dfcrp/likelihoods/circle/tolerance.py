@@ -167,7 +167,7 @@ def update_law_along(rng, hyper, data, state, which):
 def update_law(rng, hyper, data, state):
     """All that is to be known of the law; leaves p(law, variances | the rest) unchanged.
 
-    The spare parameters of markings are drawn from the law; the caller must draw all anew.
+    The spare parameters of markings are drawn from the law; the caller must draw all again.
     """
     update_law_given_variances(rng, hyper, state)
     first, last = 0, 4

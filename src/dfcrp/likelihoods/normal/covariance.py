@@ -35,7 +35,7 @@ MEMBERS, LOG_ROOT, LOG_NORM, FIRST = 0, 1, 2, 3
 
 @learn_law
 @integrate_out
-class Covariance(NamedTuple):
+class CovarianceHyper(NamedTuple):
     """Hyperparameters."""
 
     features: int  # p
@@ -74,7 +74,7 @@ def complete_row(hyper, theta, k):
         )
 
 
-@implements(empty_row, Covariance)
+@implements(empty_row, CovarianceHyper)
 @inline_kernel
 def start_row(hyper, theta, k):
     """No member: C = sqrt(2 a) D U."""
@@ -93,7 +93,7 @@ def start_row(hyper, theta, k):
     complete_row(hyper, theta, k)
 
 
-@implements(likelihood.log_density, Covariance)
+@implements(likelihood.log_density, CovarianceHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log p(y_i | members of k), by solving C x = y_i - ȳ."""
@@ -132,7 +132,7 @@ def change_root(theta, k, p, sign):
             theta[k, work + b] = cosine * theta[k, work + b] - sine * theta[k, place]
 
 
-@implements(likelihood.add_member, Covariance)
+@implements(likelihood.add_member, CovarianceHyper)
 @inline_kernel
 def add_member(hyper, theta, k, y, i):
     """Marking i joins: the scatter grows by n / (n + 1) (y_i - ȳ)(y_i - ȳ)ᵀ."""
@@ -148,7 +148,7 @@ def add_member(hyper, theta, k, y, i):
     complete_row(hyper, theta, k)
 
 
-@implements(likelihood.remove_member, Covariance)
+@implements(likelihood.remove_member, CovarianceHyper)
 @inline_kernel
 def remove_member(hyper, theta, k, y, i):
     """Marking i leaves: the same backwards."""
@@ -163,7 +163,7 @@ def remove_member(hyper, theta, k, y, i):
     complete_row(hyper, theta, k)
 
 
-@implements(log_marginal, Covariance)
+@implements(log_marginal, CovarianceHyper)
 @lean_kernel
 def row_marginal(hyper, theta, k):
     """log p(members)."""
@@ -178,10 +178,10 @@ def row_marginal(hyper, theta, k):
     return value + before * log_root - after * theta[k, LOG_ROOT]
 
 
-implements(log_fit, Covariance)(fit_of_all)
+implements(log_fit, CovarianceHyper)(fit_of_all)
 
 
-@implements(likelihood.record_row, Covariance)
+@implements(likelihood.record_row, CovarianceHyper)
 @inline_kernel
 def record_row(hyper, theta, k, out, row):
     """Each feature's mean and how uncertain it is, then each feature's expected variance."""

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.normal.covariance import Covariance, law_width
-from dfcrp.likelihoods.normal.kernel import Normal
+from dfcrp.likelihoods.normal.covariance import CovarianceHyper, law_width
+from dfcrp.likelihoods.normal.kernel import NormalHyper
 from dfcrp.likelihoods.normal.pilot import Pilot
 from dfcrp.likelihoods.normal.settings import NormalSettings
 from dfcrp.likelihoods.normal.shapes import Shape
@@ -19,7 +19,9 @@ Floats = NDArray[np.float64]
 CORRELATION_SD = 0.5
 
 
-def normal_hyper(model: NormalSettings, shape: Shape, features: Floats, pilot: Pilot) -> Normal:
+def normal_hyper(
+    model: NormalSettings, shape: Shape, features: Floats, pilot: Pilot
+) -> NormalHyper:
     """Variances only, by groups of features."""
     groups = len(shape.groups)
     starts = np.cumsum([0, *shape.groups]).astype(np.int64)
@@ -27,7 +29,7 @@ def normal_hyper(model: NormalSettings, shape: Shape, features: Floats, pilot: P
     growth = np.full(groups, -1, dtype=np.int64)
     growth[growing] = groups + np.arange(len(growing))
     law = np.concatenate([2.0 * np.log(pilot.within), np.full(len(growing), model.growth)])
-    return Normal(
+    return NormalHyper(
         centre=features.mean(axis=0),
         spread=pilot.spread,
         start=starts,
@@ -43,7 +45,7 @@ def normal_hyper(model: NormalSettings, shape: Shape, features: Floats, pilot: P
     )
 
 
-def covariance_hyper(model: NormalSettings, features: Floats, pilot: Pilot) -> Covariance:
+def covariance_hyper(model: NormalSettings, features: Floats, pilot: Pilot) -> CovarianceHyper:
     """A full covariance for each cluster; means uniform over a box of the data's spread.
 
     A box of width 2 √π t has the mean density of a normal of standard deviation t.
@@ -51,7 +53,7 @@ def covariance_hyper(model: NormalSettings, features: Floats, pilot: Pilot) -> C
     p = features.shape[1]
     law = np.zeros(law_width(p))
     law[:p] = np.log(pilot.within)
-    return Covariance(
+    return CovarianceHyper(
         features=p,
         shape=model.variance_shape,
         log_volume=float(np.log(2.0 * math.sqrt(math.pi) * pilot.spread).sum()),

@@ -39,7 +39,7 @@ MEMBERS, LOG_SCALES, LOG_NORM, FIRST = 0, 1, 2, 3
 
 @learn_law
 @integrate_out
-class Normal(NamedTuple):
+class NormalHyper(NamedTuple):
     """Hyperparameters."""
 
     centre: np.ndarray  # (p,): m
@@ -80,7 +80,7 @@ def complete_row(hyper, theta, k):
     theta[k, LOG_NORM] = value
 
 
-@implements(empty_row, Normal)
+@implements(empty_row, NormalHyper)
 @inline_kernel
 def start_row(hyper, theta, k):
     """The prior: P = κ, M = m, b = a s."""
@@ -95,7 +95,7 @@ def start_row(hyper, theta, k):
     complete_row(hyper, theta, k)
 
 
-@implements(likelihood.log_density, Normal)
+@implements(likelihood.log_density, NormalHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log p(y_i | members of k): a product of Student t densities."""
@@ -117,7 +117,7 @@ def log_density(hyper, theta, k, y, i):
     return value
 
 
-@implements(likelihood.add_member, Normal)
+@implements(likelihood.add_member, NormalHyper)
 @inline_kernel
 def add_member(hyper, theta, k, y, i):
     """Marking i joins: P, M and b grow as said above."""
@@ -137,7 +137,7 @@ def add_member(hyper, theta, k, y, i):
     complete_row(hyper, theta, k)
 
 
-@implements(likelihood.remove_member, Normal)
+@implements(likelihood.remove_member, NormalHyper)
 @inline_kernel
 def remove_member(hyper, theta, k, y, i):
     """Marking i leaves: the same backwards. b never falls below the prior's."""
@@ -175,7 +175,7 @@ def log_marginal_of_group(hyper, group, members, b, log_ratio):
     )
 
 
-@implements(log_marginal, Normal)
+@implements(log_marginal, NormalHyper)
 @lean_kernel
 def row_marginal(hyper, theta, k):
     """log p(members)."""
@@ -192,7 +192,7 @@ def row_marginal(hyper, theta, k):
     return value
 
 
-@implements(likelihood.record_row, Normal)
+@implements(likelihood.record_row, NormalHyper)
 @inline_kernel
 def record_row(hyper, theta, k, out, row):
     """Each feature's mean and how uncertain it is, then each group's typical variance.

@@ -10,10 +10,10 @@ import math
 from dfcrp.compiled.jit import implements, lean_kernel
 from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods.law import log_fit
-from dfcrp.likelihoods.normal.kernel import Normal, log_marginal_of_group, log_scale
+from dfcrp.likelihoods.normal.kernel import NormalHyper, log_marginal_of_group, log_scale
 
 
-@implements(log_fit, Normal)
+@implements(log_fit, NormalHyper)
 @lean_kernel
 def log_fit_of_group(hyper, data, state, which):
     """log p(features of the group that entry ``which`` of the law is about)."""

@@ -1,4 +1,4 @@
-"""Which values of a field are similar, and how likely a slip leads from one to the other."""
+"""Which values of a field are similar, and how likely a typo leads from one to the other."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ FURTHER = 0.3
 ALPHABET = 36.0
 
 
-def records_hyper(model: RecordSettings, records: Fields) -> kernel.Records:
-    """Frequencies of values, and slips between those that candidates differ in."""
+def records_hyper(model: RecordSettings, records: Fields) -> kernel.RecordHyper:
+    """Frequencies of values, and typos between those that candidates differ in."""
     first = np.cumsum([0, *map(len, records.values)]).astype(np.int64)
     frequency = np.concatenate(
         [_frequencies(records.codes[:, at], len(v)) for at, v in enumerate(records.values)]
     )
-    starts, similar, slip = [np.zeros(1, np.int64)], [], []
+    starts, similar, typo = [np.zeros(1, np.int64)], [], []
     for at in range(len(records.names)):
-        true, seen, chance = _slips(records, at)
+        true, seen, chance = _typos(records, at)
         starts.append(np.bincount(true, minlength=len(records.values[at])))
         similar.append(seen)
-        slip.append(chance)
+        typo.append(chance)
     fields = len(records.names)
     law = np.repeat([model.miss_odds, model.typo_odds], fields).astype(np.float64)
-    return kernel.Records(
+    return kernel.RecordHyper(
         first=first,
         frequency=frequency,
         similar_start=np.cumsum(np.concatenate(starts)).astype(np.int64),
         similar=np.concatenate(similar).astype(np.int32),
-        slip=np.concatenate(slip),
+        typo=np.concatenate(typo),
         values=np.ascontiguousarray(records.codes, dtype=np.float64),
         law=law,
         law_mean=law.copy(),
@@ -49,27 +49,27 @@ def records_hyper(model: RecordSettings, records: Fields) -> kernel.Records:
 
 
 def log_bayes_factors(
-    hyper: kernel.Records, records: Fields, pairs: NDArray[np.int64]
+    hyper: kernel.RecordHyper, records: Fields, pairs: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """How much more likely two records are as one object than as two, at the mean of the law."""
     fields = len(records.names)
     rates = 1.0 / (1.0 + np.exp(-hyper.law_mean))
     total = np.zeros(len(pairs))
     for at in range(fields):
-        miss, slip = float(rates[at]), float(rates[fields + at])
+        miss, typo = float(rates[at]), float(rates[fields + at])
         one, other = records.codes[pairs[:, 0], at], records.codes[pairs[:, 1], at]
         known = (one >= 0) & (other >= 0)
         share = hyper.frequency[hyper.first[at] + np.maximum(np.stack([one, other]), 0)]
-        slips = [_listed(hyper, at, other, one), _listed(hyper, at, one, other)]
+        typos = [_listed(hyper, at, other, one), _listed(hyper, at, one, other)]
         # Either value may be the true one.
-        differing = (miss + (1.0 - miss) * slip * np.stack(slips) / share).sum(axis=0)
-        same = miss + (1.0 - miss) * (1.0 - slip) / share[0]
+        differing = (miss + (1.0 - miss) * typo * np.stack(typos) / share).sum(axis=0)
+        same = miss + (1.0 - miss) * (1.0 - typo) / share[0]
         total += np.where(known, np.log(np.where(one == other, same, differing)), 0.0)
     return total
 
 
 def _listed(
-    hyper: kernel.Records, at: int, true: NDArray[np.int64], seen: NDArray[np.int64]
+    hyper: kernel.RecordHyper, at: int, true: NDArray[np.int64], seen: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """T(seen | true) of each pair of values."""
     first, count = int(hyper.first[at]), int(hyper.first[at + 1] - hyper.first[at])
@@ -81,7 +81,7 @@ def _listed(
     wanted = true * count + seen
     place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
     found = (keys[place] == wanted) & (true >= 0) & (seen >= 0)
-    return np.where(found, hyper.slip[start[0] : start[-1]][place], 0.0)
+    return np.where(found, hyper.typo[start[0] : start[-1]][place], 0.0)
 
 
 def _frequencies(codes: NDArray[np.int64], count: int) -> NDArray[np.float64]:
@@ -90,7 +90,7 @@ def _frequencies(codes: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     return found / max(found.sum(), 1.0)
 
 
-def _slips(
+def _typos(
     records: Fields, at: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """(true, seen, T(seen | true)) for the values in which candidates differ, sorted."""
@@ -100,23 +100,23 @@ def _slips(
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     pairs = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
     if records.kinds[at] == "number":
-        chance = _number_slips(records.values[at], pairs)
+        chance = _number_typos(records.values[at], pairs)
     elif records.kinds[at] == "date":
-        chance = _date_slips(records.values[at], pairs)
+        chance = _date_typos(records.values[at], pairs)
     else:
-        chance = _string_slips(records.values[at], pairs)
+        chance = _string_typos(records.values[at], pairs)
     kept = chance > 0.0
     return pairs[kept, 0], pairs[kept, 1], chance[kept]
 
 
-def _string_slips(values: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _string_typos(values: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
     """Typing errors, whatever the case of the letters."""
     lower = [value.lower() for value in values]
     lengths = np.array([len(value) for value in lower])
     return _chance_of_errors(_errors_between(lower, pairs), lengths[pairs[:, 0]])
 
 
-def _date_slips(values: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _date_typos(values: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
     """Typing errors in the digits; day and month exchanged count as one."""
     digits = [digits_of_date(value) for value in values]
     exchanged = np.array([text[:4] + text[6:] + text[4:6] for text in digits])
@@ -148,7 +148,7 @@ def _chance_of_errors(errors: NDArray[np.int64], n: NDArray[np.int64]) -> NDArra
     return np.where((errors <= MOST_ERRORS) & (2 * errors <= np.maximum(n, 2)), chance, 0.0)
 
 
-def _number_slips(values: tuple[str, ...], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _number_typos(values: tuple[str, ...], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
     """Laplace about the true value, with a tenth of the field's spread, by steps of the values."""
     numbers = np.array([float(value) for value in values])
     spread = max(float(numbers.std()), 1e-300) / 10.0

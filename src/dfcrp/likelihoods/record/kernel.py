@@ -3,7 +3,7 @@
 A cluster's true value of a field is v with its frequency f(v). A member's value is, independently,
 
     x ~ f             with probability m (miss),
-    x ~ T(· | v)      with probability (1 - m) t (slip: a typing error, a neighbouring number),
+    x ~ T(· | v)      with probability (1 - m) t (typo: a typing error, a neighbouring number),
     x = v             otherwise (hit),
 
 with m and t learned for each field. T(x | v) is known for the listed pairs of similar values and
@@ -12,7 +12,7 @@ members and one that none of them shows:
 
     p(x_1, ..., x_n) = Σ_v f(v) Π_i p(x_i | v)  +  (1 - Σ_v f(v)) Π_i m f(x_i),
 
-the slips of the last term being left out. A row holds the members themselves, as there is no
+the typos of the last term being left out. A row holds the members themselves, as there is no
 smaller summary; a cluster has at most as many as a row has room for.
 """
 
@@ -38,22 +38,22 @@ SMALL_PRODUCT = 1e-150
 
 @learn_law
 @integrate_out
-class Records(NamedTuple):
+class RecordHyper(NamedTuple):
     """Hyperparameters; a record's features are the codes of its values, -1 where missing."""
 
     first: np.ndarray  # (fields + 1,) int64: where the values of a field begin
     frequency: np.ndarray  # (values,): f
     similar_start: np.ndarray  # (values + 1,) int64 into the next two
     similar: np.ndarray  # int32: similar values of the same field, in increasing order
-    slip: np.ndarray  # T(similar | value)
+    typo: np.ndarray  # T(similar | value)
     values: np.ndarray  # (n, fields) float64: all records' codes, to look members up by
-    law: np.ndarray  # (2 fields,): log odds of a miss, then of a slip, by field
+    law: np.ndarray  # (2 fields,): log odds of a miss, then of a typo, by field
     law_mean: np.ndarray
     law_sd: np.ndarray
 
 
 @inline_kernel
-def chance_of_slip(hyper, field, true, seen):
+def chance_of_typo(hyper, field, true, seen):
     """T(seen | true), by bisection among the values similar to ``true``."""
     at = hyper.first[field] + true
     low, high = hyper.similar_start[at], hyper.similar_start[at + 1]
@@ -64,17 +64,17 @@ def chance_of_slip(hyper, field, true, seen):
         else:
             high = middle
     if low < hyper.similar_start[at + 1] and hyper.similar[low] == seen:
-        return hyper.slip[low]
+        return hyper.typo[low]
     return 0.0
 
 
 @inline_kernel
-def chance_of_value(hyper, field, true, seen, miss, slip):
+def chance_of_value(hyper, field, true, seen, miss, typo):
     """p(seen | true)."""
     chance = miss * hyper.frequency[hyper.first[field] + seen]
     if seen == true:
-        return chance + (1.0 - miss) * (1.0 - slip)
-    return chance + (1.0 - miss) * slip * chance_of_slip(hyper, field, true, seen)
+        return chance + (1.0 - miss) * (1.0 - typo)
+    return chance + (1.0 - miss) * typo * chance_of_typo(hyper, field, true, seen)
 
 
 @inline_kernel
@@ -87,7 +87,7 @@ def logistic(x):
 def chance_of_field(hyper, theta, k, members, field):
     """p(values of one field of the row's first members)."""
     fields = hyper.first.shape[0] - 1
-    miss, slip = logistic(hyper.law[field]), logistic(hyper.law[fields + field])
+    miss, typo = logistic(hyper.law[field]), logistic(hyper.law[fields + field])
     total, unseen, nothing = 0.0, 1.0, 1.0
     for a in range(members):
         true = int(hyper.values[int(theta[k, FIRST + a]), field])
@@ -99,7 +99,7 @@ def chance_of_field(hyper, theta, k, members, field):
             if seen < 0:
                 continue
             repeated = repeated or (b < a and seen == true)
-            chance *= chance_of_value(hyper, field, true, seen, miss, slip)
+            chance *= chance_of_value(hyper, field, true, seen, miss, typo)
         nothing *= miss * hyper.frequency[hyper.first[field] + true]
         if not repeated:
             share = hyper.frequency[hyper.first[field] + true]
@@ -122,14 +122,14 @@ def log_members(hyper, theta, k, members):
     return total + math.log(product)
 
 
-@implements(empty_row, Records)
+@implements(empty_row, RecordHyper)
 @inline_kernel
 def start_row(hyper, theta, k):
     """No member."""
     theta[k, MEMBERS], theta[k, LOG_MARGINAL], theta[k, NOTED] = 0.0, 0.0, NOBODY
 
 
-@implements(likelihood.log_density, Records)
+@implements(likelihood.log_density, RecordHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log p(y_i | members of k); a full row takes no more."""
@@ -141,7 +141,7 @@ def log_density(hyper, theta, k, y, i):
     return theta[k, NOTED_MARGINAL] - theta[k, LOG_MARGINAL]
 
 
-@implements(likelihood.add_member, Records)
+@implements(likelihood.add_member, RecordHyper)
 @inline_kernel
 def add_member(hyper, theta, k, y, i):
     """Record i joins; a row that is full becomes impossible, which only a proposal can be."""
@@ -159,7 +159,7 @@ def add_member(hyper, theta, k, y, i):
     theta[k, NOTED] = NOBODY
 
 
-@implements(likelihood.remove_member, Records)
+@implements(likelihood.remove_member, RecordHyper)
 @inline_kernel
 def remove_member(hyper, theta, k, y, i):
     """Record i leaves; the last takes its place."""
@@ -173,21 +173,21 @@ def remove_member(hyper, theta, k, y, i):
     theta[k, NOTED] = NOBODY
 
 
-@implements(log_marginal, Records)
+@implements(log_marginal, RecordHyper)
 @inline_kernel
 def row_marginal(hyper, theta, k):
     """log p(members)."""
     return theta[k, LOG_MARGINAL]
 
 
-@implements(likelihood.update_cluster, Records)
+@implements(likelihood.update_cluster, RecordHyper)
 @inline_kernel
 def update_cluster(hyper, rng, prior, data, state, k, proposal):
     """Nothing: a row holds no sums in which rounding errors could gather."""
     return True
 
 
-@implements(log_fit, Records)
+@implements(log_fit, RecordHyper)
 @lean_kernel
 def log_fit_of_field(hyper, data, state, which):
     """log p(the field that entry ``which`` of the law is about)."""
@@ -203,7 +203,7 @@ def log_fit_of_field(hyper, data, state, which):
     return total + math.log(product)
 
 
-@implements(likelihood.record_row, Records)
+@implements(likelihood.record_row, RecordHyper)
 @inline_kernel
 def record_row(hyper, theta, k, out, row):
     """The number of members: the rest is in the labels."""

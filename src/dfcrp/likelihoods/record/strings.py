@@ -1,4 +1,4 @@
-"""How many slips of the keyboard lie between two strings."""
+"""How many typing errors lie between two strings."""
 
 from __future__ import annotations
 

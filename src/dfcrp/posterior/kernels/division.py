@@ -20,7 +20,7 @@ from dfcrp.compiled.jit import kernel
 from dfcrp.posterior.kernels.partitions import group_equal, hash_columns
 
 
-class Problem(NamedTuple):
+class SearchProblem(NamedTuple):
     """What the search needs to know of the draws, for one component of the markings."""
 
     #: A block's cluster in each pattern, named after the smallest block; (blocks, patterns).

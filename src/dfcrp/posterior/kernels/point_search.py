@@ -137,14 +137,14 @@ def sweep_until_still(problem, state, order, marks, scratch):
 
 
 @kernel
-def settle(problem, state, order, scratch):
+def improve_all(problem, state, order, scratch):
     """Sweep over all blocks, and on until no block moves; return the number of sweeps."""
     return sweep_until_still(problem, state, order, new_marks(order.size), scratch)
 
 
 @kernel
 def redivide(problem, state, clusters, limit, marks, scratch):
-    """Divide the blocks of some clusters anew, the best way there is.
+    """Divide the blocks of some clusters again, the best way there is.
 
     With at most ``limit`` units (fewer when there are many patterns, but one for each cluster)
     the optimum over every division of them is taken: merging, splitting, exchanging members,

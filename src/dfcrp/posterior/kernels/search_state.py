@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dfcrp.compiled.jit import kernel
 
 
-class State(NamedTuple):
+class SearchState(NamedTuple):
     """A partition of the blocks: member lists, sizes and families of each cluster."""
 
     #: Cluster of a block, -1 while it is outside.
@@ -27,7 +27,7 @@ class State(NamedTuple):
     n_free: NDArray[np.int64]
 
 
-class Scratch(NamedTuple):
+class SearchScratch(NamedTuple):
     """Working memory, allocated once for a component."""
 
     overlap: NDArray[np.int32]
@@ -38,7 +38,7 @@ class Scratch(NamedTuple):
     stamp: NDArray[np.int64]
 
 
-class Marks(NamedTuple):
+class SearchMarks(NamedTuple):
     """Which blocks a sweep, and which blocks' clusters a re-division, should look at again."""
 
     dirty: NDArray[np.bool_]
@@ -48,14 +48,14 @@ class Marks(NamedTuple):
 @kernel
 def new_marks(n):
     """Everything is to be looked at."""
-    return Marks(np.ones(n, np.bool_), np.ones(n, np.bool_))
+    return SearchMarks(np.ones(n, np.bool_), np.ones(n, np.bool_))
 
 
 @kernel
 def new_scratch(problem):
     """Working memory for a problem."""
     n = problem.weights.size
-    return Scratch(
+    return SearchScratch(
         np.zeros(problem.shares.size, np.int32),
         np.zeros(n, np.int64),
         np.zeros(n, np.int64),
@@ -68,7 +68,7 @@ def new_scratch(problem):
 def empty_state(problem):
     """No block placed yet."""
     n = problem.weights.size
-    return State(
+    return SearchState(
         np.full(n, -1, np.int64),
         np.full(n, -1, np.int64),
         np.full(n, -1, np.int64),

@@ -16,10 +16,10 @@ from dfcrp.priors.arrivals.tail import tail_sum
 
 
 @lean_kernel
-def lay_out_tables(data, state, scratch, part):
+def lay_out_tables(data, state, scratch, block):
     """List each table's ranks and families side by side, in order of arrival."""
-    start = part.first
-    for k in range(part.first, part.last):
+    start = block.first
+    for k in range(block.first, block.last):
         scratch.table_start[k] = start
         stop = start
         i = state.head[k] if state.size[k] > 0 else NONE
@@ -49,13 +49,13 @@ def first_from(values, low, high, bound):
 
 
 @inline_kernel
-def random_relative(rng, data, a, part):
+def random_relative(rng, data, a, block):
     """A member of a's family inside the block, perhaps a itself."""
     family = data.family[a]
     low, high = data.family_start[family], data.family_start[family + 1]
-    if part.last - part.first < data.family.shape[0]:
-        low = first_from(data.family_member, low, high, part.first)
-        high = first_from(data.family_member, low, high, part.last)
+    if block.last - block.first < data.family.shape[0]:
+        low = first_from(data.family_member, low, high, block.first)
+        high = first_from(data.family_member, low, high, block.last)
     return data.family_member[low + int(rng.random() * (high - low))]
 
 
@@ -109,10 +109,10 @@ def move_seat(data, state, scratch, i, old, new):
 
 
 @lean_kernel
-def list_visited(state, out, part):
+def list_visited(state, out, block):
     """Write the markings that are marked for extra visits; returns their number."""
     count = 0
-    for i in range(part.first, part.last):
+    for i in range(block.first, block.last):
         if state.visit[i] > 0:
             out[count] = i
             count += 1
@@ -120,7 +120,7 @@ def list_visited(state, out, part):
 
 
 @lean_kernel
-def exchange_slots(rng, data, state, scratch, part, tries, visits):
+def exchange_slots(rng, data, state, scratch, block, tries, visits):
     """Propose exchanges between members of one family; leaves p(order | c, u) unchanged.
 
     One member is random, the other one each marking in turn for ``tries`` proposals, which
@@ -128,15 +128,15 @@ def exchange_slots(rng, data, state, scratch, part, tries, visits):
     times, as whether two clusters can become one hangs on when their members arrive. As u
     stays with the slots it changes hands between the markings.
     """
-    lay_out_tables(data, state, scratch, part)
-    n = part.last - part.first
-    visited = list_visited(state, scratch.slots, part)
+    lay_out_tables(data, state, scratch, block)
+    n = block.last - block.first
+    visited = list_visited(state, scratch.slots, block)
     for proposal in range(tries + visits * visited):
         if proposal < tries:
-            a = part.first + proposal % n
+            a = block.first + proposal % n
         else:
             a = scratch.slots[(proposal - tries) % visited]
-        b = random_relative(rng, data, a, part)
+        b = random_relative(rng, data, a, block)
         if a == b:
             continue
         p, q = state.rank[a], state.rank[b]

@@ -40,6 +40,12 @@ class Arrivals(NamedTuple):
     own: np.ndarray  # (0,)
 
 
+@partition_prior.has_order.register
+def has_order(prior: Arrivals) -> bool:
+    """Under the DFCRP."""
+    return prior.use_order
+
+
 @implements(partition_prior.uses_order, Arrivals)
 @inline_kernel
 def uses_order(prior):
@@ -103,13 +109,13 @@ def log_tilt(prior, data, state, k, size):
 
 @implements(partition_prior.update_block, Arrivals)
 @lean_kernel
-def update_slots(prior, rng, data, state, scratch, part):
+def update_slots(prior, rng, data, state, scratch, block):
     """Exchange arrival slots inside the block, unless the order has just been rearranged."""
     if not prior.use_order:
         return
     rearranged = state.scans[0] % ORDER_PERIOD == 1
-    tries = 0 if rearranged else part.last - part.first
-    exchange_slots(rng, data, state, scratch, part, tries, EXCHANGE_VISITS)
+    tries = 0 if rearranged else block.last - block.first
+    exchange_slots(rng, data, state, scratch, block, tries, EXCHANGE_VISITS)
 
 
 @implements(partition_prior.update_prior, Arrivals)

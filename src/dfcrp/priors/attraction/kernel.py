@@ -26,6 +26,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import (
@@ -72,6 +73,45 @@ class Attraction(NamedTuple):
     own: np.ndarray  # (1,)
     strong: np.ndarray  # (1,): e^τ
     arrived: Arrived
+
+
+def room_for_walks(n: int, persons: NDArray[np.integer]) -> Arrived:
+    """Room for walks over so many arrivals; ``persons`` says whose list each family is."""
+    return Arrived(
+        open=np.zeros(n),
+        kin=np.zeros(n),
+        mates=np.zeros(n),
+        mate_kin=np.zeros(n),
+        seated=np.zeros(n),
+        of_family=np.zeros(len(persons), np.int64),
+        of_person=np.zeros(int(persons.max()) + 1, np.int64),
+        barred_kin=np.zeros(len(persons), np.int64),
+    )
+
+
+@partition_prior.of_chain.register
+def of_chain(prior: Attraction, own: NDArray[np.float64]) -> Attraction:
+    """The prior of one chain, which counts for itself."""
+    mine = prior._replace(
+        own=own,
+        strong=prior.strong.copy(),
+        arrived=room_for_walks(len(prior.arrived.open), prior.person),
+    )
+    refresh(mine)
+    return mine
+
+
+@partition_prior.refresh.register
+def refresh(prior: Attraction) -> None:
+    """e^τ."""
+    if prior.learned:
+        prior.strong[0] = math.exp(prior.own[0])
+
+
+@partition_prior.has_order.register
+def has_order(prior: Attraction) -> bool:
+    """Always."""
+    return True
 
 
 @inline_kernel
@@ -200,11 +240,11 @@ def exchange(prior, rng, data, state, a, b):
 
 @implements(partition_prior.update_block, Attraction)
 @lean_kernel
-def update_slots(prior, rng, data, state, scratch, part):
+def update_slots(prior, rng, data, state, scratch, block):
     """Exchange arrival slots inside families and the block."""
-    for a in range(part.first, part.last):
+    for a in range(block.first, block.last):
         for _ in range(1 + EXCHANGE_VISITS * (state.visit[a] > 0)):
-            b = random_relative(rng, data, a, part)
+            b = random_relative(rng, data, a, block)
             if a != b:
                 exchange(prior, rng, data, state, a, b)
 
@@ -282,7 +322,7 @@ def walk_back(prior, data, state, scratch, order, first, last):
 def rearrange(prior, rng, data, state, scratch):
     """Shuffle stretches of the order, each accepted or not; leaves p(order | c, α, τ) unchanged.
 
-    Stretches are of one length, drawn anew each time between two and all customers: long ones
+    Stretches are of one length, drawn again each time between two and all customers: long ones
     bring customers far, short ones are accepted. Leaves ``prior.arrived`` up to date.
     """
     n, arrived, proposal = state.order.shape[0], prior.arrived, scratch.proposal

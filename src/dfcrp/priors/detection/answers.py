@@ -14,7 +14,7 @@ from dfcrp.persons import Persons, persons_of
 from dfcrp.posterior.kernels.summaries import represent_clusters
 from dfcrp.priors.detection.kernel import Detection
 from dfcrp.priors.detection.layout import make_detection
-from dfcrp.priors.detection.summaries import Found, Lists, Seats, summarise_draws
+from dfcrp.priors.detection.summaries import Found, Lists, SummarySeats, summarise_draws
 from dfcrp.summaries.consensus import SizeClasses, family_arrays, parameter_columns
 from dfcrp.summaries.intervals import Interval, summarise
 from dfcrp.summaries.losses import members_by_cluster
@@ -164,7 +164,7 @@ class _Walk:
         #: Where a cluster's log size is stored; None if objects have no size.
         self.column = None if size is None else parameter_columns(draws, (size,))[0]
         self.lists = Lists(families.astype(np.int32))
-        self.seats = Seats(*(np.zeros(n, np.int32) for _ in range(3)))
+        self.seats = SummarySeats(*(np.zeros(n, np.int32) for _ in range(3)))
         self.codes, self.holder = family_arrays(families, n)
         _, self.order, self.offsets = members_by_cluster(posterior.point_partition().labels)
         # Filled in once and for all: the same draws give the same answers.
@@ -217,7 +217,7 @@ class _Walk:
             false=np.zeros((b, self.n_classes, n_families), np.int32),
             classes=np.zeros(b, np.int64),
             common=np.zeros((b, n_families)),
-            common_anew=np.zeros((b, n_families)),
+            common_again=np.zeros((b, n_families)),
             sizes=np.zeros((b, n_families + 1), np.int64),
             new_sizes=np.zeros((b, n_families + 1), np.int64),
             real=np.zeros((b, self.draws.n_markings), np.float32),
@@ -228,7 +228,7 @@ class _Walk:
         whole = Found(*(np.concatenate(parts) for parts in zip(*self.blocks, strict=True)))
         n = self.draws.n_chains * self.draws.n_draws
         ratio = np.ones_like(whole.common)
-        np.divide(whole.common_anew, whole.common, out=ratio, where=whole.common > 0)
+        np.divide(whole.common_again, whole.common, out=ratio, where=whole.common > 0)
         return DetectionSummary(
             size_classes=classes.columns,
             persons=persons,

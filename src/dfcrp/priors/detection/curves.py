@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.priors.detection.answers import prior_of
-from dfcrp.priors.detection.kernel import Detection
-from dfcrp.priors.detection.layout import for_chain
+from dfcrp.priors.detection.kernel import Detection, with_own
 from dfcrp.summaries.intervals import Interval, summarise
 
 #: Evenly spaced draws that the curves are made of.
@@ -37,7 +36,7 @@ def sensitivity_curves(posterior: Any) -> SensitivityCurves:
     shared = posterior.draws.shared()
     rows = shared.reshape(-1, shared.shape[2])[:, -len(prior.own) :]
     rows = rows[:: -(-len(rows) // MAX_DRAWS)]
-    curves = np.array([_curves(for_chain(prior, row.copy()), persons.codes) for row in rows])
+    curves = np.array([_curves(with_own(prior, row.copy()), persons.codes) for row in rows])
     sizes = posterior.diameters
     median = 0.0 if sizes is None else float(np.median(np.log(sizes)))
     return SensitivityCurves(np.exp(prior.away + median), summarise(curves))

@@ -29,6 +29,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.compiled.jit import entry_kernel, implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE
@@ -79,7 +80,7 @@ class Beliefs(NamedTuple):
     slope_sd: float
 
 
-class Tables(NamedTuple):
+class DetectionTables(NamedTuple):
     """Logarithms that follow from the parameters; the last axis of three is the class."""
 
     missed: np.ndarray  # (L, CLASSES): P_g(∅)
@@ -113,8 +114,60 @@ class Detection(NamedTuple):
     beliefs: Beliefs
     own: np.ndarray  # all parameters in one
     parameters: Parameters
-    tables: Tables
+    tables: DetectionTables
     counts: Counts
+
+
+def with_room(prior: Detection, classes: int) -> Detection:
+    """The prior with parameters, tables and counts that belong to ``prior.own``."""
+    levels, n_families, n_persons = len(prior.away), len(prior.person), len(prior.lists)
+    return prior._replace(
+        parameters=_parts(prior.own, classes, n_persons, n_families),
+        tables=DetectionTables(
+            missed=np.zeros((levels, CLASSES)),
+            empty=np.zeros((levels, CLASSES)),
+            found=np.zeros((levels, n_families, CLASSES)),
+            gain=np.ones((levels, n_families, CLASSES)),
+            again=np.zeros((n_families, CLASSES)),
+            alone=np.zeros((levels, n_families)),
+            most=np.zeros((levels, n_families)),
+        ),
+        counts=Counts(
+            seen=np.zeros((levels, CLASSES)),
+            total=np.zeros((levels, CLASSES)),
+            noticed=np.zeros((levels, CLASSES, n_persons)),
+            listed=np.zeros((CLASSES, n_families)),
+            false=np.zeros(n_families),
+        ),
+    )
+
+
+def _parts(own: NDArray[np.float64], classes: int, n_persons: int, n_families: int) -> Parameters:
+    """The parameters as parts of one array."""
+    by_person, by_list = (classes, n_persons), (classes, n_families)
+    shapes = ((classes,), (classes,), by_person, (n_persons,), by_list, (n_families,), (1,), (1,))
+    *parts, tally = np.split(own, np.cumsum([math.prod(shape) for shape in shapes]))
+    shaped = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+    return Parameters(*[*shaped, tally])
+
+
+def with_own(prior: Detection, own: NDArray[np.float64]) -> Detection:
+    """The prior with these parameters; its tables are not filled."""
+    return with_room(prior._replace(own=own), len(prior.parameters.weight))
+
+
+@partition_prior.of_chain.register
+def of_chain(prior: Detection, own: NDArray[np.float64]) -> Detection:
+    """The prior of one chain, with tables of its own."""
+    mine = with_own(prior, own)
+    rebuild_tables(mine)
+    return mine
+
+
+@partition_prior.refresh.register
+def refresh(prior: Detection) -> None:
+    """The tables."""
+    rebuild_tables(prior)
 
 
 @inline_kernel
@@ -244,7 +297,7 @@ def log_tilt(prior, data, state, k, size):
 
 @implements(partition_prior.update_block, Detection)
 @inline_kernel
-def update_block(prior, rng, data, state, scratch, part):
+def update_block(prior, rng, data, state, scratch, block):
     """Nothing belongs to a block of the data alone."""
 
 

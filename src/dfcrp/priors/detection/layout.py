@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,8 +13,9 @@ from dfcrp.priors.detection.kernel import (
     Beliefs,
     Counts,
     Detection,
+    DetectionTables,
     Parameters,
-    Tables,
+    with_room,
 )
 from dfcrp.priors.detection.settings import DetectionSettings
 
@@ -68,7 +68,7 @@ def make_detection(
         slope_sd=settings.slope_sd,
     )
     nothing = np.empty(0)
-    return _for_one_chain(
+    return with_room(
         Detection(
             low=low,
             step=step,
@@ -79,16 +79,11 @@ def make_detection(
             beliefs=beliefs,
             own=_start(beliefs, classes, n_persons),
             parameters=Parameters(*[nothing] * len(Parameters._fields)),
-            tables=Tables(*[nothing] * len(Tables._fields)),
+            tables=DetectionTables(*[nothing] * len(DetectionTables._fields)),
             counts=Counts(*[nothing] * len(Counts._fields)),
         ),
         classes,
     )
-
-
-def for_chain(prior: Detection, own: NDArray[np.float64]) -> Detection:
-    """The prior of one chain: its parameters are in ``own``, its tables are its own, too."""
-    return _for_one_chain(prior._replace(own=own), len(prior.parameters.weight))
 
 
 def parameter_columns(prior: Detection, experts: Sequence[str], persons: Sequence[str]) -> Columns:
@@ -147,36 +142,3 @@ def _start(beliefs: Beliefs, classes: int, n_persons: int) -> NDArray[np.float64
             np.zeros(len(TALLY_NAMES)),
         ]
     )
-
-
-def _for_one_chain(prior: Detection, classes: int) -> Detection:
-    """With parameters, tables and counts that belong to ``prior.own``."""
-    levels, n_families, n_persons = len(prior.away), len(prior.person), len(prior.lists)
-    return prior._replace(
-        parameters=_parts(prior.own, classes, n_persons, n_families),
-        tables=Tables(
-            missed=np.zeros((levels, CLASSES)),
-            empty=np.zeros((levels, CLASSES)),
-            found=np.zeros((levels, n_families, CLASSES)),
-            gain=np.ones((levels, n_families, CLASSES)),
-            again=np.zeros((n_families, CLASSES)),
-            alone=np.zeros((levels, n_families)),
-            most=np.zeros((levels, n_families)),
-        ),
-        counts=Counts(
-            seen=np.zeros((levels, CLASSES)),
-            total=np.zeros((levels, CLASSES)),
-            noticed=np.zeros((levels, CLASSES, n_persons)),
-            listed=np.zeros((CLASSES, n_families)),
-            false=np.zeros(n_families),
-        ),
-    )
-
-
-def _parts(own: NDArray[np.float64], classes: int, n_persons: int, n_families: int) -> Parameters:
-    """The parameters as parts of one array."""
-    by_person, by_list = (classes, n_persons), (classes, n_families)
-    shapes = ((classes,), (classes,), by_person, (n_persons,), by_list, (n_families,), (1,), (1,))
-    *parts, tally = np.split(own, np.cumsum([math.prod(shape) for shape in shapes]))
-    shaped = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-    return Parameters(*[*shaped, tally])

@@ -27,7 +27,7 @@ class Lists(NamedTuple):
     family: np.ndarray  # (n,) int32
 
 
-class Seats(NamedTuple):
+class SummarySeats(NamedTuple):
     """One draw's partition, by label; ``State`` as far as weights of clusters need it."""
 
     head: np.ndarray  # (n,) int32
@@ -46,7 +46,7 @@ class Found(NamedTuple):
     false: np.ndarray  # (b, C, F) int32
     classes: np.ndarray  # (b,) int64: classes with an object
     common: np.ndarray  # (b, F): expected pairs of a list's object and another list of its person
-    common_anew: np.ndarray  # (b, F): the same if the person had looked anew for every list
+    common_again: np.ndarray  # (b, F): the same if the person had looked again for every list
     sizes: np.ndarray  # (b, F + 1) int64: clusters by number of markings
     new_sizes: np.ndarray  # (b, F + 1) int64: the same in new data
     real: np.ndarray  # (b, n) float32 by label: probability that the cluster is an object
@@ -145,7 +145,7 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
         if prior.lists[prior.person[f]] > 1:
             s, common = in_common(prior, g, f, level)
             found.common[draw, f] += common * (1.0 + missed)
-            found.common_anew[draw, f] += s * common * (1.0 + missed)
+            found.common_again[draw, f] += s * common * (1.0 + missed)
     found.new_sizes[draw, new_markings(rng, prior, level)] += 1
     return g
 

@@ -1,6 +1,6 @@
 """Every distinct cluster of the draws, once: the draws in a form small enough for a page.
 
-From draw to draw most clusters stay as they are. A *group* is a set of markings that was a cluster
+From draw to draw most clusters stay as they are. A *group* is a set of items that was a cluster
 in some draw; it comes with the runs of consecutive draws in which it was one. Nothing about the
 partitions is lost: counts, shares and Jaccard coefficients follow exactly, for any region.
 """
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock, Draws
-from dfcrp.summaries.consensus import parameter_columns, rest_names
+from dfcrp.summaries.centre import Centre
+from dfcrp.summaries.consensus import parameter_columns
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 #: Draws whose partitions are kept, and runs that they may take; beyond, draws are thinned evenly.
@@ -24,7 +25,6 @@ MAX_RUNS = 600_000
 #: Draws whose cluster parameters are kept, and how many clusters they may hold together.
 MAX_SAMPLED = 400
 MAX_VALUES = 3_000_000
-QUANTITIES = ("x", "y", "log_diameter")
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,31 @@ class Groups:
     run_offsets: NDArray[np.int64]
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
-    #: Draws whose parameters are kept, ascending, and one row for each cluster in them.
+    #: Draws whose clusters are described, ascending, and one row for each cluster in them.
     sampled: NDArray[np.int64]
     value_draw: NDArray[np.int64]
     value_group: NDArray[np.int64]
-    #: (rows, 3): x, y and log diameter, ordered by group, then draw.
-    values: NDArray[np.float64]
+    #: The quantities that describe each, by name, ordered by group, then draw.
+    values: dict[str, NDArray[np.float64]]
 
 
-def distinct_clusters(draws: Draws, max_runs: int = MAX_RUNS) -> Groups:
-    """Collect the groups of as many draws as ``max_runs`` allows."""
+def distinct_clusters(
+    draws: Draws, centre: Centre | None = None, max_runs: int = MAX_RUNS
+) -> Groups:
+    """Collect the groups of as many draws as ``max_runs`` allows.
+
+    ``centre`` says how a cluster is described; without it none is.
+    """
     step = stride_for(draws, MAX_DRAWS)
     while True:
-        found = _Collector(draws, step).collect(max_runs)
+        found = _Collector(draws, centre, step).collect(max_runs)
         if found is not None:
             return found
         step *= 2
+
+
+#: The clusters of a draw: their names, and a row of parameters for each.
+Described = tuple[NDArray[np.int32], NDArray[np.float64]]
 
 
 @dataclass
@@ -62,6 +71,7 @@ class _Collector:
     """Follows the clusters from draw to draw and notes where one begins or ends."""
 
     draws: Draws
+    centre: Centre | None
     step: int
     members: list[NDArray[np.int64]] = field(default_factory=list)
     #: Group, first draw and end of each run.
@@ -93,29 +103,34 @@ class _Collector:
             group[changed[now[changed] == 0]] = -1
             since[changed] = draw
             before = now
-            if draw % every == 0:
+            if block is not None and draw % every == 0:
                 names, values = block
                 sampled.append(draw)
                 rows.append((draw, group[names], values))
         self.runs += _ended(group, since, np.flatnonzero(group >= 0), draw + 1)
-        return self._groups(draw + 1, np.array(sampled), rows)
+        return self._groups(draw + 1, np.array(sampled, np.int64), rows)
 
     def _sampled_every(self, n_clusters: int) -> int:
         n_draws = self.draws.n_chains * -(-self.draws.n_draws // self.step)
         return max(-(-n_draws // max(min(MAX_SAMPLED, MAX_VALUES // n_clusters), 1)), 1)
 
-    def _partitions(
-        self,
-    ) -> Iterator[tuple[NDArray[np.int32], tuple[NDArray[np.int32], NDArray[np.float64]]]]:
+    def _partitions(self) -> Iterator[tuple[NDArray[np.int32], Described | None]]:
         """Labels, and the clusters' names and parameters, of every ``step``-th draw."""
-        columns = parameter_columns(self.draws, (*QUANTITIES, *rest_names(self.draws)))
+        if self.centre is None:
+            for _, start, stop, labels in label_blocks(self.draws):
+                yield from ((labels[d], None) for d in range(stop - start)[kept(start, self.step)])
+            return
+        rest = self.centre.rest
+        columns = parameter_columns(self.draws, (*self.centre.parameters, *rest))
         for chain, start, stop, labels in label_blocks(self.draws):
             block: ClusterBlock = self.draws.clusters(chain, start, stop)
             for d in range(stop - start)[kept(start, self.step)]:
                 rows = slice(block.offsets[d], block.offsets[d + 1])
                 values = block.parameters[rows][:, columns].astype(np.float64)
-                values[:, : len(columns) - 3] += values[:, 3:]
-                yield labels[d], (block.labels[rows], values[:, :3])
+                if rest:
+                    values[:, : len(rest)] += values[:, -len(rest) :]
+                    values = values[:, : -len(rest)]
+                yield labels[d], (block.labels[rows], values)
 
     def _begin(
         self,
@@ -149,8 +164,10 @@ class _Collector:
     ) -> Groups:
         runs = np.array(sorted(self.runs), np.int64)
         counts = np.bincount(runs[:, 0], minlength=len(self.members))
-        value_group = np.concatenate([names for _, names, _ in rows])
-        value_draw = np.concatenate([np.full(len(names), draw) for draw, names, _ in rows])
+        nothing = np.empty(0, np.int64)
+        value_group = np.concatenate([nothing, *(names for _, names, _ in rows)])
+        lengths = [np.full(len(names), draw) for draw, names, _ in rows]
+        value_draw = np.concatenate([nothing, *lengths])
         order = np.argsort(value_group, kind="stable")
         return Groups(
             n_draws=n_draws,
@@ -162,8 +179,16 @@ class _Collector:
             sampled=sampled,
             value_draw=value_draw[order],
             value_group=value_group[order],
-            values=np.concatenate([values for _, _, values in rows])[order],
+            values=self._described([values for _, _, values in rows], order),
         )
+
+    def _described(
+        self, rows: list[NDArray[np.float64]], order: NDArray[np.int64]
+    ) -> dict[str, NDArray[np.float64]]:
+        if self.centre is None:
+            return {}
+        found = self.centre.describe(np.concatenate(rows)[order].T)
+        return dict(zip(self.centre.quantities, found, strict=True))
 
 
 def _ended(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,8 +23,9 @@ class Packer:
     """Arrays put one after the other, with a table of where each is."""
 
     content: bytearray = field(default_factory=bytearray)
-    #: Name to [type, first byte, length].
+    #: Name to [type, first byte, length]; arrays with the same content lie there once.
     table: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    known: dict[tuple[str, bytes], tuple[str, int, int]] = field(default_factory=dict)
 
     def floats(self, name: str, values: Any, kind: str = "float32") -> None:
         """Real numbers, in single precision unless told."""
@@ -38,9 +40,13 @@ class Packer:
 
     def _add(self, name: str, values: NDArray[Any]) -> None:
         little = np.ascontiguousarray(values.ravel(), values.dtype.newbyteorder("<"))
-        self.content += bytes(-len(self.content) % ALIGNMENT)
-        self.table[name] = TYPES[values.dtype.name], len(self.content), little.size
-        self.content += little.tobytes()
+        kind, content = TYPES[values.dtype.name], little.tobytes()
+        key = kind, hashlib.sha256(content).digest()
+        if key not in self.known:
+            self.content += bytes(-len(self.content) % ALIGNMENT)
+            self.known[key] = kind, len(self.content), little.size
+            self.content += content
+        self.table[name] = self.known[key]
 
     def base64(self) -> str:
         """Everything that was packed."""

@@ -1,4 +1,4 @@
-"""What the explorer is given: markings, catalogue, draws, and the report's own numbers."""
+"""What the explorer is given: items, catalogue, draws, and the report's own numbers."""
 
 from __future__ import annotations
 
@@ -9,131 +9,186 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.items.items import Items
-from dfcrp.plots.flat import FlatMap, flat_map
+from dfcrp.likelihoods.base import Likelihood
+from dfcrp.markup import plural
+from dfcrp.plots.flat import FlatMap
 from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.report.contents import Contents
+from dfcrp.report.explorer.described import Described
 from dfcrp.report.explorer.groups import Groups, distinct_clusters
 from dfcrp.report.explorer.packing import Packer
+from dfcrp.report.explorer.places import find_places
 from dfcrp.summaries.catalogue import consensus_draws
+from dfcrp.summaries.centre import Centre
 from dfcrp.summaries.intervals import Interval, summarise
 from dfcrp.summaries.membership import UNDECIDED
+
+Floats = NDArray[np.float64]
 
 #: Draws that are shown as ghosts of an object.
 MAX_GHOSTS = 40
 #: Longest side in pixels, and quality, of the image in the page.
 MAX_IMAGE_PIXELS = 2_400
 IMAGE_QUALITY = 80
-
-
-QUANTITIES = ("x", "y", "diameter")
+#: An outline turned by so many degrees is the same.
+_HALF_TURN = 180.0
 
 
 def make_payload(contents: Contents) -> tuple[dict[str, Any], str]:
     """Everything that is read as text, and the arrays as base64."""
-    posterior = contents.posterior
-    markings, config = posterior.markings, posterior.config
-    groups = distinct_clusters(posterior.draws)
-    packer = Packer()
-    placed = flat_map(markings)
-    origin = [float(np.median(placed.x)), float(np.median(placed.y))]
-    _pack_markings(packer, contents, placed, origin)
-    _pack_catalogue(packer, contents, placed, origin)
-    _pack_groups(packer, groups, placed, origin)
-    thresholds = tuple(range(1, len(markings.experts) + 1))
-    packer.counts(
-        "clusterConsensus",
-        consensus_draws(
-            posterior.draws, posterior.point_partition().labels, markings.families, thresholds
-        ),
-    )
-    counted_ids = [str(i + 1) for i in range(len(markings))]
-    about = {
-        "experts": list(markings.experts),
-        "ids": None if markings.id.tolist() == counted_ids else markings.id.tolist(),
-        "origin": origin,
-        "units": markings.site.units,
-        "sphere": _sphere(markings, placed),
-        "draws": posterior.draws.n_chains * posterior.draws.n_draws,
-        "drawsUsed": groups.n_draws,
-        "minExperts": contents.min_experts,
-        "classEdges": list(config.summary.class_edges),
-        "classNames": list(config.summary.class_names),
-        "diameterFrom": config.summary.diameter if config.summary.class_edges else "mu",
-        "placeDigits": contents.place_digits,
-        "sizeDigits": contents.size_digits,
-        "undecidedBelow": UNDECIDED,
-        "counts": _intervals(posterior.consensus_counts(thresholds).interval()),
-        "objects": _objects(contents),
-        "sideBySide": contents.by_threshold,
-        "expertNumbers": _expert_numbers(contents),
-        "image": _image(contents.underlay),
-    }
-    return about | {"arrays": packer.table}, packer.base64()
+    return _Payload(contents).make()
 
 
-def _sphere(markings: Items, placed: FlatMap) -> dict[str, float] | None:
-    """What the page must know of longitudes: where the map and where the data begin to count."""
-    if not placed.degrees:
-        return None
-    counted_from = 0.0 if markings.x.min() >= 0.0 and markings.x.max() > 180.0 else -180.0
-    return {
-        "radius": markings.site.sphere_radius_km,
-        "cut": placed.cut,
-        "countedFrom": counted_from,
-    }
+class _Payload:
+    """Packs one page's data."""
 
+    def __init__(self, contents: Contents) -> None:
+        self.contents, self.posterior = contents, contents.posterior
+        self.items = self.posterior.items
+        self.likelihood: Likelihood = self.posterior.likelihood
+        self.places = find_places(self.posterior, contents.catalogue)
+        self.described = Described(contents, self.places)
+        placed = self.places.items
+        self.origin = float(np.median(placed.x)), float(np.median(placed.y))
+        self.packer = Packer()
 
-def _pack_markings(
-    packer: Packer, contents: Contents, placed: FlatMap, origin: list[float]
-) -> None:
-    """Positions are relative to the origin: single precision is then enough for any unit."""
-    posterior = contents.posterior
-    markings = posterior.markings
-    packer.floats("markingX", placed.x - origin[0])
-    packer.floats("markingY", placed.y - origin[1])
-    packer.floats("markingDiameter", markings.diameter)
-    packer.counts("markingExpert", markings.families)
-    labels = posterior.point_partition().labels
-    packer.counts("markingCluster", np.unique(labels, return_inverse=True)[1])
-    packer.floats("markingProbability", posterior.membership.p_member)
-    if posterior.detection is not None:
-        packer.floats("markingReal", posterior.detection.p_real_marking)
+    def make(self) -> tuple[dict[str, Any], str]:
+        """Everything that is read as text, and the arrays as base64."""
+        posterior, contents, items = self.posterior, self.contents, self.items
+        groups = distinct_clusters(posterior.draws, self._centre())
+        self._pack_items()
+        self._pack_catalogue()
+        self.described.pack(self.packer)
+        self._pack_groups(groups)
+        thresholds = tuple(range(1, len(items.experts) + 1))
+        labels = posterior.point_partition().labels
+        agreed = consensus_draws(posterior.draws, labels, items.families, thresholds)
+        self.packer.counts("clusterConsensus", agreed)
+        counted_ids = [str(i + 1) for i in range(len(items))]
+        classes = posterior.size_classes
+        about = {
+            **self._words(),
+            **self._map(),
+            **self.described.about(),
+            "experts": list(items.experts),
+            "ids": None if items.id.tolist() == counted_ids else items.id.tolist(),
+            "draws": posterior.draws.n_chains * posterior.draws.n_draws,
+            "drawsUsed": groups.n_draws,
+            "minExperts": contents.min_experts,
+            "classEdges": list(classes.edges),
+            "classNames": list(classes.names),
+            "sizeFrom": posterior.config.summary.diameter if classes.edges else "mu",
+            "undecidedBelow": UNDECIDED,
+            "counts": _intervals(posterior.consensus_counts(thresholds).interval()),
+            "realObjects": _objects(contents),
+            "sideBySide": contents.by_threshold,
+            "expertNumbers": _expert_numbers(contents),
+            "image": _image(contents.underlay) if self.places.real else None,
+        }
+        return about | {"arrays": self.packer.table}, self.packer.base64()
 
+    def _words(self) -> dict[str, Any]:
+        """What items are called, and what experts do with them."""
+        noun = self.likelihood.noun
+        verb = "marked" if self.places.real and self.places.items.equal else "listed"
+        return {"noun": noun, "nouns": plural(noun), "verb": verb}
 
-def _pack_catalogue(
-    packer: Packer, contents: Contents, placed: FlatMap, origin: list[float]
-) -> None:
-    table = contents.catalogue
-    x = table["x"].to_numpy()
-    # Means and ends of intervals move together to where the map has the object.
-    starts = (origin[0] - (placed.across(x) - x), origin[1], 0.0)
-    packer.counts("clusterName", table["cluster"].to_numpy())
-    packer.floats("clusterStability", table["stability"].to_numpy())
-    if contents.posterior.detection is not None:
-        packer.floats("clusterReal", table["p_real"].to_numpy())
-    for name, start in zip(QUANTITIES, starts, strict=True):
-        short = f"cluster{name.capitalize()}"
-        packer.floats(short, table[name].to_numpy() - start, "float64")
-        packer.floats(f"{short}Sd", table[f"{name}_sd"].to_numpy())
-        for end in ("lo", "hi"):
-            column = table[f"{name}_{end}"].to_numpy() - start
-            packer.floats(f"{short}{end.capitalize()}", column)
+    def _map(self) -> dict[str, Any]:
+        """What the page must know of the map."""
+        placed = self.places.items
+        return {
+            "origin": self.origin,
+            "itemShape": placed.shape,
+            "objectShape": self.places.objects.shape,
+            "hasPlaces": self.places.real,
+            "equalScales": placed.equal or not self.places.real,
+            "round": placed.round,
+            "axes": placed.axes,
+            "placeDigits": placed.digits,
+            "units": self.items.site.units,
+            "sphere": self._sphere(),
+        }
 
+    def _sphere(self) -> dict[str, float] | None:
+        """Where, on a sphere, the map and the data begin to count longitudes."""
+        placed = self.places.items
+        if not placed.degrees:
+            return None
+        x = self.items.columns[placed.axes[0]]
+        counted_from = 0.0 if x.min() >= 0.0 and x.max() > 180.0 else -180.0
+        radius = self.items.site.sphere_radius_km
+        return {"radius": radius, "cut": placed.cut, "countedFrom": counted_from}
 
-def _pack_groups(packer: Packer, groups: Groups, placed: FlatMap, origin: list[float]) -> None:
-    packer.counts("groupOffsets", groups.offsets)
-    packer.counts("groupMembers", groups.members)
-    packer.counts("runOffsets", groups.run_offsets)
-    packer.counts("runStart", groups.start)
-    packer.counts("runStop", groups.stop)
-    x, y, log_diameter = groups.values.T
-    first = groups.members[groups.offsets[:-1]]
-    x = placed.beside(x, placed.x[first[groups.value_group]])
-    _pack_values(packer, "sampled", groups, groups.sampled, {"LogDiameter": log_diameter})
-    ghosts = groups.sampled[:: -(-len(groups.sampled) // MAX_GHOSTS)]
-    columns = {"X": x - origin[0], "Y": y - origin[1], "LogDiameter": log_diameter}
-    _pack_values(packer, "ghost", groups, ghosts, columns)
+    def _pack_items(self) -> None:
+        posterior, packer = self.posterior, self.packer
+        self._pack_outlines("item", self.places.items)
+        packer.counts("itemExpert", self.items.families)
+        labels = posterior.point_partition().labels
+        packer.counts("itemCluster", np.unique(labels, return_inverse=True)[1])
+        packer.floats("itemProbability", posterior.membership.p_member)
+        if posterior.detection is not None:
+            packer.floats("itemReal", posterior.detection.p_real_marking)
+
+    def _pack_catalogue(self) -> None:
+        table, packer = self.contents.catalogue, self.packer
+        packer.counts("clusterName", table["cluster"].to_numpy())
+        packer.floats("clusterStability", table["stability"].to_numpy())
+        if self.posterior.detection is not None:
+            packer.floats("clusterReal", table["p_real"].to_numpy())
+        self._pack_outlines("cluster", self.places.objects)
+        for end, sides in (("Lo", self.places.least), ("Hi", self.places.most)):
+            if sides is not None:
+                self._pack_sides("cluster", end, *sides)
+
+    def _pack_outlines(self, name: str, placed: FlatMap) -> None:
+        """Positions relative to the origin: single precision is then enough for any unit."""
+        self.packer.floats(f"{name}X", placed.x - self.origin[0])
+        self.packer.floats(f"{name}Y", placed.y - self.origin[1])
+        if placed.shape != "point":
+            self._pack_sides(name, "", placed.width, placed.height)
+        if placed.angle.any():
+            self.packer.floats(f"{name}Angle", placed.angle)
+
+    def _pack_sides(self, name: str, end: str, width: Floats, height: Floats) -> None:
+        """Lengths on the ground, also where the map is one of degrees."""
+        scale = self.places.items.scale
+        self.packer.floats(f"{name}Width{end}", width / scale)
+        self.packer.floats(f"{name}Height{end}", height / scale)
+
+    def _centre(self) -> Centre | None:
+        """How clusters are described, where the page has a use for it."""
+        return self.likelihood.centre(self.items) if self.places.real else None
+
+    def _pack_groups(self, groups: Groups) -> None:
+        packer, size = self.packer, self.described.size
+        packer.counts("groupOffsets", groups.offsets)
+        packer.counts("groupMembers", groups.members)
+        packer.counts("runOffsets", groups.run_offsets)
+        packer.counts("runStart", groups.start)
+        packer.counts("runStop", groups.stop)
+        if size in groups.values:
+            logs = {"LogSize": np.log(groups.values[size])}
+            _pack_values(packer, "sampled", groups, groups.sampled, logs)
+        if groups.values:
+            ghosts = groups.sampled[:: -(-len(groups.sampled) // MAX_GHOSTS)]
+            _pack_values(packer, "ghost", groups, ghosts, self._ghosts(groups))
+
+    def _ghosts(self, groups: Groups) -> dict[str, Floats]:
+        """The outlines of clusters as they were drawn."""
+        outlines, placed = self.likelihood.outlines(groups.values), self.places.items
+        assert outlines is not None
+        first = groups.members[groups.offsets[:-1]][groups.value_group]
+        x = placed.beside(outlines.x, placed.x[first])
+        found = {"X": x - self.origin[0], "Y": outlines.y - self.origin[1]}
+        if outlines.shape != "point":
+            found["Width"] = outlines.width
+            if not np.array_equal(outlines.width, outlines.height):
+                found["Height"] = outlines.height
+        if outlines.angle.any():
+            near = placed.angle[first]
+            away = (outlines.angle - near + _HALF_TURN / 2.0) % _HALF_TURN - _HALF_TURN / 2.0
+            found["Angle"] = near + away
+        return found
 
 
 def _pack_values(

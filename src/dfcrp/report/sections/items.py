@@ -49,7 +49,15 @@ def items_asked(contents: Contents, pictures: dict[str, Picture]) -> Section:
     experts = details(
         f"The {counted(len(items.experts), 'expert')}", paragraph(listed(items.experts, 200))
     )
-    return Section("asked", "What was asked", join([bullets(words), experts]))
+    parts: list[object] = [bullets(words), experts]
+    if "items_map" in pictures:
+        parts.append(
+            pictures["items_map"].html(
+                "Map of all items",
+                f"All {counted(len(items), 'item')}. Lines darken where experts agree.",
+            )
+        )
+    return Section("asked", "What was asked", join(parts))
 
 
 def described(contents: Contents) -> list[str]:
@@ -100,17 +108,21 @@ def items_listed(contents: Contents, pictures: dict[str, Picture]) -> Section:
             ".",
         )
     ]
-    if "items_map" in pictures:
+    if "catalogue_map" in pictures:
         low, high = DOUBTFUL
-        parts.append(
-            pictures["items_map"].html(
-                "Map of all items and objects",
-                "Light grey: the items. Objects are blue if at least "
-                f"{counted(contents.min_experts, 'expert')} listed them with a probability of "
-                f"{high:g} or more, vermilion if it is between {low:g} and {high:g}, grey if it is "
-                f"{low:g} or less.",
-            )
-        )
+        parts += [
+            pictures["catalogue_map"].html(
+                "Map of the catalogue",
+                "Every object of the catalogue. Blue: at least "
+                f"{counted(contents.min_experts, 'expert')} with a probability of {high:g} or "
+                f"more; vermilion: between {low:g} and {high:g}; grey: {low:g} or less.",
+            ),
+            pictures["expert_panels"].html(
+                "One panel for each expert over a small region",
+                "A small region, expert by expert: black is this expert's, grey the others'; in "
+                "brackets how many lie inside.",
+            ),
+        ]
     parts.append(_objects(contents, by_size.head(MAX_ROWS)))
     return Section("objects", "What are they?", join(parts))
 

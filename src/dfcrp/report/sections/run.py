@@ -50,7 +50,7 @@ def what_was_asked(contents: Contents, pictures: dict[str, Picture]) -> Section:
     experts = details(
         f"The {counted(len(markings.experts), 'expert')}", paragraph(listed(markings.experts, 200))
     )
-    picture = pictures["markings_map"].html(
+    picture = pictures["items_map"].html(
         "Map of all markings as circles",
         f"All {len(markings):,} markings, to scale. Lines darken where experts agree.",
     )

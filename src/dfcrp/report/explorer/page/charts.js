@@ -49,10 +49,10 @@ function histogram(found, words) {
 
 /** N(≥ D) with its 95 % band, on logarithmic scales. */
 function sizeCurve(points, state) {
-  const svg = chart("Number of objects of at least a diameter, with its 95 % band");
+  const svg = chart("Number of objects of at least a size, with its 95 % band");
   const shown = points.filter((point) => point.hi >= 1);
   if (!shown.length) return svg;
-  const [first, last] = [points[0].diameter, points[points.length - 1].diameter];
+  const [first, last] = [points[0].size, points[points.length - 1].size];
   const logX = scale(Math.log(first), Math.log(last), CHART.left, CHART.width - CHART.right);
   const base = CHART.height - CHART.bottom;
   const logY = scale(Math.log(0.8), Math.log(Math.max(shown[0].hi * 1.2, 2)), base, CHART.top);
@@ -61,7 +61,7 @@ function sizeCurve(points, state) {
     const [from, to] = [state.dMin ?? first, state.dMax ?? last].map((d) => x(Math.min(Math.max(d, first), last)));
     svg.append(drawing("rect", { class: "range", x: from, y: CHART.top, width: Math.max(to - from, 0), height: base - CHART.top }));
   }
-  const line = (key, list) => list.map((point) => `${x(point.diameter).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("L");
+  const line = (key, list) => list.map((point) => `${x(point.size).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("L");
   svg.append(drawing("path", { class: "band", d: `M${line("hi", shown)}L${line("lo", [...shown].reverse())}Z` }));
   svg.append(drawing("path", { class: "curve", d: `M${line("mean", shown.filter((point) => point.mean >= 0.5))}` }));
   axes(svg);

@@ -37,14 +37,14 @@ function mix(ramp, share) {
   return `rgb(${parts.join(",")})`;
 }
 
-/** How to colour: {colours, dashes, names, ofMarking, ofCluster}; the last two give an index, and
+/** How to colour: {colours, dashes, names, ofItem, ofCluster}; the last two give an index, and
  *  ofCluster is null where an object has no colour of its own. */
 function colouring(state) {
   const shade = isDark(state) ? "dark" : "light";
   const made = (state.compare ? comparisonColours : COLOURINGS[state.colour])(state, shade);
   made.dashes ??= made.colours.map(() => DASHES[0]);
-  if (made.ofCluster && !made.ofMarking) {
-    made.ofMarking = (i) => made.ofCluster(state.data.markingCluster[i]);
+  if (made.ofCluster && !made.ofItem) {
+    made.ofItem = (i) => made.ofCluster(state.data.itemCluster[i]);
   }
   return made;
 }
@@ -69,13 +69,13 @@ const COLOURINGS = {
     return {
       colours: experts.map((_, f) => base[f % base.length]),
       dashes: experts.map((_, f) => DASHES[Math.floor(f / base.length) % DASHES.length]),
-      names: experts, title: "Expert", ofMarking: (i) => state.data.markingExpert[i], ofCluster: null,
+      names: experts, title: "Expert", ofItem: (i) => state.data.itemExpert[i], ofCluster: null,
     };
   },
   probability(state, shade) {
     const bin = (p) => DOUBT_ENDS.filter((end) => p >= end).length;
     return { colours: DOUBT[shade], names: DOUBT_NAMES, title: "Membership probability",
-      ofMarking: (i) => bin(state.data.markingProbability[i]), ofCluster: (k) => bin(state.data.clusterLeast[k]) };
+      ofItem: (i) => bin(state.data.itemProbability[i]), ofCluster: (k) => bin(state.data.clusterLeast[k]) };
   },
   real(state, shade) {
     const of = (p) => REAL_ENDS.filter((end) => p >= end).length;
@@ -87,7 +87,7 @@ const COLOURINGS = {
     const of = (d) => classEdges.filter((edge) => d >= edge).length;
     const names = classNames.length ? classNames : ["all"];
     return { colours: names.map((_, k) => DISTINCT[shade][k % 7]), names, title: "Size class",
-      ofCluster: (k) => of(state.data.clusterDiameter[k]) };
+      ofCluster: (k) => of(state.data.clusterSize[k]) };
   },
 };
 
@@ -95,7 +95,7 @@ const COLOURINGS = {
 function comparisonColours(state, shade) {
   const [a, b] = state.compare;
   const { data } = state;
-  const has = (k, f) => data.clusterMembers.of(k).some((i) => data.markingExpert[i] === f);
+  const has = (k, f) => data.clusterMembers.of(k).some((i) => data.itemExpert[i] === f);
   const kinds = Array.from({ length: data.clusters }, (_, k) => {
     const [first, second] = [has(k, a), has(k, b)];
     return first && second ? 2 : first ? 0 : second ? 1 : 3;
@@ -115,12 +115,16 @@ function neighbourColours(data, count) {
   data.neighbourColours ??= new Map();
   if (data.neighbourColours.has(count)) return data.neighbourColours.get(count);
   const assigned = new Uint8Array(data.clusters).fill(255);
-  const grid = makeGrid(data.clusterX, data.clusterY, data.clusterDiameter);
+  const { x, y, reach, grid } = data.objects;
+  // Points and cells have neighbours at the distance that they would have if they lay evenly.
+  const ends = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
+  const [[left, right], [low, high]] = [ends(x), ends(y)];
+  const even = data.objectShape === "point" || !data.hasPlaces ? Math.sqrt(((right - left) * (high - low)) / data.clusters) : 0;
   const used = new Float64Array(count);
   for (let k = 0; k < data.clusters; k++) {
     used.fill(0);
-    const [x, y, reach] = [data.clusterX[k], data.clusterY[k], 1.5 * data.clusterDiameter[k]];
-    grid.visit(x - reach, y - reach, x + reach, y + reach, (j) => {
+    const near = 1.5 * Math.max(reach[k], even);
+    grid.visit(x[k] - near, y[k] - near, x[k] + near, y[k] + near, (j) => {
       if (assigned[j] < count) used[assigned[j]] += 1;
     });
     let best = k % count;

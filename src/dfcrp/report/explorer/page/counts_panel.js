@@ -24,14 +24,15 @@ function makeCountsPanel(state, map) {
         cells[0].textContent = number(inClass.mean, 1);
         cells[1].textContent = interval(inClass.lo, inClass.hi);
       }
-      const single = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]) && data.groupActiveMarkings[g] === 1;
+      const single = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]) && data.groupActiveItems[g] === 1;
       const singles = summarise(countByDraw(data, single, () => 1));
       byId("singletons-count").textContent = `${number(singles.mean, 1)} (${interval(singles.lo, singles.hi)})`;
       const doubtful = data.undecided.filter((k) => inRegion(state.region, data.clusterX[k], data.clusterY[k]));
       byId("undecided-count").textContent = number(doubtful.length);
       byId("histogram").replaceChildren(histogram(found, "How often each number of objects was drawn"));
       const agreed = `≥ ${counted(state.minExperts, "expert")}`;
-      byId("histogram-note").textContent = data.clusterReal && state.minExperts === 1 ? "real, marked by anybody" : agreed;
+      byId("histogram-note").textContent = data.clusterReal && state.minExperts === 1 ? `real, ${data.verb} by anybody` : agreed;
+      if (!data.size) return;
       panel.sizes = sizeFrequency(state, passing);
       byId("sizes").replaceChildren(sizeCurve(panel.sizes, state));
       byId("sizes-note").textContent = `N(≥ D), ${number(data.sampledDraws.length)} draws`;

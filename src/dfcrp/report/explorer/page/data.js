@@ -8,16 +8,38 @@ function readData() {
     const Kind = globalThis[kind + "Array"];
     data[name] = new Kind(bytes.buffer, start, length);
   }
-  data.markings = data.markingX.length;
+  data.count = data.itemX.length;
   data.clusters = data.clusterName.length;
   data.groups = data.groupOffsets.length - 1;
   data.ground = makeGround(data);
   data.yDown = Boolean(data.image) && data.image.extent[2] > data.image.extent[3];
+  data.items = outlinesOf(data, "item", data.itemShape);
+  data.objects = outlinesOf(data, "cluster", data.objectShape);
+  addDescriptions(data);
   addMembers(data);
   addGroupFacts(data);
-  if (data.markingReal) addReality(data);
+  if (data.itemReal) addReality(data);
   data.undecided = undecidedClusters(data);
   return data;
+}
+
+/** The arrays of what describes objects and items, beside their names. */
+function addDescriptions(data) {
+  data.quantities.forEach((quantity, k) => {
+    quantity.values = data[`quantity${k}`];
+    for (const end of ["Sd", "Lo", "Hi"]) quantity[end.toLowerCase()] = data[`quantity${k}${end}`];
+    quantity.label = quantity.axis === null ? quantity.name : data.ground.axes[quantity.axis];
+    quantity.unit = quantity.axis !== null ? data.ground.degree : quantity.length ? data.ground.unit : "";
+  });
+  data.columns.forEach((column, k) => (column.values = data[`column${k}`]));
+  data.clusterSize = data.size ? data.quantities[data.size.quantity].values : null;
+  /** Standard deviation of x or y of an object; nothing where that is no quantity of its own. */
+  data.placeSd = (axis, k) => data.quantities.find((quantity) => quantity.axis === axis)?.sd[k] ?? 0;
+}
+
+/** A value of a column of items or of the catalogue, in words. */
+function valueOf(data, column, row) {
+  return column.text ? data.texts[column.name][column.values[row]] : column.values[row].toFixed(column.digits);
 }
 
 /** Rows of `owner` by owner: those of k are order[offsets[k]] to order[offsets[k + 1] - 1]. */
@@ -32,54 +54,54 @@ function listsOf(owner, count) {
 }
 
 function addMembers(data) {
-  data.clusterMembers = listsOf(data.markingCluster, data.clusters);
+  data.clusterMembers = listsOf(data.itemCluster, data.clusters);
   data.clusterExperts = new Uint16Array(data.clusters);
   data.clusterLeast = new Float32Array(data.clusters).fill(1);
   for (let k = 0; k < data.clusters; k++) {
     const members = data.clusterMembers.of(k);
-    data.clusterExperts[k] = new Set(Array.from(members, (i) => data.markingExpert[i])).size;
+    data.clusterExperts[k] = new Set(Array.from(members, (i) => data.itemExpert[i])).size;
     for (const i of members) {
-      data.clusterLeast[k] = Math.min(data.clusterLeast[k], data.markingProbability[i]);
+      data.clusterLeast[k] = Math.min(data.clusterLeast[k], data.itemProbability[i]);
     }
   }
 }
 
-/** Where a group lies, its mean diameter, in how many draws it was a cluster, and its home. */
+/** Where a group lies, its mean size, in how many draws it was a cluster, and its home. */
 function addGroupFacts(data) {
   const { groupOffsets, groupMembers } = data;
   data.groupX = new Float32Array(data.groups);
   data.groupY = new Float32Array(data.groups);
-  data.groupDiameter = new Float64Array(data.groups);
+  data.groupSize = new Float64Array(data.groups);
   data.groupDraws = new Uint32Array(data.groups);
   data.groupHome = new Uint32Array(data.groups);
   const owner = new Uint32Array(groupMembers.length);
   for (let g = 0; g < data.groups; g++) {
     const size = groupOffsets[g + 1] - groupOffsets[g];
-    const first = data.markingX[groupMembers[groupOffsets[g]]];
+    const first = data.itemX[groupMembers[groupOffsets[g]]];
     for (let p = groupOffsets[g]; p < groupOffsets[g + 1]; p++) {
       const i = groupMembers[p];
       owner[p] = g;
-      data.groupX[g] += data.ground.beside(data.markingX[i], first) / size;
-      data.groupY[g] += data.markingY[i] / size;
-      data.groupDiameter[g] += data.markingDiameter[i] / size;
+      data.groupX[g] += data.ground.beside(data.itemX[i], first) / size;
+      data.groupY[g] += data.itemY[i] / size;
+      if (data.itemSize) data.groupSize[g] += data.itemSize[i] / size;
     }
     data.groupHome[g] = homeOf(data, g, -1);
     for (let r = data.runOffsets[g]; r < data.runOffsets[g + 1]; r++) {
       data.groupDraws[g] += data.runStop[r] - data.runStart[r];
     }
   }
-  const lists = listsOf(groupMembers, data.markings);
-  data.groupsOfMarking = (i) => lists.of(i).map((p) => owner[p]);
+  const lists = listsOf(groupMembers, data.count);
+  data.groupsOfItem = (i) => lists.of(i).map((p) => owner[p]);
 }
 
-/** How likely a group is real. Only a single marking may be false, and how likely it is real where it
+/** How likely a group is real. Only a single item may be false, and how likely it is real where it
  *  is alone follows from how likely it is real at all: elsewhere it is certain. */
 function addReality(data) {
   data.groupReal = new Float32Array(data.groups).fill(1);
   for (let g = 0; g < data.groups; g++) {
     if (data.groupOffsets[g + 1] - data.groupOffsets[g] > 1 || !data.groupDraws[g]) continue;
     const alone = data.groupDraws[g] / data.drawsUsed;
-    const real = data.markingReal[data.groupMembers[data.groupOffsets[g]]] - (1 - alone);
+    const real = data.itemReal[data.groupMembers[data.groupOffsets[g]]] - (1 - alone);
     data.groupReal[g] = Math.min(Math.max(real / alone, 0), 1);
   }
 }
@@ -89,13 +111,13 @@ function worthOf(data, group) {
   return data.groupReal ? data.groupReal[group] : 1;
 }
 
-/** The object of the catalogue that most members of a group belong to, one marking left out; the
+/** The object of the catalogue that most members of a group belong to, one item left out; the
  *  first among equals; -1 if nobody is left. */
 function homeOf(data, group, without) {
   const times = new Map();
   for (let p = data.groupOffsets[group]; p < data.groupOffsets[group + 1]; p++) {
     const i = data.groupMembers[p];
-    if (i !== without) times.set(data.markingCluster[i], (times.get(data.markingCluster[i]) ?? 0) + 1);
+    if (i !== without) times.set(data.itemCluster[i], (times.get(data.itemCluster[i]) ?? 0) + 1);
   }
   let best = -1;
   for (const [cluster, count] of times) {
@@ -105,7 +127,7 @@ function homeOf(data, group, without) {
   return best;
 }
 
-/** Objects with a marking that is not sure of its place, least sure first. */
+/** Objects with an item that is not sure of its place, least sure first. */
 function undecidedClusters(data) {
   const found = [];
   for (let k = 0; k < data.clusters; k++) {
@@ -119,6 +141,6 @@ function consensusProbability(data, cluster, least) {
   return data.clusterConsensus[(least - 1) * data.clusters + cluster] / data.draws;
 }
 
-function markingName(data, i) {
+function itemName(data, i) {
   return data.ids ? data.ids[i] : String(i + 1);
 }

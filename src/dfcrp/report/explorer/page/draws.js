@@ -17,17 +17,17 @@ function countByDraw(data, wanted, worthOfGroup = (g) => worthOf(data, g)) {
   return counts;
 }
 
-/** Call visit(sampled draw, log diameter) for every draw with parameters in which the group was. */
-function visitLogDiameters(data, group, visit) {
-  if (data.diameterFrom === "members") {
-    const constant = Math.log(data.groupDiameter[group]);
+/** Call visit(sampled draw, log size) for every draw with parameters in which the group was. */
+function visitLogSizes(data, group, visit) {
+  if (data.sizeFrom === "members") {
+    const constant = Math.log(data.groupSize[group]);
     visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, constant));
     return;
   }
-  const low = data.sampledLogDiameterLow[group];
-  const step = (data.sampledLogDiameterHigh[group] - low) / 255;
+  const low = data.sampledLogSizeLow[group];
+  const step = (data.sampledLogSizeHigh[group] - low) / 255;
   let at = data.sampledOffsets[group];
-  visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, low + step * data.sampledLogDiameter[at++]));
+  visitDraws(data, group, data.sampledBefore, (draw) => visit(draw, low + step * data.sampledLogSize[at++]));
 }
 
 /** Call visit(index) for every draw of a subset in which the group was a cluster, ascending. */
@@ -46,25 +46,26 @@ function numberBefore(subset, draws) {
 }
 
 function prepareDraws(data) {
-  data.sampledBefore = numberBefore(data.sampledDraws, data.drawsUsed);
-  data.ghostBefore = numberBefore(data.ghostDraws, data.drawsUsed);
+  for (const name of ["sampled", "ghost"]) {
+    if (data[`${name}Draws`]) data[`${name}Before`] = numberBefore(data[`${name}Draws`], data.drawsUsed);
+  }
 }
 
-/** For each draw with parameters, the groups whose diameter lies in [from, to). */
-function countByDiameter(data, wanted, from, to) {
+/** For each draw with parameters, the groups whose size lies in [from, to). */
+function countBySize(data, wanted, from, to) {
   const counts = new Float64Array(data.sampledDraws.length);
   const [low, high] = [Math.log(from), Math.log(to)];
   for (let g = 0; g < data.groups; g++) {
     if (!wanted(g)) continue;
     const worth = worthOf(data, g);
-    visitLogDiameters(data, g, (draw, logDiameter) => {
-      if (logDiameter >= low && logDiameter < high) counts[draw] += worth;
+    visitLogSizes(data, g, (draw, logSize) => {
+      if (logSize >= low && logSize < high) counts[draw] += worth;
     });
   }
   return counts;
 }
 
-/** The posterior number of objects with at least `least` experts and a diameter in [from, to). */
+/** The posterior number of objects with at least `least` experts and a size in [from, to). */
 function posteriorCount(state, passing, least, from = null, to = null) {
   const known = isWhole(state) ? reportedCount(state.data, least, from, to) : null;
   const { counts, draws } = countsOfDraws(state, passing, least, from, to);
@@ -77,11 +78,11 @@ function countsOfDraws(state, passing, least, from, to) {
   const wanted = (g) => passing[g] && data.groupActive[g] >= least;
   if (from === null && to === null) return { counts: countByDraw(data, wanted), draws: data.drawsUsed };
   const [low, high] = [from ?? 0, to ?? Infinity];
-  if (data.diameterFrom === "members") {
-    const fits = (g) => data.groupDiameter[g] >= low && data.groupDiameter[g] < high;
+  if (data.sizeFrom === "members") {
+    const fits = (g) => data.groupSize[g] >= low && data.groupSize[g] < high;
     return { counts: countByDraw(data, (g) => wanted(g) && fits(g)), draws: data.drawsUsed };
   }
-  return { counts: countByDiameter(data, wanted, low, high), draws: data.sampledDraws.length };
+  return { counts: countBySize(data, wanted, low, high), draws: data.sampledDraws.length };
 }
 
 /** The report's own number, from all draws, if the question is one of its own; null otherwise. */
@@ -89,8 +90,8 @@ function reportedCount(data, least, from, to) {
   const ends = [null, ...data.classEdges, null];
   let column = from === null && to === null ? 0 : -1;
   for (let k = 0; k < data.classNames.length; k++) if (ends[k] === from && ends[k + 1] === to) column = k + 1;
-  if (data.objects && least === 1) {
-    const { mean, lo, hi } = data.objects.seen;
+  if (data.realObjects && least === 1) {
+    const { mean, lo, hi } = data.realObjects.seen;
     return column < 0 || column >= mean.length ? null : { mean: mean[column], lo: lo[column], hi: hi[column], draws: data.draws };
   }
   const row = least - 1;
@@ -98,12 +99,12 @@ function reportedCount(data, least, from, to) {
   return { mean: data.counts.mean[row][column], lo: data.counts.lo[row][column], hi: data.counts.hi[row][column], draws: data.draws };
 }
 
-/** N(≥ D) with its band, on a logarithmic grid of diameters. */
+/** N(≥ D) with its band, on a logarithmic grid of sizes. */
 function sizeFrequency(state, passing, points = 48) {
   const { data } = state;
   const wanted = (g) => passing[g] && data.groupActive[g] >= state.minExperts;
   let [least, most] = [Infinity, 0];
-  for (const d of data.markingDiameter) {
+  for (const d of data.itemSize) {
     least = Math.min(least, d);
     most = Math.max(most, d);
   }
@@ -114,14 +115,14 @@ function sizeFrequency(state, passing, points = 48) {
   for (let g = 0; g < data.groups; g++) {
     if (!wanted(g)) continue;
     const worth = worthOf(data, g);
-    visitLogDiameters(data, g, (draw, logDiameter) => {
-      const bin = Math.min(Math.floor((logDiameter - start) / step + 1e-9), points - 1);
+    visitLogSizes(data, g, (draw, logSize) => {
+      const bin = Math.min(Math.floor((logSize - start) / step + 1e-9), points - 1);
       if (bin >= 0) found[bin * draws + draw] += worth;
     });
   }
   for (let at = (points - 1) * draws - 1; at >= 0; at--) found[at] += found[at + draws];
   return Array.from({ length: points }, (_, k) => {
     const { mean, lo, hi } = summarise(found.subarray(k * draws, (k + 1) * draws));
-    return { diameter: least * Math.exp(k * step), mean, lo, hi };
+    return { size: least * Math.exp(k * step), mean, lo, hi };
   });
 }

@@ -7,17 +7,17 @@ const MAX_PAIRED = 24;
 function compareExperts(state) {
   const { data } = state;
   const on = data.experts.map((_, f) => f).filter((f) => !state.off.has(f));
-  const count = markingsInRegion(state);
+  const count = itemsInRegion(state);
   const whole = !state.off.size && !state.region;
   if (whole) return { on, count, draws: data.draws, ...reportedExperts(data) };
   return { on, count, draws: data.drawsUsed, ...expertsByDraw(state, on) };
 }
 
-function markingsInRegion(state) {
+function itemsInRegion(state) {
   const { data } = state;
   const count = new Uint32Array(data.experts.length);
-  for (let i = 0; i < data.markings; i++) {
-    if (inRegion(state.region, data.markingX[i], data.markingY[i])) count[data.markingExpert[i]]++;
+  for (let i = 0; i < data.count; i++) {
+    if (inRegion(state.region, data.itemX[i], data.itemY[i])) count[data.itemExpert[i]]++;
   }
   return count;
 }
@@ -70,7 +70,7 @@ function expertsByDraw(state, on) {
     const missing = present.length === on.length - 1 ? on.find((f) => !present.includes(f)) : -1;
     for (let r = data.runOffsets[g]; r < data.runOffsets[g + 1]; r++) {
       const [start, stop] = [data.runStart[r], data.runStop[r]];
-      if (data.groupActiveMarkings[g] === 1) alone.add(present[0], start, stop);
+      if (data.groupActiveItems[g] === 1) alone.add(present[0], start, stop);
       if (missing >= 0) lacking.add(missing, start, stop);
       if (!pairs.length) continue;
       for (const f of present) {
@@ -92,7 +92,7 @@ function activeOf(state, group) {
   const { data } = state;
   const found = new Set();
   for (let p = data.groupOffsets[group]; p < data.groupOffsets[group + 1]; p++) {
-    const f = data.markingExpert[data.groupMembers[p]];
+    const f = data.itemExpert[data.groupMembers[p]];
     if (!state.off.has(f)) found.add(f);
   }
   return [...found];
@@ -126,7 +126,7 @@ function compareTwo(state, a, b) {
   const data = groupSizes(state);
   const has = (g, f) => {
     for (let p = data.groupOffsets[g]; p < data.groupOffsets[g + 1]; p++) {
-      if (data.markingExpert[data.groupMembers[p]] === f) return true;
+      if (data.itemExpert[data.groupMembers[p]] === f) return true;
     }
     return false;
   };

@@ -33,9 +33,10 @@ function makeExpertsPanel(state) {
 }
 
 function expertTable(state, found, order, picked, pick) {
-  const heads = [["expert", ""], ["markings", ""], ["Jaccard", "Mean agreement with the other experts"],
-    ["alone, %", "Of the objects that one expert alone marked, the share that is this expert’s"],
-    ["missed, %", "Of the objects that all experts but one marked, the share that only this expert did not"]];
+  const { nouns, verb } = state.data;
+  const heads = [["expert", ""], [nouns, ""], ["Jaccard", "Mean agreement with the other experts"],
+    ["alone, %", `Of the objects that one expert alone ${verb}, the share that is this expert’s`],
+    ["missed, %", `Of the objects that all experts but one ${verb}, the share that only this expert did not`]];
   const head = element("tr", {}, ...heads.map(([name, note], k) => element("th", { scope: "col", title: note, class: k ? "number" : "" }, name)));
   const cell = ({ mean, lo, hi }, digits) =>
     element("td", { class: "number", title: `95 %: ${interval(lo, hi, digits)}` }, number(mean, digits));

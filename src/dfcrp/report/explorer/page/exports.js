@@ -1,33 +1,32 @@
 // What can be taken away: the filtered catalogue as CSV, the view as PNG.
 
-const COLUMNS = ["x", "y", "diameter"];
-
 /** The rows of catalogue.csv that pass the filters, with the same columns. */
 function catalogueCsv(state, map) {
   const { data } = state;
   const ends = ["", "_sd", "_lo", "_hi"];
-  const head = ["cluster", ...COLUMNS.flatMap((name) => ends.map((end) => name + end)), "n_experts", "p_consensus", "experts", "stability"];
+  const described = data.quantities.flatMap(({ name, text }) => (text ? [name] : ends.map((end) => name + end)));
+  const head = ["cluster", ...described.map((name) => quoted(name, ",")), "n_experts", "p_consensus", "experts", "stability"];
   if (data.clusterReal) head.push("p_real");
   const lines = [head.join(",")];
   for (let k = 0; k < data.clusters; k++) {
     if (map.passing[k] !== 2) continue;
-    const names = [...new Set(Array.from(data.clusterMembers.of(k), (i) => data.markingExpert[i]))].sort((a, b) => a - b);
+    const names = [...new Set(Array.from(data.clusterMembers.of(k), (i) => data.itemExpert[i]))].sort((a, b) => a - b);
     const joined = names.map((f) => quoted(data.experts[f], ";")).join(";");
-    const numbers = COLUMNS.flatMap((name, axis) => ends.map((end) => catalogueNumber(data, k, name, end, axis)));
+    const cells = data.quantities.flatMap((quantity) => catalogueCells(data, quantity, k));
     const agreed = data.minExperts <= data.experts.length ? consensusProbability(data, k, data.minExperts) : 0;
-    const row = [data.clusterName[k], ...numbers, names.length, Number(agreed.toPrecision(10)), quoted(joined, ","), short(data.clusterStability[k])];
+    const row = [data.clusterName[k], ...cells, names.length, Number(agreed.toPrecision(10)), quoted(joined, ","), short(data.clusterStability[k])];
     if (data.clusterReal) row.push(short(data.clusterReal[k]));
     lines.push(row.join(","));
   }
   return lines.join("\n") + "\n";
 }
 
-function catalogueNumber(data, k, name, end, axis) {
-  const column = "cluster" + name[0].toUpperCase() + name.slice(1) + (end ? end[1].toUpperCase() + end.slice(2) : "");
-  // All of an object's longitudes count from where its own is.
-  const shift = axis === 0 ? data.ground.shownX(data.clusterX[k]) - data.clusterX[k] : (data.origin[axis] ?? 0);
-  const origin = end === "_sd" ? 0 : shift;
-  return end === "" ? Number((data[column][k] + origin).toPrecision(10)) : short(data[column][k] + origin);
+/** Mean, standard deviation and ends of the interval, or the text. */
+function catalogueCells(data, quantity, k) {
+  if (quantity.text) return [quoted(valueOf(data, quantity, k), ",")];
+  const mean = quantity.values[k];
+  const whole = (value) => Number(value.toPrecision(10));
+  return [whole(mean), short(quantity.sd[k]), whole(mean + quantity.lo[k]), whole(mean + quantity.hi[k])];
 }
 
 /** What single precision holds. */
@@ -48,7 +47,7 @@ function download(blob, name) {
 function bindExports(state, view, map) {
   byId("csv").addEventListener("click", () => download(new Blob([catalogueCsv(state, map)], { type: "text/csv" }), "catalogue-filtered.csv"));
   byId("png").addEventListener("click", () => {
-    const [below, above] = [byId("circles"), byId("overlay")];
+    const [below, above] = [byId("outlines"), byId("overlay")];
     const picture = element("canvas", { width: below.width, height: below.height });
     const context = picture.getContext("2d");
     context.drawImage(below, 0, 0);

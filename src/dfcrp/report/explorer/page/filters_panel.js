@@ -7,6 +7,7 @@ function bindFilters(state) {
   if (data.clusterReal) bindReality(state);
   bindRange(state, "p-min", "pMin", (value) => number(value, 2), (value) => ({ pMax: Math.max(value, state.pMax) }));
   bindRange(state, "p-max", "pMax", (value) => number(value, 2), (value) => ({ pMin: Math.min(value, state.pMin) }));
+  showWhatThereIs(data);
   for (const [id, key] of [["d-min", "dMin"], ["d-max", "dMax"]]) {
     bind(state, byId(id), "input", (input) => ({ [key]: input.value === "" ? null : Number(input.value) }), (input) => {
       const shown = state[key] === null ? "" : String(state[key]);
@@ -23,6 +24,14 @@ function bindFilters(state) {
   byId("clear").addEventListener("click", () => clearFilters(state));
 }
 
+/** Sizes are asked for, and places shown, only where there are any. */
+function showWhatThereIs({ size, hasPlaces, equalScales }) {
+  for (const id of ["size-filter", "sizes-figure"]) byId(id).hidden = !size;
+  if (!size) byId("colour").querySelector("[value=size]").remove();
+  byId("region").hidden = !hasPlaces;
+  byId("note").hidden = hasPlaces && equalScales;
+}
+
 /** What is real takes the place of how many experts agree; both stand side by side on request. */
 function bindReality(state) {
   byId("reality").hidden = false;
@@ -36,8 +45,8 @@ function bindReality(state) {
     if (!box.checked) state.set({ minExperts: CHOICES.minExperts, pMin: CHOICES.pMin, pMax: CHOICES.pMax });
   });
   show();
-  const { mean, lo, hi } = state.data.objects.missed;
-  byId("missed").textContent = `Beside them about ${number(mean[0])} (95 %: ${interval(lo[0], hi[0])}) that nobody marked.`;
+  const { mean, lo, hi } = state.data.realObjects.missed;
+  byId("missed").textContent = `Beside them about ${number(mean[0])} (95 %: ${interval(lo[0], hi[0])}) that nobody ${state.data.verb}.`;
   byId("missed").hidden = false;
   byId("count-noun").textContent = "real objects";
 }

@@ -30,14 +30,15 @@ function readFragment(data, fragment) {
   for (const key of NUMBERS) if (parts[key] && Number.isFinite(Number(parts[key]))) choices[key] = Number(parts[key]);
   if (choices.minExperts) choices.minExperts = Math.min(Math.max(Math.round(choices.minExperts), 1), data.experts.length);
   if (!data.clusterReal) delete choices.realMin;
+  if (!data.size) ["dMin", "dMax"].forEach((key) => delete choices[key]);
   for (const key of FLAGS) if (parts[key]) choices[key] = true;
-  if (Object.hasOwn(COLOURINGS, parts.colour) && (parts.colour !== "real" || data.clusterReal)) choices.colour = parts.colour;
-  if (["markings", "objects", "both"].includes(parts.show)) choices.show = parts.show;
+  if (Object.hasOwn(COLOURINGS, parts.colour) && (parts.colour !== "real" || data.clusterReal) && (parts.colour !== "size" || data.size)) choices.colour = parts.colour;
+  if (["items", "objects", "both"].includes(parts.show)) choices.show = parts.show;
   choices.off = new Set(numbers(parts.off).filter(isExpert));
   const compare = numbers(parts.compare);
   if (compare.length === 2 && compare.every(isExpert)) choices.compare = compare;
   const region = numbers(parts.region);
-  if (region.length === 4 && region.every(Number.isFinite)) choices.region = region.map((end, k) => end - data.origin[k % 2]);
+  if (data.hasPlaces && region.length === 4 && region.every(Number.isFinite)) choices.region = region.map((end, k) => end - data.origin[k % 2]);
   choices.selected = parts.object ? data.clusterName.indexOf(Number(parts.object)) : -1;
   const place = [Number(parts.x) - data.origin[0], Number(parts.y) - data.origin[1], Number(parts.zoom)];
   return { choices, place: place.every(Number.isFinite) ? place : null, full: Boolean(parts.full) };

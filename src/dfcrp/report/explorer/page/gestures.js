@@ -16,7 +16,7 @@ function bindGestures(state, view, map, overlay, actions) {
     canvas.setPointerCapture(event.pointerId);
     const at = place(event);
     pointers.set(event.pointerId, at);
-    pressed = { at, moved: false, region: event.shiftKey || actions.drawingRegion() };
+    pressed = { at, moved: false, region: (event.shiftKey && state.data.hasPlaces) || actions.drawingRegion() };
   });
   canvas.addEventListener("pointermove", (event) => {
     const at = place(event);
@@ -61,10 +61,11 @@ function box(view, from, to) {
 }
 
 function showPlace(state, view, at) {
+  const { origin, placeDigits, ground, hasPlaces } = state.data;
+  if (!hasPlaces) return;
   const [x, y] = view.toData(...at);
-  const { origin, placeDigits, ground } = state.data;
   const digits = Math.max(placeDigits - 1, 0);
-  const words = [ground.shownX(x), y + origin[1]].map((value, k) => `${ground.axes[k]} ${value.toFixed(digits)}${ground.degree}`);
+  const words = [ground.shownX(x), y + origin[1]].map((value, k) => `${ground.axes[k]} ${value.toFixed(digits)}${ground.degree}`).filter((_, k) => ground.axes[k]);
   // A map of degrees may be wider than the sphere.
   byId("place").textContent = ground.degree && Math.abs(y + origin[1]) > 90 ? "" : words.join(", ");
 }

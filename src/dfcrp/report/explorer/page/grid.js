@@ -1,35 +1,35 @@
-// A spatial index of circles: one grid for each octave of diameter, so that a large crater does not
-// widen the search among small ones.
+// A spatial index of outlines: one grid for each octave of size, so that a large one does not widen
+// the search among small ones.
 
 const PER_CELL = 8;
 
-function makeGrid(x, y, diameter) {
+function makeGrid(x, y, size) {
   const octave = new Uint8Array(x.length);
   let least = Infinity;
-  for (const d of diameter) least = Math.min(least, d);
-  for (let i = 0; i < x.length; i++) octave[i] = Math.max(Math.floor(Math.log2(diameter[i] / least)), 0);
+  for (const s of size) if (s > 0) least = Math.min(least, s);
+  for (let i = 0; i < x.length; i++) octave[i] = size[i] > 0 ? Math.floor(Math.log2(size[i] / least)) : 0;
   const count = octave.reduce((a, b) => Math.max(a, b), 0) + 1;
   const lists = listsOf(octave, count);
   const layers = [];
   for (let k = 0; k < count; k++) {
-    if (lists.of(k).length) layers.push(makeLayer(lists.of(k), x, y, diameter));
+    if (lists.of(k).length) layers.push(makeLayer(lists.of(k), x, y, size));
   }
   return {
-    /** Call visit(i) for every circle that may touch the box; largest circles first. */
+    /** Call visit(i) for every outline that may touch the box; largest first. */
     visit(left, low, right, high, visit) {
       for (let k = layers.length - 1; k >= 0; k--) visitLayer(layers[k], left, low, right, high, visit);
     },
   };
 }
 
-function makeLayer(rows, x, y, diameter) {
+function makeLayer(rows, x, y, size) {
   const layer = { left: Infinity, low: Infinity, right: -Infinity, high: -Infinity, reach: 0 };
   for (const i of rows) {
     layer.left = Math.min(layer.left, x[i]);
     layer.right = Math.max(layer.right, x[i]);
     layer.low = Math.min(layer.low, y[i]);
     layer.high = Math.max(layer.high, y[i]);
-    layer.reach = Math.max(layer.reach, diameter[i] / 2);
+    layer.reach = Math.max(layer.reach, size[i] / 2);
   }
   const width = layer.right - layer.left, height = layer.high - layer.low;
   layer.cell = Math.max(Math.sqrt((width * height * PER_CELL) / rows.length), (width + height) / 2000, 1e-9);
@@ -39,7 +39,7 @@ function makeLayer(rows, x, y, diameter) {
     Math.floor((y[i] - layer.low) / layer.cell) * layer.columns + Math.floor((x[i] - layer.left) / layer.cell);
   const lists = listsOf(Uint32Array.from(rows, cellOf), layer.columns * layer.rows);
   layer.offsets = lists.offsets;
-  layer.circles = lists.order.map((at) => rows[at]);
+  layer.outlines = lists.order.map((at) => rows[at]);
   return layer;
 }
 
@@ -53,6 +53,6 @@ function visitLayer(layer, left, low, right, high, visit) {
   for (let r = Math.max(row(low - layer.reach), 0); r <= top; r++) {
     const start = layer.offsets[r * layer.columns + first];
     const stop = layer.offsets[r * layer.columns + last + 1];
-    for (let p = start; p < stop; p++) visit(layer.circles[p]);
+    for (let p = start; p < stop; p++) visit(layer.outlines[p]);
   }
 }

@@ -8,9 +8,9 @@ function makeGround(data) {
   return data.sphere ? sphereOf(data) : planeOf(data);
 }
 
-function planeOf({ origin, units }) {
+function planeOf({ origin, units, axes }) {
   return {
-    axes: ["x", "y"],
+    axes,
     degree: "",
     unit: units === "px" ? "" : ` ${units}`,
     perLength: 1,
@@ -44,15 +44,4 @@ function sphereOf({ origin, sphere }) {
       return 2 * sphere.radius * Math.asin(Math.sqrt(h));
     },
   };
-}
-
-/** Circles as the map draws them: diameters in the unit of y, widths in that of x. */
-function circlesOf({ ground }, x, y, diameter) {
-  const circles = { x, y, diameter, wide: diameter };
-  if (ground.degree) {
-    circles.diameter = Float32Array.from(diameter, (d) => d * ground.perLength);
-    circles.wide = circles.diameter.map((d, i) => d * ground.stretch(y[i]));
-  }
-  circles.grid = makeGrid(x, y, circles.wide);
-  return circles;
 }

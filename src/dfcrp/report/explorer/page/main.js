@@ -9,11 +9,11 @@ function startExplorer() {
   const linked = readFragment(data, location.hash);
   if (linked) Object.assign(state, linked.choices);
   const view = makeView(data, byId("overlay"));
-  const map = makeMap(state, view, byId("circles"));
+  const map = makeMap(state, view, byId("outlines"));
   const overlay = makeOverlay(state, view, byId("overlay"));
   const panels = { counts: makeCountsPanel(state, map), object: makeObjectPanel(state, overlay), experts: makeExpertsPanel(state) };
   const later = makeScheduler({
-    circles: () => drawTimed(state, map, explorer),
+    outlines: () => drawTimed(state, map, explorer),
     overlay: () => overlay.draw(),
     legend: () => showLegend(map.colours),
     counts: () => panels.counts.update(),
@@ -23,7 +23,7 @@ function startExplorer() {
   });
   const explorer = (window.explorer = { state, view, map, overlay, panels, data, drawn: [], later });
   const actions = makeActions(state, view, later);
-  view.onMove = () => later("circles", "overlay", "fragment");
+  view.onMove = () => later("outlines", "overlay", "fragment");
   state.onChange((changed) => react(changed, state, view, map, later));
   bindFilters(state);
   bindButtons(state, view, actions);
@@ -35,7 +35,7 @@ function startExplorer() {
   view.resize();
   if (linked?.place) view.go(linked.place[0], linked.place[1], linked.place[2] * view.fitScale());
   if (state.selected >= 0) openTab("object");
-  later.now("circles", "overlay", "legend", "counts", "object", "experts");
+  later.now("outlines", "overlay", "legend", "counts", "object", "experts");
   new ResizeObserver(() => view.resize()).observe(byId("map"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.set({ theme: state.theme }));
   explorer.readyAt = performance.now();
@@ -47,23 +47,23 @@ function react(changed, state, view, map, later) {
   const any = (...names) => names.some((name) => changed.has(name));
   if (any(...FILTERS)) {
     map.refilter();
-    later("circles", "overlay", "counts");
+    later("outlines", "overlay", "counts");
   }
   if (any("off", "region", "compare")) later("experts");
   if (any("colour", "compare", "theme", "showImage")) {
     map.recolour();
-    later("circles", "overlay", "legend");
+    later("outlines", "overlay", "legend");
   }
   if (any("theme")) {
     document.documentElement.dataset.theme = state.theme ?? "";
     byId("theme").textContent = isDark({ ...state, showImage: false }) ? "Light" : "Dark";
     later("experts");
   }
-  if (any("show")) later("circles");
+  if (any("show")) later("outlines");
   if (any("selected", "ghosts")) later("overlay");
   if (any("selected", "minExperts")) later("object");
   if (any("selected")) openTab(state.selected >= 0 ? "object" : "filters");
-  if (any("goTo")) view.goTo(state.data.clusterX[state.goTo], state.data.clusterY[state.goTo], state.data.clusterDiameter[state.goTo]);
+  if (any("goTo")) view.goTo(state.goTo);
   later("fragment");
 }
 
@@ -95,7 +95,8 @@ function drawTimed(state, map, explorer) {
   map.draw();
   explorer.drawn.push(performance.now() - began);
   if (explorer.drawn.length > 200) explorer.drawn.shift();
-  const words = { circles: "", objects: "one circle for each object; zoom in for markings ·", dots: "a dot for each marking; zoom in for circles ·" };
+  const { noun, nouns } = state.data;
+  const words = { outlines: "", objects: `one outline for each object; zoom in for ${nouns} ·`, dots: `a dot for each ${noun}; zoom in for outlines ·` };
   byId("detail").textContent = words[map.detail];
 }
 
@@ -116,6 +117,7 @@ function makeActions(state, view, later) {
   const actions = {
     drawingRegion: () => drawing,
     startRegion() {
+      if (!state.data.hasPlaces) return;
       if (state.region) state.set({ region: null });
       else setDrawing(!drawing);
       setDrawing(drawing && !state.region);

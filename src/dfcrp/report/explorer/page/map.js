@@ -1,24 +1,25 @@
-// The map: every marking as a circle to scale. Far out, where circles would be specks on top of
-// each other, one circle stands for each object, or a dot for each marking.
+// The map: every item as an outline to scale, or as a dot. Far out, where outlines would be specks on
+// top of each other, one outline stands for each object, or a dot for each item.
 
-/** Circles in view beyond which detail gives way to speed. */
-const MAX_CIRCLES = 16000;
-/** Arcs in one path: the browser is slow at long paths and at many strokes. */
-const ARCS_PER_PATH = 120;
-/** Dashes cost time and only read when circles are large. */
+/** Outlines in view beyond which detail gives way to speed. */
+const MAX_OUTLINES = 16000;
+/** Outlines in one path: the browser is slow at long paths and at many strokes. */
+const OUTLINES_PER_PATH = 120;
+/** Dashes cost time and only read when outlines are large. */
 const MAX_DASHED = 1500;
-/** Pixels by which width and height of a small ring may differ before it is drawn as an oval. */
-const ROUND_ENOUGH = 1;
+/** Pixels that a cell of the grid is wide before words are put into it. */
+const CELL_WITH_WORDS = 64;
+/** Pixels within which a rim or a dot is hit. */
+const NEAR = 8;
 
 function makeMap(state, view, canvas) {
   const { data } = state;
   const context = canvas.getContext("2d", { alpha: false });
-  const markings = circlesOf(data, data.markingX, data.markingY, data.markingDiameter);
-  const objects = circlesOf(data, data.clusterX, data.clusterY, data.clusterDiameter);
+  const { items, objects } = data;
   const sheet = makeSheet();
   const image = data.image ? loadImage(data.image.uri, () => map.draw()) : null;
   const map = {
-    markings, objects, passing: passingClusters(state), colours: colouring(state), detail: "circles",
+    items, objects, passing: passingClusters(state), colours: colouring(state), detail: "outlines",
     refilter() {
       map.passing = passingClusters(state);
     },
@@ -28,17 +29,18 @@ function makeMap(state, view, canvas) {
     draw() {
       prepareCanvas(canvas, context, view, groundColour(state));
       if (image?.complete && state.showImage) drawImage(context, view, image, data);
-      const far = state.show !== "objects" ? countInView(view, markings) > MAX_CIRCLES : false;
+      const far = state.show !== "objects" ? countInView(view, items) > MAX_OUTLINES : false;
       const asObjects = state.show === "objects" || (far && map.colours.ofCluster);
-      map.detail = far ? (asObjects ? "objects" : "dots") : "circles";
+      map.detail = far ? (asObjects ? "objects" : "dots") : "outlines";
       if (!asObjects) {
-        const level = (i) => (state.off.has(data.markingExpert[i]) ? 0 : map.passing[data.markingCluster[i]]);
-        drawCircles(context, view, sheet, markings, level, map.colours.ofMarking, map.colours, map.detail === "dots");
+        const level = (i) => (state.off.has(data.itemExpert[i]) ? 0 : map.passing[data.itemCluster[i]]);
+        drawOutlines(context, view, sheet, items, level, map.colours.ofItem, map.colours, { asDots: map.detail === "dots" });
       }
       if (asObjects || state.show === "both") {
         const own = map.colours.ofCluster ? map.colours : objectInk(state);
-        drawCircles(context, view, sheet, objects, (k) => map.passing[k], own.ofCluster, own, false, 2);
+        drawOutlines(context, view, sheet, objects, (k) => map.passing[k], own.ofCluster, own, { weight: data.hasPlaces ? 2 : 1.2, hollow: true });
       }
+      if (!data.hasPlaces) drawCellWords(context, state, view, map.passing);
     },
   };
   return map;
@@ -83,21 +85,22 @@ function drawImage(context, view, image, data) {
   context.drawImage(image, x0, y0, x1 - x0, y1 - y0);
 }
 
-function countInView(view, circles) {
+function countInView(view, outlines) {
   const [left, low, right, high] = view.bounds();
   let count = 0;
-  circles.grid.visit(left, low, right, high, () => count++);
+  outlines.grid.visit(left, low, right, high, () => count++);
   return count;
 }
 
-/** Draw circles colour by colour; level 1 is pale, 0 is left out. */
-function drawCircles(context, view, sheet, circles, level, colourOf, { colours, dashes }, asDots, weight = 1) {
+/** Draw outlines colour by colour; level 1 is pale, 0 is left out. */
+function drawOutlines(context, view, sheet, outlines, level, colourOf, { colours, dashes }, { asDots = false, weight = 1, hollow = false }) {
   const [left, low, right, high] = view.bounds();
+  const { x, y, wide, high: tall, turn, reach } = outlines;
   const buckets = colours.map(() => [[], []]);
   let total = 0;
-  circles.grid.visit(left, low, right, high, (i) => {
-    const [r, across] = [circles.diameter[i] / 2, circles.wide[i] / 2];
-    if (circles.x[i] + across < left || circles.x[i] - across > right || circles.y[i] + r < low || circles.y[i] - r > high) return;
+  outlines.grid.visit(left, low, right, high, (i) => {
+    const [across, up] = turn ? [reach[i] / 2, reach[i] / 2] : [wide[i] / 2, tall[i] / 2];
+    if (x[i] + across < left || x[i] - across > right || y[i] + up < low || y[i] - up > high) return;
     const kind = level(i);
     if (!kind) return;
     total++;
@@ -106,49 +109,78 @@ function drawCircles(context, view, sheet, circles, level, colourOf, { colours, 
   const thin = Math.min(Math.max(50 / Math.sqrt(total + 1), 0.7), 1.4) * weight;
   const dashed = total < MAX_DASHED;
   const ratio = context.getTransform().a;
+  const dot = asDots ? 0.5 / ratio : dotRadius(total) * (hollow ? 1.8 : 1);
   sheet.clear(context.canvas.width, context.canvas.height);
   const strokes = [];
   for (const kind of [0, 1]) {
     buckets.forEach((bucket, colour) => {
-      const dash = dashed ? dashes[colour] : [];
-      const look = { colour: colours[colour], opacity: kind ? 0.9 : 0.22, width: thin, dash };
-      const large = dash.length ? bucket[kind] : stampSmall(view, sheet, ratio, circles, bucket[kind], look, asDots);
+      const dash = dashed && outlines.shape !== "point" ? dashes[colour] : [];
+      // Widths differ by steps, so that stamps are used again.
+      const look = { colour: colours[colour], opacity: kind ? 0.9 : 0.22, width: Math.round(20 * thin) / 20, dash, dot, asDots, hollow };
+      const large = dash.length ? bucket[kind] : stampSmall(view, sheet, ratio, outlines, bucket[kind], look);
       if (large.length) strokes.push([large, look]);
     });
   }
   sheet.layOver(context);
-  for (const [rows, look] of strokes) strokeRings(context, view, circles, rows, look);
+  for (const [rows, look] of strokes) strokeOutlines(context, view, outlines, rows, look);
 }
 
-/** Stamp circles that are small on the screen, or all of them as dots; the rows of the others. */
-function stampSmall(view, sheet, ratio, { x, y, diameter, wide }, rows, { colour, opacity, width }, asDots) {
+/** What describes an object, at the bottom of its cell, once there is room for it. */
+function drawCellWords(context, state, view, passing) {
+  const { data } = state;
+  const side = data.objects.wide[0] * view.scale;
+  if (side < CELL_WITH_WORDS) return;
+  const fields = data.quantities.filter((quantity) => quantity.text);
+  context.font = "12px system-ui, sans-serif";
+  context.fillStyle = isDark(state) ? "#E4E8EC" : "#1D2329";
+  data.objects.grid.visit(...view.bounds(), (k) => {
+    if (!passing[k]) return;
+    const said = fields.map((field) => valueOf(data, field, k)).filter(Boolean).join(" ");
+    const [x, y] = view.toScreen(data.clusterX[k], data.clusterY[k]);
+    context.save();
+    context.beginPath();
+    context.rect(x - side / 2 + 4, y, side - 8, side / 2);
+    context.clip();
+    context.fillText(said || `c${data.clusterName[k]}`, x - side / 2 + 5, y + side / 2 - 5);
+    context.restore();
+  });
+}
+
+/** Radius, in pixels, of a dot among so many. */
+function dotRadius(total) {
+  return Math.min(Math.max(90 / Math.sqrt(total + 1), 1.3), 3.5);
+}
+
+/** Stamp what is small on the screen, or everything as dots; the rows of the others. */
+function stampSmall(view, sheet, ratio, { shape, x, y, wide, high, turn }, rows, { colour, opacity, width, dot, asDots, hollow }) {
   const shade = channels(colour);
   const large = [];
+  const [scaleX, scaleY] = [(view.scaleX * ratio) / 2, (view.scale * ratio) / 2];
+  const isDot = asDots || shape === "point";
+  const stamp = !isDot ? shape : asDots || hollow ? "ellipse" : "dot";
   for (const i of rows) {
-    const radius = asDots ? 0.5 : (diameter[i] / 2) * view.scale * ratio;
-    const across = asDots ? radius : (wide[i] / 2) * view.scaleX * ratio;
-    if (radius > MAX_STAMP || Math.abs(across - radius) > ROUND_ENOUGH) {
+    const [a, b] = isDot ? [dot * ratio, dot * ratio] : [wide[i] * scaleX, high[i] * scaleY];
+    if (a > MAX_STAMP || b > MAX_STAMP) {
       large.push(i);
       continue;
     }
     const [sx, sy] = view.toScreen(x[i], y[i]);
-    sheet.ring(sx * ratio, sy * ratio, radius, width * ratio, shade, opacity);
+    // On a sphere what is nearly round is drawn round.
+    const round = stamp === "ellipse" && Math.abs(a - b) < 0.25;
+    sheet.stamp(stamp, sx * ratio, sy * ratio, a, round ? a : b, isDot || round || !turn ? 0 : turn[i], width * ratio, shade, opacity);
   }
   return large;
 }
 
-function strokeRings(context, view, circles, rows, { colour, opacity, width, dash }) {
+function strokeOutlines(context, view, { shape, x, y, wide, high, turn }, rows, { colour, opacity, width, dash }) {
   context.strokeStyle = colour;
   context.globalAlpha = opacity;
   context.lineWidth = width;
   context.setLineDash(dash);
   context.beginPath();
   rows.forEach((i, count) => {
-    const [x, y] = view.toScreen(circles.x[i], circles.y[i]);
-    const across = (circles.wide[i] / 2) * view.scaleX;
-    context.moveTo(x + across, y);
-    context.ellipse(x, y, across, (circles.diameter[i] / 2) * view.scale, 0, 0, 2 * Math.PI);
-    if (count % ARCS_PER_PATH === ARCS_PER_PATH - 1) {
+    trace(context, shape, ...view.toScreen(x[i], y[i]), (wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scale, turn ? turn[i] : 0);
+    if (count % OUTLINES_PER_PATH === OUTLINES_PER_PATH - 1) {
       context.stroke();
       context.beginPath();
     }
@@ -158,30 +190,34 @@ function strokeRings(context, view, circles, rows, { colour, opacity, width, das
   context.setLineDash([]);
 }
 
-/** The object whose marking's rim or centre is nearest to a point; -1 if none is near. */
+/** The object whose item's rim or centre is nearest to a point; -1 if none is near. */
 function clusterAt(state, view, map, sx, sy) {
-  const [x, y] = view.toData(sx, sy);
-  const near = 8 / view.scale;
-  const nearX = 8 / view.scaleX;
+  const { data } = state;
   let [best, least] = [-1, Infinity];
-  const consider = (circles, clusterOf, shown) => {
-    circles.grid.visit(x - nearX, y - near, x + nearX, y + near, (i) => {
-      if (!shown(i)) return;
-      // As if the oval were the circle that it is on the ground.
-      const away = Math.hypot(((circles.x[i] - x) * circles.diameter[i]) / circles.wide[i], circles.y[i] - y);
-      const r = circles.diameter[i] / 2;
-      if (away > r + near) return;
-      // Of circles within circles the small one is meant, unless the rim of a large one is hit.
-      const cost = Math.abs(away - r) < near ? Math.abs(away - r) / near : 1 + r;
-      if (cost < least) [best, least] = [clusterOf(i), cost];
-    });
-  };
-  if (state.show === "objects" || map.detail === "objects") {
-    consider(map.objects, (k) => k, (k) => map.passing[k] === 2);
-  } else {
-    const { data } = state;
-    const shown = (i) => map.passing[data.markingCluster[i]] === 2 && !state.off.has(data.markingExpert[i]);
-    consider(map.markings, (i) => data.markingCluster[i], shown);
+  const consider = (outlines, clusterOf, shown) => visitNear(view, outlines, sx, sy, (i, away, size) => {
+    if (!shown(i)) return;
+    // Of outlines within outlines the small one is meant, unless the rim of a large one is hit.
+    const cost = Math.abs(away) < NEAR ? Math.abs(away) / NEAR : 1 + size;
+    if (cost < least) [best, least] = [clusterOf(i), cost];
+  });
+  const alone = state.show === "objects" || map.detail === "objects";
+  if (!alone) {
+    const shown = (i) => map.passing[data.itemCluster[i]] === 2 && !state.off.has(data.itemExpert[i]);
+    consider(map.items, (i) => data.itemCluster[i], shown);
   }
+  if (alone || state.show === "both" || !data.hasPlaces) consider(map.objects, (k) => k, (k) => map.passing[k] === 2);
   return best;
+}
+
+/** Call visit(i, pixels outside of the rim, size in pixels) for every outline that holds a point of the
+ *  screen, or is near it. */
+function visitNear(view, { shape, x, y, wide, high, turn, grid }, sx, sy, visit) {
+  const [at, up] = view.toData(sx, sy);
+  const [nearX, nearY] = [NEAR / view.scaleX, NEAR / view.scale];
+  grid.visit(at - nearX, up - nearY, at + nearX, up + nearY, (i) => {
+    const [cx, cy] = view.toScreen(x[i], y[i]);
+    const [a, b] = [(wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scale];
+    const away = rimDistance(shape, sx - cx, sy - cy, a, b, turn ? turn[i] : 0);
+    if (away <= NEAR) visit(i, away, Math.sqrt(a * b));
+  });
 }

@@ -1,4 +1,4 @@
-// One object: who marked it and who did not, how sure that is, and what else could be.
+// One object: what describes it, who marked it and who did not, how sure that is, and what else could be.
 
 /** Alternatives below this share of draws are not worth a sentence. */
 const WORTH_SAYING = 0.01;
@@ -35,34 +35,45 @@ function stepUndecided(state, by) {
 
 function objectParts(state, overlay, k) {
   const { data } = state;
-  const members = [...data.clusterMembers.of(k)].sort((a, b) => data.markingProbability[a] - data.markingProbability[b]);
-  const present = new Set(members.map((i) => data.markingExpert[i]));
+  const members = [...data.clusterMembers.of(k)].sort((a, b) => data.itemProbability[a] - data.itemProbability[b]);
+  const present = new Set(members.map((i) => data.itemExpert[i]));
   const absent = data.experts.filter((_, f) => !present.has(f));
   const sentences = alternatives(data, k, members);
+  const verb = data.verb[0].toUpperCase() + data.verb.slice(1);
   return [
     element("h3", {}, `Object ${data.clusterName[k]}`),
+    ...description(data, k),
     facts(state, k, present.size),
     element("h4", {}, "What else could be"),
     sentences.length ? element("ul", { id: "explorer-alternatives" }, ...sentences) : element("p", {}, "Nothing: the draws agree."),
-    element("h4", {}, `Marked by ${present.size}`),
-    memberTable(state, overlay, members),
-    element("h4", {}, `Not marked by ${absent.length}`),
-    element("p", {}, absent.length ? absent.join(", ") : "Everybody marked it."),
-    ghostBox(state),
+    element("h4", {}, `${verb} by ${present.size}`),
+    memberTable(state, overlay, k, members),
+    element("h4", {}, `Not ${data.verb} by ${absent.length}`),
+    element("p", {}, absent.length ? absent.join(", ") : `Everybody ${data.verb} it.`),
+    ...(data.ghostDraws ? [ghostBox(state)] : []),
   ];
+}
+
+/** Every quantity of the catalogue with its uncertainty, and every field. */
+function description(data, k) {
+  const numbers = data.quantities.filter((quantity) => !quantity.text);
+  const fields = data.quantities.filter((quantity) => quantity.text);
+  const row = ({ label, unit, values, sd, lo, hi, digits }) => {
+    const middle = values[k];
+    const shown = (value) => value.toFixed(digits);
+    return element("tr", {}, element("th", { scope: "row" }, label),
+      element("td", { class: "number" }, `${shown(middle)} ± ${shown(sd[k])}${unit}`),
+      element("td", { class: "number" }, `${shown(middle + lo[k])} to ${shown(middle + hi[k])}`));
+  };
+  const heads = ["", "mean ± sd", "95 % interval"].map((name) => element("th", { scope: "col", class: name ? "number" : "" }, name));
+  const table = element("table", { class: "explorer-quantities" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...numbers.map(row)));
+  const rows = fields.flatMap((field) => [element("dt", {}, field.label), element("dd", {}, valueOf(data, field, k) || "–")]);
+  return [...(numbers.length ? [table] : []), ...(fields.length ? [element("dl", { class: "explorer-fields" }, ...rows)] : [])];
 }
 
 function facts(state, k, present) {
   const { data } = state;
-  const { axes, degree, unit } = data.ground;
-  const place = (value, sd) => `${value.toFixed(data.placeDigits)} ± ${sd.toFixed(data.placeDigits)}${degree}`;
-  const size = [data.clusterDiameter[k], data.clusterDiameterLo[k], data.clusterDiameterHi[k]].map((d) => d.toFixed(data.sizeDigits));
-  const rows = [
-    [`${axes[0]} ± sd`, place(data.ground.shownX(data.clusterX[k]), data.clusterXSd[k])],
-    [`${axes[1]} ± sd`, place(data.clusterY[k] + data.origin[1], data.clusterYSd[k])],
-    ["diameter", `${size[0]}${unit} (95 %: ${size[1]} to ${size[2]})`],
-    ["experts", `${present} of ${data.experts.length}`],
-  ];
+  const rows = [["experts", `${present} of ${data.experts.length}`]];
   if (data.clusterReal) rows.push(["P(real)", probability(data.clusterReal[k])]);
   for (const least of new Set([data.minExperts, state.minExperts])) {
     if (least <= data.experts.length) rows.push([`P(≥ ${counted(least, "expert")})`, probability(consensusProbability(data, k, least))]);
@@ -70,28 +81,45 @@ function facts(state, k, present) {
   return element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
-function memberTable(state, overlay, members) {
+/** The members; a single number of theirs has a column, several columns are said beneath. */
+function memberTable(state, overlay, k, members) {
   const { data } = state;
+  const single = data.columns.length === 1 && !data.columns[0].text ? data.columns[0] : null;
   const point = (i) => {
     overlay.hovered = i;
     overlay.draw();
   };
   const row = (i) => {
-    const p = data.markingProbability[i];
-    return element("tr", { class: p < data.undecidedBelow ? "doubtful" : "", onmouseenter: () => point(i), onmouseleave: () => point(-1) },
-      element("td", {}, data.experts[data.markingExpert[i]]),
-      element("td", {}, markingName(data, i)),
-      element("td", { class: "number" }, data.markingDiameter[i].toFixed(data.sizeDigits)),
-      element("td", { class: "number" }, probability(p)));
+    const p = data.itemProbability[i];
+    const pointing = { class: p < data.undecidedBelow ? "doubtful" : "", onmouseenter: () => point(i), onmouseleave: () => point(-1) };
+    const number = (text) => element("td", { class: "number" }, text);
+    const cells = [element("td", {}, data.experts[data.itemExpert[i]]), element("td", {}, itemName(data, i))];
+    if (single) cells.push(number(valueOf(data, single, i)));
+    const made = [element("tr", pointing, ...cells, number(probability(p)))];
+    if (!single && data.columns.length) {
+      made.push(element("tr", { ...pointing, class: "explorer-values" }, element("td", { colspan: cells.length + 1 }, ...memberValues(data, k, i))));
+    }
+    return made;
   };
-  const heads = ["expert", "marking", "diameter", "belongs"].map((name, k) => element("th", { scope: "col", class: k > 1 ? "number" : "" }, name));
-  return element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...members.map(row)));
+  const names = ["expert", data.noun, ...(single ? [single.name] : []), "belongs"];
+  const heads = names.map((name, at) => element("th", { scope: "col", class: at > 1 ? "number" : "" }, name));
+  return element("table", { class: "explorer-members" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...members.flatMap(row)));
 }
 
-/** In which share of draws a marking sat with most members of which object; -1 is alone. */
+/** What describes an item; where a field says something else than the object's, it stands out. */
+function memberValues(data, k, i) {
+  return data.columns.map((column, at) => {
+    const said = valueOf(data, column, i);
+    const field = column.text ? data.quantities.find(({ name, text }) => text && name === column.name) : null;
+    const other = field && said !== valueOf(data, field, k);
+    return element("span", {}, at ? " · " : "", element("span", { class: "quiet" }, `${column.name} `), element(other ? "b" : "span", {}, said || "–"));
+  });
+}
+
+/** In which share of draws an item was with most members of which object; -1 is alone. */
 function seatsOf(data, i) {
   const seats = new Map();
-  for (const g of data.groupsOfMarking(i)) {
+  for (const g of data.groupsOfItem(i)) {
     const seat = homeOf(data, g, i);
     seats.set(seat, (seats.get(seat) ?? 0) + data.groupDraws[g] / data.drawsUsed);
   }
@@ -108,20 +136,24 @@ function alternatives(data, k, members) {
   }
   found.push(...visitors(data, k, new Set(members)));
   found.sort((a, b) => b.share - a.share || a.i - b.i);
-  return found.slice(0, 12).map(({ text, share, i }) => element("li", { "data-marking": i, "data-share": share }, text));
+  return found.slice(0, 12).map(({ text, share, i }) => element("li", { "data-item": i, "data-share": share }, text));
 }
 
 function whereInstead(data, i, seat, share, k) {
-  const whose = `${data.experts[data.markingExpert[i]]}’s marking ${markingName(data, i)}`;
+  const whose = ownerOf(data, i);
   if (seat === -1) return `In ${percent(share)} of draws ${whose} is an object of its own.`;
-  return `In ${percent(share)} of draws ${whose} belongs to the neighbour, object ${data.clusterName[seat]}${away(data, k, seat)}.`;
+  return `In ${percent(share)} of draws ${whose} belongs to ${data.hasPlaces ? "the neighbour, " : ""}object ${data.clusterName[seat]}${away(data, k, seat)}.`;
 }
 
-/** Markings listed elsewhere that sit here in some draws. */
+function ownerOf(data, i) {
+  return `${data.experts[data.itemExpert[i]]}’s ${data.noun} ${itemName(data, i)}`;
+}
+
+/** Items listed with other objects that belong here in some draws. */
 function visitors(data, k, members) {
   const near = new Set();
   for (const i of members) {
-    for (const g of data.groupsOfMarking(i)) {
+    for (const g of data.groupsOfItem(i)) {
       for (let p = data.groupOffsets[g]; p < data.groupOffsets[g + 1]; p++) near.add(data.groupMembers[p]);
     }
   }
@@ -129,22 +161,24 @@ function visitors(data, k, members) {
   for (const i of near) {
     const share = members.has(i) ? 0 : seatsOf(data, i).get(k) ?? 0;
     if (share < WORTH_SAYING) continue;
-    const whose = `${data.experts[data.markingExpert[i]]}’s marking ${markingName(data, i)}`;
-    const from = data.markingCluster[i];
-    found.push({ share, i, text: `In ${percent(share)} of draws ${whose}, listed with object ${data.clusterName[from]}, belongs here.` });
+    const from = data.itemCluster[i];
+    found.push({ share, i, text: `In ${percent(share)} of draws ${ownerOf(data, i)}, listed with object ${data.clusterName[from]}, belongs here.` });
   }
   return found;
 }
 
+/** How far apart two objects are, where distances mean something. */
 function away(data, k, other) {
+  if (!data.hasPlaces || !data.equalScales) return "";
   const distance = data.ground.apart(data.clusterX[k], data.clusterY[k], data.clusterX[other], data.clusterY[other]);
-  return ` (${distance.toFixed(data.sizeDigits)}${data.ground.unit} away)`;
+  return ` (${distance.toFixed(data.size ? data.size.digits : data.placeDigits)}${data.ground.unit} away)`;
 }
 
 function ghostBox(state) {
+  const { data } = state;
   const box = element("input", { type: "checkbox", id: "explorer-ghosts", onchange: () => state.set({ ghosts: box.checked }) });
   box.checked = state.ghosts;
-  const words = ` the object in ${number(state.data.ghostDraws.length)} draws, faint`;
+  const words = ` the object in ${number(data.ghostDraws.length)} draws, faint`;
   return element("div", {}, element("label", {}, box, words),
-    element("p", { class: "quiet" }, "Band: 95 % interval of the rim. Ellipse: 95 % of the centre."));
+    element("p", { class: "quiet" }, `${data.objectShape === "point" ? "" : "Band: 95 % interval of the outline. "}Ellipse: 95 % of the centre.`));
 }

@@ -16,7 +16,8 @@ function makeOverlay(state, view, canvas) {
       if (state.region) drawRegion(context, view, state.region, ink);
       if (overlay.dragged) drawRegion(context, view, overlay.dragged, ink);
       if (state.selected >= 0) drawSelected(context, state, view, ink, overlay.hovered);
-      overlay.bar = drawScaleBar(context, view, state.data.ground, ink, groundColour(state));
+      const { ground, hasPlaces, equalScales } = state.data;
+      overlay.bar = hasPlaces && equalScales ? drawScaleBar(context, view, ground, ink, groundColour(state)) : null;
     },
   };
   return overlay;
@@ -36,64 +37,91 @@ function drawSelected(context, state, view, ink, hovered) {
   const { data } = state;
   const k = state.selected;
   const shade = DISTINCT[isDark(state) ? "dark" : "light"];
-  if (state.ghosts) drawGhosts(context, state, view, shade[0]);
-  const [x, y] = view.toScreen(data.clusterX[k], data.clusterY[k]);
-  const radii = (diameter) => radiiOnScreen(data.ground, view, data.clusterY[k], Math.max(diameter, 0));
-  context.fillStyle = shade[4];
-  context.globalAlpha = 0.3;
-  context.beginPath();
-  context.ellipse(x, y, ...radii(data.clusterDiameterHi[k]), 0, 0, 2 * Math.PI);
-  context.ellipse(x, y, ...radii(data.clusterDiameterLo[k]), 0, 0, 2 * Math.PI, true);
-  context.fill();
-  context.globalAlpha = 1;
+  if (state.ghosts && data.ghostDraws) drawGhosts(context, state, view, shade[0]);
+  if (!data.hasPlaces) drawOutline(context, view, data.objects, k, shade[1], 2.5);
+  if (data.clusterWidthHi) drawBand(context, data, view, k, shade[4]);
   for (const i of data.clusterMembers.of(k)) {
-    if (state.off.has(data.markingExpert[i])) continue;
-    ring(context, view, data.ground, data.markingX[i], data.markingY[i], data.markingDiameter[i], ink, i === hovered ? 4 : 1.4);
+    if (state.off.has(data.itemExpert[i])) continue;
+    drawOutline(context, view, data.items, i, ink, i === hovered ? 4 : 1.4);
   }
+  if (!data.hasPlaces) return;
+  const [x, y] = view.toScreen(data.clusterX[k], data.clusterY[k]);
   context.strokeStyle = context.fillStyle = shade[1];
   context.lineWidth = 2;
   context.beginPath();
-  context.ellipse(x, y, ELLIPSE * data.clusterXSd[k] * view.scaleX, ELLIPSE * data.clusterYSd[k] * view.scale, 0, 0, 2 * Math.PI);
+  context.ellipse(x, y, ELLIPSE * data.placeSd(0, k) * view.scaleX, ELLIPSE * data.placeSd(1, k) * view.scale, 0, 0, 2 * Math.PI);
   context.stroke();
   context.fillRect(x - 1.5, y - 1.5, 3, 3);
+}
+
+/** Between the outlines at the ends of the 95 % intervals of the sides. */
+function drawBand(context, data, view, k, colour) {
+  const [x, y] = view.toScreen(data.clusterX[k], data.clusterY[k]);
+  const turn = data.objects.turn ? data.objects.turn[k] : 0;
+  context.fillStyle = colour;
+  context.globalAlpha = 0.3;
+  context.beginPath();
+  for (const end of ["Hi", "Lo"]) {
+    const sides = [data[`clusterWidth${end}`][k], data[`clusterHeight${end}`][k]];
+    trace(context, data.objectShape, x, y, ...onScreen(data.ground, view, data.clusterY[k], ...sides), turn);
+  }
+  context.fill("evenodd");
+  context.globalAlpha = 1;
 }
 
 /** The clusters of some draws that hold any of the object's members. */
 function drawGhosts(context, state, view, colour) {
   const { data } = state;
   const groups = new Set();
-  for (const i of data.clusterMembers.of(state.selected)) data.groupsOfMarking(i).forEach((g) => groups.add(g));
+  for (const i of data.clusterMembers.of(state.selected)) data.groupsOfItem(i).forEach((g) => groups.add(g));
   context.globalAlpha = 0.3;
+  context.strokeStyle = context.fillStyle = colour;
+  context.lineWidth = 0.8;
   for (const g of groups) {
     const value = (name, at) => data[`ghost${name}Low`][g] + ((data[`ghost${name}High`][g] - data[`ghost${name}Low`][g]) * data[`ghost${name}`][at]) / 255;
     let at = data.ghostOffsets[g];
     visitDraws(data, g, data.ghostBefore, () => {
-      ring(context, view, data.ground, value("X", at), value("Y", at), Math.exp(value("LogDiameter", at)), colour, 0.8);
+      drawGhost(context, data, view, (name) => value(name, at));
       at++;
     });
   }
   context.globalAlpha = 1;
 }
 
-/** Half the width and half the height, in pixels, of a circle that lies at y. */
-function radiiOnScreen(ground, view, y, diameter) {
-  const radius = (diameter / 2) * ground.perLength;
-  return [radius * ground.stretch(y) * view.scaleX, radius * view.scale];
+/** One draw of one cluster; `value` gives its place and its sides by name. */
+function drawGhost(context, data, view, value) {
+  const [x, y] = view.toScreen(value("X"), value("Y"));
+  context.beginPath();
+  if (!data.ghostWidth) {
+    context.arc(x, y, 1.6, 0, 2 * Math.PI);
+    return context.fill();
+  }
+  const width = value("Width");
+  const sides = onScreen(data.ground, view, value("Y"), width, data.ghostHeight ? value("Height") : width);
+  trace(context, data.objectShape, x, y, ...sides, data.ghostAngle ? turnOf(data, value("Angle")) : 0);
+  context.stroke();
 }
 
-function ring(context, view, ground, x, y, diameter, colour, width) {
-  const [sx, sy] = view.toScreen(x, y);
+/** Half the width and half the height, in pixels, of what lies at y. */
+function onScreen(ground, view, y, width, height) {
+  const half = (length) => Math.max((length / 2) * ground.perLength, 0);
+  return [half(width) * ground.stretch(y) * view.scaleX, half(height) * view.scale];
+}
+
+function drawOutline(context, view, { shape, x, y, wide, high, turn }, i, colour, width) {
+  const isPoint = shape === "point";
+  const [a, b] = isPoint ? [5, 5] : [(wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scale];
   context.strokeStyle = colour;
   context.lineWidth = width;
   context.beginPath();
-  context.ellipse(sx, sy, ...radiiOnScreen(ground, view, y, diameter), 0, 0, 2 * Math.PI);
+  trace(context, shape, ...view.toScreen(x[i], y[i]), a, b, isPoint || !turn ? 0 : turn[i]);
   context.stroke();
 }
 
 /** A bar of 1, 2 or 5 times a power of ten, about an eighth of the width; on a sphere it holds for
  *  the middle of what is seen, from west to east. */
 function drawScaleBar(context, view, ground, ink, paper) {
-  const perLength = 2 * radiiOnScreen(ground, view, view.y, 1)[0];
+  const perLength = 2 * onScreen(ground, view, view.y, 1, 1)[0];
   const wanted = Math.max(view.width / 8, 60) / perLength;
   const power = 10 ** Math.floor(Math.log10(wanted));
   const length = [5, 2, 1].find((k) => k * power <= wanted) * power;

@@ -1,31 +1,31 @@
-// Which objects, markings and groups pass the filters.
+// Which objects, items and groups pass the filters.
 
-/** Experts who count, and markings by them, for each row of a list of markings. */
+/** Experts who count, and how many items are by them, of a list of items. */
 function activeExperts(state, members) {
   const { data, off } = state;
   const experts = new Set();
-  let markings = 0;
+  let items = 0;
   for (const i of members) {
-    if (off.has(data.markingExpert[i])) continue;
-    experts.add(data.markingExpert[i]);
-    markings++;
+    if (off.has(data.itemExpert[i])) continue;
+    experts.add(data.itemExpert[i]);
+    items++;
   }
-  return { experts: experts.size, markings };
+  return { experts: experts.size, items };
 }
 
-/** Number of active experts and markings of every group; remembered while nobody is switched. */
+/** Number of active experts and items of every group; remembered while nobody is switched. */
 function groupSizes(state) {
   const { data } = state;
   const key = [...state.off].sort().join(",");
   if (data.sizesKey !== key) {
     data.sizesKey = key;
     data.groupActive = new Uint16Array(data.groups);
-    data.groupActiveMarkings = new Uint32Array(data.groups);
+    data.groupActiveItems = new Uint32Array(data.groups);
     for (let g = 0; g < data.groups; g++) {
       const members = data.groupMembers.subarray(data.groupOffsets[g], data.groupOffsets[g + 1]);
       const found = activeExperts(state, members);
       data.groupActive[g] = found.experts;
-      data.groupActiveMarkings[g] = found.markings;
+      data.groupActiveItems[g] = found.items;
     }
   }
   return data;
@@ -44,8 +44,11 @@ function isListed(state, k) {
   return p >= state.pMin && p <= state.pMax;
 }
 
-function inDiameters(state, diameter) {
-  return (state.dMin === null || diameter >= state.dMin) && (state.dMax === null || diameter < state.dMax);
+/** Whether an object has a size that is asked for; where there are no sizes none is. */
+function inSizes(state, k) {
+  if (!state.data.clusterSize) return true;
+  const size = state.data.clusterSize[k];
+  return (state.dMin === null || size >= state.dMin) && (state.dMax === null || size < state.dMax);
 }
 
 /** 0 for objects that are filtered out, 1 outside of the region, 2 for what is left. */
@@ -55,18 +58,18 @@ function passingClusters(state) {
   for (let k = 0; k < data.clusters; k++) {
     const found = state.off.size
       ? activeExperts(state, data.clusterMembers.of(k))
-      : { experts: data.clusterExperts[k], markings: data.clusterMembers.of(k).length };
+      : { experts: data.clusterExperts[k], items: data.clusterMembers.of(k).length };
     const passes =
       found.experts >= state.minExperts &&
-      (!state.singletons || found.markings === 1) &&
-      inDiameters(state, data.clusterDiameter[k]) &&
+      (!state.singletons || found.items === 1) &&
+      inSizes(state, k) &&
       isListed(state, k);
     if (passes) passing[k] = inRegion(state.region, data.clusterX[k], data.clusterY[k]) ? 2 : 1;
   }
   return passing;
 }
 
-/** Groups that pass everything but the threshold and the diameter, which differ by question. */
+/** Groups that pass everything but the threshold and the size, which differ by question. */
 function passingGroups(state) {
   const data = groupSizes(state);
   const asksCatalogue = state.undecided || state.realMin > 0 || state.pMin > 0 || state.pMax < 1;
@@ -74,7 +77,7 @@ function passingGroups(state) {
   for (let g = 0; g < data.groups; g++) {
     const passes =
       data.groupActive[g] > 0 &&
-      (!state.singletons || data.groupActiveMarkings[g] === 1) &&
+      (!state.singletons || data.groupActiveItems[g] === 1) &&
       inRegion(state.region, data.groupX[g], data.groupY[g]) &&
       (!asksCatalogue || isListed(state, data.groupHome[g]));
     passing[g] = passes ? 1 : 0;

@@ -2,7 +2,7 @@
 
 const CHOICES = {
   colour: "count",
-  show: "markings",
+  show: "items",
   minExperts: 1,
   realMin: 0,
   pMin: 0,
@@ -19,9 +19,10 @@ const CHOICES = {
   theme: null,
 };
 
-/** Where everything begins; what is real comes first where the model knows. */
+/** Where everything begins; what is real comes first where the model knows, and items without a place
+ *  are shown in the cells of their objects. */
 function choicesFor(data) {
-  return { ...CHOICES, colour: data.clusterReal ? "real" : CHOICES.colour };
+  return { ...CHOICES, colour: data.clusterReal ? "real" : CHOICES.colour, show: data.hasPlaces ? CHOICES.show : "both" };
 }
 
 function makeState(data) {

@@ -7,12 +7,17 @@ function makeView(data, canvas) {
   const frame = outerFrame(data);
   const flip = data.yDown ? 1 : -1;
   // Degrees of longitude are narrower, so that shapes are right in the middle of the data.
-  const squeeze = 1 / data.ground.stretch((frame[1] + frame[3]) / 2);
+  const onGround = 1 / data.ground.stretch((frame[1] + frame[3]) / 2);
+  const free = (frame[3] - frame[1]) / (frame[2] - frame[0]);
   const view = {
     x: 0, y: 0, scale: 1, width: 1, height: 1,
     /** Pixels for a unit of x; `scale` has those for one of y. */
     get scaleX() {
-      return view.scale * squeeze;
+      return view.scale * view.squeeze;
+    },
+    /** Quantities of different units have scales of their own, which fill the map. */
+    get squeeze() {
+      return data.equalScales ? onGround : (free * view.width) / view.height;
     },
     onMove: () => {},
     toScreen: (x, y) => [(x - view.x) * view.scaleX + view.width / 2, flip * (y - view.y) * view.scale + view.height / 2],
@@ -30,7 +35,7 @@ function makeView(data, canvas) {
       if (whole) view.fit();
       view.onMove();
     },
-    fitScale: () => Math.min(view.width / ((frame[2] - frame[0]) * squeeze), view.height / (frame[3] - frame[1])),
+    fitScale: () => Math.min(view.width / ((frame[2] - frame[0]) * view.squeeze), view.height / (frame[3] - frame[1])),
     fit() {
       view.go((frame[0] + frame[2]) / 2, (frame[1] + frame[3]) / 2, view.fitScale());
     },
@@ -51,33 +56,46 @@ function makeView(data, canvas) {
       const [x1, y1] = view.toData(sx, sy);
       view.go(view.x + x - x1, view.y + y - y1);
     },
-    /** Centre a circle, large enough to be looked at. */
-    goTo(x, y, diameter) {
-      const high = diameter * data.ground.perLength;
-      view.go(x, y, Math.max(view.scale, (0.25 * Math.min(view.width, view.height)) / high));
+    /** Centre an object, large enough to be looked at. */
+    goTo(k) {
+      const high = Math.max(data.objects.reach[k], spread(data, k)) || (frame[3] - frame[1]) / 10;
+      view.go(data.clusterX[k], data.clusterY[k], Math.max(view.scale, (0.25 * Math.min(view.width, view.height)) / high));
     },
   };
   return view;
 }
 
-/** The image, or a little more than all centres. */
+/** How far apart the members of an object lie that are points, seen from bottom to top of the map. */
+function spread({ items, itemShape, clusterMembers, hasPlaces }, k) {
+  if (itemShape !== "point" || !hasPlaces) return 0;
+  const y = Array.from(clusterMembers.of(k), (i) => items.y[i]);
+  return Math.max(...y) - Math.min(...y);
+}
+
+/** The image, or a little more than the centres of all circles and the whole of other outlines. */
 function outerFrame(data) {
   if (data.image) {
     const [left, right, bottom, top] = data.image.extent;
     const [x, y] = data.origin;
     return [left - x, Math.min(bottom, top) - y, right - x, Math.max(bottom, top) - y];
   }
-  const ends = (values, margin) => {
+  const { x, y, reach } = data.hasPlaces ? data.items : data.objects;
+  const ends = (values) => {
     let [low, high] = [Infinity, -Infinity];
-    for (const value of values) {
-      low = Math.min(low, value);
-      high = Math.max(high, value);
-    }
-    const space = Math.max(margin, 0.03 * (high - low));
-    return [low - space, high + space];
+    values.forEach((value, i) => {
+      const half = data.round ? 0 : reach[i] / 2;
+      low = Math.min(low, value - half);
+      high = Math.max(high, value + half);
+    });
+    return [low, high];
   };
-  const typical = quantile(Float32Array.from(data.markingDiameter).sort(), 0.5) * data.ground.perLength;
-  const [left, right] = ends(data.markingX, 0.8 * typical);
-  const [low, high] = ends(data.markingY, 0.8 * typical);
-  return [left, low, right, high];
+  const [[left, right], [low, high]] = [ends(x), ends(y)];
+  const around = data.round ? 0.8 * quantile(Float32Array.from(reach).sort(), 0.5) : 0;
+  // What lies on a line, or in one place, has some room around it all the same.
+  const room = 0.05 * Math.max(right - left, high - low) || 1;
+  const space = (width) => Math.max(around, 0.03 * width) || room;
+  const [across, up] = [space(right - left), space(high - low)];
+  // The legend and the note lie over the edges of a grid.
+  const edge = data.hasPlaces ? 0 : 0.05 * (high - low);
+  return [left - across, low - up - edge, right + across, high + up + edge];
 }

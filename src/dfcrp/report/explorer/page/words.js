@@ -42,8 +42,8 @@ function fixed(value, digits) {
   return (between ? (2 * Math.round(scaled / 2)) / 10 ** digits : value).toFixed(digits);
 }
 
-function counted(count, noun) {
-  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+function counted(count, noun, nouns = `${noun}s`) {
+  return `${number(count)} ${count === 1 ? noun : nouns}`;
 }
 
 /** "3 to 5"; whole numbers stay whole unless digits are given. */

@@ -63,8 +63,8 @@ class Mark:
     points: Points = ()
 
 
-class Marks:
-    """The marks of one file, in its order."""
+class Drawings:
+    """The shapes of one file, in its order."""
 
     def __init__(self, name: str, record: str, options: ReadOptions) -> None:
         self.name = name

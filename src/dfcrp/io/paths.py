@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io.marks import told
+from dfcrp.io.drawings import told
 from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.items.checks import check_columns, shown
@@ -28,7 +28,7 @@ RUN_FILES = ("config.toml", "markings.csv")
 
 
 @dataclass(frozen=True)
-class Part:
+class PathTable:
     """What one of the user's paths holds."""
 
     name: str
@@ -40,9 +40,9 @@ class Part:
         return len(self.table)
 
 
-def read_parts(
+def read_paths(
     paths: PathLike | Sequence[PathLike], columns: ColumnChoice, options: ReadOptions
-) -> list[Part]:
+) -> list[PathTable]:
     """Read every path; what is of another kind is told in one warning for each file."""
     named = _distinct([paths] if isinstance(paths, (str, os.PathLike)) else list(paths))
     return [
@@ -53,7 +53,7 @@ def read_parts(
     ]
 
 
-def join(parts: Sequence[Part], *, nameless: bool = False) -> ReadTable:
+def join(parts: Sequence[PathTable], *, nameless: bool = False) -> ReadTable:
     """Put the parts one after the other; those without an expert column are one expert each.
 
     A single part without one is refused unless ``nameless``.
@@ -88,15 +88,15 @@ def read_file(name: str, path: Path, options: ReadOptions) -> tuple[RawTable, st
     return read_raw(name, path, data, options), hashlib.sha256(data).hexdigest()
 
 
-def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> Part:
+def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
     raw, sha256 = read_file(name, path, options)
     table = raw.checked(options.kind, columns, options.units)
     if said := told(raw, options.kind):
         warnings.warn(f"{name}: {said}", DfcrpWarning, stacklevel=4)
-    return Part(name, path.stem, sha256, table)
+    return PathTable(name, path.stem, sha256, table)
 
 
-def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> Part:
+def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
     """Read a folder of exports, such as one annotator's LabelMe files, as one part."""
     if all((path / file).is_file() for file in RUN_FILES):
         raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
@@ -115,10 +115,10 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
     parts = [_read_file(f"{name}/{file.name}", file, columns, options) for file in files]
     _refuse_mixture("expert", parts, "give every file such a column, or none")
     digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
-    return Part(name, path.name or name, digest, _joined(parts))
+    return PathTable(name, path.name or name, digest, _joined(parts))
 
 
-def _joined(parts: Sequence[Part]) -> ReadTable:
+def _joined(parts: Sequence[PathTable]) -> ReadTable:
     for role in ("image", "truth", "person"):
         _refuse_mixture(role, parts, f"add it, or leave it aside with --columns {role}=")
     _refuse_other_columns(parts)
@@ -141,7 +141,7 @@ def _joined(parts: Sequence[Part]) -> ReadTable:
     return ReadTable(first.kind, columns, about, _common_site(parts), extra, left_out)
 
 
-def _refuse_other_columns(parts: Sequence[Part]) -> None:
+def _refuse_other_columns(parts: Sequence[PathTable]) -> None:
     """All files must describe items by the same columns, in any order."""
     first = parts[0]
     for part in parts[1:]:
@@ -153,7 +153,7 @@ def _refuse_other_columns(parts: Sequence[Part]) -> None:
             )
 
 
-def _common_site(parts: Sequence[Part]) -> Site:
+def _common_site(parts: Sequence[PathTable]) -> Site:
     """What all parts say of the place; they must agree on the units."""
     sites = [part.table.site for part in parts]
     for part in parts[1:]:
@@ -176,14 +176,14 @@ def _common_site(parts: Sequence[Part]) -> Site:
     return Site(sites[0].units, **agreed)
 
 
-def _refuse_mixture(role: str, parts: Sequence[Part], fix: str) -> None:
+def _refuse_mixture(role: str, parts: Sequence[PathTable], fix: str) -> None:
     having = [part.name for part in parts if role in part.table.about]
     lacking = [part.name for part in parts if role not in part.table.about]
     if having and lacking:
         raise InputError(f"{lacking[0]} has no column for {role}, but {having[0]} has one; {fix}")
 
 
-def _named_after_files(parts: Sequence[Part]) -> list[Part]:
+def _named_after_files(parts: Sequence[PathTable]) -> list[PathTable]:
     if len(parts) == 1:
         raise InputError(
             f"{parts[0].name}: no column for expert; name it with --columns expert=NAME "
@@ -209,7 +209,7 @@ def _named_after_files(parts: Sequence[Part]) -> list[Part]:
     ]
 
 
-def _ids(part: Part, *, several: bool) -> list[str]:
+def _ids(part: PathTable, *, several: bool) -> list[str]:
     ids: list[str] = part.table.about.get("id") or [
         str(number) for number in range(1, len(part) + 1)
     ]

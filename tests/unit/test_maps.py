@@ -1,0 +1,88 @@
+"""Maps of every kind of item: outlines where they are, and of what has no place none."""
+
+import numpy as np
+import pytest
+
+from dfcrp import plots
+from dfcrp.errors import InputError
+from dfcrp.items.items import Items
+from dfcrp.plots import maps, style
+from dfcrp.plots.flat import flat_catalogue, flat_map, flat_map_or_none
+from reference.kind_posteriors import KINDS, kind_posterior
+
+PLACED = [kind for kind in KINDS if kind != "records"]
+MAPS = ("items_map", "catalogue_map", "expert_panels", "singletons")
+
+
+@pytest.fixture(scope="module", params=PLACED)
+def posterior(request):
+    return kind_posterior(request.param, n_objects=12, n_experts=3, n_draws=8)
+
+
+@pytest.mark.parametrize("figure", MAPS)
+def test_every_map_is_drawn(posterior, figure, tmp_path):
+    table, axes = getattr(plots, f"plot_{figure}")(posterior)
+    first = axes[0] if isinstance(axes, list) else axes
+    plots.save_figure(first.get_figure(root=True), tmp_path, figure)
+    equal = first.get_aspect() == 1.0
+    assert equal == (posterior.items.kind != "diagonal")
+    if figure in ("items_map", "catalogue_map"):
+        placed = flat_map(posterior.items)
+        count = len(posterior.items) if figure == "items_map" else len(posterior.catalogue())
+        assert len(table.outlines) == count
+        left, right, low, high = table.region
+        across, up = placed.half
+        assert left < (placed.x - across).min()
+        assert right > (placed.x + across).max()
+        assert low < (placed.y - up).min()
+        assert high > (placed.y + up).max()
+        assert (first.get_xlabel(), first.get_ylabel()) == placed.axes
+
+
+@pytest.mark.parametrize("figure", MAPS)
+def test_records_have_no_map(figure):
+    posterior = kind_posterior("records", n_objects=6, n_experts=3, n_draws=4)
+    assert flat_map_or_none(posterior.items) is None
+    with pytest.raises(InputError, match="a map needs items with a place; records have none"):
+        getattr(plots, f"plot_{figure}")(posterior)
+
+
+def test_outlines_of_the_catalogue_are_its_columns():
+    posterior = kind_posterior("ellipses", n_objects=12, n_experts=3, n_draws=8)
+    table = posterior.catalogue()
+    placed = flat_catalogue(posterior, table)
+    for name, column in (("x", "x"), ("width", "major"), ("height", "minor"), ("angle", "angle")):
+        assert getattr(placed, name).tolist() == table[column].tolist()
+
+
+@pytest.mark.parametrize("kind", ["boxes", "ellipses"])
+def test_the_box_around_a_turned_outline(kind):
+    """Half its width and height, against points all around the rim."""
+    rng = np.random.default_rng(4)
+    columns = {"x": [0.0] * 5, "y": [0.0] * 5, "major": rng.uniform(3, 5, 5)}
+    columns |= {"minor": rng.uniform(1, 3, 5), "angle": rng.uniform(0, 180, 5)}
+    placed = flat_map(Items.from_columns(columns, list("ABCDE"), kind="ellipses"))
+    if kind == "boxes":
+        placed = type(placed)(**{**vars(placed), "shape": "box"})
+    t = np.linspace(0.0, 2.0 * np.pi, 2001)
+    u, v = np.cos(t), np.sin(t)
+    if kind == "boxes":
+        u, v = (part / np.maximum(np.abs(u), np.abs(v)) for part in (u, v))
+    cos, sin = np.cos(np.radians(placed.angle)), np.sin(np.radians(placed.angle))
+    a, b = placed.width / 2.0, placed.height / 2.0
+    x = np.outer(u, a * cos) - np.outer(v, b * sin)
+    y = np.outer(u, a * sin) + np.outer(v, b * cos)
+    across, up = placed.half
+    assert across == pytest.approx(x.max(axis=0), rel=1e-3)
+    assert up == pytest.approx(y.max(axis=0), rel=1e-3)
+    if kind == "boxes":
+        corners = maps.add_outlines(style.single_axes(3.0, 3.0), placed).get_paths()
+        ends = np.array([path.vertices.max(axis=0) for path in corners])
+        assert ends == pytest.approx(np.column_stack([across, up]))
+
+
+def test_points_in_one_place_have_room():
+    items = Items.from_columns({"x": [2.0, 2.0], "y": [3.0, 3.0]}, ["A", "B"], kind="points")
+    left, right, low, high = maps.frame(flat_map(items))
+    assert left < 2.0 < right
+    assert low < 3.0 < high
