@@ -728,13 +728,14 @@ def test_blocks_that_wait_go_from_one_process_to_another(tmp_path):
     there = DrawStore.open(tmp_path, hold=True, seconds=0)
     write_parts(there, range(4))
     assert_parts(there, range(4))
-    travelled = pickle.loads(pickle.dumps(there.take()))
+    waiting = [block for part in range(4) for block in there.take(part)]
+    travelled = pickle.loads(pickle.dumps(waiting))
     assert all(isinstance(block, MemoryBlock) for block in travelled)
     here.add(travelled)
     assert_parts(here, range(4))
     here.flush()
     assert_parts(DrawStore.open(tmp_path), range(4))
-    assert not there.take()
+    assert not any(there.take(part) for part in range(4))
 
 
 def test_a_full_disk_loses_nothing_that_waits(tmp_path, monkeypatch):

@@ -6,10 +6,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dfcrp.cli.progress import counted, duration
+from dfcrp.fitting.progress import counted, duration
 
 if TYPE_CHECKING:
-    from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
 
 #: Sentences are folded to this width.
@@ -27,7 +26,7 @@ FILES = {
 }
 
 
-def describe(posterior: Posterior | ImagesPosterior) -> str:
+def describe(posterior: Posterior) -> str:
     """Counts with their intervals, and the verdict."""
     parts = [[_first_line(posterior)], _counts(posterior), _tolerances(posterior)]
     parts += [_experts(posterior), _doubles(posterior), _verdict(posterior)]
@@ -40,7 +39,7 @@ def list_files(folder: Path) -> str:
     return "\n".join([f"Files in {folder}/", *(f"  {name:<19} {use}" for name, use in found)])
 
 
-def _first_line(posterior: Posterior | ImagesPosterior) -> str:
+def _first_line(posterior: Posterior) -> str:
     record, markings, run = posterior.record, posterior.markings, posterior.config.run
     thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
     images = posterior.summary().get("n_images")
@@ -54,7 +53,7 @@ def _first_line(posterior: Posterior | ImagesPosterior) -> str:
     )
 
 
-def _tolerances(posterior: Posterior | ImagesPosterior) -> list[str]:
+def _tolerances(posterior: Posterior) -> list[str]:
     """What was learned about the spread of markings, in one sentence."""
     found = posterior.tolerances
     if found is None:
@@ -69,7 +68,7 @@ def _tolerances(posterior: Posterior | ImagesPosterior) -> list[str]:
     return textwrap.wrap(sentence, LINE)
 
 
-def _experts(posterior: Posterior | ImagesPosterior) -> list[str]:
+def _experts(posterior: Posterior) -> list[str]:
     """How experts differ, if that was learned."""
     bias = posterior.expert_bias
     return [] if bias is None else textwrap.wrap(bias.in_words(posterior.markings.experts), LINE)
@@ -89,7 +88,7 @@ def _learned(likelihood: str, found: dict[str, Any]) -> list[str]:
     return textwrap.wrap(f"Learned from the data: items of one object scatter by {scatter}.", LINE)
 
 
-def _doubles(posterior: Posterior | ImagesPosterior) -> list[str]:
+def _doubles(posterior: Posterior) -> list[str]:
     """Whether an expert may have marked an object twice."""
     count = posterior.summary().get("suspected_doubles", 0)
     if not count:
@@ -102,14 +101,12 @@ def _doubles(posterior: Posterior | ImagesPosterior) -> list[str]:
     return textwrap.wrap(sentence, LINE)
 
 
-def _counts(posterior: Posterior | ImagesPosterior) -> list[str]:
+def _counts(posterior: Posterior) -> list[str]:
     """A table: how many objects at least so many experts marked."""
-    from dfcrp.posterior.posterior import Posterior
-
     summary = posterior.summary()
     n_experts = summary["n_experts"]
     found = [row for row in summary["consensus"] if row["min_experts"] <= n_experts]
-    if not found and n_experts > 1 and isinstance(posterior, Posterior):
+    if not found and n_experts > 1:
         # Fewer experts than any threshold of the tables.
         found = posterior.consensus_counts(tuple(range(2, n_experts + 1))).rows()
     rows = [("by any expert (all clusters)", summary["n_clusters"])]
@@ -132,7 +129,7 @@ def _interval(row: dict[str, Any]) -> str:
     return f"{row['lo']:,.0f} to {row['hi']:,.0f}"
 
 
-def _verdict(posterior: Posterior | ImagesPosterior) -> list[str]:
+def _verdict(posterior: Posterior) -> list[str]:
     verdict = posterior.verdict
     opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
     if posterior.record.stopped_early:

@@ -9,6 +9,7 @@ from string import Template
 from typing import Any
 
 from dfcrp import __version__
+from dfcrp.files import write_text
 from dfcrp.items.items import Items
 from dfcrp.markup import Markup, bullets, join, tag
 from dfcrp.posterior.posterior import Posterior
@@ -30,7 +31,6 @@ from dfcrp.report.sections.objects import how_many, how_sure, where
 from dfcrp.report.sections.run import headline, long_enough, provenance, what_was_asked
 from dfcrp.report.sections.sizes import FILE as SIZES
 from dfcrp.report.sections.sizes import size_table, sizes
-from dfcrp.runs.folder import write_text
 
 PAGE = "report.html"
 #: In the order in which they are read, those that there is nothing to say in left out; provenance

@@ -333,10 +333,10 @@ class DrawStore:
                     self._register(shard)
             self._last_flush = time.monotonic()
 
-    def take(self) -> list[MemoryBlock]:
-        """Hand out all blocks that wait, for ``add`` of another process's store."""
+    def take(self, part: int) -> list[MemoryBlock]:
+        """Hand out the blocks of a part that wait, for ``add`` of another process's store."""
         with self._lock:
-            blocks = list(self._waiting)
+            blocks = [block for block in self._waiting if block.entry.part == part]
             for block in blocks:
                 self._let_go(block)
         return blocks

@@ -16,7 +16,6 @@ from dfcrp.likelihoods.record.fields import Fields, encode_fields
 from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
-from dfcrp.summaries.intervals import summarise
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -102,13 +101,13 @@ class _Records(Likelihood):
             for name, values in items.columns.items()
         }
 
-    def learned(self, draws: Draws, items: Items) -> dict[str, Any]:
+    def learned_samples(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
         """Percentage of misses and typos in each field."""
-        names = [name for name in draws.columns.names if name.startswith(("miss_", "typo_"))]
-        odds = draws.shared().reshape(-1, draws.columns.width).T
+        shared = np.moveaxis(draws.shared(), 2, 0)
         return {
-            name: summarise(100.0 / (1.0 + np.exp(-values))).as_dict()
-            for name, values in zip(names, odds, strict=False)
+            name: 100.0 / (1.0 + np.exp(-odds))
+            for name, odds in zip(draws.columns.names, shared, strict=True)
+            if name.startswith(("miss_", "typo_"))
         }
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
