@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
+from dfcrp.runs.storage import StoredDraws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dfcrp
-from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
-from dfcrp.runs.storage import StoredDraws
 from dfcrp.sampling.runner import Runner
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config

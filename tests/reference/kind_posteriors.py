@@ -8,7 +8,8 @@ from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.normal.likelihood import columns_of
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.runs.record import RunRecord
 from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.summary_reference import canonical
 

@@ -198,6 +198,32 @@ def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
         read_items(written(tmp_path, "x,y\n1,2\n"), "boxs")
 
 
+def test_items_of_a_likelihood_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "photometry.py").write_text(
+        "from dfcrp.likelihoods.base import Likelihood\n"
+        "class Fluxes(Likelihood):\n"
+        "    name, noun = 'photometry:FLUXES', 'flux'\n"
+        "    columns, positive = ('red', 'blue'), ('red',)\n"
+        "    spellings = {'red': frozenset({'r', 'rband'})}\n"
+        "FLUXES = Fluxes()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = "photometry:FLUXES"
+    items = read_items(
+        written(tmp_path, "survey,R band,Blue,note\nA,1,-2,n\nB,3,4,\n"),
+        kind,
+        columns="expert=survey",
+    )
+    assert {name: column.tolist() for name, column in items.columns.items()} == {
+        "red": [1, 3],
+        "blue": [-2, 4],
+    }
+    with pytest.raises(InputError, match=r"column 'r': '-1' is not a red; reds must be positive"):
+        read_items(written(tmp_path, "expert,r,blue\nA,-1,2\n"), kind)
+    with pytest.raises(InputError, match=r"COCO files hold circles, .* not photometry:FLUXES"):
+        read_items(written(tmp_path, samples.COCO, "a.json"), kind)
+
+
 PEOPLE = "id,list,name,city\n1,a,Ann,Rome\n2,b,Anne,Rome\n3,b,Bob,Oslo\n4,c,Bob,Oslo\n"
 
 

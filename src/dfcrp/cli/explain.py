@@ -27,12 +27,10 @@ def command(run: Path, marking: str, figure: Path | None) -> None:
     fitted spread, which of them another marking of the same expert keeps it out of, and with
     whom it sat how often.
     """
-    from dfcrp.posterior.images import ImagesPosterior
-    from dfcrp.runs.folder import load
+    from dfcrp.posterior.saving import load
 
     posterior = load(run)
-    if isinstance(posterior, ImagesPosterior):
-        posterior = posterior.image_with(marking)
+    posterior = posterior.image_with(marking)
     found = posterior.explain(marking)
     click.echo(found.text())
     if figure is not None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dfcrp.cli.progress import duration
+from dfcrp.fitting.progress import duration
 from dfcrp.markup import counted, plural
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 #: Sentences are folded to this width.
 LINE = 88
@@ -24,7 +27,7 @@ FILES = {
 }
 
 
-def describe(posterior: Any) -> str:
+def describe(posterior: Posterior) -> str:
     """Counts with their intervals, what was learned, and the verdict; of one image or many."""
     found = posterior.summary()
     parts = [
@@ -43,7 +46,7 @@ def list_files(folder: Path) -> str:
     return "\n".join([f"Files in {folder}/", *(f"  {name:<19} {use}" for name, use in found)])
 
 
-def _first_line(posterior: Any, found: dict[str, Any]) -> str:
+def _first_line(posterior: Posterior, found: dict[str, Any]) -> str:
     record, items, run = posterior.record, posterior.items, posterior.config.run
     thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
     images = found.get("n_images")
@@ -57,7 +60,7 @@ def _first_line(posterior: Any, found: dict[str, Any]) -> str:
     )
 
 
-def _learned(posterior: Any, found: dict[str, Any]) -> list[str]:
+def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     """What was learned of the scatter of items, of experts, and by the prior, in sentences."""
     tolerances, bias = posterior.tolerances, posterior.expert_bias
     sentences = [] if tolerances is None else posterior.likelihood.learned_words(tolerances)
@@ -67,7 +70,7 @@ def _learned(posterior: Any, found: dict[str, Any]) -> list[str]:
     return [textwrap.fill(sentence, LINE) for sentence in sentences]
 
 
-def _doubles(posterior: Any, found: dict[str, Any]) -> list[str]:
+def _doubles(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     """Whether an expert may have listed an object twice."""
     count, likelihood = found.get("suspected_doubles", 0), posterior.likelihood
     if not count:
@@ -80,17 +83,13 @@ def _doubles(posterior: Any, found: dict[str, Any]) -> list[str]:
     return textwrap.wrap(sentence, LINE)
 
 
-def _counts(posterior: Any, found: dict[str, Any]) -> list[str]:
+def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     """A table: how many objects at least so many experts listed."""
     n_experts = found["n_experts"]
     counts = [row for row in found["consensus"] if row["min_experts"] <= n_experts]
     if not counts and n_experts > 1:
         # Fewer experts than any threshold of the tables.
-        counts = [
-            row
-            for least in range(2, n_experts + 1)
-            for row in posterior.consensus(least).to_dict("records")
-        ]
+        counts = posterior.consensus_counts(tuple(range(2, n_experts + 1))).rows()
     rows = [("by any expert (all clusters)", found["n_clusters"])]
     rows += [
         (f"by {row['min_experts']} or more experts", row)
@@ -112,7 +111,7 @@ def _interval(row: dict[str, Any]) -> str:
     return f"{row['lo']:,.0f} to {row['hi']:,.0f}"
 
 
-def _verdict(posterior: Any) -> list[str]:
+def _verdict(posterior: Posterior) -> list[str]:
     verdict = posterior.verdict
     opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
     if posterior.record.stopped_early:

@@ -20,6 +20,7 @@ from dfcrp.likelihoods import report
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.centre import Centre
+from dfcrp.summaries.intervals import summarise
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -182,9 +183,20 @@ class Likelihood:
         """The cluster parameter that holds the log size of its object, if there is one."""
         return None
 
-    def learned(self, draws: Draws, items: Items) -> dict[str, Any] | None:
-        """What was learned of the scatter of items about their object, summarised by name."""
-        return None
+    def learned_samples(self, draws: Draws) -> dict[str, Floats]:
+        """What was learned of the scatter of items about their object, by name; (chains, draws)."""
+        return {}
+
+    def learned_about(self, items: Items) -> dict[str, Any]:
+        """What it takes to understand these numbers."""
+        return {}
+
+    def learned(self, samples: Mapping[str, Floats], items: Items) -> dict[str, Any] | None:
+        """The same summarised; None if nothing was learned."""
+        if not samples:
+            return None
+        found = {name: summarise(values.ravel()).as_dict() for name, values in samples.items()}
+        return {**self.learned_about(items), **found}
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """The same in sentences."""

@@ -7,7 +7,7 @@ Its folder holds all that is its own; the rest of the package asks the object in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,10 @@ class Prior:
 
     def summarise(self, posterior: Any) -> Any:
         """Answers that only this prior gives; None if there are none."""
+        return None
+
+    def summarise_images(self, each: Sequence[Any], images: Any, n_experts: int) -> Any:
+        """The same of several images, from the answers of each."""
         return None
 
     def numbers(self, posterior: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from string import Template
 from typing import Any
 
 from dfcrp import __version__
+from dfcrp.files import write_text
 from dfcrp.items.items import Items
 from dfcrp.markup import Markup, Section, SectionMaker, bullets, join, tag
 from dfcrp.posterior.posterior import Posterior
@@ -20,7 +21,6 @@ from dfcrp.report.sections.objects import how_many, how_sure, objects
 from dfcrp.report.sections.run import asked, headline, long_enough, provenance
 from dfcrp.report.sections.sizes import FILE as SIZES
 from dfcrp.report.sections.sizes import size_table, sizes
-from dfcrp.runs.folder import write_text
 
 PAGE = "report.html"
 TABLES = {

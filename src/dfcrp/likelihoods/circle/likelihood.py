@@ -28,7 +28,7 @@ from dfcrp.likelihoods.circle.sphere_hyper import (
     sphere_hyper,
 )
 from dfcrp.likelihoods.circle.ties import set_apart
-from dfcrp.likelihoods.circle.tolerances import tolerances
+from dfcrp.likelihoods.circle.tolerances import spreads
 from dfcrp.markup import SectionMaker
 
 if TYPE_CHECKING:
@@ -109,9 +109,13 @@ class _Circles(Likelihood):
         """The mean's log diameter."""
         return "log_diameter"
 
-    def learned(self, draws: Draws, items: Items) -> dict[str, Any] | None:
+    def learned_samples(self, draws: Draws) -> dict[str, Floats]:
         """How far apart markings of one object lie, unless the paper's law was used."""
-        return tolerances(draws, items.diameter)
+        return spreads(draws)
+
+    def learned_about(self, items: Items) -> dict[str, Any]:
+        """Positions are at the median diameter."""
+        return {"median_diameter": float(np.median(items.diameter))}
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """Around an object of the median diameter."""

@@ -24,7 +24,6 @@ from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.settings import NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
 from dfcrp.markup import SectionMaker, plural
-from dfcrp.summaries.intervals import summarise
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -109,20 +108,19 @@ class NormalLikelihood(Likelihood):
         turning = {name: PERIODS[name] for name in self.columns or () if name in PERIODS}
         return Centre(tuple(items.columns), stored, describe, turning)
 
-    def learned(self, draws: Draws, items: Items) -> dict[str, Any]:
+    def learned_samples(self, draws: Draws) -> dict[str, Floats]:
         """Standard deviations within an object, by the features that share one, and growths.
 
         Where errors grow with size (``growth_``: variance ∝ size^growth), at the median size.
         """
-        names = draws.columns.names
-        shared = draws.shared().reshape(-1, len(names))
         power = 1.0 if self.name == "normal" else 0.5
         found = {}
-        for name, values in zip(names, shared.T, strict=True):
+        shared = np.moveaxis(draws.shared(), 2, 0)
+        for name, values in zip(draws.columns.names, shared, strict=True):
             if name.startswith("scale_"):
-                found[name.removeprefix("scale_")] = summarise(np.exp(power * values)).as_dict()
+                found[name.removeprefix("scale_")] = np.exp(power * values)
             elif name.startswith("growth_"):
-                found[name] = summarise(values).as_dict()
+                found[name] = values
         return found
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,6 @@ from dfcrp.likelihoods.record.hyper import field_factors, log_bayes_factors, rec
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
-from dfcrp.summaries.intervals import summarise
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -103,13 +102,13 @@ class _Records(Likelihood):
             for name, values in items.columns.items()
         }
 
-    def learned(self, draws: Draws, items: Items) -> dict[str, Any]:
+    def learned_samples(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
         """Percentage of misses and typos in each field."""
-        names = [name for name in draws.columns.names if name.startswith(("miss_", "typo_"))]
-        odds = draws.shared().reshape(-1, draws.columns.width).T
+        shared = np.moveaxis(draws.shared(), 2, 0)
         return {
-            name: summarise(100.0 / (1.0 + np.exp(-values))).as_dict()
-            for name, values in zip(names, odds, strict=False)
+            name: 100.0 / (1.0 + np.exp(-odds))
+            for name, odds in zip(draws.columns.names, shared, strict=True)
+            if name.startswith(("miss_", "typo_"))
         }
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from dfcrp.markup import SectionMaker
@@ -35,6 +36,12 @@ class _Detection(Prior):
         from dfcrp.priors.detection.answers import detection_summary
 
         return detection_summary(posterior)
+
+    def summarise_images(self, each: Sequence[Any], images: Any, n_experts: int) -> Any:
+        """Sums over the images, draw by draw."""
+        from dfcrp.priors.detection.answers import over_images
+
+        return over_images(each, images, n_experts)
 
     def numbers(self, posterior: Any) -> dict[str, Any]:
         """Objects seen and missed, and false marks."""

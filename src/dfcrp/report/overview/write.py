@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from dfcrp.files import write_text
 from dfcrp.markup import (
     Column,
     Markup,
@@ -20,7 +21,7 @@ from dfcrp.markup import (
     table,
     tag,
 )
-from dfcrp.posterior.images import ImagesPosterior
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.embed import explorer
@@ -36,7 +37,6 @@ from dfcrp.report.sections.run import (
     verdict_words,
 )
 from dfcrp.report.write import PAGE, list_files, make_page, title_of, write_report
-from dfcrp.runs.folder import write_text
 from dfcrp.summaries.convergence import Limits
 
 FOLDER = "pages"
@@ -48,9 +48,7 @@ MAX_ROWS = 50
 UP = f"../../{PAGE}"
 
 
-def write_overview(
-    posterior: ImagesPosterior, folder: str | Path, *, pages: int | None = None
-) -> Path:
+def write_overview(posterior: Posterior, folder: str | Path, *, pages: int | None = None) -> Path:
     """Write ``report.html``, an overview of all images, and pages with a map for some of them.
 
     Pages are made for ``pages`` images, those with the most doubtful markings first; by default
@@ -58,21 +56,21 @@ def write_overview(
     """
     directory = Path(folder)
     shutil.rmtree(directory / FOLDER, ignore_errors=True)
-    findings = dict(zip(posterior.done, posterior.findings, strict=True))
+    findings = dict(zip(posterior.image_set.done, posterior.findings, strict=True))
     by_doubt = sorted(findings, key=lambda image: findings[image].membership.p_member.min())
     for image in by_doubt[: USUAL_PAGES if pages is None else pages]:
         _write_page(posterior, directory, image)
     return _write_index(posterior, directory)
 
 
-def write_image(posterior: ImagesPosterior, folder: str | Path, name: str, **options: Any) -> Path:
+def write_image(posterior: Posterior, folder: str | Path, name: str, **options: Any) -> Path:
     """Write the whole report of one image, figures included, and the overview anew.
 
     ``options`` are those of ``write_report``.
     """
     directory = Path(folder)
-    place = directory / page_folder(posterior.number_of(name))
-    page = write_report(posterior.image(name), place, title=name, up=UP, **options)
+    place = directory / page_folder(posterior.image_set.number_of(name))
+    page = write_report(posterior[name], place, title=name, up=UP, **options)
     _write_index(posterior, directory)
     return page
 
@@ -82,9 +80,9 @@ def page_folder(image: int) -> str:
     return f"{FOLDER}/{image:06d}"
 
 
-def _write_page(posterior: ImagesPosterior, folder: Path, image: int) -> None:
+def _write_page(posterior: Posterior, folder: Path, image: int) -> None:
     """A page with the headline and the map, which takes a fraction of a second."""
-    name, contents = posterior.parts.names[image], Contents(posterior.posterior_of(image))
+    name, contents = posterior.image_set.parts.names[image], Contents(posterior.image(image))
     directory = folder / page_folder(image)
     directory.mkdir(parents=True, exist_ok=True)
     command = f"dfcrp report RUN --image {shlex.quote(name)}"
@@ -100,11 +98,11 @@ def _write_page(posterior: ImagesPosterior, folder: Path, image: int) -> None:
     write_text(directory / PAGE, text)
 
 
-def _write_index(posterior: ImagesPosterior, folder: Path) -> Path:
+def _write_index(posterior: Posterior, folder: Path) -> Path:
     contents = Contents(posterior)
     pages = {
         image: f"{page_folder(image)}/{PAGE}"
-        for image in posterior.done
+        for image in posterior.image_set.done
         if (folder / page_folder(image) / PAGE).exists()
     }
     how = "dfcrp report RUN --image NAME makes the page of an image"
@@ -141,7 +139,7 @@ def _long_enough(contents: Contents) -> Section:
     return Section("long-enough", "Was the run long enough?", join(parts))
 
 
-def _worst(posterior: ImagesPosterior) -> Markup:
+def _worst(posterior: Posterior) -> Markup:
     bad = getattr(posterior.verdict, "not_good", ())[:MAX_ROWS]
     if not bad:
         return Markup("")

@@ -1,0 +1,242 @@
+"""Blocks: consecutive draws of one chain, and what a chain has drawn according to its blocks.
+
+A chain belongs to a *part* of a run: one image that is drawn on its own, or all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.draws import Columns, DrawBlock
+
+#: A block is full when it holds so many bytes before compression, or so many draws.
+BLOCK_BYTES = 32 << 20
+MOST_DRAWS = 4096
+#: Larger blocks are not read, whatever a file says: these never were, and are not to be.
+_LIMIT_BYTES = 256 << 20
+_LIMIT_DRAWS = 1 << 16
+
+ARRAYS = {
+    "labels": "int32",
+    "alpha": "float64",
+    "n_clusters": "int32",
+    "shared": "float64",
+    "cluster_labels": "int32",
+    "cluster_parameters": "float32",
+    "state": "uint8",
+}
+
+
+class Entry(NamedTuple):
+    """What the index says of a block."""
+
+    part: int
+    chain: int
+    #: Blocks of a chain count in this order, see ``replay``.
+    turn: int
+    #: Draws of the chain before these.
+    first: int
+    draws: int
+    #: Clusters of all these draws.
+    rows: int
+    n: int
+    #: Whether the draws up to these count; else a block to come has to say so.
+    saved: bool
+    #: Scans behind the chain when it was saved.
+    scans: int
+    #: Bytes of the state; 0 if there is none.
+    state: int
+    columns: Columns
+
+    @property
+    def stop(self) -> int:
+        """Draws of the chain up to the last of these."""
+        return self.first + self.draws
+
+    def lengths(self) -> tuple[int, ...]:
+        """Items in each of ``ARRAYS``."""
+        parameters, shared = len(self.columns.parameters), self.columns.width
+        return (
+            self.n * self.draws,
+            self.draws,
+            self.draws,
+            shared * self.draws,
+            self.rows,
+            parameters * self.rows,
+            self.state,
+        )
+
+    def sensible(self) -> bool:
+        """Whether it could be of a block that a run makes, whoever wrote it.
+
+        All draws but the last of a block have less than ``BLOCK_BYTES``.
+        """
+        counts = (self.part, self.chain, self.turn, self.first, self.draws, self.rows, self.scans)
+        earlier = self.draws - 1
+        return (
+            all(type(count) is int and 0 <= count < 2**62 for count in (*counts, self.state))
+            and type(self.n) is int
+            and type(self.saved) is bool
+            and 0 < self.n < 2**31
+            and self.draws <= _LIMIT_DRAWS
+            and 4 * self.n * earlier <= _LIMIT_BYTES
+            and self.rows <= self.n * self.draws
+            and self.columns.width < 2**24
+            and 8 * self.columns.width * earlier <= _LIMIT_BYTES
+        )
+
+
+class Block(Protocol):
+    """Draws of a block, in memory or on disk."""
+
+    @property
+    def entry(self) -> Entry:
+        """What the block is."""
+        ...
+
+    def read(self, name: str) -> NDArray[Any]:
+        """An array; labels, shared and cluster_parameters as a matrix with draws or rows last."""
+        ...
+
+    def history(self, marking: int) -> NDArray[np.int32]:
+        """One marking's labels."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryBlock:
+    """A block in memory."""
+
+    entry: Entry
+    draws: DrawBlock
+    state: Sequence[NDArray[np.uint8]] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes before compression."""
+        return sum(array.nbytes for array in self.draws) + self.entry.state
+
+    def read(self, name: str) -> NDArray[Any]:
+        """An array; labels, shared and cluster_parameters as a matrix with draws or rows last."""
+        draws = self.draws
+        if name == "n_clusters":
+            return np.diff(draws.offsets).astype(np.int32)
+        if name == "state":
+            return np.concatenate([*self.state, np.zeros(0, np.uint8)])
+        field = "parameters" if name == "cluster_parameters" else name
+        found: NDArray[Any] = getattr(draws, field)
+        return found.T
+
+    def history(self, marking: int) -> NDArray[np.int32]:
+        """One marking's labels."""
+        return self.draws.labels[:, marking]
+
+    def pieces(self, name: str) -> list[NDArray[Any]]:
+        """What goes to an array of a shard."""
+        return list(self.state) if name == "state" else [self.read(name).reshape(-1)]
+
+
+class Span(NamedTuple):
+    """Draws ``start:stop`` of a chain, which are the first of a block."""
+
+    block: Block
+    start: int
+    stop: int
+
+
+def replay(blocks: Iterable[Block]) -> list[Span]:
+    """The draws that a chain has, as spans without gaps; the last is that of its last save."""
+    ordered = sorted(blocks, key=lambda block: (block.entry.turn, block.entry.stop))
+    spans: list[Span] = []
+    last = -1
+    for at, block in enumerate(ordered):
+        if _apply(spans, block) and block.entry.saved:
+            last = at
+    if last < len(ordered) - 1:
+        spans = []
+        for block in ordered[: last + 1]:
+            _apply(spans, block)
+    return spans
+
+
+def _apply(spans: list[Span], block: Block) -> bool:
+    """Let a block take the place of all draws from its first on; False if some before it lack."""
+    first, stop = block.entry.first, block.entry.stop
+    if first > (spans[-1].stop if spans else 0):
+        return False
+    while spans and spans[-1].start >= first:
+        spans.pop()
+    if spans and spans[-1].stop > first:
+        spans[-1] = spans[-1]._replace(stop=first)
+    spans.append(Span(block, first, stop))
+    return True
+
+
+def no_draws(n: int, columns: Columns) -> DrawBlock:
+    """A block of no draws."""
+    return DrawBlock(
+        labels=np.zeros((0, n), np.int32),
+        alpha=np.zeros(0),
+        offsets=np.zeros(1, np.int64),
+        cluster_labels=np.zeros(0, np.int32),
+        parameters=np.zeros((0, len(columns.parameters)), np.float32),
+        shared=np.zeros((0, columns.width)),
+    )
+
+
+def check_block(block: DrawBlock, n: int, columns: Columns) -> None:
+    """ValueError if the arrays of a block are not of the same draws of ``n`` items."""
+    labels, alpha, offsets, cluster_labels, parameters, shared = block
+    b, rows = len(alpha), len(cluster_labels)
+    if (
+        labels.shape != (b, n)
+        or parameters.shape != (rows, len(columns.parameters))
+        or offsets.shape != (b + 1,)
+        or (offsets[0], offsets[-1]) != (0, rows)
+        or np.any(np.diff(offsets) < 0)
+        or shared.shape != (b, columns.width)
+    ):
+        raise ValueError("the arrays of this block do not fit together")
+
+
+def bytes_per_draw(block: DrawBlock) -> NDArray[np.int64]:
+    """Bytes of each draw before compression."""
+    fixed = 4 * block.labels.shape[1] + 8 * block.shared.shape[1] + 12
+    per_row = 4 + 4 * block.parameters.shape[1]
+    found: NDArray[np.int64] = fixed + per_row * np.diff(block.offsets)
+    return found
+
+
+def cut_block(block: DrawBlock, start: int, stop: int) -> DrawBlock:
+    """Draws ``start:stop`` of a block."""
+    first, last = block.offsets[start], block.offsets[stop]
+    return DrawBlock(
+        block.labels[start:stop],
+        block.alpha[start:stop],
+        block.offsets[start : stop + 1] - first,
+        block.cluster_labels[first:last],
+        block.parameters[first:last],
+        block.shared[start:stop],
+    )
+
+
+def draws_of(block: Block) -> DrawBlock:
+    """All draws of a block."""
+    return DrawBlock(
+        labels=np.ascontiguousarray(block.read("labels").T),
+        alpha=block.read("alpha"),
+        offsets=offsets_of(block.read("n_clusters")),
+        cluster_labels=block.read("cluster_labels"),
+        parameters=np.ascontiguousarray(block.read("cluster_parameters").T),
+        shared=np.ascontiguousarray(block.read("shared").T),
+    )
+
+
+def offsets_of(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where each draw's rows begin, and where the last one's end."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

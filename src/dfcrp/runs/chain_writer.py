@@ -1,0 +1,318 @@
+"""What takes the draws of a chain as they come, and its state at each save.
+
+A state is bytes: the length of a JSON text in 8 bytes, that text (generators, seconds, and name,
+dtype and shape of each array) and the arrays one after the other. Reading one runs no code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.draws import Columns, DrawBlock, join_blocks
+from dfcrp.errors import RunFolderError
+from dfcrp.files import write_errors
+from dfcrp.runs import blocks
+from dfcrp.runs.blocks import (
+    Block,
+    Entry,
+    MemoryBlock,
+    bytes_per_draw,
+    check_block,
+    cut_block,
+    draws_of,
+    no_draws,
+)
+from dfcrp.runs.shards import DamagedFile, StoredBlock, drawn_again, place_of
+
+if TYPE_CHECKING:
+    from dfcrp.runs.store import DrawStore
+    from dfcrp.sampling.chain import Chain
+
+#: A block of so many bytes gets a shard of its own.
+LARGE_BYTES = 8 << 20
+#: What to do when a disk is full.
+RESUME = "once the cause is removed, `dfcrp resume` continues the run"
+_T = TypeVar("_T")
+
+
+class ChainWriter:
+    """Takes the draws of one chain, with its state at each save; a ``Writer`` of the runner.
+
+    It holds the draws of one unfinished block in memory. A block that is full is written at once,
+    and counts when the chain is saved next. If writing fails nothing is lost: what was appended
+    is written with the next save.
+    """
+
+    def __init__(
+        self, store: DrawStore, part: int, chain: int, n: int, columns: Columns, *, share: bool
+    ) -> None:
+        self._store = store
+        self._part, self._chain = part, chain
+        self._n, self._columns = n, columns
+        self._share = share
+        spans = store.spans(part, chain)
+        self._turn = store.next_turn(part, chain)
+        #: Draws of an earlier run must not be overwritten by mistake.
+        self._must_restore = bool(spans)
+        self._begin(0, 0)
+
+    def _begin(self, first: int, scans: int, block: DrawBlock | None = None) -> None:
+        """Go to where the chain has ``first`` draws, and a block has begun to be filled."""
+        #: Draws before the unfinished block.
+        self._first = first
+        self._tail: list[DrawBlock] = []
+        self._tail_draws = self._tail_bytes = 0
+        #: Draws that are not yet in a block.
+        self._new: list[DrawBlock] = []
+        self._waiting: MemoryBlock | None = None
+        self._saved_scans = scans
+        self._saved_draws = first
+        if block is not None:
+            self._add_to_tail(block)
+            self._saved_draws += len(block.alpha)
+
+    @property
+    def n_draws(self) -> int:
+        """Draws appended so far, saved or not."""
+        return self._first + self._tail_draws + sum(len(block.alpha) for block in self._new)
+
+    @property
+    def n_saved(self) -> int:
+        """Draws that count."""
+        return self._saved_draws
+
+    def append(self, block: DrawBlock) -> None:
+        """Add a block of draws."""
+        if self._must_restore:
+            raise RunFolderError(
+                f"{self._store.root}: there are draws already; resume that run or choose another "
+                "folder"
+            )
+        check_block(block, self._n, self._columns)
+        self._new.append(block)
+        with self._errors():
+            self._fill()
+
+    def save(self, chain: Chain, seconds: float) -> None:
+        """Save what was added, and the chain's state after it."""
+        if chain.scans != self._saved_scans:
+            self._save(chain.scans, _packed_state(chain, seconds))
+
+    def finish(self) -> None:
+        """Save what was added without a state: for a run that cannot be resumed."""
+        self._save(0, [])
+
+    def restore(self, chain: Chain, thin: int) -> float:
+        """Bring the chain to where it was saved; the seconds that the run had taken by then.
+
+        Without a state the chain stays at its start, and its draws no longer count.
+        """
+        spans = self._store.spans(self._part, self._chain)
+        self._turn = self._store.next_turn(self._part, self._chain)
+        self._must_restore = False
+        if not spans or not spans[-1].block.entry.state:
+            self._begin(0, 0)
+            return 0.0
+        block = spans[-1].block
+        seconds = self._restore_state(chain, block)
+        if chain.scans // thin != block.entry.stop:
+            raise RunFolderError(
+                f"{place_of(block, self._store.root)}: does not fit this run: "
+                f"{block.entry.stop} draws of a chain with {chain.scans} scans"
+            )
+        if isinstance(block, StoredBlock) and not block.shard.is_shared:
+            # So that the next save takes the place of this one, state and all.
+            self._begin(block.entry.first, chain.scans, self._read(block, draws_of))
+        else:
+            self._begin(block.entry.stop, chain.scans)
+        return seconds
+
+    def _restore_state(self, chain: Chain, block: Block) -> float:
+        place = place_of(block, self._store.root)
+        own, generators = chain.snapshot()
+        size = sum(array.nbytes for array in own.values())
+        if block.entry.state > size + (1 << 20) + len(generators) * 1024:
+            raise RunFolderError(f"{place}: does not fit this run (the state is too large)")
+        content = self._read(block, lambda found: found.read("state"))
+        try:
+            arrays, about = _unpacked_state(content)
+            if _layout(arrays) != _layout(own):
+                raise ValueError("other arrays")
+            chain.restore(arrays, about["generators"])
+            return float(about["seconds"])
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise RunFolderError(f"{place}: does not fit this run ({error})") from None
+
+    def _read(self, block: Block, read: Callable[[Block], _T]) -> _T:
+        try:
+            return read(block)
+        except DamagedFile as error:
+            folder = place_of(block, self._store.root)
+            raise RunFolderError(f"{error}; {drawn_again(folder)}") from None
+
+    def _save(self, scans: int, state: list[NDArray[np.uint8]]) -> None:
+        with self._errors():
+            self._fill()
+            tail = self._joined_tail()
+            block = self._block(tail, saved=True, scans=scans, state=state)
+            if self._share and block.nbytes < LARGE_BYTES:
+                self._store.add([block])
+                self._waiting = block
+            else:
+                self._store.write(block)
+                self._waiting = None
+        self._saved_scans = scans
+        self._saved_draws = block.entry.stop
+
+    def _joined_tail(self) -> DrawBlock:
+        """The unfinished block as one."""
+        if not self._tail:
+            return no_draws(self._n, self._columns)
+        self._tail = [join_blocks(self._tail)]
+        return self._tail[0]
+
+    def _leave_behind_what_is_written(self) -> None:
+        """Begin a new block if the last one was written together with those of other chains."""
+        if self._waiting is not None and not self._store.waits(self._waiting):
+            self._waiting = None
+            written, later = self._saved_draws, self._tail
+            self._tail, self._tail_draws, self._tail_bytes = [], 0, 0
+            skip = written - self._first
+            self._first = written
+            for block in later:
+                size = len(block.alpha)
+                if skip < size:
+                    self._add_to_tail(cut_block(block, skip, size))
+                skip = max(0, skip - size)
+
+    def _fill(self) -> None:
+        """Bring what is new into blocks, and write those that are full."""
+        self._leave_behind_what_is_written()
+        while self._new:
+            block = self._new[0]
+            sizes = self._tail_bytes + np.cumsum(bytes_per_draw(block))
+            full = int(np.searchsorted(sizes, blocks.BLOCK_BYTES)) + 1
+            full = min(full, blocks.MOST_DRAWS - self._tail_draws)
+            if full > len(block.alpha):
+                self._add_to_tail(block)
+                del self._new[0]
+                continue
+            whole = join_blocks([*self._tail, cut_block(block, 0, full)])
+            self._store.write(self._block(whole, saved=False))
+            self._first += len(whole.alpha)
+            self._tail, self._tail_draws, self._tail_bytes = [], 0, 0
+            self._waiting = None
+            self._new[0] = cut_block(block, full, len(block.alpha))
+            if not len(self._new[0].alpha):
+                del self._new[0]
+
+    def _add_to_tail(self, block: DrawBlock) -> None:
+        if len(block.alpha):
+            self._tail.append(block)
+            self._tail_draws += len(block.alpha)
+            self._tail_bytes += int(bytes_per_draw(block).sum())
+
+    def _block(
+        self,
+        draws: DrawBlock,
+        *,
+        saved: bool,
+        scans: int = 0,
+        state: Sequence[NDArray[np.uint8]] = (),
+    ) -> MemoryBlock:
+        entry = Entry(
+            part=self._part,
+            chain=self._chain,
+            turn=self._turn,
+            first=self._first,
+            draws=len(draws.alpha),
+            rows=len(draws.cluster_labels),
+            n=self._n,
+            saved=saved,
+            scans=scans,
+            state=sum(len(piece) for piece in state),
+            columns=self._columns,
+        )
+        self._turn += 1
+        return MemoryBlock(entry, draws, tuple(state))
+
+    def _errors(self) -> contextlib.AbstractContextManager[None]:
+        """Say in words why the chain cannot be written, and what is safe."""
+        safe = ""
+        if self.n_saved:
+            safe = f"Of this chain {self.n_saved:,} draws were saved before and are safe; {RESUME}"
+        return write_errors(self._store.root, safe)
+
+
+def _packed_state(chain: Chain, seconds: float) -> list[NDArray[np.uint8]]:
+    """A chain's state as bytes, in pieces."""
+    arrays, generators = chain.snapshot()
+    about = {"seconds": seconds, "generators": generators, "arrays": _layout(arrays)}
+    text = json.dumps(about).encode()
+    text += b" " * (-len(text) % 8)
+    head = np.frombuffer(len(text).to_bytes(8, "little") + text, np.uint8)
+    return [head, *(_as_bytes(array) for array in arrays.values())]
+
+
+def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _unpacked_state(
+    content: NDArray[np.uint8],
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays of a state, and what else is known; ValueError and others if it is none."""
+    stop = 8 + int.from_bytes(content[:8].tobytes(), "little")
+    if stop > len(content):
+        raise ValueError("not a state")
+    about = json.loads(content[8:stop].tobytes())
+    arrays = {}
+    for name, kind, shape in about["arrays"]:
+        dtype = np.dtype(kind)
+        if dtype.kind not in "biuf":
+            raise ValueError("not an array of numbers")
+        start, stop = stop, stop + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+        arrays[name] = content[start:stop].view(dtype).reshape(shape)
+    return arrays, about
+
+
+def _layout(arrays: dict[str, NDArray[Any]]) -> list[list[Any]]:
+    return [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+
+
+class MemoryWriter:
+    """Keeps one chain's draws in memory; a ``Writer`` of the runner."""
+
+    def __init__(self, part: int, chain: int, n: int, columns: Columns) -> None:
+        self._part, self._chain = part, chain
+        self._n, self._columns = n, columns
+        self._draws = [no_draws(n, columns)]
+        #: Scans behind the chain when it was last saved.
+        self.scans = 0
+
+    def append(self, block: DrawBlock) -> None:
+        """Add a block of draws."""
+        self._draws.append(block)
+
+    def save(self, chain: Chain, seconds: float) -> None:
+        """All there is to note is how far the chain is."""
+        self.scans = chain.scans
+
+    def restore(self, chain: Chain, thin: int) -> float:
+        """There is nothing from before."""
+        return 0.0
+
+    def block(self) -> MemoryBlock:
+        """All draws as one block."""
+        self._draws = [join_blocks(self._draws)]
+        draws = self._draws[0]
+        b, rows = len(draws.alpha), len(draws.cluster_labels)
+        key = (self._part, self._chain)
+        entry = Entry(*key, 0, 0, b, rows, self._n, True, self.scans, 0, self._columns)
+        return MemoryBlock(entry, draws)

@@ -1,0 +1,483 @@
+"""One store for the draws of a run, and for where its chains stand.
+
+A run is a list of *parts*, numbered from 0: one part, or one for each image that is drawn on its
+own. The draws of all chains of all parts lie in ``draws.zarr`` of the run folder, as *blocks* in
+immutable *shards* (see ``dfcrp.runs.shards``)::
+
+    store = DrawStore.create(folder)                  # or .open(folder); MemoryStore() has no files
+    writer = store.writer(part, chain, n, columns)    # the ``Writer`` of dfcrp.sampling.runner
+    writer.restore(chain, thin)                       # to where it was saved, if it was
+    writer.append(block); writer.save(chain, seconds)
+    store.flush()                                     # at the end of a run
+    store.draws(part, burn_in, stop)                  # behind the ``Draws`` protocol
+
+What a chain has drawn follows from its blocks alone (``dfcrp.runs.blocks.replay``): they are
+applied in order of their ``turn``, and each takes the place of all draws from its ``first`` on; a
+block whose predecessors are missing is left out. Draws count up to the last block that was
+*saved*, that is, written together with the chain's state after it. From this follows:
+
+- A shard is there as a whole or not at all, so a kill at any moment loses nothing that was saved.
+  Draws after the last saved block do not count. They are drawn again, the same as before.
+- A chain that is saved again before its block is full gets a new shard with all draws of the
+  block, and the old one is removed, and with it the old state: of a large chain there is one
+  state. Two processes that save the same chain, since one was taken for dead, do no harm: they
+  draw the same.
+- Any shard may be deleted. ``resume`` begins again from the last state that has all its draws.
+- A block of a chain that is saved with ``share=True`` waits in memory until there are 64 MB of
+  them, or ``seconds`` have passed, or ``flush`` is called; then all that wait share a shard.
+  Thousands of small images are a few shards. Large blocks never wait.
+- Shards of different writers never have the same name. Processes that write to one store see each
+  other's shards when they look: every question to a store looks first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from dfcrp.draws import Columns
+from dfcrp.errors import RunFolderError
+from dfcrp.files import PART, sync_folder, write_errors
+from dfcrp.runs.blocks import Block, MemoryBlock, Span, replay
+from dfcrp.runs.chain_writer import RESUME, ChainWriter, MemoryWriter
+from dfcrp.runs.shards import (
+    FORMAT,
+    META,
+    PREFIX,
+    Shard,
+    StoredBlock,
+    Unpacked,
+    check_format,
+    drawn_again,
+    read_attributes,
+    read_index,
+    write_group,
+    write_shard,
+)
+from dfcrp.runs.stored_draws import StoredDraws
+
+#: In a run folder.
+STORE = "draws.zarr"
+#: Blocks that share a shard wait at most so long, unless the run says otherwise.
+SECONDS = 30.0
+#: Or until there is so much of them, before compression.
+SHARD_BYTES = 64 << 20
+
+
+class DrawStore:
+    """The draws of a run folder; used from many threads.
+
+    Parameters
+    ----------
+    run_folder
+        The run folder; use ``create`` for a new run and ``open`` for one that has begun.
+    seconds
+        How long blocks wait for others to share a shard with.
+    hold
+        Blocks wait until they are taken: for a process that hands them to another with ``take``
+        and ``add``.
+    salvage
+        Read what can be read: draws that miss something are left out, with a warning. With
+        ``"labels"`` a draw may miss its clusters' parameters.
+
+    Examples
+    --------
+    >>> store = DrawStore.open("run")  # doctest: +SKIP
+    >>> store.draws(0, burn_in=500).alpha().shape  # doctest: +SKIP
+    (4, 1500)
+    """
+
+    def __init__(
+        self,
+        run_folder: Path | str,
+        *,
+        seconds: float = SECONDS,
+        hold: bool = False,
+        salvage: bool | Literal["labels"] = False,
+    ) -> None:
+        self.folder = Path(run_folder)
+        self.root = self.folder / STORE
+        self._seconds = seconds
+        self._hold = hold
+        self._salvage = salvage
+        #: In words, what cannot be read.
+        self._losses: list[str] = []
+        self._unreadable: set[str] = set()
+        self._unpacked = Unpacked(2 * SHARD_BYTES)
+        #: Guards what follows; ``_writing`` lets one thread at a time write what waits.
+        self._lock, self._writing = threading.RLock(), threading.Lock()
+        self._shards: dict[str, Shard] = {}
+        #: By part and chain.
+        self._blocks: dict[int, dict[int, list[Block]]] = {}
+        self._waiting: list[MemoryBlock] = []
+        self._number = 0
+        self._last_flush = time.monotonic()
+        #: Whether the run keeps states; without them it cannot be resumed.
+        self.resumable = self._read_root()
+        self.refresh()
+
+    @classmethod
+    def create(
+        cls, run_folder: Path | str, *, resumable: bool = True, seconds: float = SECONDS
+    ) -> DrawStore:
+        """Start an empty store; RunFolderError if there is one already.
+
+        ``resumable=False`` is for draws that are saved from memory, without states.
+        """
+        root = Path(run_folder) / STORE
+        if (root / META).exists():
+            raise RunFolderError(
+                f"{root}: there are draws already; resume that run or choose another folder"
+            )
+        with write_errors(root):
+            root.mkdir(parents=True, exist_ok=True)
+            write_group(root, {"dfcrp_draws_format": FORMAT, "resumable": resumable})
+            sync_folder(root)
+        return cls(run_folder, seconds=seconds)
+
+    @classmethod
+    def open(
+        cls,
+        run_folder: Path | str,
+        *,
+        seconds: float = SECONDS,
+        hold: bool = False,
+        salvage: bool | Literal["labels"] = False,
+    ) -> DrawStore:
+        """The store of a run that has begun; RunFolderError if it cannot be read."""
+        return cls(run_folder, seconds=seconds, hold=hold, salvage=salvage)
+
+    def _read_root(self) -> bool:
+        if not self.folder.is_dir():
+            raise RunFolderError(f"{self.folder}: there is no such run folder")
+        if not self.root.is_dir():
+            raise RunFolderError(
+                f"{self.root}: missing; {self.folder.name} is no run folder, or its run stopped "
+                "before it began"
+            )
+        path = self.root / META
+        try:
+            attributes = read_attributes(path)
+            if "dfcrp_draws_format" not in attributes:
+                raise RunFolderError(
+                    f"{path}: damaged, or not written by dfcrp: it names no format"
+                )
+            check_format(path, attributes["dfcrp_draws_format"])
+        except RunFolderError as error:
+            if not self._salvage:
+                raise
+            self._losses.append(str(error))
+            return False
+        return attributes.get("resumable") is True
+
+    # What there is
+
+    def refresh(self) -> None:
+        """See what other processes have written or removed since the last look."""
+        try:
+            with os.scandir(self.root) as found:
+                names = {
+                    one.name
+                    for one in found
+                    if one.name.startswith(PREFIX) and not one.name.endswith(PART)
+                }
+        except OSError as error:
+            raise RunFolderError(f"{self.root}: not readable ({error.strerror})") from error
+        with self._lock:
+            for name in self._shards.keys() - names:
+                self._forget(self._shards[name])
+            for name in sorted(names - self._shards.keys() - self._unreadable):
+                shard = self._read_shard(self.root / name)
+                if shard is not None:
+                    self._register(shard)
+
+    def parts(self) -> tuple[int, ...]:
+        """The parts of which something was saved."""
+        self.refresh()
+        with self._lock:
+            return tuple(
+                part
+                for part in sorted(self._blocks)
+                if any(replay(blocks) for blocks in self._blocks[part].values())
+            )
+
+    def begun(self, part: int) -> bool:
+        """Whether something of a part was saved."""
+        return bool(self._chains(part))
+
+    def saved_draws(self, part: int = 0) -> dict[int, int]:
+        """How many draws were saved of each chain of a part that has begun."""
+        return {chain: spans[-1].stop for chain, spans in self._chains(part).items()}
+
+    def scans(self, part: int, chains: int) -> list[int]:
+        """Scans behind each chain of a part when it was last saved."""
+        found = self._chains(part)
+        return [
+            found[chain][-1].block.entry.scans if chain in found else 0 for chain in range(chains)
+        ]
+
+    def draws(
+        self,
+        part: int = 0,
+        burn_in: int = 0,
+        stop: int | None = None,
+        *,
+        thin: int = 1,
+        chains: int | None = None,
+    ) -> StoredDraws:
+        """Draws ``burn_in:stop:thin`` of every chain of a part; they stay on disk.
+
+        Parameters
+        ----------
+        part
+            Which part of the run.
+        burn_in, stop, thin
+            Counted in stored draws. Every chain must have ``stop`` draws. Without it there are as
+            many as the shortest chain has. Draws that are saved later are not seen.
+        chains
+            How many chains there must be; without it, those that have begun.
+
+        Returns
+        -------
+        StoredDraws
+            Behind the ``Draws`` protocol.
+        """
+        with self._lock:
+            several = any(self._blocks)
+        place = f"{self.root}: part {part}" if several else str(self.root)
+        found = self._chains(part)
+        if not self._salvage:
+            _check_complete(place, found, stop, chains)
+        return StoredDraws(
+            found,
+            lambda: self._chains(part),
+            place,
+            slice(burn_in, stop, thin),
+            losses=list(self._losses) if self._salvage else None,
+            whole=self._salvage != "labels",
+        )
+
+    def _chains(self, part: int) -> dict[int, list[Span]]:
+        """The chains of a part that have saved draws, by number."""
+        self.refresh()
+        with self._lock:
+            chains = self._blocks.get(part, {})
+            found = {chain: replay(chains[chain]) for chain in sorted(chains)}
+        return {chain: spans for chain, spans in found.items() if spans}
+
+    def _read_shard(self, folder: Path) -> Shard | None:
+        """A shard; None if it is gone, or cannot be read and that is asked for."""
+        try:
+            return Shard(folder, read_index(folder / META), self._unpacked)
+        except RunFolderError as error:
+            if not folder.exists():
+                return None
+            if not self._salvage:
+                raise RunFolderError(f"{error}; {drawn_again(folder)}") from None
+            self._losses.append(str(error))
+        for path in sorted(folder.glob(f"*/{META}")):
+            with contextlib.suppress(RunFolderError):
+                return Shard(folder, read_index(path), self._unpacked)
+        self._unreadable.add(folder.name)
+        return None
+
+    def _register(self, shard: Shard) -> None:
+        self._shards[shard.folder.name] = shard
+        self._number = max(self._number, _number(shard) + 1)
+        for block in shard.blocks:
+            self._list_of(block).append(block)
+
+    def _forget(self, shard: Shard) -> None:
+        self._shards.pop(shard.folder.name, None)
+        for entry in shard.entries:
+            chains = self._blocks[entry.part]
+            chains[entry.chain] = [
+                block
+                for block in chains[entry.chain]
+                if not (isinstance(block, StoredBlock) and block.shard is shard)
+            ]
+
+    def _list_of(self, block: Block) -> list[Block]:
+        chains = self._blocks.setdefault(block.entry.part, {})
+        return chains.setdefault(block.entry.chain, [])
+
+    # Writing
+
+    def writer(
+        self, part: int, chain: int, n: int, columns: Columns, *, share: bool = False
+    ) -> ChainWriter:
+        """The writer of a chain with draws of ``n`` items; it has one at a time.
+
+        With ``share`` its blocks wait for those of other chains: what is saved is safe after
+        ``flush`` only. For runs of many small parts.
+        """
+        return ChainWriter(self, part, chain, n, columns, share=share)
+
+    def flush(self) -> None:
+        """Write all blocks that wait."""
+        with self._writing:
+            with self._lock:
+                blocks = list(self._waiting)
+            if blocks:
+                with write_errors(self.root, f"What was saved before is safe; {RESUME}"):
+                    shard = write_shard(self.root, self._next_number(), blocks, self._unpacked)
+                with self._lock:
+                    for block in blocks:
+                        self._let_go(block)
+                    self._register(shard)
+            self._last_flush = time.monotonic()
+
+    def take(self, part: int) -> list[MemoryBlock]:
+        """Hand out the blocks of a part that wait, for ``add`` of another process's store."""
+        with self._lock:
+            blocks = [block for block in self._waiting if block.entry.part == part]
+            for block in blocks:
+                self._let_go(block)
+        return blocks
+
+    def add(self, blocks: Sequence[MemoryBlock]) -> None:
+        """Let blocks wait; writes them if there is enough for a shard or it is time."""
+        with self._lock:
+            for block in blocks:
+                self._waiting.append(block)
+                self._list_of(block).append(block)
+                self._drop_superseded(block)
+            size = sum(block.nbytes for block in self._waiting)
+            late = time.monotonic() - self._last_flush > self._seconds
+        if not self._hold and (late or size >= SHARD_BYTES):
+            self.flush()
+
+    def write(self, block: MemoryBlock) -> None:
+        """Give a block a shard of its own."""
+        shard = write_shard(self.root, self._next_number(), [block], self._unpacked)
+        with self._lock:
+            self._register(shard)
+            if block.entry.saved:
+                self._drop_superseded(block)
+
+    def waits(self, block: MemoryBlock) -> bool:
+        """Whether a block is still to be written."""
+        with self._lock:
+            return any(block is other for other in self._waiting)
+
+    def clean(self) -> None:
+        """Remove what killed processes left; only while nobody else writes to the store."""
+        for path in self.root.glob(f"*{PART}"):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+    def next_turn(self, part: int, chain: int) -> int:
+        """The turn of the next block of a chain."""
+        with self._lock:
+            blocks = self._blocks.get(part, {}).get(chain, [])
+            return 1 + max((block.entry.turn for block in blocks), default=-1)
+
+    def spans(self, part: int, chain: int) -> list[Span]:
+        """What a chain has drawn up to its last save."""
+        return self._chains(part).get(chain, [])
+
+    def _let_go(self, block: MemoryBlock) -> None:
+        self._waiting = [other for other in self._waiting if other is not block]
+        listed = self._list_of(block)
+        listed[:] = [other for other in listed if other is not block]
+
+    def _drop_superseded(self, new: Block) -> None:
+        """Remove the blocks of a chain in whose place others are.
+
+        Those that share a shard with other chains' stay there: they are small.
+        """
+        blocks = self._list_of(new)
+        spans = replay(blocks)
+        if not spans:
+            return
+        used = {id(span.block) for span in spans if span.stop > span.start or span is spans[-1]}
+        turn = spans[-1].block.entry.turn
+        for block in [one for one in blocks if id(one) not in used and one.entry.turn < turn]:
+            if isinstance(block, MemoryBlock):
+                self._let_go(block)
+            elif isinstance(block, StoredBlock) and not block.shard.is_shared:
+                block.shard.remove()
+                self._forget(block.shard)
+
+    def _next_number(self) -> int:
+        with self._lock:
+            self._number += 1
+            return self._number - 1
+
+
+def _number(shard: Shard) -> int:
+    digits = shard.folder.name.removeprefix(PREFIX).split("-")[0]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _check_complete(
+    place: str, found: dict[int, list[Span]], stop: int | None, chains: int | None
+) -> None:
+    """RunFolderError unless all chains are there, and as long as they must be."""
+    if chains is not None and found and len(found) != chains:
+        raise RunFolderError(
+            f"{place}: {len(found)} chains have draws, {chains} were expected; `dfcrp resume` "
+            "draws what is missing"
+        )
+    for chain, spans in found.items():
+        if stop is not None and spans[-1].stop < stop:
+            raise RunFolderError(
+                f"{place}: {stop} draws of chain {chain} were expected, there are "
+                f"{spans[-1].stop}; `dfcrp resume` draws what is missing"
+            )
+
+
+class MemoryStore:
+    """Draws of a run that leaves no files; answers like a ``DrawStore``."""
+
+    resumable = False
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._writers: dict[int, dict[int, MemoryWriter]] = {}
+
+    def writer(
+        self, part: int, chain: int, n: int, columns: Columns, *, share: bool = False
+    ) -> MemoryWriter:
+        """The writer of a chain."""
+        with self._lock:
+            chains = self._writers.setdefault(part, {})
+            return chains.setdefault(chain, MemoryWriter(part, chain, n, columns))
+
+    def flush(self) -> None:
+        """Nothing to do in memory."""
+
+    def parts(self) -> tuple[int, ...]:
+        """The parts of which there are draws."""
+        return tuple(part for part in sorted(self._writers) if self.begun(part))
+
+    def begun(self, part: int) -> bool:
+        """Whether there are draws of a part."""
+        return bool(self._chains(part))
+
+    def scans(self, part: int, chains: int) -> list[int]:
+        """Scans behind each chain of a part when it was last saved."""
+        writers = self._writers.get(part, {})
+        return [writers[chain].scans if chain in writers else 0 for chain in range(chains)]
+
+    def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> StoredDraws:
+        """Draws ``burn_in:stop`` of every chain of a part."""
+        found = self._chains(part)
+        return StoredDraws(found, lambda: found, f"part {part}", slice(burn_in, stop, 1))
+
+    def _chains(self, part: int) -> dict[int, list[Span]]:
+        writers = self._writers.get(part, {})
+        blocks = {chain: writers[chain].block() for chain in sorted(writers)}
+        return {
+            chain: [Span(block, 0, block.entry.draws)]
+            for chain, block in blocks.items()
+            if block.entry.draws
+        }
