@@ -48,6 +48,13 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
     )
 
 
+def own_sections(contents: Contents) -> list[Section]:
+    """What only this prior and this likelihood have to say, for the overview of many images."""
+    posterior = contents.posterior
+    makers = (*posterior.prior.sections(), *posterior.likelihood.sections())
+    return [section for make in makers if (section := make(contents)) is not None]
+
+
 def write_report(
     posterior: Posterior,
     folder: str | Path,
