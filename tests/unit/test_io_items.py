@@ -467,6 +467,18 @@ def test_a_folder_for_each_expert_with_several_images(
         assert read_items(folders, kind, image="b.png").images == ("b.png",)
 
 
+def test_an_image_without_a_box_is_passed_over(tmp_path: Path) -> None:
+    for who in ("ann", "bob"):
+        written(tmp_path, samples.LABELME, f"{who}/a.json")
+        written(tmp_path, b'{"shapes": [], "imagePath": "b.png"}', f"{who}/b.json")
+    items, warning = read([tmp_path / "ann", tmp_path / "bob"], "boxes")
+    assert items.images == ("a.png",)
+    assert "ann: 1 of 2 files have no boxes and are passed over, the first: ann/b.json" in warning
+    (tmp_path / "bob" / "a.json").unlink()
+    with pytest.raises(InputError, match=r"bob/b\.json: there is no mark in it"):
+        read([tmp_path / "ann", tmp_path / "bob"], "boxes")
+
+
 def test_markings_are_items_of_circles(tmp_path: Path) -> None:
     path = written(tmp_path, "x,y,r,observer\n1,2,3,A\n4,5,6,B\n")
     markings, items = read_markings(path), read_items(path)

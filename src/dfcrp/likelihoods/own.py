@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns
+from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import Centre, Layout, Likelihood
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
@@ -49,6 +52,16 @@ class OwnLikelihood(Likelihood):
 
     Settings: type[Any] = NoSettings
 
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """How experts differ is for the likelihood itself to say."""
+        kept = dict(values)
+        if kept.pop("expert_bias", "none") != "none" and "expert_bias" not in _names(self.Settings):
+            raise SettingsError(
+                f"expert_bias (--expert-bias) is not for {self.name}: in which way experts differ "
+                "only the likelihood itself can say; leave it out"
+            )
+        return kept if "expert_bias" not in _names(self.Settings) else dict(values)
+
     def hyper(self, items: Items, settings: Any) -> Any:
         """The named tuple of hyperparameters that the kernels are registered for."""
         raise NotImplementedError
@@ -84,3 +97,7 @@ class OwnLikelihood(Likelihood):
         """What ``record_row`` writes, by column."""
         names = tuple(items.columns)
         return Centre(names, names, lambda parameters: parameters)
+
+
+def _names(settings: type[Any]) -> set[str]:
+    return {item.name for item in dataclasses.fields(settings)}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
+from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.fields import Fields, encode_fields
@@ -38,6 +39,26 @@ class _Records(Likelihood):
     noun = "record"
     Settings = RecordSettings
     text = True
+
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Text cannot be offset or scaled."""
+        kept = dict(values)
+        if kept.pop("expert_bias", "none") != "none":
+            raise SettingsError(
+                "expert_bias (--expert-bias) is not for records: values are text, in which "
+                "nothing can be offset or scaled; leave it out"
+            )
+        return kept
+
+    def check(self, items: Items, config: Config) -> None:
+        """Text has no distances."""
+        if config.run.nearest is not None or isinstance(config.run.radius, float):
+            name = "radius" if config.run.nearest is None else "nearest"
+            raise SettingsError(
+                f"run.{name} (--{name}) is a matter of distances, which text does not have: say "
+                "with likelihood.keys in which fields records of one object agree, or give pairs "
+                "of your own (--candidates)"
+            )
 
     def usual_alpha_rate(self, n: int) -> float:
         """Most records are of objects that few lists have, so α goes with their number."""
