@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
+from dfcrp.files import replace_file, why
 from dfcrp.io.tables import ReadTable
 
 KILOMETRES = {"km": 1.0, "m": 1e-3, "deg": 1.0}
@@ -112,16 +112,13 @@ def write_files(files: Mapping[Path, bytes], *, overwrite: bool) -> list[Path]:
 
 
 def _replace_file(path: Path, content: bytes) -> None:
-    part = path.with_name(path.name + ".part")
     try:
         if path.exists() and not path.is_file():  # a device such as /dev/stdout
             path.write_bytes(content)
-            return
-        part.write_bytes(content)
-        os.replace(part, path)
+        else:
+            replace_file(path, content)
     except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be written: {why(error)}") from None
 
 
 def notes(table: ReadTable, path: Path) -> list[str]:

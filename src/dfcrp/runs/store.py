@@ -333,10 +333,10 @@ class DrawStore:
                     self._register(shard)
             self._last_flush = time.monotonic()
 
-    def take(self) -> list[MemoryBlock]:
-        """Hand out all blocks that wait, for ``add`` of another process's store."""
+    def take(self, part: int) -> list[MemoryBlock]:
+        """Hand out the blocks of a part that wait, for ``add`` of another process's store."""
         with self._lock:
-            blocks = list(self._waiting)
+            blocks = [block for block in self._waiting if block.entry.part == part]
             for block in blocks:
                 self._let_go(block)
         return blocks
@@ -468,10 +468,20 @@ class MemoryStore:
         writers = self._writers.get(part, {})
         return [writers[chain].scans if chain in writers else 0 for chain in range(chains)]
 
-    def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> StoredDraws:
-        """Draws ``burn_in:stop`` of every chain of a part."""
+    def draws(
+        self,
+        part: int = 0,
+        burn_in: int = 0,
+        stop: int | None = None,
+        *,
+        thin: int = 1,
+        chains: int | None = None,
+    ) -> StoredDraws:
+        """Draws ``burn_in:stop:thin`` of every chain of a part, as ``DrawStore.draws`` has them."""
         found = self._chains(part)
-        return StoredDraws(found, lambda: found, f"part {part}", slice(burn_in, stop, 1))
+        place = f"part {part}"
+        _check_complete(place, found, stop, chains)
+        return StoredDraws(found, lambda: found, place, slice(burn_in, stop, thin))
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         writers = self._writers.get(part, {})
