@@ -44,7 +44,7 @@ TARGETS = {
 }
 #: The parts of a shapefile in one input, between marks.
 PARTS, MARK = (".shp", ".dbf", ".prj"), b"\n--part--\n"
-INSTRUMENTED = ["dfcrp.io", "dfcrp.settings.config", "dfcrp.items", "shapefile", "tomllib"]
+INSTRUMENTED = ["dfcrp.io", "dfcrp.settings", "dfcrp.items", "shapefile", "tomllib"]
 #: What an input is read as; its length says which of them.
 KINDS = ("circles", "points", "boxes", "ellipses", "records")
 #: Of processor time for one input: a busy machine is no hang. The clock on the wall only ends what
@@ -80,10 +80,10 @@ def read_or_refuse(path: Path) -> None:
     numbers = all(np.isfinite(values).all() for values in columns.values())
     sizes = all((columns[name] > 0).all() for name in likelihood.positive if name in columns)
     if not (numbers and sizes and tuple(columns) == likelihood.columns):
-        raise AssertionError(f"what was read are no {kind}")
+        raise AssertionError(f"what was read is not {kind}")
 
 
-def settle_or_refuse(path: Path) -> None:
+def resolve_or_refuse(path: Path) -> None:
     """Read a settings file; what is accepted must come back the same from our own TOML."""
     from dfcrp.settings.config import load_config, make_config, to_toml
 
@@ -111,7 +111,7 @@ class Judge:
     def __init__(self, target: str, folder: Path, findings: Path) -> None:
         self.path = folder / f"input{TARGETS[target]}"
         self.findings = findings / target
-        self.check = settle_or_refuse if target == "settings" else read_or_refuse
+        self.check = resolve_or_refuse if target == "settings" else read_or_refuse
         self.seen: set[str] = set()
         self.written: list[str] = []
         self.watching = False
