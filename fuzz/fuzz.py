@@ -174,8 +174,10 @@ def fuzz_here(target: str, corpus: Path, findings: Path, inputs: int, seed: int)
     """Fuzz one target in this process, which ends with it."""
     import atheris
 
+    # Only what is imported in here, and was not imported before, is instrumented.
     with atheris.instrument_imports(include=INSTRUMENTED):
-        pass
+        import dfcrp.io
+        import dfcrp.settings.config  # noqa: F401
     with tempfile.TemporaryDirectory(dir=_memory()) as folder:
         evolved = Path(folder) / "evolved"
         evolved.mkdir()
@@ -227,12 +229,14 @@ def fuzz_all(
             deaths += 1
             (findings / f"{target}-death-{deaths}.txt").write_text(ended.stderr[-20_000:])
         wrong = sorted(path.stem for path in (findings / target).glob("*.txt"))
+        reached = _reached(ended.stderr)
         results[target] = {
             "inputs": done,
             "seconds": round(time.monotonic() - begun, 1),
-            "reached": _reached(ended.stderr),
+            "reached": reached,
             "deaths": deaths,
-            "wrong": wrong,
+            # Without coverage inputs change blindly, and finding nothing says nothing.
+            "wrong": wrong if reached else [*wrong, "no code was instrumented"],
         }
         say(f"{target}: {results[target]}")
     return results
