@@ -30,6 +30,7 @@ from studies import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+PACKAGE = ROOT / "src" / "dfcrp"
 #: ``dfcrp``, ``./run reproduce`` and ``./run bench`` are documented in these.
 PAGES = ("commands.md", "studies.md", "speed.md")
 #: Every command has these; the page explains them once.
@@ -213,3 +214,46 @@ def test_samplers_that_a_prior_refuses(cell: combinations.Cell) -> None:
     else:
         with pytest.raises(SettingsError, match="sampler"):
             make_config(settings)
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TEXT, ids=lambda page: page.name)
+def test_modules_that_are_named_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    homes = "|".join(
+        folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()
+    )
+    named = re.findall(rf"`((?:{homes}|tests|studies|benchmarks|fuzz)/[\w/]+)(?:\.py)?[`:]", text)
+    missing = [name for name in named if not exists(ROOT / name) and not exists(PACKAGE / name)]
+    assert missing == []
+
+
+def exists(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").exists()
+
+
+#: Words that had a meaning of their own here, and what is said instead (docs/glossary.md).
+WORDS = {
+    r"\banew\b": "again",
+    r"g(o|oes|one|oing) on\b": "continue, resume",
+    r"(?i)\bsittings?\b": "run",
+    r"\bpacks?\b": "shard",
+    r"\belsewhere\b": "in other places, on other machines",
+    r"(?i)\bunsettled\b|\bsettles?\b": "undecided, revisit",
+    r"\bslips?\b|\bslip_": "typo",
+    r"\bno circles?\b": "the kind of item",
+    r"\bso many\b": "this many, N",
+    r"\bmade.up\b|\bmakes? up\b": "simulated",
+    r"ImagesPosterior|\bMarkings\.from|`Markings`": "Posterior, Items",
+    r"(?m)^\[(model|records|detection)\]$|`\[(model|records|detection)\]`": "likelihood, prior",
+    r"dfcrp (reproduce|bench)": "./run reproduce, ./run bench",
+}
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TEXT, ids=lambda page: page.name)
+def test_words_are_those_of_the_glossary(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    found = {
+        match.group(): better for word, better in WORDS.items() for match in re.finditer(word, text)
+    }
+    assert found == {}
