@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -257,3 +258,23 @@ def test_words_are_those_of_the_glossary(page: Path) -> None:
         match.group(): better for word, better in WORDS.items() for match in re.finditer(word, text)
     }
     assert found == {}
+
+
+def architecture() -> str:
+    return (DOCS / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = project["tool"]["importlinter"]["contracts"][0]
+    assert "".join(f"    {layer}\n" for layer in contract["layers"]) in architecture()
+
+
+def test_the_way_of_a_marking_is_counted() -> None:
+    """The list of modules, whose number the text says; each of them exists."""
+    section = architecture().split("## The way of one marking")[1].split("\n## ")[0]
+    rows = re.findall(r"(?m)^\| [^|]+ \| (.*) \|$", section)[1:]
+    named = [name for row in rows for name in re.findall(r"`([\w/]+)`", row)]
+    assert len(named) == len(set(named))
+    assert [name for name in named if not (PACKAGE / f"{name}.py").exists()] == []
+    assert f"{len(named)} modules" in section
