@@ -242,7 +242,7 @@ WORDS = {
     r"(?i)\bunsettled\b|\bsettles?\b": "undecided, revisit",
     r"\bslips?\b|\bslip_": "typo",
     r"\bno circles?\b": "the kind of item",
-    r"\bso many\b": "this many, N",
+    r"least so many|in so many|\bso many (experts|nearest)": "this many, N",
     r"\bmade.up\b|\bmakes? up\b": "simulated",
     r"ImagesPosterior|\bMarkings\.from|`Markings`": "Posterior, Items",
     r"(?m)^\[(model|records|detection)\]$|`\[(model|records|detection)\]`": "likelihood, prior",
@@ -253,7 +253,7 @@ WORDS = {
 @pytest.mark.parametrize("page", PAGES_OF_TEXT, ids=lambda page: page.name)
 def test_words_are_those_of_the_glossary(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    text = re.sub(r"\]\([^)]*\)", "]", text)
+    text = re.sub(r"\]\([^)]*\)|(?m:^ {4}.*$)", "", text)  # neither targets of links nor commands
     found = {
         match.group(): better for word, better in WORDS.items() for match in re.finditer(word, text)
     }

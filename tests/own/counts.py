@@ -109,7 +109,7 @@ class CountLikelihood(OwnLikelihood):
     def row_width(self, items):
         return SUMS + len(items.columns)
 
-    def learned_names(self, items):
+    def learned_names(self, columns):
         return ("log_a",)
 
 
