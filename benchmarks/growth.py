@@ -18,7 +18,7 @@ from benchmarks.measuring import (
     timed,
 )
 from dfcrp.items.items import Items
-from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
+from dfcrp.runs.store import DrawStore
 from dfcrp.sampling.chain import Chain
 from dfcrp.simulate import highlands_like
 
@@ -135,8 +135,8 @@ def bench_storage(markings: Items, draws: int = 250) -> dict[str, Any]:
     chain.run(1, WARM_UP)
     block = chain.run(draws, 1)
     with tempfile.TemporaryDirectory() as folder:
-        make_checkpoint_folder(Path(folder))
-        files = ChainFolder.create(Path(folder), 0, len(markings), problem.columns)
+        store = DrawStore.create(folder)
+        files = store.writer(0, 0, len(markings), problem.columns)
 
         def keep() -> None:
             files.append(block)

@@ -21,8 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dfcrp.posterior.saving import load
 from dfcrp.report.tables import prepare_out, provenance, write_json
-from dfcrp.runs.folder import load
 from dfcrp.simulate import paper_design
 
 _DFCRP = [sys.executable, "-m", "dfcrp.cli"]

@@ -56,9 +56,9 @@ def scaled(markings: Items) -> NDArray[np.float64]:
 
 
 def _ours(markings: Items) -> Labels:
-    from dfcrp.fitting import fit_one
+    from dfcrp.fitting import fit
 
-    posterior = fit_one(markings, chains=2, scans=FIRST_SCANS, burn_in=FIRST_BURN_IN, seed=1)
+    posterior = fit(markings, chains=2, scans=FIRST_SCANS, burn_in=FIRST_BURN_IN, seed=1)
     return posterior.point_partition().labels.astype(np.int64)
 
 

@@ -23,16 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import RunFolderError
+from dfcrp.files import write_text
+from dfcrp.posterior.saving import load
 from dfcrp.report.tables import prepare_out, provenance, write_json
 from dfcrp.runs.folder import (
     PROVENANCE,
-    load,
     read_provenance,
     write_markings,
-    write_text,
 )
 from dfcrp.runs.lock import LOCK
-from dfcrp.runs.storage import DrawWriter, StoredDraws, committed_draws
+from dfcrp.runs.store import DrawStore
 from dfcrp.simulate import paper_design
 
 SETTINGS = "[run]\nchains = {chains}\nscans = {scans}\nseed = 3\ncheckpoint_seconds = 0.05\n"
@@ -165,7 +165,7 @@ _DFCRP = [sys.executable, "-m", "dfcrp.cli"]
 
 def _arrays(run: Path) -> dict[str, NDArray[Any]]:
     """Every draw of a run, from the first scan on."""
-    draws = StoredDraws(run)
+    draws = DrawStore.open(run).draws()
     found: dict[str, NDArray[Any]] = {}
     for chain in range(draws.n_chains):
         found[f"labels of chain {chain}"] = draws.labels(chain, 0, draws.n_draws)
@@ -177,9 +177,7 @@ def _arrays(run: Path) -> dict[str, NDArray[Any]]:
 
 def _draws_of_each(run: Path) -> list[int]:
     """Committed draws of the chains that have begun."""
-    if not any(DrawWriter.exists(run, chain) for chain in range(CHAINS)):
-        return []
-    return list(committed_draws(run).values())
+    return list(DrawStore.open(run).saved_draws().values())
 
 
 def _begins_like(run: Path, whole: dict[str, NDArray[Any]]) -> bool:

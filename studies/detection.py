@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 from dfcrp import __version__
 from dfcrp.draws import ClusterBlock, DrawBlock, MemoryDraws
 from dfcrp.items.items import Items
-from dfcrp.plots.reality import Reality, draw_reality
+from dfcrp.plots.detection import Reality, draw_reality
 from dfcrp.plots.style import save_figure
-from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import detection_summary
 from dfcrp.report.tables import markdown_table, write_json
+from dfcrp.runs.record import RunRecord
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.fitting import fit_one
+from dfcrp.fitting import fit
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json, write_page
@@ -53,7 +53,7 @@ def fit_detection(
 ) -> Posterior:
     """The detection prior with the paper's tolerances and radius."""
     known = [group for group in persons if all(name in data.markings.experts for name in group)]
-    return fit_one(
+    return fit(
         data.markings,
         config={"run": {"persons": known}},
         prior="detection",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dfcrp.baselines.scores import adjusted_rand_of_draws
 from dfcrp.errors import DfcrpWarning
-from dfcrp.fitting import fit_one
+from dfcrp.fitting import fit
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.bias_summary import OFFSETS
 from dfcrp.posterior.posterior import Posterior
@@ -94,7 +94,7 @@ def run(design: str, seed: int, scans: int) -> dict[str, Any]:
     for option in OPTIONS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DfcrpWarning)
-            posterior = fit_one(
+            posterior = fit(
                 markings, expert_bias=option, chains=2, scans=scans, seed=seed + 1, workers=1
             )
         found[option] = errors(posterior, objects)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dfcrp.baselines.dbscan import clusters_breaking_family_rule, dbscan_r14
-from dfcrp.fitting import fit_one
+from dfcrp.fitting import fit
 from dfcrp.plots.counts_by_size import draw_counts_by_size, prepare_counts_by_size, size_class_of
 from dfcrp.plots.jaccard import plot_jaccard
 from dfcrp.plots.singletons import plot_singletons
@@ -84,7 +84,7 @@ def fit_highlands(
     progress: Callable[[Progress], None] | None = None,
 ) -> Posterior:
     """The paper's model with the paper's hyperparameters and radius."""
-    return fit_one(
+    return fit(
         data.markings,
         preset="highlands",
         radius=paper.HIGHLANDS_RADIUS_PX,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.fitting import fit_one
+from dfcrp.fitting import fit
 from dfcrp.geometry import TangentPlanes
 from dfcrp.io.circles import BODIES
 from dfcrp.items.items import Items
@@ -97,7 +97,7 @@ def run(count: int, scans: int, seed: int, workers: int | None = None) -> dict[s
 
     markings = moon_markings(count, seed)
     begin = time.perf_counter()
-    posterior = fit_one(
+    posterior = fit(
         markings,
         chains=1,
         scans=scans,

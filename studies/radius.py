@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.fitting import fit_one
+from dfcrp.fitting import fit
 from dfcrp.items.items import Items
 from dfcrp.plots.radius import RadiusTable, cluster_widths, draw_radius, prepare_radius
 from dfcrp.plots.style import save_figure
@@ -91,7 +91,7 @@ def widest_cluster(markings: Items, length: RadiusLength) -> float:
 
     Run with twice the paper's radius: wide enough that the answer is not the radius itself.
     """
-    posterior = fit_one(
+    posterior = fit(
         markings,
         preset="highlands",
         radius=2.0 * paper.RADIUS_ADOPTED_PX,
@@ -110,7 +110,7 @@ def study_radius(
     tell = progress or (lambda text: None)
     markings = reduced(data.markings)
     tell(f"sampling {len(markings)} markings without a radius")
-    posterior = fit_one(
+    posterior = fit(
         markings,
         preset="reduced",
         radius=None,

@@ -175,7 +175,7 @@ def highlands(
 ) -> None:
     """Both tables and the figures of the lunar highlands image (section 8)."""
     from dfcrp.errors import InputError
-    from dfcrp.runs.folder import load_one
+    from dfcrp.posterior.saving import load
     from studies.highlands import HighlandsLength, fit_highlands, write_highlands
     from studies.highlands_data import load_highlands
 
@@ -193,7 +193,7 @@ def highlands(
     def watch(seen: Progress) -> None:
         show(f"chain {seen.chain + 1}: {seen.scans} of {seen.target} scans")
 
-    posterior = fit_highlands(found, length, watch) if run is None else load_one(run)
+    posterior = fit_highlands(found, length, watch) if run is None else load(run)
     show("highlands: sampled", final=True)
     if posterior.markings.digest != found.markings.digest:
         raise InputError(f"{run}: is a run of other markings than --data (18 px and more)")

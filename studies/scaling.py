@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning
-from dfcrp.fitting import fit_one
+from dfcrp.fitting import fit
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json
@@ -79,12 +79,12 @@ def run_all(markings: Items, seed: int, **length: Any) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         for unit, factor in UNITS.items():
             seed += 1
-            posterior = fit_one(in_unit(markings, factor), expert_bias=option, seed=seed, **length)
+            posterior = fit(in_unit(markings, factor), expert_bias=option, seed=seed, **length)
             rows.append({"run": f"{name}: {unit}", **counts_of(posterior, factor)})
             print(rows[-1], flush=True)
         compare(rows)
         table += rows
-    posterior = fit_one(
+    posterior = fit(
         markings, preset="highlands", radius=paper.HIGHLANDS_RADIUS_PX, seed=seed + 1, **length
     )
     ours, theirs = counts_of(posterior, 1.0), published()

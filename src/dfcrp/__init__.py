@@ -11,7 +11,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DFCRP",
-    "ImagesPosterior",
     "Items",
     "Posterior",
     "__version__",
@@ -30,13 +29,11 @@ __all__ = [
 if TYPE_CHECKING:
     from dfcrp import baselines, crp, prior, simulate
     from dfcrp.estimator import DFCRP
-    from dfcrp.fitting import fit
+    from dfcrp.fitting import fit, resume
     from dfcrp.io import read_items, read_markings
     from dfcrp.items.items import Items
-    from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
-    from dfcrp.runs.folder import load
-    from dfcrp.runs.resuming import resume
+    from dfcrp.posterior.saving import load
     from dfcrp.summaries.point_partition import point_partition
 else:
     # The same names with their homes; a type checker does not see __getattr__, which would let it
@@ -49,10 +46,9 @@ else:
         "read_items": "dfcrp.io",
         "read_markings": "dfcrp.io",
         "fit": "dfcrp.fitting",
-        "resume": "dfcrp.runs.resuming",
-        "load": "dfcrp.runs.folder",
+        "resume": "dfcrp.fitting",
+        "load": "dfcrp.posterior.saving",
         "Posterior": "dfcrp.posterior.posterior",
-        "ImagesPosterior": "dfcrp.posterior.images",
         "point_partition": "dfcrp.summaries.point_partition",
     }
     _MODULES = ("baselines", "crp", "prior", "simulate")

@@ -4,12 +4,12 @@ import contextlib
 
 import numpy as np
 import pytest
+from dfcrp.runs.images_folder import write_images
 
 import dfcrp
 from browser.conftest import EVIL, SIZE
 from dfcrp.markup import number
 from dfcrp.report import write_overview
-from dfcrp.runs.images_folder import write_images
 
 COUNT = 70
 

@@ -259,8 +259,9 @@ AS_ON_A_TERMINAL = (
 
 
 def draws_on_disk(folder: Path) -> int:
-    from dfcrp.errors import RunFolderError
     from dfcrp.runs.storage import StoredDraws
+
+    from dfcrp.errors import RunFolderError
 
     try:
         return StoredDraws(folder).n_draws

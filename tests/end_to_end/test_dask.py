@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dfcrp.runs.checkpoints import scans_at
+from dfcrp.runs.storage import StoredDraws
 
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.errors import SettingsError
-from dfcrp.runs.checkpoints import scans_at
 from dfcrp.runs.dask import ClusterRunner, connected
-from dfcrp.runs.storage import StoredDraws
 from studies.simulation import Plan, run_study
 
 EXTRA = "needs the extra: pip install dfcrp[dask]"

@@ -15,7 +15,6 @@ import pytest
 
 import dfcrp
 from dfcrp.cli.main import main
-from dfcrp.posterior.images import ImagesPosterior
 
 QUICK = ["--chains", "2", "--scans", "60"]
 

@@ -140,7 +140,7 @@ def test_records_from_two_files(tmp_path):
         ),
         (["--likelihood", "points", "--columns", "expert=whom"], "did you mean 'who'?"),
         (["--likelihood", "points"], "no column for expert; name it with --columns expert=NAME"),
-        (["--likelihood", "points", "--columns", "expert=who", "--prior", "detection"], "circles"),
+        (["--likelihood", "point"], "did you mean 'points'?"),
     ],
 )
 def test_messages(tmp_path, capsys, options, message):

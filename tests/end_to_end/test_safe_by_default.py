@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dfcrp.runs.draw_files import META_NAME
 
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.errors import InputError, RunFolderError
-from dfcrp.runs.draw_files import META_NAME
 
 HOSTILE = (
     "../../outside",

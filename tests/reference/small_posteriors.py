@@ -10,10 +10,11 @@ from dfcrp.draws import ClusterBlock, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.items.site import Source
 from dfcrp.persons import persons_of
-from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.base import Facts, PriorLayout
 from dfcrp.priors.detection.prior import DETECTION
 from dfcrp.priors.detection.settings import DetectionSettings
+from dfcrp.runs.record import RunRecord
 from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.detection_reference import draw_parameters
 from reference.summary_reference import COLUMNS, canonical, random_valid_labels

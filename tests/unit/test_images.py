@@ -14,7 +14,6 @@ import pytest
 import dfcrp
 from dfcrp.errors import InputError, RunFolderError, SettingsError
 from dfcrp.posterior.findings import Totals, spaced
-from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.runs import image_store, packs, running_images
 from dfcrp.runs.parts import image_seed, most_experts
 from dfcrp.settings.config import make_config
@@ -119,7 +118,7 @@ def test_draws_depend_on_neither_workers_nor_other_images(markings, in_memory):
 class ImagesSubset(dict):
     """The posteriors of some images."""
 
-    def __init__(self, posterior: ImagesPosterior, names: tuple[str, ...]) -> None:
+    def __init__(self, posterior: Posterior, names: tuple[str, ...]) -> None:
         super().__init__({name: posterior[name] for name in names})
         self.images = names
 

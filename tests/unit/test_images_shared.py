@@ -8,7 +8,6 @@ import pytest
 import dfcrp
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.circle.tolerances import NAMES
-from dfcrp.posterior.images import ImagesPosterior
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 

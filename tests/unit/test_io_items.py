@@ -198,6 +198,32 @@ def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
         read_items(written(tmp_path, "x,y\n1,2\n"), "boxs")
 
 
+def test_items_of_a_likelihood_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "photometry.py").write_text(
+        "from dfcrp.likelihoods.base import Likelihood\n"
+        "class Fluxes(Likelihood):\n"
+        "    name, noun = 'photometry:FLUXES', 'flux'\n"
+        "    columns, positive = ('red', 'blue'), ('red',)\n"
+        "    spellings = {'red': frozenset({'r', 'rband'})}\n"
+        "FLUXES = Fluxes()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = "photometry:FLUXES"
+    items = read_items(
+        written(tmp_path, "survey,R band,Blue,note\nA,1,-2,n\nB,3,4,\n"),
+        kind,
+        columns="expert=survey",
+    )
+    assert {name: column.tolist() for name, column in items.columns.items()} == {
+        "red": [1, 3],
+        "blue": [-2, 4],
+    }
+    with pytest.raises(InputError, match=r"column 'r': '-1' is not a red; reds must be positive"):
+        read_items(written(tmp_path, "expert,r,blue\nA,-1,2\n"), kind)
+    with pytest.raises(InputError, match=r"COCO files hold circles, .* not photometry:FLUXES"):
+        read_items(written(tmp_path, samples.COCO, "a.json"), kind)
+
+
 PEOPLE = "id,list,name,city\n1,a,Ann,Rome\n2,b,Anne,Rome\n3,b,Bob,Oslo\n4,c,Bob,Oslo\n"
 
 
@@ -439,6 +465,18 @@ def test_a_folder_for_each_expert_with_several_images(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert read_items(folders, kind, image="b.png").images == ("b.png",)
+
+
+def test_an_image_without_a_box_is_passed_over(tmp_path: Path) -> None:
+    for who in ("ann", "bob"):
+        written(tmp_path, samples.LABELME, f"{who}/a.json")
+        written(tmp_path, b'{"shapes": [], "imagePath": "b.png"}', f"{who}/b.json")
+    items, warning = read([tmp_path / "ann", tmp_path / "bob"], "boxes")
+    assert items.images == ("a.png",)
+    assert "ann: 1 of 2 files have no boxes and are passed over, the first: ann/b.json" in warning
+    (tmp_path / "bob" / "a.json").unlink()
+    with pytest.raises(InputError, match=r"bob/b\.json: there is no mark in it"):
+        read([tmp_path / "ann", tmp_path / "bob"], "boxes")
 
 
 def test_markings_are_items_of_circles(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dfcrp.runs.running import next_look
 
 import dfcrp
-from dfcrp.cli.progress import Tracker
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, RunFolderError, SettingsError
+from dfcrp.fitting.progress import Tracker
 from dfcrp.items.site import Ring, Site
 from dfcrp.runs.lock import LOCK, locked
-from dfcrp.runs.running import next_look
 from dfcrp.sampling.chain import DrawBlock
 from dfcrp.sampling.runner import Progress
 from dfcrp.settings.config import make_config

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dfcrp.runs.storage import DrawWriter, StoredDraws, committed_draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +31,6 @@ from dfcrp.draws import (
 )
 from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError
 from dfcrp.runs import draw_files
-from dfcrp.runs.storage import DrawWriter, StoredDraws, committed_draws
 
 N = 11
 NAMES = Columns(("mean_x", "mean_y", "spread"), ("level", "growth"))

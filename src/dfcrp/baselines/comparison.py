@@ -19,7 +19,7 @@ from dfcrp.baselines.scores import (
     variation_of_information,
 )
 from dfcrp.errors import InputError
-from dfcrp.fitting import refuse_several_images
+from dfcrp.fitting.prepare import refuse_several_images
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.simulate import paper_design

@@ -53,7 +53,7 @@ def kmeans(
     low, high = max(2, longest), min(distinct, len(features) - 1)
     if low > high:
         return np.arange(len(features))
-    search = _Search(features, restarts, seed)
+    search = _Silhouettes(features, restarts, seed)
     return search.labels(search.best(low, high))
 
 
@@ -74,7 +74,7 @@ def _labels(features: NDArray[np.float64], k: int, restarts: int, seed: int) -> 
     return np.asarray(fitted.labels_, np.int64)
 
 
-class _Search:
+class _Silhouettes:
     """Silhouettes by k, each computed once."""
 
     def __init__(self, features: NDArray[np.float64], restarts: int, seed: int) -> None:

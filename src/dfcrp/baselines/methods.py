@@ -19,7 +19,7 @@ from dfcrp.baselines.evidence import alpha_of, model_of
 from dfcrp.baselines.kmeans import kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.fitting import fit_one
+from dfcrp.fitting import fit
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.registry import HOMES as PRIORS
@@ -107,7 +107,7 @@ class Mixture:
     def fit(self, markings: Items) -> Posterior:
         """``dfcrp.fit`` with this prior."""
         length = self.length
-        return fit_one(
+        return fit(
             markings,
             config={"summary": dict(length.summary)},
             prior=self.prior,

@@ -12,7 +12,8 @@ from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.errors import InputError
 from dfcrp.geometry import degrees_of
 from dfcrp.items.items import Items
-from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.runs.record import RunRecord
 from dfcrp.settings.config import Config, make_config
 from dfcrp.summaries.streaming import canonical
 

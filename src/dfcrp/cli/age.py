@@ -77,15 +77,15 @@ def command(
     from dfcrp.cli.ground import told_site
     from dfcrp.craterstats import Dating, check_chronology, find_command
     from dfcrp.errors import InputError, SettingsError
+    from dfcrp.files import write_text
     from dfcrp.plots.model_ages import draw_model_ages
     from dfcrp.plots.style import save_figure
     from dfcrp.posterior.ages import posterior_ages
-    from dfcrp.posterior.images import ImagesPosterior
-    from dfcrp.runs.folder import load, write_text
+    from dfcrp.posterior.saving import load
 
     program = find_command(options["craterstats"])
     posterior = load(run)
-    if isinstance(posterior, ImagesPosterior):
+    if posterior.many is not None:
         raise InputError(f"{run}: is a run over many images; fit the one to be dated with --image")
     site = told_site(posterior.markings.site, options)
     if site.area_km2 is None:

@@ -1,4 +1,4 @@
-"""``dfcrp report``: tables, figures and page anew, from the draws of a run."""
+"""``dfcrp report``: tables, figures and page again, from the draws of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import click
 from dfcrp.cli.ground import image_options, site_options
 
 if TYPE_CHECKING:
-    from dfcrp.posterior.images import ImagesPosterior
     from dfcrp.posterior.posterior import Posterior
 
 
@@ -60,21 +59,19 @@ def command(
     from dfcrp.cli.job import make_image_report, make_report
     from dfcrp.cli.outcome import describe, list_files
     from dfcrp.errors import InputError
-    from dfcrp.fitting import write_tables
-    from dfcrp.posterior.images import ImagesPosterior
-    from dfcrp.runs.folder import load
+    from dfcrp.posterior.saving import load, write_results
     from dfcrp.settings.config import resolve
 
     changes = image_settings(options)
     posterior = load(run)
-    many = isinstance(posterior, ImagesPosterior)
+    many = posterior.many is not None
     if not many and (image is not None or pages is not None):
         raise InputError(f"{run}: --image and --pages are for runs over many images")
     if image is not None and min_experts is not None:
         raise InputError("--min-experts is for all images of a run; give it without --image")
     if many and changes and image is None:
         raise InputError("--image-file is for one image; name it with --image")
-    if image is not None and isinstance(posterior, ImagesPosterior):
+    if image is not None:
         picture = resolve(posterior.config, changes).image
         make_image_report(posterior, run, image, picture=picture, quiet=quiet)
         return
@@ -84,7 +81,7 @@ def command(
         changes["side_by_side"] = side_by_side
     if _note_changes(run, posterior, changes, options):
         posterior = load(run)
-    write_tables(posterior, run)
+    write_results(posterior, run)
     if not quiet:
         click.echo(f"{describe(posterior)}\n")
     make_report(posterior, run, quiet=quiet, pages=pages)
@@ -94,7 +91,7 @@ def command(
 
 def _note_changes(
     run: Path,
-    posterior: Posterior | ImagesPosterior,
+    posterior: Posterior,
     changes: dict[str, Any],
     options: dict[str, Any],
 ) -> bool:
@@ -103,9 +100,9 @@ def _note_changes(
     from dfcrp.runs.folder import write_settings, write_site
     from dfcrp.settings.config import resolve
 
-    site = told_site(posterior.markings.site, options)
-    if site != posterior.markings.site:
+    site = told_site(posterior.items.site, options)
+    if site != posterior.items.site:
         write_site(run, site)
     if changes:
         write_settings(run, resolve(posterior.config, changes))
-    return bool(changes) or site != posterior.markings.site
+    return bool(changes) or site != posterior.items.site

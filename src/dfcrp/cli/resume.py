@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from dfcrp.runs.resuming import FoundRun
+    from dfcrp.fitting.api import FoundRun
 
 
 @click.command(
@@ -45,14 +45,14 @@ def command(run: Path, no_report: bool, quiet: bool, dask: str | None, **changes
     of a run that was never stopped. A finished run goes on only if it is given more scans.
     """
     from dfcrp.cli.job import show_work
-    from dfcrp.runs.resuming import find_run, go_on
+    from dfcrp.fitting.api import continue_run, find_run
 
     found = find_run(run, **changes)
     if not quiet:
         click.echo(_introduction(found), err=True)
     show_work(
-        lambda watch: go_on(found, watch, dask),
-        found.markings,
+        lambda watch: continue_run(found, watch, dask),
+        found.items,
         run,
         found.config,
         quiet=quiet,
@@ -63,20 +63,21 @@ def command(run: Path, no_report: bool, quiet: bool, dask: str | None, **changes
 
 def _introduction(found: FoundRun) -> str:
     """Where the run stands and where it goes."""
-    from dfcrp.cli.progress import counted
-    from dfcrp.fitting import is_imagewise
+    from dfcrp.likelihoods.registry import likelihood_named
+    from dfcrp.markup import counted
 
     run, done = found.config.run, min(found.scans)
     longest = run.max_scans if run.scans is None else run.scans
-    what = f"{counted(len(found.markings), 'marking')}, {counted(run.chains, 'chain')}"
+    noun = likelihood_named(run.likelihood).noun
+    what = f"{counted(len(found.items), noun)}, {counted(run.chains, 'chain')}"
     to = "until the verdict is good" if run.scans is None else f"to {run.scans:,} scans"
-    if is_imagewise(found.markings, found.config):
+    if len(found.items.images) > 1 and run.images == "independent":
         begun, images = sum(scans > 0 for scans in found.scans), len(found.scans)
-        return f"Going on {to} with {images:,} images, of which {begun:,} are begun: {what}."
+        return f"Resuming {to} with {images:,} images, of which {begun:,} are begun: {what}."
     if done + run.thin > longest:
         option = "--max-scans" if run.scans is None else "--scans"
         return (
             f"All {done:,} scans of this run are done ({what}); {option} with a larger number "
-            "extends it. Making its tables anew."
+            "extends it. Making its tables again."
         )
-    return f"Going on after {done:,} scans {to}: {what}."
+    return f"Resuming after {done:,} scans {to}: {what}."

@@ -10,7 +10,13 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.circles import Points, circle_of_polygon
-from dfcrp.io.tables import LeftOut, RawTable, ReadOptions, describe_left_out
+from dfcrp.io.tables import (
+    LeftOut,
+    NothingToReadError,
+    RawTable,
+    ReadOptions,
+    describe_left_out,
+)
 from dfcrp.items.checks import shown
 from dfcrp.items.site import Site
 
@@ -157,7 +163,7 @@ class Drawings:
                 origins.append(mark.origin)
                 numbers.append(found)
         if not numbers:
-            raise InputError(self._nothing())
+            raise NothingToReadError(self._nothing())
         header = list(COLUMNS[self.options.kind])
         columns: list[Sequence[Any]] = [list(column) for column in zip(*numbers, strict=True)]
         for role in ("expert", "image", "label"):

@@ -16,7 +16,7 @@ import numpy as np
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io.drawings import told
 from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
-from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
+from dfcrp.io.tables import NothingToReadError, RawTable, ReadOptions, ReadTable
 from dfcrp.items.checks import check_columns, shown
 from dfcrp.items.columns import ColumnChoice, listed
 from dfcrp.items.site import Site
@@ -97,7 +97,10 @@ def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOption
 
 
 def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
-    """Read a folder of exports, such as one annotator's LabelMe files, as one part."""
+    """Read a folder of exports, such as one annotator's LabelMe files, as one part.
+
+    A file without an item of the kind, as of an image on which there is none, is passed over.
+    """
     if all((path / file).is_file() for file in RUN_FILES):
         raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
     files = sorted(
@@ -112,7 +115,21 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
             f"{path}: this is a directory without a file that ends in "
             f"{', '.join(FOLDER_ENDINGS)}; give the files in it"
         )
-    parts = [_read_file(f"{name}/{file.name}", file, columns, options) for file in files]
+    parts, empty = [], []
+    for file in files:
+        try:
+            parts.append(_read_file(f"{name}/{file.name}", file, columns, options))
+        except NothingToReadError as error:
+            empty.append(error)
+    if not parts:
+        raise empty[0]
+    if empty:
+        warnings.warn(
+            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are passed "
+            f"over, the first: {empty[0]}",
+            DfcrpWarning,
+            stacklevel=4,
+        )
     _refuse_mixture("expert", parts, "give every file such a column, or none")
     digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
     return PathTable(name, path.name or name, digest, _joined(parts))

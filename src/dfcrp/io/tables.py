@@ -18,6 +18,10 @@ from dfcrp.likelihoods.registry import likelihood_named
 _NAMED_ROWS = 5
 
 
+class NothingToReadError(InputError):
+    """A file that is in order, but holds no item of the kind asked for."""
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """What a reader is told about a file besides its columns."""

@@ -107,11 +107,11 @@ def write_files(files: Mapping[Path, bytes], *, overwrite: bool) -> list[Path]:
         if path.exists() and not overwrite:
             raise InputError(f"{path}: already exists; choose another name, or give --overwrite")
     for path, content in files.items():
-        _replace_file(path, content)
+        _write_file(path, content)
     return list(files)
 
 
-def _replace_file(path: Path, content: bytes) -> None:
+def _write_file(path: Path, content: bytes) -> None:
     try:
         if path.exists() and not path.is_file():  # a device such as /dev/stdout
             path.write_bytes(content)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Columns
+from dfcrp.draws import Columns, Draws
+from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import Centre, Layout, Likelihood
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
@@ -49,6 +52,16 @@ class OwnLikelihood(Likelihood):
 
     Settings: type[Any] = NoSettings
 
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """How experts differ is for the likelihood itself to say."""
+        kept = dict(values)
+        if kept.pop("expert_bias", "none") != "none" and "expert_bias" not in _names(self.Settings):
+            raise SettingsError(
+                f"expert_bias (--expert-bias) is not for {self.name}: in which way experts differ "
+                "only the likelihood itself can say; leave it out"
+            )
+        return kept if "expert_bias" not in _names(self.Settings) else dict(values)
+
     def hyper(self, items: Items, settings: Any) -> Any:
         """The named tuple of hyperparameters that the kernels are registered for."""
         raise NotImplementedError
@@ -57,8 +70,8 @@ class OwnLikelihood(Likelihood):
         """Numbers in a row of what is known of a cluster."""
         raise NotImplementedError
 
-    def learned_names(self, items: Items) -> tuple[str, ...]:
-        """Names of the entries of the law."""
+    def learned_names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the entries of the law, where items have these columns."""
         return ()
 
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
@@ -76,11 +89,26 @@ class OwnLikelihood(Likelihood):
             candidates=items.candidates,
             images=images,
         )
-        columns = Columns.plain(tuple(items.columns), self.learned_names(items))
+        columns = Columns.plain(tuple(items.columns), self.learned_names(tuple(items.columns)))
         hyper = self.hyper(items, config.likelihood)
         return Layout(features, hyper, self.row_width(items), columns, neighbourhood)
+
+    def learned_samples(self, draws: Draws) -> dict[str, Floats]:
+        """The entries of the law."""
+        names = self.learned_names(draws.columns.parameters)
+        law = np.moveaxis(draws.shared(), 2, 0)
+        return dict(zip(names, law, strict=False))
+
+    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+        """The mean of each."""
+        rows = (f"{name} {row['mean']:.3g}" for name, row in found.items())
+        return [f"Learned from the data: {', '.join(rows)}."]
 
     def centre(self, items: Items) -> Centre:
         """What ``record_row`` writes, by column."""
         names = tuple(items.columns)
         return Centre(names, names, lambda parameters: parameters)
+
+
+def _names(settings: type[Any]) -> set[str]:
+    return {item.name for item in dataclasses.fields(settings)}

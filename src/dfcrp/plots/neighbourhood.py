@@ -34,7 +34,7 @@ OTHER = -1
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
+class Surroundings:
     """The items around one, and where they belong."""
 
     explanation: Explanation
@@ -63,7 +63,7 @@ def prepare_neighbourhood(
     *,
     image: Any = None,
     extent: maps.Region | None = None,
-) -> Neighbourhood:
+) -> Surroundings:
     """Around an item given by index, id or its explanation."""
     found = marking if isinstance(marking, Explanation) else explain(posterior, marking)
     items, placed = posterior.items, flat_map(posterior.items)
@@ -75,7 +75,7 @@ def prepare_neighbourhood(
     candidate = np.full(len(items), OTHER, np.int64)
     for k, place in enumerate(places):
         candidate[list(place.members)] = k
-    return Neighbourhood(
+    return Surroundings(
         explanation=found,
         noun=posterior.likelihood.noun,
         items=np.flatnonzero(shown),
@@ -109,7 +109,7 @@ def _square(placed: FlatMap, inside: NDArray[np.int64]) -> maps.Region:
     return middle_x - half * wider, middle_x + half * wider, middle_y - half, middle_y + half
 
 
-def draw_neighbourhood(table: Neighbourhood, ax: Any = None) -> Any:
+def draw_neighbourhood(table: Surroundings, ax: Any = None) -> Any:
     """A colour for each candidate; dashed outlines are by the item's own expert."""
     with styled():
         ax = single_axes(6.0, 3.9) if ax is None else ax
@@ -129,7 +129,7 @@ def draw_neighbourhood(table: Neighbourhood, ax: Any = None) -> Any:
     return ax
 
 
-def _draw_legend(ax: Any, table: Neighbourhood) -> None:
+def _draw_legend(ax: Any, table: Surroundings) -> None:
     from matplotlib.lines import Line2D
 
     found = table.explanation
@@ -159,7 +159,7 @@ def _draw_legend(ax: Any, table: Neighbourhood) -> None:
 
 def plot_neighbourhood(
     posterior: Posterior, marking: int | str | Explanation, ax: Any = None, **options: Any
-) -> tuple[Neighbourhood, Any]:
+) -> tuple[Surroundings, Any]:
     """Prepare with ``options`` and draw."""
     table = prepare_neighbourhood(posterior, marking, **options)
     return table, draw_neighbourhood(table, ax)

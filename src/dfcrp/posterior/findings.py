@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.circle.tolerances import laws, spreads
-from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.runs.record import RunRecord
 from dfcrp.settings.config import Config
 from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.convergence import Verdict
 from dfcrp.summaries.experts import ExpertTallies, tally_experts
 from dfcrp.summaries.intervals import Interval, summarise
 from dfcrp.summaries.membership import Membership
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
+    from dfcrp.summaries.point_partition import PointPartition
 
 #: Draws of each chain that totals over all images are formed from.
 MAX_TOTAL_DRAWS = 1_000
@@ -59,7 +62,7 @@ class Findings:
     """One image's part of the tables, in numbers of its own markings and experts."""
 
     #: Point partition, and how sure it is.
-    labels: NDArray[np.int32]
+    point: PointPartition
     membership: Membership
     catalogue: dict[str, NDArray[Any]]
     #: Probability of each marking to be alone.
@@ -69,6 +72,13 @@ class Findings:
     alpha: Interval
     verdict: Verdict
     record: RunRecord
+    #: Answers of the prior, in the draws that totals are formed from; None if it gives none.
+    detection: Any = None
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """The point partition."""
+        return self.point.labels
 
 
 @dataclass(frozen=True)
@@ -78,15 +88,16 @@ class Series:
     #: (chains, draws) and (chains, draws, thresholds, size classes).
     n_clusters: NDArray[np.int64]
     counts: NDArray[np.int64]
-    #: α and, if they were learned, what ``spreads`` gives; (chains, draws, 1 or 5).
-    hyper: NDArray[np.float64]
+    alpha: NDArray[np.float64]
+    #: What was learned of the scatter, by name; (chains, draws).
+    learned: dict[str, NDArray[np.float64]]
     experts: ExpertTallies
 
 
 def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
     """Summarise one image."""
     found = Findings(
-        labels=posterior.point_partition().labels,
+        point=posterior.point_partition(),
         membership=posterior.membership,
         catalogue=posterior.catalogue_columns(),
         alone=posterior.pairs.alone,
@@ -95,6 +106,7 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
         alpha=summarise(posterior.alpha.ravel()),
         verdict=posterior.verdict,
         record=posterior.record,
+        detection=_thinned(posterior, totals),
     )
     return found, _series(posterior, totals)
 
@@ -108,15 +120,21 @@ def _consensus(posterior: Posterior) -> Interval:
 def _series(posterior: Posterior, totals: Totals) -> Series:
     draws = posterior.draws
     chosen = spaced(draws.n_draws, totals.draws)
-    hyper, law = [posterior.alpha[:, chosen, np.newaxis]], laws(draws)
-    if law is not None:
-        hyper.append(spreads(law[:, chosen]))
+    learned = posterior.likelihood.learned_samples(draws)
     codes, holder = family_arrays(posterior.items.families, draws.n_markings)
     some = spaced(draws.n_draws, totals.expert_draws)
     labels = [draws.labels(chain, 0, draws.n_draws)[some] for chain in range(draws.n_chains)]
     return Series(
         n_clusters=posterior.n_clusters[:, chosen],
         counts=posterior.table_counts.counts[:, chosen],
-        hyper=np.concatenate(hyper, axis=2),
+        alpha=posterior.alpha[:, chosen],
+        learned={name: values[:, chosen] for name, values in learned.items()},
         experts=tally_experts(np.concatenate(labels), codes, holder),
     )
+
+
+def _thinned(posterior: Posterior, totals: Totals) -> Any:
+    if posterior.detection is None:
+        return None
+    draws = posterior.draws
+    return posterior.detection.thinned(draws.n_chains, spaced(draws.n_draws, totals.draws))

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock, Draws, MemoryDraws, blocks
-from dfcrp.posterior.posterior import RunRecord
 
 #: Labels of all draws that are in memory at a time.
 MAX_LABELS = 1 << 26
@@ -33,13 +32,13 @@ class SharedDraws:
         ends = np.cumsum([len(own) for own in rows])
         self._group = (ends - 1) // max(longest, 1)
 
-    def draws(self, image: int, record: RunRecord) -> Draws:
-        """One image's draws; its clusters never reach into another."""
+    def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> Draws:
+        """One image's draws; its clusters never reach into another. Burn-in is gone already."""
         with self._lock:
-            if image not in self._cut:
+            if part not in self._cut:
                 self._cut = {}  # before the next ones come
-                self._cut = self._cut_group(np.flatnonzero(self._group == self._group[image]))
-            return self._cut[image]
+                self._cut = self._cut_group(np.flatnonzero(self._group == self._group[part]))
+            return self._cut[part]
 
     def _cut_group(self, images: NDArray[np.int64]) -> dict[int, MemoryDraws]:
         draws = self._draws

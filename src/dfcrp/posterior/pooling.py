@@ -41,7 +41,8 @@ class Pool:
             self._series = Series(
                 before.n_clusters + series.n_clusters,
                 before.counts + series.counts,
-                before.hyper + series.hyper,
+                before.alpha + series.alpha,
+                _added(before.learned, series.learned),
                 series.experts,
             )
         self.images += 1
@@ -68,10 +69,14 @@ class Pool:
         return self._series
 
     @property
-    def hyper(self) -> NDArray[np.float64]:
-        """α, and the spreads if they were learned, averaged over images; (draws, 1 or 5)."""
-        found = self.sums.hyper / self.images
-        return found.reshape(-1, found.shape[-1])
+    def alpha(self) -> NDArray[np.float64]:
+        """α, averaged over images; (chains, draws)."""
+        return self.sums.alpha / self.images
+
+    @property
+    def learned(self) -> dict[str, NDArray[np.float64]]:
+        """What was learned of the scatter, averaged over images, by name; (chains, draws)."""
+        return {name: values / self.images for name, values in self.sums.learned.items()}
 
     def counts(self, min_experts: tuple[int, ...], classes: tuple[str, ...]) -> ConsensusCounts:
         """Objects that at least so many experts marked, on all images."""
@@ -103,3 +108,10 @@ class Pool:
             all_but_one=summarise(shares(self._lacking)),
             alone=alone,
         )
+
+
+def _added(
+    before: dict[str, NDArray[np.float64]], more: dict[str, NDArray[np.float64]]
+) -> dict[str, NDArray[np.float64]]:
+    """Sums of what all images have learned."""
+    return {name: values + more[name] for name, values in before.items() if name in more}

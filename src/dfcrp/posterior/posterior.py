@@ -1,9 +1,8 @@
-"""A finished run: its draws, its markings, its settings, and every question one may ask of them."""
+"""A finished run: its draws, its items, its settings, and every question one may ask of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +11,25 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dfcrp.draws import Draws, shared_variable
+from dfcrp.errors import InputError, did_you_mean
 from dfcrp.geometry import TangentPlanes
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.circle.bias_summary import ExpertBias, rows_with_bias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior.diameters import consensus_diameters
+from dfcrp.posterior.findings import Findings, find
+from dfcrp.posterior.images_shared import SharedDraws
+from dfcrp.posterior.images_verdict import judge_images
+from dfcrp.posterior.many import DrawSource, JoinedDraws, ManyImages, Summaries
+from dfcrp.posterior.once import once
+from dfcrp.posterior.pooling import Pool
 from dfcrp.posterior.size_frequency import SizeFrequency, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.priors.registry import prior_named
+from dfcrp.runs.parts import Parts
+from dfcrp.runs.record import RunRecord
 from dfcrp.settings.config import Config
 from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.coclustering import Coclustering, coclustering
@@ -30,7 +38,7 @@ from dfcrp.summaries.convergence import Verdict, check_convergence
 from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
 from dfcrp.summaries.intervals import summarise
 from dfcrp.summaries.losses import members_by_cluster
-from dfcrp.summaries.membership import Membership, membership
+from dfcrp.summaries.membership import UNDECIDED, Membership, membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition
 from dfcrp.summaries.streaming import n_clusters
 
@@ -38,23 +46,26 @@ if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True)
-class RunRecord:
-    """How the draws came about."""
-
-    scans: int
-    burn_in: int
-    thin: int
-    seconds: float
-    stopped_early: bool = False
-    #: Proposals and acceptances of each chain, by kind of move.
-    tallies: list[dict[str, int]] = field(default_factory=list)
-
-
 class Posterior:
-    """Posterior draws of a partition of markings, with their summaries.
+    """A finished run: draws of the partition of items, and every question one may ask of them.
 
-    Summaries stream over the draws and are kept once computed.
+    Of one image or of many, of any kind of item: what differs comes from the likelihood and the
+    prior. Summaries stream over the draws and are kept once computed.
+
+    Attributes
+    ----------
+    items : Items
+    config : Config
+    record : RunRecord
+        How the draws came about; of many images, the scans of the longest.
+    images : tuple of str
+        Names of the images that there are draws of; ``posterior[name]`` is the posterior of one.
+
+    Examples
+    --------
+    >>> posterior = dfcrp.load("run")  # doctest: +SKIP
+    >>> posterior.consensus(min_experts=5)  # doctest: +SKIP
+    >>> posterior["NAC"].catalogue()  # doctest: +SKIP
     """
 
     def __init__(
@@ -64,6 +75,8 @@ class Posterior:
         config: Config,
         record: RunRecord,
         rows: NDArray[np.int64] | None = None,
+        *,
+        images: ManyImages | None = None,
     ) -> None:
         self.draws = draws
         #: The rows of these items among all, if this is one image of many.
@@ -71,9 +84,101 @@ class Posterior:
         self.items = items
         self.config = config
         self.record = record
+        self._images = images
+        if images is None and len(items.images) > 1:
+            self._images = _cut_into_images(draws, items, config, record)
         self._points: dict[str, PointPartition] = {}
         self._counts: dict[tuple[int, ...], ConsensusCounts] = {}
         self._diameters: dict[tuple[int, int], list[NDArray[np.float64]]] = {}
+
+    @classmethod
+    def of_images(
+        cls,
+        parts: Parts,
+        records: Sequence[RunRecord | None],
+        source: DrawSource,
+        record: RunRecord,
+        summaries: Summaries | None = None,
+    ) -> Posterior:
+        """The posterior of images that were drawn each by itself."""
+        images = ManyImages(parts, records, source)
+        images.summaries = summaries
+        return cls(JoinedDraws(images), parts.items, parts.config, record, images=images)
+
+    def __repr__(self) -> str:
+        images = f" on {len(self.images):,} images" if self._images is not None else ""
+        return (
+            f"<Posterior: {len(self.items):,} {self.config.run.likelihood} by "
+            f"{len(self.items.experts):,} experts{images}, prior {self.config.run.prior}; "
+            f"{self.draws.n_chains} chains × {self.draws.n_draws:,} draws>"
+        )
+
+    def _repr_html_(self) -> str:
+        from dfcrp.markup import first_rows
+
+        table = self.catalogue()
+        caption = f"{self!r}. The first objects of the catalogue:"
+        return first_rows(caption, {str(name): table[name].tolist() for name in table})
+
+    # Images
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """Names of the images that there are draws of; none if the items name no image."""
+        return self.items.images if self._images is None else self._images.names
+
+    def __getitem__(self, name: str) -> Posterior:
+        """The posterior of one image, as if it had been fitted alone."""
+        if self._images is None:
+            if name in self.images:
+                return self
+            raise InputError(
+                f"there is no image {name!r} in this run{did_you_mean(name, self.images)}"
+            )
+        return self.image(self._images.number_of(name))
+
+    def image(self, number: int) -> Posterior:
+        """The posterior of an image by its number among all images of the items."""
+        images = self.image_set
+        return Posterior(
+            images.draws_of(number),
+            images.parts.items_of(number),
+            images.parts.config_of(number),
+            images.record_of(number),
+            images.parts.rows[number],
+        )
+
+    @property
+    def many(self) -> ManyImages | None:
+        """The images, if there are several."""
+        return self._images
+
+    @property
+    def image_set(self) -> ManyImages:
+        """The images, of which there must be several."""
+        if self._images is None:
+            raise InputError("this is a posterior of one image")
+        return self._images
+
+    @property
+    def findings(self) -> tuple[Findings, ...]:
+        """Of several images: the summary of each, in the order of ``images``."""
+        return self._summaries[0]
+
+    @property
+    def pool(self) -> Pool:
+        """Of several images: totals."""
+        return self._summaries[1]
+
+    @property
+    def _summaries(self) -> Summaries:
+        images = self.image_set
+        return images.summarised(lambda number: find(self.image(number), images.totals))
+
+    @property
+    def independent(self) -> bool:
+        """Whether there are several images that were drawn each by itself."""
+        return self._images is not None and self.config.run.images == "independent"
 
     @property
     def markings(self) -> Items:
@@ -90,7 +195,7 @@ class Posterior:
         """How partitions were weighed."""
         return prior_named(self.config.run.prior)
 
-    @cached_property
+    @once
     def labels(self) -> NDArray[np.int32]:
         """Labels (chain, draw, marking): a cluster is named after its smallest member."""
         return np.stack(
@@ -100,31 +205,40 @@ class Posterior:
             ]
         )
 
-    @cached_property
+    @once
     def alpha(self) -> NDArray[np.float64]:
-        """Concentration (chain, draw)."""
-        return self.draws.alpha()
+        """Concentration (chain, draw); of independent images, its mean over them."""
+        return self.pool.alpha if self.independent else self.draws.alpha()
 
-    @cached_property
+    @once
     def n_clusters(self) -> NDArray[np.int64]:
         """Number of clusters (chain, draw)."""
-        return n_clusters(self.draws)
+        return self.pool.sums.n_clusters if self.independent else n_clusters(self.draws)
 
-    @cached_property
+    @once
     def tolerances(self) -> dict[str, Any] | None:
         """How far apart markings of one object lie, if that was learned."""
-        return self.likelihood.learned(self.draws, self.items)
+        if self.independent:
+            samples = self.pool.learned
+        else:
+            samples = self.likelihood.learned_samples(self.draws)
+        return self.likelihood.learned(samples, self.items)
 
-    @cached_property
+    @once
     def expert_bias(self) -> ExpertBias | None:
         """Offsets and noise of each expert, if that was learned."""
         found: ExpertBias | None = self.likelihood.expert_bias(self.draws, self.items)
         return found
 
-    @cached_property
+    @once
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
-        found: DetectionSummary | None = self.prior.summarise(self)
+        found: DetectionSummary | None
+        if self._images is None:
+            found = self.prior.summarise(self)
+        else:
+            each = [one.detection for one in self.findings]
+            found = self.prior.summarise_images(each, self._images, len(self.items.experts))
         return found
 
     @property
@@ -139,7 +253,7 @@ class Posterior:
             return SizeClasses.none()
         return SizeClasses(self.config.summary.class_edges, self.config.summary.class_names)
 
-    @cached_property
+    @once
     def pairs(self) -> Coclustering:
         """Co-clustering counts of every pair that was ever together, chain by chain."""
         return coclustering(self.draws)
@@ -150,14 +264,42 @@ class Posterior:
 
     def point_partition(self, loss: str = "vi") -> PointPartition:
         """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``."""
+        if loss not in self._points and self._images is not None:
+            self._points[loss] = self._point_of_images(loss)
         if loss not in self._points:
             families = self.items.families if self.prior.one_per_expert else None
             self._points[loss] = point_partition(self.draws, loss, families)
         return self._points[loss]
 
-    @cached_property
+    def _point_of_images(self, loss: str) -> PointPartition:
+        """The images' own point partitions, put together."""
+        images = self.image_set
+        if loss == "vi":
+            found = [one.point for one in self.findings]
+        else:
+            found = [self.image(number).point_partition(loss) for number in images.done]
+        labels = images.names_among_all([one.labels for one in found])
+        alone = np.arange(len(self.items))
+        whole = images.put_together(labels, -1)
+        # Pairs add up; bits are per item.
+        share = [len(one.labels) / len(self.items) if loss == "vi" else 1.0 for one in found]
+        losses = [one.expected_loss for one in found]
+        return PointPartition(
+            labels=np.where(whole < 0, alone, whole).astype(np.int32),
+            loss=loss,
+            expected_loss=float(np.dot(share, losses)),
+            n_draws=min(one.n_draws for one in found),
+            n_searched=min(one.n_searched for one in found),
+            n_components=sum(one.n_components for one in found),
+            n_exact=sum(one.n_exact for one in found),
+            n_sweeps=sum(one.n_sweeps for one in found),
+        )
+
+    @once
     def membership(self) -> Membership:
         """Membership probabilities of the point partition."""
+        if self._images is not None:
+            return self._images.membership(self.findings)
         return membership(self.point_partition().labels, self.pairs)
 
     def consensus_counts(self, min_experts: tuple[int, ...]) -> ConsensusCounts:
@@ -173,12 +315,14 @@ class Posterior:
             )
         return self._counts[min_experts]
 
-    @cached_property
+    @once
     def table_counts(self) -> ConsensusCounts:
         """The same for the thresholds of the tables."""
         summary = self.config.summary
-        wanted = sorted({*summary.thresholds, summary.min_experts})
-        return self.consensus_counts(tuple(wanted))
+        wanted = tuple(sorted({*summary.thresholds, summary.min_experts}))
+        if self._images is not None:
+            return self.pool.counts(wanted, self.size_classes.columns)
+        return self.consensus_counts(wanted)
 
     def consensus(self, min_experts: int | None = None) -> pandas.DataFrame:
         """Number of objects that at least ``min_experts`` marked, by size class."""
@@ -200,9 +344,12 @@ class Posterior:
         """The size-frequency distribution: "cumulative", "differential" or "relative" (R)."""
         return size_frequency(self, kind, **options)
 
-    @cached_property
+    @once
     def expert_summary(self) -> ExpertSummary:
-        """How the experts compare."""
+        """How the experts compare; of several images, over all of them."""
+        if self._images is not None:
+            alone = self._images.put_together([one.alone for one in self.findings], np.nan)
+            return self.pool.experts(np.bincount(self.items.families), alone)
         return expert_summary(self.draws, self.items.families)
 
     def experts(self) -> pandas.DataFrame:
@@ -220,8 +367,19 @@ class Posterior:
         """One row per cluster of the point partition, with uncertainty."""
         import pandas
 
-        table = self.catalogue_columns()
-        return pandas.DataFrame({**table, "cluster": self.names(table["cluster"])})
+        if self._images is None:
+            table = self.catalogue_columns()
+            return pandas.DataFrame({**table, "cluster": self.names(table["cluster"])})
+        tables = [one.catalogue for one in self.findings]
+        named = self._images.names_among_all([table["cluster"] for table in tables])
+        columns: dict[str, Any] = {
+            "image": np.repeat(self.images, [len(table["cluster"]) for table in tables]),
+            "cluster": np.concatenate(named),
+        }
+        for name in tables[0]:
+            if name != "cluster":
+                columns[name] = np.concatenate([table[name] for table in tables])
+        return pandas.DataFrame(columns)
 
     def catalogue_columns(self) -> dict[str, Any]:
         """The catalogue with clusters named after their first item here."""
@@ -266,20 +424,60 @@ class Posterior:
         """One row per marking, in input order, with its cluster and how sure that is."""
         import pandas
 
-        found = self.membership
-        table = {
-            "marking": self.items.id,
+        found, labels = self.membership, self.point_partition().labels
+        table: dict[str, Any] = {"marking": self.items.id}
+        if self._images is not None:
+            table["image"] = self.items.image
+        table |= {
             "expert": self.items.expert,
-            "cluster": self.names(self.point_partition().labels),
+            "cluster": self._known(self.names(labels)),
             "p_member": found.p_member,
-            "second_cluster": self.names(found.second),
+            "second_cluster": self._known(self.names(found.second)),
             "p_second": found.p_second,
         }
         if self.detection is not None:
             table["p_real"] = self.detection.p_real_marking
         return pandas.DataFrame(table)
 
-    @cached_property
+    def _known(self, values: NDArray[Any]) -> Any:
+        """Whole numbers as a column, empty where the run did not come to the image."""
+        import pandas
+
+        lost = np.isnan(self.membership.p_member)
+        return pandas.arrays.IntegerArray(values.astype(np.int64), lost) if lost.any() else values
+
+    def image_table(self) -> pandas.DataFrame:
+        """One row per image: how many items, experts and objects, and how the run went."""
+        import pandas
+
+        images = self.image_set
+        return pandas.DataFrame(
+            [self._image_row(i, f) for i, f in zip(images.done, self.findings, strict=True)]
+        )
+
+    def _image_row(self, image: int, found: Findings) -> dict[str, Any]:
+        parts = self.image_set.parts
+        row: dict[str, Any] = {
+            "image": parts.names[image],
+            "n_markings": len(parts.rows[image]),
+            "n_experts": len(parts.expert_codes[image]),
+        }
+        for name in ("n_clusters", "consensus", "alpha"):
+            interval = getattr(found, name)
+            row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
+        verdict = found.verdict
+        return row | {
+            "undecided": int(np.count_nonzero(found.membership.p_member < UNDECIDED)),
+            "scans": found.record.scans,
+            "burn_in": found.record.burn_in,
+            "seed": parts.config_of(image).run.seed,
+            "max_rhat": verdict.max_rhat,
+            "min_ess": verdict.min_ess,
+            "pairs_disagreeing": verdict.pairs_disagreeing,
+            "ok": verdict.ok,
+        }
+
+    @once
     def n_doubles(self) -> int:
         """Number of suspected doubles; none where no rule forbids them."""
         return len(self.suspected_doubles()) if self.prior.one_per_expert else 0
@@ -291,6 +489,9 @@ class Posterior:
         """
         import pandas
 
+        if self._images is not None:
+            each = [self.image(number).suspected_doubles() for number in self._images.done]
+            return pandas.concat(each, ignore_index=True)
         labels = self.point_partition().labels
         found = self.likelihood.doubles(self.items, labels, self.draws, self.config)
         marking, other = found["marking"].astype(int), found["other"].astype(int)
@@ -305,9 +506,18 @@ class Posterior:
             }
         )
 
-    @cached_property
+    @once
     def verdict(self) -> Verdict:
-        """Whether the run was long enough, and what to do if not."""
+        """Whether the run was long enough, and what to do if not.
+
+        Of images that were drawn each by itself: for every image, and which are the worst.
+        """
+        if self._images is not None and self.independent:
+            verdicts = {
+                name: one.verdict for name, one in zip(self.images, self.findings, strict=True)
+            }
+            missing = len(self._images.parts) - len(self.images)
+            return judge_images(verdicts, self.pool.diagnostics(self.table_counts), missing)
         return check_convergence(
             self.draws, self.table_counts, self.pairs, marking_names=self.items.id.tolist()
         )
@@ -318,6 +528,7 @@ class Posterior:
         return {
             "n_markings": len(self.items),
             "n_experts": len(self.items.experts),
+            **({} if self._images is None else {"n_images": len(self.images)}),
             "chains": self.draws.n_chains,
             "scans": self.record.scans,
             "burn_in": self.record.burn_in,
@@ -326,7 +537,7 @@ class Posterior:
             "n_clusters": summarise(self.n_clusters.ravel()).as_dict(),
             **self.prior.numbers(self),
             **({"tolerances": self.tolerances} if self.tolerances else {}),
-            "suspected_doubles": self.n_doubles,
+            **({} if self.independent else {"suspected_doubles": self.n_doubles}),
             "consensus": self.table_counts.rows(),
             "experts": self._expert_rows(),
             "convergence": verdict.as_dict(),
@@ -355,13 +566,33 @@ class Posterior:
         return from_dict({"posterior": variables}, coords=coords, dims=dims)
 
     def explain(self, marking: int | str) -> Any:
-        """Why a marking (index or id) is where it is; ``print`` the answer's ``text()``."""
-        from dfcrp.posterior.explain import explain
+        """Why an item (row or id) is where it is; ``print`` the answer's ``text()``."""
+        from dfcrp.posterior.explain import explain, find_marking
 
-        return explain(self, marking)
+        if self._images is None:
+            return explain(self, marking)
+        row = find_marking(self.items, marking)
+        image = self.image_with(row)
+        assert image.rows is not None
+        return explain(image, int(np.searchsorted(image.rows, row)))
+
+    def image_with(self, marking: int | str) -> Posterior:
+        """The posterior of the image that an item (row or id) is on; of one image, this one."""
+        from dfcrp.posterior.explain import find_marking
+
+        if self._images is None:
+            return self
+        assert self.items.image is not None
+        return self[str(self.items.image[find_marking(self.items, marking)])]
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
-        from dfcrp.runs.folder import save_posterior
+        from dfcrp.posterior.saving import save_posterior
 
         save_posterior(self, path)
+
+
+def _cut_into_images(draws: Draws, items: Items, config: Config, record: RunRecord) -> ManyImages:
+    """Images that were fitted as one problem, image by image."""
+    parts = Parts.of_images(items, config)
+    return ManyImages(parts, [record] * len(parts), SharedDraws(draws, parts.rows))

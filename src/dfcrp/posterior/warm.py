@@ -13,7 +13,8 @@ import numpy as np
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS
-from dfcrp.posterior.posterior import Posterior, RunRecord
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.runs.record import RunRecord
 from dfcrp.sampling.warm import warm_up_from_the_end
 from dfcrp.settings.config import make_config
 from dfcrp.summaries.streaming import canonical

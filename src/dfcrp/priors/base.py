@@ -7,6 +7,7 @@ Its folder holds all that is its own; the rest of the package asks the object in
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns
 from dfcrp.errors import SettingsError
+from dfcrp.markup import SectionMaker
 
 if TYPE_CHECKING:
     from dfcrp.persons import Persons
@@ -66,7 +68,7 @@ class Prior:
     has_alpha: bool = True
     #: Whether it says what is real.
     knows_reality: bool = False
-    #: Figures of the report that only this prior has.
+    #: Figures of the report that only this prior has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
     def check_sampler(self, sampler: str) -> None:
@@ -92,8 +94,20 @@ class Prior:
         """Answers that only this prior gives; None if there are none."""
         return None
 
+    def summarise_images(self, each: Sequence[Any], images: Any, n_experts: int) -> Any:
+        """The same of several images, from the answers of each."""
+        return None
+
     def numbers(self, posterior: Any) -> dict[str, Any]:
         """What summary.json says besides; of priors with a concentration, α."""
         from dfcrp.summaries.intervals import summarise
 
         return {"alpha": summarise(posterior.alpha.ravel()).as_dict()}
+
+    def learned_words(self, numbers: Mapping[str, Any]) -> list[str]:
+        """What was learned of its own, in sentences; ``numbers`` are those of summary.json."""
+        return []
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """Sections of the report that only this prior has."""
+        return ()

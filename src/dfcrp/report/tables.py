@@ -15,7 +15,7 @@ import numpy as np
 
 from dfcrp import __version__
 from dfcrp.errors import InputError
-from dfcrp.runs.folder import write_text
+from dfcrp.files import write_text
 
 Row = Mapping[str, Any]
 

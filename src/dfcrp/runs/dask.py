@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import DfcrpError, SettingsError
-from dfcrp.runs.checkpoints import FOLDER as CHECKPOINTS
-from dfcrp.runs.checkpoints import ChainFolder, scans_at
 from dfcrp.runs.folder import read_beginning, versions
+from dfcrp.runs.store import DrawStore
 from dfcrp.sampling.runner import Progress, Runner
 from dfcrp.sampling.setup import problem_of
 from dfcrp.sampling.together import Together
@@ -32,8 +31,9 @@ from dfcrp.settings.config import Config
 PATIENCE = 30
 #: How often this process looks whether a stop was asked for, in seconds.
 PULSE = 0.2
-#: In the folder of the checkpoints: asks the tasks to stop; says which task has a chain or image.
-STOP, OWNER = "stop", "{}.owner"
+#: Folder of the run, while tasks run: a file that asks them to stop; one that says which task has
+#: a chain or a part.
+TASKS, STOP, OWNER = "tasks", "stop", "{}.owner"
 
 
 @dataclass
@@ -50,13 +50,10 @@ class RemoteChain:
 class ClusterRunner(Together[RemoteChain]):
     """The chains of a run folder, advanced by a cluster; behaves as ``Runner`` does."""
 
-    def __init__(self, client: Any, folder: Path, config: Config) -> None:
-        super().__init__([RemoteChain(scans) for scans in scans_at(folder, config.run.chains)])
+    def __init__(self, client: Any, store: DrawStore, config: Config) -> None:
+        super().__init__([RemoteChain(scans) for scans in store.scans(0, config.run.chains)])
         self._client = client
-        self._folder = folder.resolve()
-
-    def restore(self) -> None:
-        """Nothing to do here: each task begins at its chain's checkpoint."""
+        self._folder = store.folder.resolve()
 
     def advance(self, scans: int, deadline: float | None = None) -> None:
         """Bring every chain to so many scans since its start, or to where it is at a stop.
@@ -87,16 +84,19 @@ class StopSign:
     """
 
     def __init__(self, folder: Path, stop: threading.Event, deadline: float | None) -> None:
-        self._path = folder / CHECKPOINTS / STOP
+        self._path = folder / TASKS / STOP
         self._stop = stop
         self._deadline = deadline
 
     def __enter__(self) -> StopSign:
+        self._path.parent.mkdir(exist_ok=True)
         self._path.unlink(missing_ok=True)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a task may still have its chain
+            self._path.parent.rmdir()
 
     def wait(self, task: Any) -> None:
         """Until a task is done, see to it that a stop reaches all of them."""
@@ -116,8 +116,8 @@ class Claim:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._path = folder / CHECKPOINTS / OWNER.format(name)
-        self._sign = folder / CHECKPOINTS / STOP
+        self._path = folder / TASKS / OWNER.format(name)
+        self._sign = folder / TASKS / STOP
         self._token = uuid.uuid4().hex
 
     def __enter__(self) -> Claim:
@@ -146,7 +146,7 @@ def advance_chain(folder: str, number: int, scans: int, expected: dict[str, str]
     markings, config = read_beginning(place)
     run = config.run
     problem = problem_of(markings, config)
-    files = ChainFolder.open(place, number, len(markings), problem.columns)
+    writer = DrawStore.open(place).writer(0, number, problem.n, problem.columns)
 
     def look(_: Progress) -> None:
         if claim.must_stop():
@@ -155,7 +155,7 @@ def advance_chain(folder: str, number: int, scans: int, expected: dict[str, str]
     with Claim(place, f"chain-{number}") as claim:
         runner = Runner(
             problem,
-            [files],
+            [writer],
             seed=run.seed,
             chain=number,
             sampler=run.sampler,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import dataclasses
-import errno
 import io
 import json
-import os
 import platform
 import shutil
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,48 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp import __version__
-from dfcrp.draws import DrawBlock
-from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, RunFolderError, SettingsError
+from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
+from dfcrp.files import PART, why, write_text
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
-from dfcrp.posterior.posterior import Posterior, RunRecord
-from dfcrp.runs.checkpoints import FOLDER as CHECKPOINTS
 from dfcrp.runs.lock import LOCK
-from dfcrp.runs.storage import DrawWriter, StoredDraws
+from dfcrp.runs.record import RunRecord
+from dfcrp.runs.store import STORE
 from dfcrp.settings.config import Config, load_config, make_config, settings_of_draws, to_toml
 
 if TYPE_CHECKING:
     import pandas
 
-    from dfcrp.posterior.images import ImagesPosterior
 
 PROVENANCE = "provenance.json"
 MARKINGS = "markings.csv"
 CONFIG = "config.toml"
 CANDIDATES = "candidates.csv"
-#: What a file is called until it is whole.
-PART = ".part"
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace a file as a whole: a reader sees the old text or the new, never half of it."""
-    part = path.with_name(path.name + PART)
-    try:
-        with open(part, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise DfcrpError(f"{path}: cannot be written: {why(error)}") from None
-
-
-def why(error: OSError) -> str:
-    """The reason in plain words."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return "the disk is full" if full else error.strerror or str(error)
 
 
 def refuse_used(folder: Path) -> None:
@@ -82,7 +54,7 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, MARKINGS, CANDIDATES, CONFIG, CHECKPOINTS}
+    first = {LOCK, MARKINGS, CANDIDATES, CONFIG, STORE}
     return LOCK in names and names <= first | {name + PART for name in (*first, PROVENANCE)}
 
 
@@ -172,23 +144,52 @@ def _read_items(folder: Path, kind: str) -> Items:
 
 
 def write_provenance(
-    folder: Path, markings: Items, config: Config, record: RunRecord | None, **extra: Any
+    folder: Path,
+    items: Items,
+    config: Config,
+    record: RunRecord | None,
+    parts: Sequence[RunRecord | None] = (),
 ) -> None:
-    """Who made this, from what, with which settings; ``record`` once there are results."""
+    """Who made this, from what, with which settings.
+
+    ``record`` once there are results; ``parts`` has one for each image that was drawn by itself,
+    None for those that the run did not come to.
+    """
     content = {
         **versions(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "markings_sha256": markings.digest,
-        "sources": [dataclasses.asdict(source) for source in markings.sources],
-        "filters": dict(markings.filters),
-        "site": dataclasses.asdict(markings.site),
+        "markings_sha256": items.digest,
+        "sources": [dataclasses.asdict(source) for source in items.sources],
+        "filters": dict(items.filters),
+        "site": dataclasses.asdict(items.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
     }
     if record is not None:
         content["run"] = dataclasses.asdict(record)
-    content |= extra
+    if parts:
+        content["images"] = [None if one is None else _short(one) for one in parts]
     write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
+
+
+def _short(record: RunRecord) -> list[Any]:
+    return [record.scans, record.burn_in, round(record.seconds, 3), record.stopped_early]
+
+
+def records_of_parts(
+    folder: Path, provenance: dict[str, Any], n_parts: int
+) -> list[RunRecord | None]:
+    """What ``write_provenance`` noted of each part."""
+    try:
+        thin, listed = provenance["run"]["thin"], provenance["images"]
+        if len(listed) != n_parts:
+            raise ValueError(f"{len(listed)} records for {n_parts} images")
+        return [
+            None if one is None else RunRecord(one[0], one[1], thin, one[2], one[3])
+            for one in listed
+        ]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error!r}") from None
 
 
 def write_site(folder: Path, site: Site) -> None:
@@ -225,44 +226,6 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
 
 
-def load(path: str | os.PathLike[str]) -> Posterior | ImagesPosterior:
-    """Read a run folder back as a Posterior; the draws stay on disk.
-
-    A run over several images is read as an ImagesPosterior.
-    """
-    from dfcrp.runs.images_folder import load_images, over_images
-
-    folder = Path(path)
-    markings, config = read_beginning(folder)
-    provenance = read_provenance(folder)
-    if "run" not in provenance:
-        raise RunFolderError(
-            f"{folder}: the run was not finished; `dfcrp resume {folder}` goes on with it"
-        )
-    several = len(markings.images) > 1
-    if several and config.run.images == "independent":
-        return load_images(folder, markings, config)
-    record = record_of(folder, provenance)
-    # A run that was stopped while it was being extended holds more draws than its results say.
-    last = record.scans // record.thin
-    draws = StoredDraws(folder, burn_in=record.burn_in // record.thin, stop=last)
-    if draws.n_markings != len(markings):
-        raise RunFolderError(
-            f"{folder}: the draws are of {draws.n_markings} markings, {MARKINGS} has "
-            f"{len(markings)}; they do not belong together"
-        )
-    posterior = Posterior(draws, markings, config, record)
-    return over_images(posterior) if several else posterior
-
-
-def load_one(path: str | os.PathLike[str]) -> Posterior:
-    """``load`` for a run of one image only."""
-    posterior = load(path)
-    if not isinstance(posterior, Posterior):
-        raise RunFolderError(f"{path}: holds {len(posterior)} images, and this is done on one")
-    return posterior
-
-
 def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
     """How the draws behind the results came about."""
     try:
@@ -292,54 +255,17 @@ def read_beginning(folder: Path) -> tuple[Items, Config]:
     return markings, config
 
 
-def write_results(posterior: Posterior | ImagesPosterior, folder: Path) -> None:
-    """Tables and summary from the draws; written anew whenever asked for."""
-    write_table(folder / "catalogue.csv", posterior.catalogue())
-    write_table(folder / "members.csv", posterior.members())
-    write_table(folder / "experts.csv", posterior.experts())
-    write_text(folder / "summary.json", json.dumps(_plain(posterior.summary()), indent=1) + "\n")
-
-
 def write_table(path: Path, frame: pandas.DataFrame) -> None:
     """A table as CSV."""
     write_text(path, frame.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON has no NaN or infinity: what is undefined becomes null."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
-
-
-def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
-    """Write a posterior held in memory as a run folder.
-
-    The folder holds the draws after burn-in only, so the burn-in recorded with them is zero.
-    """
-    folder = Path(path)
-    make_folder(folder)
-    prepare_folder(folder, posterior.markings, posterior.config)
-    draws = posterior.draws
-    for chain in range(draws.n_chains):
-        writer = DrawWriter.create(folder, chain, draws.n_markings, draws.columns)
-        block = draws.clusters(chain, 0, draws.n_draws)
-        writer.append(
-            DrawBlock(
-                draws.labels(chain, 0, draws.n_draws),
-                posterior.alpha[chain],
-                block.offsets,
-                block.labels,
-                block.parameters,
-                draws.shared()[chain],
-            )
-        )
-        writer.flush()
-    kept = draws.n_draws * posterior.record.thin
-    record = dataclasses.replace(posterior.record, scans=kept, burn_in=0)
-    write_provenance(folder, posterior.markings, posterior.config, record)
-    write_results(posterior, folder)

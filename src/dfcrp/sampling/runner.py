@@ -31,7 +31,7 @@ MOST_BLOCKS_AHEAD = 4
 
 
 class Writer(Protocol):
-    """Takes one chain's draws; ``dfcrp.runs.checkpoints.ChainFolder`` is one."""
+    """Takes one chain's draws; ``dfcrp.runs.chain_writer.ChainWriter`` is one."""
 
     def append(self, block: DrawBlock) -> None:
         """Add a block of draws."""

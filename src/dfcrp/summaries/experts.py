@@ -14,7 +14,7 @@ from dfcrp.posterior.kernels.partitions import add_alone
 from dfcrp.posterior.kernels.summaries import expert_counts
 from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.intervals import Interval, summarise
-from dfcrp.summaries.many_experts import Comparison, count_sparsely
+from dfcrp.summaries.many_experts import Agreement, count_sparsely
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 if TYPE_CHECKING:
@@ -96,13 +96,13 @@ def expert_summary(draws: Draws, families: NDArray[np.int64]) -> ExpertSummary:
     compared = np.sort(np.argsort(-count, kind="stable")[:MAX_COMPARED])
     counted = count_densely if n_families <= MAX_COMPARED else count_sparsely
     alone_counts = np.zeros(draws.n_markings, np.int64)
-    samples: list[Comparison] = []
+    samples: list[Agreement] = []
     step = stride_for(draws, MAX_VALUES // (n_families * len(compared)))
     for _, start, _, labels in label_blocks(draws):
         add_alone(labels, alone_counts)
         samples.append(counted(labels[kept(start, step)], codes, holder, compared))
     matrix, with_others, alone, lacking = (
-        np.concatenate([getattr(sample, name) for sample in samples]) for name in Comparison._fields
+        np.concatenate([getattr(sample, name) for sample in samples]) for name in Agreement._fields
     )
     return ExpertSummary(
         count=count,
@@ -120,11 +120,11 @@ def count_densely(
     codes: NDArray[np.int64],
     holder: NDArray[np.int64],
     compared: NDArray[np.int64],
-) -> Comparison:
+) -> Agreement:
     """Compare all pairs of experts in each draw; ``compared`` is all of them."""
     found = tally_experts(labels, codes, holder)
     matrix = jaccard_matrix(found.both, found.either)
-    return Comparison(matrix, mean_with_others(matrix), found.alone, found.lacking)
+    return Agreement(matrix, mean_with_others(matrix), found.alone, found.lacking)
 
 
 class ExpertTallies(NamedTuple):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 
-class Comparison(NamedTuple):
+class Agreement(NamedTuple):
     """How the experts compare in some draws."""
 
     #: Jaccard coefficients of the pairs that are compared; (draws, compared, compared).
@@ -27,11 +27,11 @@ def count_sparsely(
     codes: NDArray[np.int64],
     holder: NDArray[np.int64],
     compared: NDArray[np.int64],
-) -> Comparison:
+) -> Agreement:
     """Compare the experts in each draw, in memory that grows with the pairs sharing a cluster."""
     n_families = int(codes.max()) + 1
     shape = (len(labels), n_families)
-    found = Comparison(
+    found = Agreement(
         np.empty((len(labels), len(compared), len(compared)), np.float32),
         np.empty(shape),
         np.zeros(shape, np.int64),
@@ -47,7 +47,7 @@ def _compare(
     codes: NDArray[np.int64],
     compared: NDArray[np.int64],
     d: int,
-    out: Comparison,
+    out: Agreement,
 ) -> None:
     n, n_families = len(draw), out.alone.shape[1]
     seats = np.unique(draw * np.int64(n_families) + codes)

@@ -98,7 +98,7 @@ def point_partition(
     codes = _family_codes(families, draws.n_markings)
     step = stride_for(draws, max_labels // draws.n_markings)
     by_item = labels_by_item(draws, step)
-    search = _Search(
+    search = _PointSearch(
         by_item,
         codes,
         loss=loss,
@@ -129,7 +129,7 @@ def _family_codes(families: Any, n: int) -> NDArray[np.int64] | None:
     return codes.astype(np.int64)
 
 
-class _Search:
+class _PointSearch:
     """One search, component by component."""
 
     def __init__(

@@ -20,7 +20,14 @@ from dfcrp.io.circles import (
 )
 from dfcrp.io.drawings import CENTRES, COLUMNS, NO_CIRCLE, Drawings, Origin, hints
 from dfcrp.io.formats.json_text import as_list, as_object, load_json
-from dfcrp.io.tables import LeftOut, RawTable, ReadOptions, ReadTable, describe_left_out
+from dfcrp.io.tables import (
+    LeftOut,
+    NothingToReadError,
+    RawTable,
+    ReadOptions,
+    ReadTable,
+    describe_left_out,
+)
 from dfcrp.io.writing import radius_of
 from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain, unit_of
 from dfcrp.items.site import UNITS, Ring, Site
@@ -140,7 +147,7 @@ def _circles(
     if not rows:
         found = describe_left_out(left_out, "feature") or "no feature"
         hint = hints(left_out, "circles")
-        raise InputError(f"{name}: there is no circle in it, but {found}{hint}")
+        raise NothingToReadError(f"{name}: there is no circle in it, but {found}{hint}")
     left_out.sort(key=lambda entry: entry.row)
     return RawTable(name, header, _turned(records), rows, "feature", site, left_out)
 
@@ -171,7 +178,7 @@ def _others(
         records.append([*found, *(_cell(feature.properties.get(title)) for title in titles)])
     if not rows:
         said = describe_left_out(left_out, "feature") or "no feature"
-        raise InputError(f"{name}: there are no {kind} in it, but {said}")
+        raise NothingToReadError(f"{name}: there are no {kind} in it, but {said}")
     if kind == "points" and not there_are_points:
         note = CENTRES
     left_out.sort(key=lambda entry: entry.row)

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
-from dfcrp.likelihoods.base import Layout, Likelihood
-from dfcrp.likelihoods.record import kernel
+from dfcrp.errors import SettingsError
+from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
+from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.fields import Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
+from dfcrp.likelihoods.record.hyper import field_factors, log_bayes_factors, records_hyper
 from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
-from dfcrp.summaries.intervals import summarise
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -38,6 +39,26 @@ class _Records(Likelihood):
     noun = "record"
     Settings = RecordSettings
     text = True
+
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Text cannot be offset or scaled."""
+        kept = dict(values)
+        if kept.pop("expert_bias", "none") != "none":
+            raise SettingsError(
+                "expert_bias (--expert-bias) is not for records: values are text, in which "
+                "nothing can be offset or scaled; leave it out"
+            )
+        return kept
+
+    def check(self, items: Items, config: Config) -> None:
+        """Text has no distances."""
+        if config.run.nearest is not None or isinstance(config.run.radius, float):
+            name = "radius" if config.run.nearest is None else "nearest"
+            raise SettingsError(
+                f"run.{name} (--{name}) is a matter of distances, which text does not have: say "
+                "with likelihood.keys in which fields records of one object agree, or give pairs "
+                "of your own (--candidates)"
+            )
 
     def usual_alpha_rate(self, n: int) -> float:
         """Most records are of objects that few lists have, so α goes with their number."""
@@ -102,20 +123,30 @@ class _Records(Likelihood):
             for name, values in items.columns.items()
         }
 
-    def learned(self, draws: Draws, items: Items) -> dict[str, Any]:
+    def learned_samples(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
         """Percentage of misses and typos in each field."""
-        names = [name for name in draws.columns.names if name.startswith(("miss_", "typo_"))]
-        odds = draws.shared().reshape(-1, draws.columns.width).T
+        shared = np.moveaxis(draws.shared(), 2, 0)
         return {
-            name: summarise(100.0 / (1.0 + np.exp(-values))).as_dict()
-            for name, values in zip(names, odds, strict=False)
+            name: 100.0 / (1.0 + np.exp(-odds))
+            for name, odds in zip(draws.columns.names, shared, strict=True)
+            if name.startswith(("miss_", "typo_"))
         }
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """The worst fields."""
-        worst = sorted(found, key=lambda name: -found[name]["mean"])[:4]
-        rates = ", ".join(f"{name} {found[name]['mean']:.2g} %" for name in worst)
-        return [f"Learned from the data, the most frequent faults: {rates}."]
+        return report.learned_words(found)
+
+    def reach_words(self, config: Config) -> list[str]:
+        """Candidates come from keys."""
+        return report.reach_words(config.likelihood)
+
+    def law_words(self, posterior: Any) -> list[str]:
+        """It is always learned."""
+        return ["How often a field has a typo or is wrong was learned from the data."]
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """The rates of faults."""
+        return (report.faults,)
 
     def doubles(
         self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config
@@ -126,7 +157,7 @@ class _Records(Likelihood):
         """
         records = self.fields(items, config.likelihood)
         hyper = records_hyper(config.likelihood, records)
-        learned = draws.shared().reshape(-1, draws.columns.width).mean(axis=0)[: len(hyper.law)]
+        learned = self._learned_law(draws, hyper)
         pairs = records.candidates
         pairs = pairs[items.families[pairs[:, 0]] == items.families[pairs[:, 1]]]
         factor = log_bayes_factors(hyper._replace(law_mean=learned), records, pairs)
@@ -139,6 +170,31 @@ class _Records(Likelihood):
             "cluster": labels[other].astype(np.int64),
             "log_bayes_factor": factor[found],
         }
+
+    def apart(self, items: Items, row: int) -> NDArray[np.float64]:
+        """The number of fields in which another record differs."""
+        return np.asarray(
+            sum((values != values[row]).astype(np.float64) for values in items.columns.values())
+        )
+
+    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
+        """The log Bayes factor of each field with each member, at the learned rates of faults."""
+        items, settings = posterior.items, posterior.config.likelihood
+        pairs = np.column_stack([np.full_like(members, row), members])
+        fields = encode_fields(items.columns, kinds=settings.kinds, keys=None, candidates=pairs)
+        hyper = records_hyper(settings, fields)
+        hyper = hyper._replace(law_mean=self._learned_law(posterior.draws, hyper))
+        return tuple(
+            Evidence(name, str(values[row]), _usual(values[members]), float(factors.mean()))
+            for (name, values), factors in zip(
+                items.columns.items(), field_factors(hyper, fields, pairs), strict=True
+            )
+        )
+
+    def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
+        """The mean of what was learned of the law."""
+        shared = draws.shared().reshape(-1, draws.columns.width)
+        return np.asarray(shared.mean(axis=0)[: len(hyper.law)])
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Records have no place."""

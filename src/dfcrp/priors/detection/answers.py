@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,30 @@ class DetectionSummary:
     #: Probability to be real, by marking and by cluster of the point partition.
     p_real_marking: NDArray[np.float64]
     p_real_cluster: NDArray[np.float64]
+    #: Of several images, the objects on those that an expert has items on: (d, c, experts).
+    looked: Counts | None = None
+
+    def thinned(self, chains: int, chosen: NDArray[np.int64]) -> DetectionSummary:
+        """The same in some draws of each of so many chains."""
+
+        def some(values: NDArray[Any]) -> NDArray[Any]:
+            return values.reshape(chains, -1, *values.shape[1:])[:, chosen].reshape(
+                -1, *values.shape[1:]
+            )
+
+        by_draw = (
+            *("seen", "missed", "seen_at", "missed_at", "listed", "false", "classes"),
+            *("shared_noticing", "sizes", "new_sizes"),
+        )
+        fewer: dict[str, Any] = {name: some(getattr(self, name)) for name in by_draw}
+        return replace(self, **fewer)
 
     @property
     def sensitivity(self) -> NDArray[np.float64]:
         """Share of all objects, seen or missed, that an expert marked: (d, c, experts)."""
-        total = (self.seen + self.missed)[:, :, np.newaxis]
+        total = (self.seen + self.missed)[:, :, np.newaxis] if self.looked is None else self.looked
         share = np.full(self.listed.shape, np.nan)
-        np.divide(self.listed, total, out=share, where=total > 0)
+        np.divide(self.listed, total, out=share, where=np.broadcast_to(total > 0, share.shape))
         return share
 
     def numbers(self) -> dict[str, Any]:
@@ -228,6 +246,46 @@ class _Walk:
             p_real_marking=self.p_marking / n,
             p_real_cluster=self.p_cluster / n,
         )
+
+
+def over_images(each: Sequence[DetectionSummary], images: Any, n_experts: int) -> DetectionSummary:
+    """Sums over images that were drawn each by itself, draw by draw.
+
+    Experts count on the images that they have items on: of the others it is not known whether they
+    looked. Levels of size differ between images and are left out, and so is what lists of one
+    person share.
+    """
+    first = each[0]
+    draws, classes = first.seen.shape
+    listed = np.zeros((draws, classes, n_experts), np.int64)
+    false, objects = np.zeros_like(listed), np.zeros((draws, classes, n_experts), np.int64)
+    most = max(one.sizes.shape[1] for one in each)
+    sizes, new_sizes = np.zeros((draws, most), np.int64), np.zeros((draws, most), np.int64)
+    for one, number in zip(each, images.done, strict=True):
+        codes = images.parts.expert_codes[number]
+        listed[:, :, codes] += one.listed
+        false[:, :, codes] += one.false
+        objects[:, :, codes] += (one.seen + one.missed)[:, :, np.newaxis]
+        sizes[:, : one.sizes.shape[1]] += one.sizes
+        new_sizes[:, : one.sizes.shape[1]] += one.new_sizes
+    return replace(
+        first,
+        persons=Persons(np.arange(n_experts), images.parts.items.experts),
+        seen=np.sum([one.seen for one in each], axis=0),
+        missed=np.sum([one.missed for one in each], axis=0),
+        seen_at=np.zeros((draws, 0), np.int64),
+        missed_at=np.zeros((draws, 0), np.int64),
+        level_edges=np.zeros(0),
+        listed=listed,
+        false=false,
+        looked=objects,
+        classes=np.max([one.classes for one in each], axis=0),
+        shared_noticing=np.zeros((draws, n_experts)),
+        sizes=sizes,
+        new_sizes=new_sizes,
+        p_real_marking=images.put_together([one.p_real_marking for one in each], np.nan),
+        p_real_cluster=np.concatenate([one.p_real_cluster for one in each]),
+    )
 
 
 def level_edges(prior: Detection) -> NDArray[np.float64]:

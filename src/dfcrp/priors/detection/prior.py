@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from dfcrp.markup import SectionMaker
 from dfcrp.priors.base import Facts, Prior, PriorLayout
 from dfcrp.priors.detection.layout import make_detection, parameter_columns
 from dfcrp.priors.detection.settings import DetectionSettings
@@ -35,10 +37,22 @@ class _Detection(Prior):
 
         return detection_summary(posterior)
 
+    def summarise_images(self, each: Sequence[Any], images: Any, n_experts: int) -> Any:
+        """Sums over the images, draw by draw."""
+        from dfcrp.priors.detection.answers import over_images
+
+        return over_images(each, images, n_experts)
+
     def numbers(self, posterior: Any) -> dict[str, Any]:
         """Objects seen and missed, and false marks."""
         found: dict[str, Any] = posterior.detection.numbers()
         return found
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """What is real, and how many were missed."""
+        from dfcrp.priors.detection.report import detection
+
+        return (detection,)
 
 
 DETECTION: Any = _Detection()

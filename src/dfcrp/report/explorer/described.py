@@ -20,7 +20,7 @@ _ENDS = ("sd", "lo", "hi")
 
 
 @dataclass(frozen=True)
-class Column:
+class Quantity:
     """A column, as the page is told of it."""
 
     name: str
@@ -52,7 +52,7 @@ class Described:
         digits = {quantity.name: quantity.digits for quantity in self.quantities}
         is_text = self.likelihood.text
         self.columns = [
-            Column(name, is_text, None if is_text else digits.get(name, 3))
+            Quantity(name, is_text, None if is_text else digits.get(name, 3))
             for name in self.cells
             if name not in shown
         ]
@@ -96,7 +96,7 @@ class Described:
         place = names.index(self.size)
         return {"name": self.size, "digits": self.size_digits, "quantity": place}
 
-    def _quantities(self) -> list[Column]:
+    def _quantities(self) -> list[Quantity]:
         """What describes an object, in the order of the catalogue."""
         table = self.catalogue
         numbers = quantities_of(table)
@@ -111,10 +111,10 @@ class Described:
             if name in other:
                 continue
             if name not in numbers:
-                found.append(Column(name, text=True))
+                found.append(Quantity(name, text=True))
                 continue
             axis = axes.index(name) if name in axes else None
-            found.append(Column(name, False, self._digits(name, axis), axis, name in lengths))
+            found.append(Quantity(name, False, self._digits(name, axis), axis, name in lengths))
         return found
 
     def _digits(self, name: str, axis: int | None) -> int:

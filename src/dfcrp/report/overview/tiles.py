@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.markup import Markup
+from dfcrp.markup import Markup, Section
 from dfcrp.posterior.findings import Findings
-from dfcrp.posterior.images import ImagesPosterior
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.explorer.embed import script_of
 from dfcrp.report.explorer.packing import Packer, script_json
-from dfcrp.report.section import Section
 from dfcrp.summaries.membership import UNDECIDED
 
 #: Circles of one picture, and of all; the largest, those agreed on first.
@@ -36,7 +35,7 @@ def style() -> str:
     return _resource("overview.css")
 
 
-def tiles(posterior: ImagesPosterior, pages: dict[int, str], how_to_make: str) -> Section:
+def tiles(posterior: Posterior, pages: dict[int, str], how_to_make: str) -> Section:
     """The section; ``pages`` are the addresses of the images' pages that there are."""
     about, arrays = make_payload(posterior, pages)
     about["howToMake"] = how_to_make
@@ -49,7 +48,7 @@ def tiles(posterior: ImagesPosterior, pages: dict[int, str], how_to_make: str) -
     return Section("images", "The images", body, wide=True)
 
 
-def make_payload(posterior: ImagesPosterior, pages: dict[int, str]) -> tuple[dict[str, Any], str]:
+def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str, Any], str]:
     """Everything that is read as text, and the arrays as base64."""
     findings = posterior.findings
     packer = Packer()
@@ -63,14 +62,14 @@ def make_payload(posterior: ImagesPosterior, pages: dict[int, str]) -> tuple[dic
     _pack_circles(packer, findings)
     about = {
         "names": list(posterior.images),
-        "pages": [pages.get(image) for image in posterior.done],
+        "pages": [pages.get(image) for image in posterior.image_set.done],
         "minExperts": posterior.config.summary.min_experts,
         "arrays": packer.table,
     }
     return about, packer.base64()
 
 
-def _places(posterior: ImagesPosterior) -> list[int]:
+def _places(posterior: Posterior) -> list[int]:
     """Each image's place in the list of those whose run was too short, worst first."""
     bad = getattr(posterior.verdict, "not_good", ())
     place = {name: k for k, name in enumerate(bad)}

@@ -7,9 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from dfcrp.files import write_text
 from dfcrp.markup import (
     Column,
     Markup,
+    Section,
     bullets,
     counted,
     details,
@@ -19,12 +21,11 @@ from dfcrp.markup import (
     table,
     tag,
 )
-from dfcrp.posterior.images import ImagesPosterior
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.embed import explorer
 from dfcrp.report.overview import tiles
-from dfcrp.report.section import Section
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
 from dfcrp.report.sections.run import (
@@ -35,8 +36,14 @@ from dfcrp.report.sections.run import (
     provenance,
     verdict_words,
 )
-from dfcrp.report.write import PAGE, list_files, make_page, title_of, write_report
-from dfcrp.runs.folder import write_text
+from dfcrp.report.write import (
+    PAGE,
+    list_files,
+    make_page,
+    own_sections,
+    title_of,
+    write_report,
+)
 from dfcrp.summaries.convergence import Limits
 
 FOLDER = "pages"
@@ -48,31 +55,29 @@ MAX_ROWS = 50
 UP = f"../../{PAGE}"
 
 
-def write_overview(
-    posterior: ImagesPosterior, folder: str | Path, *, pages: int | None = None
-) -> Path:
+def write_overview(posterior: Posterior, folder: str | Path, *, pages: int | None = None) -> Path:
     """Write ``report.html``, an overview of all images, and pages with a map for some of them.
 
-    Pages are made for ``pages`` images, those with the most doubtful markings first; by default
+    Pages are made for ``pages`` images, those with the most doubtful items first; by default
     for up to USUAL_PAGES. Those of earlier draws are removed.
     """
     directory = Path(folder)
     shutil.rmtree(directory / FOLDER, ignore_errors=True)
-    findings = dict(zip(posterior.done, posterior.findings, strict=True))
+    findings = dict(zip(posterior.image_set.done, posterior.findings, strict=True))
     by_doubt = sorted(findings, key=lambda image: findings[image].membership.p_member.min())
     for image in by_doubt[: USUAL_PAGES if pages is None else pages]:
         _write_page(posterior, directory, image)
     return _write_index(posterior, directory)
 
 
-def write_image(posterior: ImagesPosterior, folder: str | Path, name: str, **options: Any) -> Path:
-    """Write the whole report of one image, figures included, and the overview anew.
+def write_image(posterior: Posterior, folder: str | Path, name: str, **options: Any) -> Path:
+    """Write the whole report of one image, figures included, and the overview again.
 
     ``options`` are those of ``write_report``.
     """
     directory = Path(folder)
-    place = directory / page_folder(posterior.number_of(name))
-    page = write_report(posterior.image(name), place, title=name, up=UP, **options)
+    place = directory / page_folder(posterior.image_set.number_of(name))
+    page = write_report(posterior[name], place, title=name, up=UP, **options)
     _write_index(posterior, directory)
     return page
 
@@ -82,9 +87,9 @@ def page_folder(image: int) -> str:
     return f"{FOLDER}/{image:06d}"
 
 
-def _write_page(posterior: ImagesPosterior, folder: Path, image: int) -> None:
+def _write_page(posterior: Posterior, folder: Path, image: int) -> None:
     """A page with the headline and the map, which takes a fraction of a second."""
-    name, contents = posterior.parts.names[image], Contents(posterior.posterior_of(image))
+    name, contents = posterior.image_set.parts.names[image], Contents(posterior.image(image))
     directory = folder / page_folder(image)
     directory.mkdir(parents=True, exist_ok=True)
     command = f"dfcrp report RUN --image {shlex.quote(name)}"
@@ -100,11 +105,11 @@ def _write_page(posterior: ImagesPosterior, folder: Path, image: int) -> None:
     write_text(directory / PAGE, text)
 
 
-def _write_index(posterior: ImagesPosterior, folder: Path) -> Path:
+def _write_index(posterior: Posterior, folder: Path) -> Path:
     contents = Contents(posterior)
     pages = {
         image: f"{page_folder(image)}/{PAGE}"
-        for image in posterior.done
+        for image in posterior.image_set.done
         if (folder / page_folder(image) / PAGE).exists()
     }
     how = "dfcrp report RUN --image NAME makes the page of an image"
@@ -113,16 +118,17 @@ def _write_index(posterior: ImagesPosterior, folder: Path) -> Path:
         _long_enough(contents),
         Section("how-many", "How many objects?", count_table(contents)),
         Section("experts", "How do the experts compare?", _experts(contents)),
+        *own_sections(contents),
         Section("asked", "What was asked", bullets(_words(contents))),
         provenance(contents, folder),
     ]
     text = make_page(
-        title_of(posterior.markings),
+        title_of(posterior.items),
         headline(contents),
         sections,
         style=tiles.style(),
         script_hash=tiles.SCRIPT_HASH,
-        files=list_files(folder),
+        files=list_files(folder, contents.noun),
     )
     write_text(folder / PAGE, text)
     return folder / PAGE
@@ -141,7 +147,7 @@ def _long_enough(contents: Contents) -> Section:
     return Section("long-enough", "Was the run long enough?", join(parts))
 
 
-def _worst(posterior: ImagesPosterior) -> Markup:
+def _worst(posterior: Posterior) -> Markup:
     bad = getattr(posterior.verdict, "not_good", ())[:MAX_ROWS]
     if not bad:
         return Markup("")
@@ -168,8 +174,8 @@ def _worst(posterior: ImagesPosterior) -> Markup:
 
 def _experts(contents: Contents) -> Markup:
     note = paragraph(
-        "Over all images. Two experts are compared on the images that both have markings on; "
-        "“all but one” refers to the experts of each image."
+        "Over all images. Two experts are compared on the images that both have "
+        f"{contents.nouns} on; “all but one” refers to the experts of each image."
     )
     return join([note, expert_tables(contents)])
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,10 +15,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.items.items import Items
+from dfcrp.markup import counted
+from dfcrp.runs.part_run import Watch
 from dfcrp.settings.config import Config
 
 if TYPE_CHECKING:
-    from dfcrp.cli.images_progress import ImagesGlimpse
+    from dfcrp.fitting.run import ImageDone
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.sampling.runner import Progress
 
@@ -102,6 +107,61 @@ class Tracker:
             return left
         until = max(self._deadline - now, 0.0)
         return until if left is None else min(left, until)
+
+
+@dataclass(frozen=True)
+class ImagesGlimpse:
+    """Where the run stands, over the images that are done."""
+
+    done: int
+    of: int
+    seconds_left: float | None
+    clusters: float
+    agreed: float
+    good: int
+
+    @property
+    def share(self) -> float:
+        """How many of the images are done, from 0 to 1."""
+        return self.done / self.of
+
+    def place(self) -> str:
+        """How far, in words."""
+        return f"{self.done:,} of {self.of:,} images"
+
+    def counts(self, min_experts: int) -> str:
+        """The running counts in words."""
+        return (
+            f"{self.clusters:,.0f} clusters, {self.agreed:,.0f} by {min_experts}+ experts, "
+            f"verdict good for {self.good:,}"
+        )
+
+
+class ImagesTracker:
+    """Adds up what the images report; safe to call from many threads."""
+
+    def __init__(self, config: Config) -> None:
+        self.min_experts = config.summary.min_experts
+        self._lock = threading.Lock()
+        self._sums = [0.0, 0.0]
+        self._good = 0
+        self._done = 0
+        self._first: tuple[float, int] | None = None
+
+    def note(self, seen: ImageDone) -> ImagesGlimpse:
+        """Take in one image's report and give the state of them all."""
+        now = time.monotonic()
+        with self._lock:
+            self._sums[0] += seen.clusters
+            self._sums[1] += seen.agreed
+            self._good += seen.ok
+            self._done += 1
+            if self._first is None:
+                self._first = (now, self._done)
+            elapsed, advanced = now - self._first[0], self._done - self._first[1]
+            left = elapsed * (seen.of - self._done) / advanced if elapsed > 1.0 else None
+            clusters, agreed = self._sums
+            return ImagesGlimpse(self._done, seen.of, left, clusters, agreed, self._good)
 
 
 class AnyTracker(Protocol):
@@ -245,6 +305,40 @@ def make_display(tracker: AnyTracker, *, quiet: bool) -> Display:
     return Lines(tracker)
 
 
+@contextmanager
+def watched(
+    progress: bool | Callable[[Any], None] | None,
+    on_look: Callable[[Any], None] | None,
+    on_stop: Callable[[], None] | None,
+    items: Items,
+    config: Config,
+) -> Iterator[Watch]:
+    """Whom to tell how a run goes: the caller's own, or a bar on a terminal or in a notebook."""
+    if callable(progress):
+        yield Watch(progress, on_look, on_stop)
+        return
+    display: Display = Silent()
+    if progress or (progress is None and _interactive()):
+        from rich.console import Console
+
+        display = Bar(make_tracker(items, config), Console(stderr=True))
+    with display:
+        silent = isinstance(display, Silent)
+        yield Watch(None if silent else display.advance, on_look, on_stop)
+
+
+def _interactive() -> bool:
+    """Whether somebody sees a bar: on a terminal, in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def make_tracker(items: Items, config: Config, begun: Sequence[int] = ()) -> AnyTracker:
+    """What adds up the progress; ``begun`` are the scans that each chain has behind it already."""
+    if len(items.images) > 1 and config.run.images == "independent":
+        return ImagesTracker(config)
+    return Tracker(items.families, config, begun)
+
+
 def describe_look(posterior: Posterior) -> str:
     """One line on how a look at an open-ended run came out."""
     verdict, record, run = posterior.verdict, posterior.record, posterior.config.run
@@ -259,7 +353,7 @@ def describe_look(posterior: Posterior) -> str:
     elif record.scans + run.thin > run.max_scans:
         outcome = "not good yet, but the largest number of scans is reached"
     else:
-        outcome = "going on"
+        outcome = "continuing"
     return f"after {record.scans:,} scans: {figures}: {outcome}"
 
 
@@ -283,8 +377,3 @@ def _clock(seconds: float) -> str:
 def _line(glimpse: Glimpse | ImagesGlimpse, min_experts: int) -> str:
     left = "" if glimpse.seconds_left is None else f", {duration(glimpse.seconds_left)} left"
     return f"{glimpse.place()} ({glimpse.share:.0%}{left}): {glimpse.counts(min_experts)}"
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun: 1 pair, 2 pairs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

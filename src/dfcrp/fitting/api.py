@@ -1,0 +1,364 @@
+"""``dfcrp.fit`` and ``dfcrp.resume``: one road, from the first scan or from the last checkpoint."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from numpy.typing import ArrayLike
+
+from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError, SettingsError
+from dfcrp.fitting.prepare import AnyConfig, prepare
+from dfcrp.fitting.progress import watched
+from dfcrp.fitting.run import Run
+from dfcrp.items.items import Items
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.posterior.saving import finish
+from dfcrp.runs.dask import connected
+from dfcrp.runs.folder import (
+    CONFIG,
+    discard_folder,
+    make_folder,
+    prepare_folder,
+    read_beginning,
+    read_provenance,
+    record_of,
+    versions,
+    write_provenance,
+    write_settings,
+)
+from dfcrp.runs.lock import locked
+from dfcrp.runs.part_run import NothingDrawnError, Watch
+from dfcrp.runs.parts import Parts
+from dfcrp.runs.store import DrawStore, MemoryStore
+from dfcrp.sampling.setup import problem_of
+from dfcrp.settings.config import Config, resolve, settings_of_draws
+
+P = ParamSpec("P")
+R = TypeVar("R")
+#: The keywords that the caller of ``fit`` gave: those win over a settings file, defaults do not.
+_GIVEN: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
+
+
+def _notes_what_is_given(function: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        token = _GIVEN.set(frozenset(kwargs))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _GIVEN.reset(token)
+
+    return call
+
+
+@_notes_what_is_given
+def fit(
+    items: Any,
+    *,
+    families: ArrayLike | None = None,
+    likelihood: str | None = None,
+    prior: str = "dfcrp",
+    candidates: ArrayLike | None = None,
+    chains: int = 4,
+    scans: int | None = None,
+    burn_in: int | None = None,
+    thin: int = 1,
+    max_scans: int = 20_000,
+    max_minutes: float | None = None,
+    radius: float | str | None = "auto",
+    nearest: int | None = None,
+    seed: int = 1,
+    workers: int | None = None,
+    checkpoint_seconds: float = 30.0,
+    sampler: str = "exact",
+    preset: str | None = None,
+    images: str = "independent",
+    persons: Sequence[Sequence[str]] = (),
+    expert_bias: str = "none",
+    min_experts: int | None = None,
+    side_by_side: bool = False,
+    image_file: str | None = None,
+    image_y: str = "auto",
+    image_offset: tuple[float, float] = (0.0, 0.0),
+    image_scale: float = 1.0,
+    config: AnyConfig = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: bool | Callable[[Any], None] | None = None,
+    on_look: Callable[[Posterior], None] | None = None,
+    on_stop: Callable[[], None] | None = None,
+    dask: str | os.PathLike[str] | None = None,
+) -> Posterior:
+    """Merge what several experts listed, and say how sure that is.
+
+    Parameters
+    ----------
+    items : Items, or a matrix, data frame or dict of columns
+        What is clustered. Anything but ``Items`` has one row per item: then ``families`` says
+        whose list it is on, and ``likelihood`` what the columns are.
+    families : sequence, optional
+        The expert behind each row. Left out, any two rows may share a cluster.
+    likelihood : str, optional
+        "circles", "points", "boxes", "ellipses", "diagonal" (the default for a matrix), "normal",
+        "records", or ``module:NAME`` of one of your own.
+    prior : str
+        "dfcrp", "constrained", "crp", "attraction" or "detection".
+    candidates : (m, 2) integers, optional
+        Pairs of rows from 0; only these may share a cluster.
+    chains, scans, burn_in, thin : int
+        Independent chains, and scans of each. Without ``scans`` the run continues until the
+        convergence verdict is good, or ``max_scans`` or ``max_minutes`` is reached.
+    max_scans, max_minutes
+        The longest run.
+    radius : float, "auto" or None
+        Items farther apart never share an object.
+    nearest : int, optional
+        Instead of a radius: each item may share an object with so many nearest ones.
+    seed, workers, checkpoint_seconds
+        Same seed, same draws, whatever the number of threads.
+    sampler : str
+        "exact", or the paper's "paper" and "unmodified".
+    preset : str, optional
+        The paper's hyperparameters for "highlands", "reduced" or "simulation".
+    images : str
+        Several images: "independent", or "shared" hyperparameters.
+    persons : sequence of sequences of names
+        Lists by one person.
+    expert_bias : str
+        Learn how experts differ: "offset", "precision", "both" or "none".
+    min_experts : int, optional
+        Experts that make a consensus; five, or a majority of fewer, if left out.
+    side_by_side, image_file, image_y, image_offset, image_scale
+        For the report: count by number of experts, too; the image beneath the maps.
+    config : Config, dict, or path of a TOML file, optional
+        All other settings; the keywords above win over it.
+    out : path, optional
+        A run folder for draws, tables and checkpoints; ``dfcrp.resume`` continues such a run.
+    progress : bool or callable, optional
+        Show a bar; by default on terminals and in notebooks.
+    on_look, on_stop : callable, optional
+        Called with the posterior at each look, and at Ctrl-C.
+    dask : str, optional
+        Address or scheduler file of a Dask cluster whose machines all see ``out``.
+
+    Returns
+    -------
+    Posterior
+        Ctrl-C ends the run early and returns what there is.
+
+    Examples
+    --------
+    >>> import dfcrp
+    >>> markings = dfcrp.read_markings("markings.csv")  # doctest: +SKIP
+    >>> posterior = dfcrp.fit(markings, chains=4, seed=1)  # doctest: +SKIP
+    >>> posterior.catalogue()  # doctest: +SKIP
+    """
+    given = {name: value for name, value in locals().items() if name in _GIVEN.get()}
+    settings = {name: given[name] for name in given.keys() - _NO_SETTINGS}
+    if settings.get("min_experts", 0) is None:
+        del settings["min_experts"]
+    checked, settled = prepare(
+        items, config, settings, families=families, likelihood=likelihood, candidates=candidates
+    )
+    if dask is not None and out is None:
+        raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
+    with watched(progress, on_look, on_stop, checked, settled) as watch:
+        if out is None:
+            return Run(checked, settled, MemoryStore(), watch).run()
+        with connected(dask) as client:
+            return _fit_in_folder(Path(out), checked, settled, watch, client)
+
+
+#: Keywords of ``fit`` that are no settings.
+_NO_SETTINGS = {
+    *("items", "families", "likelihood", "candidates", "config", "out"),
+    *("progress", "on_look", "on_stop", "dask"),
+}
+
+
+def _fit_in_folder(
+    folder: Path, items: Items, config: Config, watch: Watch, client: Any
+) -> Posterior:
+    if len(Parts.of_run(items, config)) == 1:
+        problem_of(items, config)  # refuses what cannot be fitted, before anything is written
+    make_folder(folder)
+    with locked(folder):
+        try:
+            prepare_folder(folder, items, config)
+            store = DrawStore.create(folder, seconds=config.run.checkpoint_seconds)
+            posterior = Run(items, config, store, watch, client).run()
+        except NothingDrawnError:
+            discard_folder(folder)
+            raise
+        except DfcrpError:
+            if not _anything_drawn(folder):
+                discard_folder(folder)
+            raise
+        finish(posterior, folder)
+    return posterior
+
+
+def _anything_drawn(folder: Path) -> bool:
+    try:
+        return bool(DrawStore.open(folder).parts())
+    except DfcrpError:
+        return False
+
+
+def resume(
+    path: str | os.PathLike[str],
+    *,
+    scans: int | None = None,
+    max_scans: int | None = None,
+    max_minutes: float | None = None,
+    workers: int | None = None,
+    progress: bool | Callable[[Any], None] | None = None,
+    on_look: Callable[[Posterior], None] | None = None,
+    on_stop: Callable[[], None] | None = None,
+    dask: str | os.PathLike[str] | None = None,
+) -> Posterior:
+    """Continue the run in a folder, or extend it.
+
+    The draws are those of a run that was never stopped: each chain continues from its checkpoint.
+
+    Parameters
+    ----------
+    path : path
+        The run folder.
+    scans : int, optional
+        Scans of each chain in all; left out, the run ends where it was meant to.
+    max_scans : int, optional
+        For a run that ends when its verdict is good.
+    max_minutes : float, optional
+        Counted from now.
+    workers, progress, on_look, on_stop, dask
+        As in ``dfcrp.fit``.
+
+    Returns
+    -------
+    Posterior
+
+    Examples
+    --------
+    >>> posterior = dfcrp.resume("run", scans=4000)  # doctest: +SKIP
+    """
+    found = find_run(
+        path, scans=scans, max_scans=max_scans, max_minutes=max_minutes, workers=workers
+    )
+    with watched(progress, on_look, on_stop, found.items, found.config) as watch:
+        return continue_run(found, watch, dask)
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """A run that can be continued."""
+
+    folder: Path
+    items: Items
+    #: With the settings that were changed for what is to come.
+    config: Config
+    #: Scans that each chain had done when it was saved; of many images, the fewest of each.
+    scans: list[int]
+
+
+def find_run(path: str | os.PathLike[str], **changes: Any) -> FoundRun:
+    """Read a run folder, and refuse it unless it is as the run left it.
+
+    ``changes`` are settings of how long to continue; None leaves one as it is.
+    """
+    folder = Path(path)
+    items, config = read_beginning(folder)
+    store = DrawStore.open(folder)
+    if not store.resumable:
+        raise RunFolderError(
+            f"{folder}: holds no checkpoints, so it cannot be resumed: it was saved from memory; "
+            "fit again, with the folder as out="
+        )
+    _refuse_other_settings(folder, config)
+    parts = Parts.of_run(items, config)
+    if len(parts) > 1:
+        scans = [min(store.scans(part, config.run.chains)) for part in range(len(parts))]
+        reached = max(scans)
+    else:
+        scans = store.scans(0, config.run.chains)
+        reached = min(scans)
+    config = _changed(config, {k: v for k, v in changes.items() if v is not None}, reached)
+    return FoundRun(folder, items, config, scans)
+
+
+def continue_run(
+    found: FoundRun, watch: Watch, dask: str | os.PathLike[str] | None = None
+) -> Posterior:
+    """Draw what is missing, then write tables and record again."""
+    folder, config, items = found.folder, found.config, found.items
+    with connected(dask) as client, locked(folder):
+        _warn_of_other_versions(folder)
+        store = DrawStore.open(folder, seconds=config.run.checkpoint_seconds)
+        store.clean()
+        run = Run(items, config, store, watch, client)
+        before = read_provenance(folder)
+        run.seconds_before = float(before.get("run", {}).get("seconds", 0.0))
+        if "run" in before and min(found.scans) < record_of(folder, before).scans:
+            # Draws behind the results are no longer there: the results are taken back.
+            write_provenance(folder, items, config, None)
+        write_settings(folder, config)
+        posterior = run.run()
+        finish(posterior, folder)
+    return posterior
+
+
+def _changed(config: Config, changes: Mapping[str, Any], scans: int) -> Config:
+    """The settings for what is to come; fewer scans than there are would be none of that."""
+    run = config.run
+    if "scans" in changes and "max_scans" in changes:
+        raise SettingsError("give --scans or --max-scans, not both")
+    if "max_scans" in changes and run.scans is not None:
+        raise SettingsError(
+            f"--max-scans is for runs that end when their verdict is good; this one is of "
+            f"{run.scans:,} scans: extend it with --scans"
+        )
+    for name in ("scans", "max_scans"):
+        if name in changes and changes[name] < scans:
+            raise SettingsError(
+                f"--{name.replace('_', '-')} is {changes[name]:,}, but the run has {scans:,} scans "
+                "already; it counts from the start of the run, so give a larger number"
+            )
+    return resolve(config, changes)
+
+
+def _refuse_other_settings(folder: Path, config: Config) -> None:
+    """Draws with other settings would be draws of something else."""
+    begun = read_provenance(folder).get("settings_of_draws")
+    if not isinstance(begun, dict):
+        raise RunFolderError(f"{folder}: provenance.json does not say with which settings it began")
+    # As JSON has it, in which a tuple is a list.
+    now = json.loads(json.dumps(settings_of_draws(config)))
+    differing = [
+        f"{name} is {now.get(name)!r}, it was {begun.get(name)!r}"
+        for name in sorted({*now, *begun})
+        if now.get(name) != begun.get(name)
+    ]
+    if differing:
+        raise RunFolderError(
+            f"{folder / CONFIG}: was changed since the run began: {'; '.join(differing)}. "
+            "Put it back to continue, or start a new run with `dfcrp fit`"
+        )
+
+
+def _warn_of_other_versions(folder: Path) -> None:
+    begun, now = read_provenance(folder), versions()
+    differing = [name for name in now if begun.get(name) != now[name]]
+    if differing:
+        warnings.warn(
+            f"{folder}: the run was begun with another version of {', '.join(differing)}; what is "
+            "drawn from here on is as valid, but may not be what that version would have drawn",
+            DfcrpWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,326 @@
+"""A run from its first scan, or from where it stopped, to its posterior.
+
+A run is a list of parts (``dfcrp.runs.parts``). One part has all workers on its chains. Of many,
+small parts are drawn side by side, a worker to each; large ones before, one at a time, with all
+workers on their chains. On a Dask cluster the chains of one part are tasks, and of many parts each
+part is a task. What is drawn depends on none of it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dfcrp.draws import Draws
+from dfcrp.items.items import Items
+from dfcrp.posterior.findings import Findings, Series, Totals, find
+from dfcrp.posterior.pooling import Pool
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.runs.blocks import MemoryBlock
+from dfcrp.runs.dask import Claim, ClusterRunner, StopSign, refuse_other_versions, slots
+from dfcrp.runs.folder import read_beginning, versions
+from dfcrp.runs.part_run import (
+    NothingDrawnError,
+    PartRun,
+    Watch,
+    deadline_of,
+    stopped_by_interrupt,
+)
+from dfcrp.runs.parts import Parts
+from dfcrp.runs.record import RunRecord
+from dfcrp.runs.store import DrawStore, MemoryStore
+from dfcrp.sampling.runner import Progress, cores
+from dfcrp.sampling.setup import problem_of
+from dfcrp.settings.config import Config
+
+Store = DrawStore | MemoryStore
+Found = tuple[Findings, Series]
+
+#: Parts with more items are drawn one at a time, with a worker for each chain.
+LARGE = 5_000
+#: Parts handed to each worker ahead of the one whose result is waited for.
+AHEAD = 16
+
+
+@dataclass(frozen=True)
+class ImageDone:
+    """What an observer is told after each image."""
+
+    image: str
+    done: int
+    of: int
+    #: Of this image, on average over the draws.
+    clusters: float
+    agreed: float
+    ok: bool
+
+
+class Drawn(NamedTuple):
+    """What has become of one part of many."""
+
+    found: Found
+    #: Blocks of draws that another process has to keep.
+    blocks: list[MemoryBlock]
+
+
+class PartDrawer:
+    """Draws one part after the other; used from many threads."""
+
+    def __init__(self, items: Items, config: Config, store: Store) -> None:
+        self.parts = Parts.of_run(items, config)
+        self.totals = Totals.plan(config, len(items.experts))
+        self.store = store
+
+    def draw(
+        self,
+        part: int,
+        stopped: Callable[[], bool],
+        *,
+        workers: int = 1,
+        deadline: float | None = None,
+    ) -> Found | None:
+        """Draw a part as far as it is to go, or until ``stopped``; None if nothing is there."""
+        if stopped() and not self.store.begun(part):
+            return None
+        items, config = self.parts.items_of(part), self.parts.config_of(part)
+        problem = problem_of(items, config)
+
+        def look(_: Progress | None = None) -> None:
+            if stopped():
+                runner.stop()
+
+        def judge(draws: Draws, record: RunRecord) -> Posterior:
+            return Posterior(draws, items, config, record)
+
+        one = PartRun(config, self.store, part, judge, watch=Watch(look), deadline=deadline)
+        writers = [
+            self.store.writer(part, chain, problem.n, problem.columns, share=problem.n <= LARGE)
+            for chain in range(config.run.chains)
+        ]
+        runner = one.start(problem, list(writers), workers)
+        look()
+        try:
+            return find(one.advance(runner), self.totals)
+        except NothingDrawnError:
+            return None
+
+
+class Run:
+    """What is drawn between one start of the program and its end."""
+
+    def __init__(
+        self, items: Items, config: Config, store: Store, watch: Watch, client: Any = None
+    ) -> None:
+        """With a client of a Dask cluster the work is done there; it must see the folder."""
+        self._config = config
+        self._watch = watch
+        self._client = client
+        self._drawer = PartDrawer(items, config, store)
+        self._store = store
+        self._stop = threading.Event()
+        self._done = 0
+        #: Time spent before this start.
+        self.seconds_before = 0.0
+
+    def stop(self) -> None:
+        """Let every chain finish its block, and begin no other part."""
+        self._stop.set()
+
+    def run(self) -> Posterior:
+        """Draw everything, as far as time allows, and give the posterior."""
+        if len(self._drawer.parts) == 1:
+            return self._run_one()
+        return self._run_many()
+
+    # One part
+
+    def _run_one(self) -> Posterior:
+        parts, config = self._drawer.parts, self._config
+
+        def judge(draws: Draws, record: RunRecord) -> Posterior:
+            return Posterior(draws, parts.items, config, record)
+
+        deadline = deadline_of(config)
+        one = PartRun(config, self._store, 0, judge, watch=self._watch, deadline=deadline)
+        runner: Any
+        if self._client is None:
+            problem = problem_of(parts.items, config)
+            writers = [
+                self._store.writer(0, chain, problem.n, problem.columns)
+                for chain in range(config.run.chains)
+            ]
+            runner = one.start(problem, list(writers), config.run.workers)
+        else:
+            assert isinstance(self._store, DrawStore)
+            runner = ClusterRunner(self._client, self._store, config)
+        with stopped_by_interrupt(runner, self._watch.on_stop):
+            return one.advance(runner)
+
+    # Many parts
+
+    def _run_many(self) -> Posterior:
+        begun = time.monotonic()
+        parts = self._drawer.parts
+        pool, findings = Pool(len(parts.items.experts), self._drawer.totals), _InOrder()
+        with stopped_by_interrupt(self, self._watch.on_stop):
+            for part, found in self._draw_all():
+                if found is not None:
+                    self._tell(part, found[0])
+                findings.add(part, found)
+                for number, series in findings.ready():
+                    pool.add(series, parts.expert_codes[number])
+        self._store.flush()
+        if not findings.found:
+            raise NothingDrawnError("stopped before the first image was drawn: nothing to keep")
+        return self._posterior(findings.found, pool, time.monotonic() - begun)
+
+    def _draw_all(self) -> Iterator[tuple[int, Found | None]]:
+        """Every part; None for those that the run did not come to."""
+        workers = self._config.run.workers or cores()
+        deadline = deadline_of(self._config)
+        numbers = range(len(self._drawer.parts))
+        if self._client is not None:
+            yield from self._draw_on_cluster(list(numbers), deadline)
+            return
+        small = []
+        for part in numbers:
+            if len(self._drawer.parts.rows[part]) <= LARGE:
+                small.append(part)
+            else:
+                yield part, self._draw_here(part, deadline, workers)
+        with ThreadPoolExecutor(workers) as pool:
+            tasks = _Tasks(pool.submit, AHEAD * workers)
+            try:
+                yield from tasks.run(self._draw_here, small, deadline)
+            except BaseException:
+                self.stop()  # or leaving the pool would wait for every part
+                raise
+
+    def _draw_here(self, part: int, deadline: float | None, workers: int = 1) -> Found | None:
+        if deadline is not None and time.monotonic() > deadline:
+            self.stop()
+        return self._drawer.draw(part, self._stop.is_set, workers=workers, deadline=deadline)
+
+    def _draw_on_cluster(
+        self, parts: list[int], deadline: float | None
+    ) -> Iterator[tuple[int, Found | None]]:
+        assert isinstance(self._store, DrawStore)
+        place = str(self._store.folder.resolve())
+        ticket = uuid.uuid4().hex
+        with StopSign(Path(place), self._stop, deadline) as sign:
+            submit = partial(self._client.submit, pure=False)
+            tasks = _Tasks(submit, AHEAD * slots(self._client), sign.wait)
+            for part, drawn in tasks.run(draw_on_worker, parts, place, ticket, versions()):
+                if drawn is not None:
+                    self._store.add(drawn.blocks)
+                yield part, None if drawn is None else drawn.found
+
+    def _tell(self, part: int, found: Findings) -> None:
+        self._done += 1
+        if self._watch.progress is not None:
+            self._watch.progress(
+                ImageDone(
+                    image=self._drawer.parts.names[part],
+                    done=self._done,
+                    of=len(self._drawer.parts),
+                    clusters=float(found.n_clusters.mean),
+                    agreed=float(found.consensus.mean),
+                    ok=found.verdict.ok,
+                )
+            )
+
+    def _posterior(self, found: dict[int, Findings], pool: Pool, seconds: float) -> Posterior:
+        parts = self._drawer.parts
+        records = [found[part].record if part in found else None for part in range(len(parts))]
+        drawn = [one for one in records if one is not None]
+        longest = max(drawn, key=lambda one: one.scans)
+        record = RunRecord(
+            scans=longest.scans,
+            burn_in=longest.burn_in,
+            thin=longest.thin,
+            seconds=seconds + self.seconds_before,
+            stopped_early=len(drawn) < len(records) or any(one.stopped_early for one in drawn),
+        )
+        ordered = tuple(found[part] for part in sorted(found))
+        return Posterior.of_images(parts, records, self._store, record, (ordered, pool))
+
+
+class _Tasks:
+    """Calls for one part after the other, a limited number of them ahead of the results."""
+
+    def __init__(
+        self,
+        submit: Callable[..., Any],
+        ahead: int,
+        wait: Callable[[Any], None] | None = None,
+    ) -> None:
+        self._submit = submit
+        self._ahead = ahead
+        self._wait = wait
+
+    def run(
+        self, call: Callable[..., Any], parts: list[int], *arguments: Any
+    ) -> Iterator[tuple[int, Any]]:
+        """The results, in the order of the parts."""
+        begun: deque[tuple[int, Any]] = deque()
+        for part in parts:
+            if len(begun) >= self._ahead:
+                yield self._first(begun)
+            begun.append((part, self._submit(call, part, *arguments)))
+        while begun:
+            yield self._first(begun)
+
+    def _first(self, begun: deque[tuple[int, Any]]) -> tuple[int, Any]:
+        part, task = begun.popleft()
+        if self._wait is not None:
+            self._wait(task)
+        return part, task.result()
+
+
+def draw_on_worker(part: int, folder: str, ticket: str, expected: dict[str, str]) -> Drawn | None:
+    """The task of a cluster's worker: one part of the run in a folder."""
+    refuse_other_versions(expected)
+    drawer = _drawer_at(folder, ticket)
+    with Claim(Path(folder), f"part-{part}") as claim:
+        found = drawer.draw(part, claim.must_stop)
+    assert isinstance(drawer.store, DrawStore)
+    blocks = drawer.store.take(part)
+    return None if found is None else Drawn(found, blocks)
+
+
+@lru_cache(maxsize=1)
+def _drawer_at(folder: str, ticket: str) -> PartDrawer:
+    """Read once for all parts of a run that come to this worker; ``ticket`` tells starts apart."""
+    items, config = read_beginning(Path(folder))
+    return PartDrawer(items, config, DrawStore.open(folder, hold=True))
+
+
+class _InOrder:
+    """Takes parts as they are done and gives out their numbers in order, so that sums agree."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, Findings] = {}
+        self._waiting: dict[int, Series | None] = {}
+        self._next = 0
+
+    def add(self, part: int, found: Found | None) -> None:
+        """Take a part."""
+        self._waiting[part] = None
+        if found is not None:
+            self.found[part], self._waiting[part] = found
+
+    def ready(self) -> Iterator[tuple[int, Series]]:
+        """The parts whose turn it is."""
+        while self._next in self._waiting:
+            series = self._waiting.pop(self._next)
+            if series is not None:
+                yield self._next, series
+            self._next += 1

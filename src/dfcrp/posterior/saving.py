@@ -1,0 +1,134 @@
+"""A posterior on disk: its tables, a run folder of it, and how it is read back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+from dfcrp.draws import DrawBlock, Draws
+from dfcrp.errors import RunFolderError
+from dfcrp.files import write_text
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.runs.folder import (
+    MARKINGS,
+    make_folder,
+    plain,
+    prepare_folder,
+    read_beginning,
+    read_provenance,
+    record_of,
+    records_of_parts,
+    write_provenance,
+    write_table,
+)
+from dfcrp.runs.parts import Parts
+from dfcrp.runs.record import RunRecord
+from dfcrp.runs.store import DrawStore
+
+
+def load(path: str | os.PathLike[str]) -> Posterior:
+    """Read a run folder back; the draws stay on disk.
+
+    Parameters
+    ----------
+    path : path
+        A run folder, as ``dfcrp fit --out`` or ``dfcrp.fit(out=...)`` wrote it.
+
+    Returns
+    -------
+    Posterior
+
+    Examples
+    --------
+    >>> dfcrp.load("run").summary()["n_clusters"]  # doctest: +SKIP
+    """
+    folder = Path(path)
+    items, config = read_beginning(folder)
+    provenance = read_provenance(folder)
+    if "run" not in provenance:
+        raise RunFolderError(
+            f"{folder}: the run was not finished; `dfcrp resume {folder}` continues it"
+        )
+    record = record_of(folder, provenance)
+    parts = Parts.of_run(items, config)
+    store = DrawStore.open(folder)
+    if len(parts) > 1:
+        records = records_of_parts(folder, provenance, len(parts))
+        return Posterior.of_images(parts, records, store, record)
+    # A run that was stopped while it was being extended holds more draws than its results say.
+    last = record.scans // record.thin
+    draws = store.draws(0, record.burn_in // record.thin, last, chains=config.run.chains)
+    if draws.n_markings != len(items):
+        raise RunFolderError(
+            f"{folder}: the draws are of {draws.n_markings} items, {MARKINGS} has {len(items)}; "
+            "they do not belong together"
+        )
+    return Posterior(draws, items, config, record)
+
+
+def write_results(posterior: Posterior, folder: Path) -> None:
+    """Tables and summary from the draws; written again whenever asked for."""
+    if posterior.many is not None:
+        write_table(folder / "images.csv", posterior.image_table())
+    write_table(folder / "catalogue.csv", posterior.catalogue())
+    write_table(folder / "members.csv", posterior.members())
+    write_table(folder / "experts.csv", posterior.experts())
+    write_text(folder / "summary.json", json.dumps(plain(posterior.summary()), indent=1) + "\n")
+
+
+def finish(posterior: Posterior, folder: Path) -> None:
+    """Write the results of a run, and that they are those of its draws."""
+    parts = posterior.many.records if posterior.many is not None and posterior.independent else ()
+    write_provenance(folder, posterior.items, posterior.config, posterior.record, parts)
+    write_results(posterior, folder)
+
+
+def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+    """Write a posterior held in memory as a run folder.
+
+    It holds the draws after burn-in only, so the burn-in recorded with them is zero, and it
+    cannot be resumed.
+    """
+    folder = Path(path)
+    make_folder(folder)
+    prepare_folder(folder, posterior.items, posterior.config)
+    store = DrawStore.create(folder, resumable=False)
+    images = posterior.many
+    records: list[RunRecord | None] = []
+    if images is None or not posterior.independent:
+        _save_draws(store, 0, posterior.draws, share=False)
+        record = _after_burn_in(posterior.record, posterior.draws)
+    else:
+        records = [None] * len(images.records)
+        for number in images.done:
+            draws = images.draws_of(number)
+            _save_draws(store, number, draws, share=True)
+            records[number] = _after_burn_in(images.record_of(number), draws)
+        longest = max(one.scans for one in records if one is not None)
+        record = dataclasses.replace(posterior.record, scans=longest, burn_in=0)
+    store.flush()
+    write_provenance(folder, posterior.items, posterior.config, record, records)
+    write_results(posterior, folder)
+
+
+def _after_burn_in(record: RunRecord, draws: Draws) -> RunRecord:
+    return dataclasses.replace(record, scans=draws.n_draws * record.thin, burn_in=0)
+
+
+def _save_draws(store: DrawStore, part: int, draws: Draws, *, share: bool) -> None:
+    for chain in range(draws.n_chains):
+        writer = store.writer(part, chain, draws.n_markings, draws.columns, share=share)
+        clusters = draws.clusters(chain, 0, draws.n_draws)
+        writer.append(
+            DrawBlock(
+                draws.labels(chain, 0, draws.n_draws),
+                draws.alpha()[chain],
+                clusters.offsets,
+                clusters.labels,
+                clusters.parameters,
+                draws.shared()[chain],
+            )
+        )
+        writer.finish()
