@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dfcrp import __version__
 from dfcrp.draws import ClusterBlock, DrawBlock, MemoryDraws
 from dfcrp.items.items import Items
-from dfcrp.plots.reality import Reality, draw_reality
+from dfcrp.plots.detection import Reality, draw_reality
 from dfcrp.plots.style import save_figure
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import detection_summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,26 @@ def paragraph(*content: object, **attributes: object) -> Markup:
 def bullets(items: Iterable[object]) -> Markup:
     """A list."""
     return tag("ul", *(tag("li", item) for item in items))
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page: a heading with what follows it."""
+
+    id: str
+    title: str
+    body: Markup
+    #: Takes the width of the window rather than that of a column of text.
+    wide: bool = False
+
+    def html(self) -> Markup:
+        """The section as it stands in the page."""
+        kind = {"class_": "wide"} if self.wide else {}
+        return tag("section", tag("h2", self.title), self.body, id=self.id, **kind)
+
+
+#: From the contents of a report to one of its sections; None if there is nothing to say.
+SectionMaker = Callable[[Any], Section | None]
 
 
 @dataclass(frozen=True)
@@ -126,9 +146,14 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
 
 
-def counted(count: int, noun: str, many: str | None = None) -> str:
+def one(noun: str) -> str:
+    """ "a marking", "an item"."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def counted(count: int, noun: str) -> str:
     """ "1 marking", "12 markings"."""
-    return f"{count:,} {noun if count == 1 else many or plural(noun)}"
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
 
 
 def listed(names: Sequence[object], most: int = 12) -> str:

@@ -41,7 +41,7 @@ def test_resume_extends_and_says_so(
     assert main(["fit", str(csv_file), "--out", str(out), "--scans", "30", *QUICK, *filters]) == 0
     assert main(["resume", str(out), "--scans", "50", "--no-report"]) == 0
     said = capsys.readouterr()
-    assert "Going on after 30 scans to 50 scans" in said.err
+    assert "Resuming after 30 scans to 50 scans" in said.err
     assert "2 chains of 50 scans" in said.out
     provenance = json.loads((out / "provenance.json").read_text())
     assert provenance["filters"] == {"min_diameter": 20.0}

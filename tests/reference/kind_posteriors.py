@@ -13,13 +13,13 @@ from dfcrp.runs.record import RunRecord
 from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.summary_reference import canonical
 
-#: Kinds of which ``kind_posterior`` makes one; "line" is a single number, as "diagonal".
-KINDS = ("points", "boxes", "ellipses", "diagonal", "line", "records")
+#: Kinds of which ``kind_posterior`` makes one; "line" are items of a single number.
+KINDS = ("points", "boxes", "ellipses", "diagonal", "normal", "line", "records")
 GIVEN = ("anna", "bert", "carla", "dieter", "emma", "felix", "greta", "hugo", "ida", "jakob")
 FAMILY = ("smith", "jones", "taylor", "brown", "wilson", "evans", "thomas", "roberts")
 
 
-def kind_posterior(kind, n_objects=40, n_experts=5, n_draws=40, seed=3, names=None):
+def kind_posterior(kind, n_objects=40, n_experts=5, n_draws=40, seed=3, names=None, **run):
     """Objects that some experts list; some items move to an object of their own in some draws."""
     rng = np.random.default_rng(seed)
     names = [f"expert {chr(65 + f)}" for f in range(n_experts)] if names is None else names
@@ -28,8 +28,8 @@ def kind_posterior(kind, n_objects=40, n_experts=5, n_draws=40, seed=3, names=No
     truth, family = np.nonzero(sees)
     expert = [names[f] for f in family]
     ids = [f"i{i}" for i in range(len(truth))]
-    made = _records if kind == "records" else _numbers
-    columns = made(rng, kind, n_objects, truth)
+    is_text = kind == "records"
+    columns = _records(rng, n_objects, truth) if is_text else _numbers(rng, kind, n_objects, truth)
     name = {"line": "diagonal"}.get(kind, kind)
     items = Items.from_columns(columns, expert, kind=name, id=ids)
     restless = rng.random(len(truth)) < 0.08
@@ -38,7 +38,7 @@ def kind_posterior(kind, n_objects=40, n_experts=5, n_draws=40, seed=3, names=No
         [np.where(restless & (rng.random(len(truth)) < 0.35), alone, truth) for _ in range(n_draws)]
         for _ in range(2)
     ]
-    return posterior_with(labels, items, rng)
+    return posterior_with(labels, items, rng, **run)
 
 
 def _numbers(rng, kind, n_objects, truth):
@@ -62,7 +62,7 @@ def _numbers(rng, kind, n_objects, truth):
     return {"mass": x / 1000.0, "brightness": 7 * y, "age": third}
 
 
-def _records(rng, kind, n_objects, truth):
+def _records(rng, n_objects, truth):
     """Names and dates with a few faults."""
     given = rng.choice(GIVEN, n_objects)[truth].astype(object)
     family = rng.choice(FAMILY, n_objects)[truth].astype(object)
@@ -77,12 +77,12 @@ def _records(rng, kind, n_objects, truth):
     return {"given_name": given, "surname": family, "date_of_birth": born, "postcode": code}
 
 
-def posterior_with(labels, items, rng, min_experts=3):
+def posterior_with(labels, items, rng, min_experts=3, **run):
     """A posterior whose clusters sit at their members' means, with plausible errors."""
     labels = np.array([[canonical(draw) for draw in chain] for chain in labels], np.int32)
     likelihood = likelihood_named(items.kind)
     if likelihood.text:
-        rates = [f"{fault}_{field}" for fault in ("miss", "typo") for field in items.columns]
+        rates = [f"{fault}_{name}" for fault in ("miss", "typo") for name in items.columns]
         columns = Columns.plain(("members",), rates)
     else:
         columns = columns_of(likelihood.shape(items))
@@ -94,22 +94,27 @@ def posterior_with(labels, items, rng, min_experts=3):
             for name in np.unique(draw):
                 row = np.array([(draw == name).sum()])
                 if not likelihood.text:
-                    held = items.features[draw == name]
-                    error = spread / np.sqrt(len(held))
-                    row = np.zeros(len(columns.parameters))
-                    p = len(error)
-                    row[: 2 * p] = [*held.mean(axis=0), *error]
+                    row = _row(items.features[draw == name], spread, likelihood.shape(items))
                 rows.append(row)
                 names.append(name)
             offsets.append(len(names))
         block = np.array(rows, np.float32).reshape(len(names), -1)
         blocks.append(ClusterBlock(np.array(offsets), np.array(names, np.int32), block))
     shared = rng.normal(-3.0, 0.1, (*labels.shape[:2], columns.width))
+    growth = [k for k, name in enumerate(columns.names) if name.startswith("growth_")]
+    shared[:, :, growth] += 5.0
     draws = MemoryDraws(labels, rng.gamma(2.0, size=labels.shape[:2]), blocks, columns, shared)
     summary = SummarySettings(min_experts=min_experts, thresholds=(2, min_experts))
-    config = Config(run=RunSettings(likelihood=items.kind), summary=summary)
+    config = Config(run=RunSettings(likelihood=items.kind, **run), summary=summary)
     record = RunRecord(scans=2 * labels.shape[1], burn_in=labels.shape[1], thin=1, seconds=1.5)
     return Posterior(draws, items, config, record)
+
+
+def _row(held, spread, shape):
+    """Means, their errors, and a variance for each group of features."""
+    starts = np.cumsum([0, *shape.groups[:-1]])
+    variance = np.add.reduceat(spread**2, starts) / np.array(shape.groups)
+    return np.concatenate([held.mean(axis=0), spread / np.sqrt(len(held)), variance])
 
 
 def _spread(items, labels):

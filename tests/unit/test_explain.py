@@ -5,11 +5,14 @@ import pytest
 
 from dfcrp.errors import InputError
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.record.fields import encode_fields
+from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
 from dfcrp.posterior.explain import explain, find_marking, most_common
 from dfcrp.posterior.explain_text import percent
 from dfcrp.settings.config import Config, RunSettings
 from dfcrp.summaries.membership import ALONE
 from reference import summary_reference as twin
+from reference.kind_posteriors import KINDS, kind_posterior, posterior_with
 from reference.small_posteriors import posterior_of, random_posterior
 
 
@@ -81,7 +84,115 @@ def test_distances_match_loops(seed):
                     assert offset is None
                     continue
                 expected = np.median(values[inside], axis=0)
-                assert (offset.distance, offset.position, offset.size) == pytest.approx(expected)
+                assert [offset.distance, *offset.parts.values()] == pytest.approx(expected)
+
+
+def parts_by_hand(posterior, i, row, shared):
+    """Distance and parts of a normal likelihood, feature by feature."""
+    items, draws = posterior.items, posterior.draws
+    shape = posterior.likelihood.shape(items)
+    p, at, features = len(shape.features), dict(zip(draws.columns.names, shared, strict=True)), []
+    group = [g for g, size in enumerate(shape.groups) for _ in range(size)]
+    for j, name in enumerate(shape.features):
+        w = 1.0
+        if shape.size[j] >= 0:
+            held = items.features[:, shape.size[j]]
+            (growth,) = (v for k, v in at.items() if k.startswith("growth_") and name in k)
+            w = np.exp(growth * (held[i] - np.median(held)))
+        sd = np.sqrt(w * row[2 * p + group[j]] + row[p + j] ** 2)
+        features.append((items.features[i, j] - row[j]) / sd)
+    found = {"distance": np.linalg.norm(features)}
+    for name, value in zip(shape.features, features, strict=True):
+        found.setdefault(name.removeprefix("log_"), value)
+    if "x" in found:
+        found["position"] = np.hypot(found.pop("x"), found.pop("y"))
+    if "elongation_0" in found:
+        found["shape"] = np.hypot(found.pop("elongation_0"), found.pop("elongation_45"))
+    return found
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "records"])
+def test_distances_of_normal_items_match_loops(kind):
+    posterior = kind_posterior(kind, n_objects=12, n_draws=6)
+    shared = posterior.draws.shared()
+    for i in (0, 9):
+        for candidate in explain(posterior, i).candidates:
+            if candidate.cluster == ALONE:
+                continue
+            values = {True: [], False: []}
+            for chain, draw, labels in all_draws(posterior):
+                home = twin.representative(candidate.members, labels)
+                row = twin.parameters_of(posterior.draws, chain, draw)[home].astype(float)
+                found = parts_by_hand(posterior, i, row, shared[chain, draw])
+                values[bool(labels[i] == home)].append(found)
+            for offset, inside in ((candidate.outside, False), (candidate.inside, True)):
+                if not values[inside]:
+                    assert offset is None
+                    continue
+                expected = {
+                    name: np.median([found[name] for found in values[inside]])
+                    for name in values[inside][0]
+                }
+                found = {"distance": offset.distance, **offset.parts}
+                assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_explained_in_its_own_words(kind):
+    posterior = kind_posterior(kind)
+    members = posterior.members()
+    i = int(np.argmin(members["p_member"]))
+    found = explain(posterior, f"i{i}")
+    assert found.p_member == members["p_member"][i]
+    assert found.cluster == members["cluster"][i]
+    assert sum(c.probability for c in found.candidates) == pytest.approx(1.0)
+    text = found.text()
+    noun = posterior.likelihood.noun
+    assert text.startswith(f"{noun.capitalize()} i{i} by {members['expert'][i]}: ")
+    assert "marking" not in text
+    for name in posterior.items.columns:
+        assert f"{name} " in text.splitlines()[0]
+    if kind == "records":
+        assert "log odds given_name " in text
+        assert "Distances" not in text
+    else:
+        assert "standard deviations" in text
+
+
+def test_records_are_compared_field_by_field():
+    posterior = kind_posterior("records", n_objects=20)
+    items, draws = posterior.items, posterior.draws
+    law = draws.shared().reshape(-1, draws.columns.width).mean(axis=0)
+    settings = posterior.config.likelihood
+    checked = 0
+    for i in range(0, len(items), 7):
+        for candidate in explain(posterior, i).candidates:
+            if candidate.cluster == ALONE:
+                continue
+            pairs = np.array([[i, j] for j in candidate.members])
+            fields = encode_fields(items.columns, kinds={}, keys=None, candidates=pairs)
+            hyper = records_hyper(settings, fields)._replace(law_mean=law)
+            whole = log_bayes_factors(hyper, fields, pairs).mean()
+            assert sum(e.log_odds for e in candidate.evidence) == pytest.approx(whole)
+            for said in candidate.evidence:
+                values = items.columns[said.name]
+                assert said.own == values[i]
+                agreeing = [values[j] == values[i] for j in candidate.members]
+                if not said.own:
+                    assert said.log_odds == 0.0
+                elif all(agreeing):
+                    assert said.log_odds > 0.0
+                checked += 1
+    assert checked > 10
+
+
+def test_what_a_record_differs_in_is_named():
+    columns = {"name": ["anna", "anna", "anne"], "town": ["ulm", "ulm", ""]}
+    items = Items.from_columns(columns, ["a", "b", "c"], kind="records", id=["p", "q", "r"])
+    labels = [[[0, 0, 0]] * 2 + [[0, 0, 2]]]
+    found = explain(posterior_with(labels, items, np.random.default_rng(0)), "r")
+    assert "Record r by c: name anne, town (missing)." in found.text()
+    assert " (there: anna), town 0 (missing)" in found.text()
 
 
 def test_companions_are_the_pairs():
@@ -131,7 +242,7 @@ def test_family_rule_by_hand():
 def test_without_family_rule_nothing_is_barred():
     found = explain(by_hand("crp"), "a2")
     assert all(c.barred == 0 for c in found.candidates)
-    assert "no family rule" in found.text()
+    assert "No rule kept markings of one expert apart" in found.text()
 
 
 def test_a_near_cluster_is_named_though_it_never_held_the_marking():

@@ -104,7 +104,7 @@ def make_report(
     quiet: bool,
     pages: int | None = None,
 ) -> None:
-    """Figures and page, with DBSCAN on the same markings for comparison.
+    """Figures and page, with DBSCAN on the same items for comparison where they have a size.
 
     Of many images an overview, and pages of the first ``pages`` of them.
     """
@@ -114,42 +114,45 @@ def make_report(
         click.echo("Drawing the figures and the report ...", err=True)
     if posterior.many is not None:
         write_overview(posterior, folder, pages=pages)
-    elif posterior.config.run.likelihood == "circles":
-        write_report(posterior, folder, dbscan=_dbscan(posterior))
     else:
-        write_report(posterior, folder)
+        write_report(posterior, folder, dbscan=_dbscan(posterior))
 
 
 def make_image_report(
     posterior: Posterior, folder: Path, name: str, *, picture: ImageSettings, quiet: bool
 ) -> None:
     """Figures and page of one image of many."""
+    from dfcrp.plots.flat import flat_map_or_none
     from dfcrp.plots.underlay import configured_underlay
     from dfcrp.report import write_image
 
     if not quiet:
         click.echo(f"Drawing the figures and the page of {name} ...", err=True)
     part = posterior[name]
-    underlay = configured_underlay(picture, part.markings.y)
+    placed = flat_map_or_none(part.items)
+    underlay = None if placed is None else configured_underlay(picture, placed.y)
     page = write_image(posterior, folder, name, image=underlay, dbscan=_dbscan(part))
     if not quiet:
         click.echo(f"page: {page}")
 
 
-def _dbscan(posterior: Posterior) -> dict[int, Any]:
-    """R14's answer for every number of experts that the tables ask for."""
+def _dbscan(posterior: Posterior) -> dict[int, Any] | None:
+    """R14's answer for every number of experts that the tables ask for; it is for circles."""
     from dfcrp.baselines import dbscan_r14
 
+    if posterior.diameters is None:
+        return None
     asked = posterior.config.summary
     return {
-        experts: dbscan_r14(posterior.markings, min_points=experts)
+        experts: dbscan_r14(posterior.items, min_points=experts)
         for experts in {*asked.thresholds, asked.min_experts}
     }
 
 
 def _introduce(markings: Items, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
-    from dfcrp.fitting.progress import counted
+    from dfcrp.likelihoods.registry import likelihood_named
+    from dfcrp.markup import counted
     from dfcrp.runs.parts import most_experts
 
     run, n_experts = config.run, most_experts(markings)
@@ -163,9 +166,8 @@ def _introduce(markings: Items, config: Config) -> None:
     how_long = "until the verdict is good" if run.scans is None else f"{run.scans:,} scans"
     images = len(markings.images)
     where = f" on {images:,} images, {run.images}" if images > 1 else ""
-    kind = "marking" if config.run.likelihood == "circles" else "item"
     click.echo(
-        f"Fitting {counted(len(markings), kind)} by "
+        f"Fitting {counted(len(markings), likelihood_named(run.likelihood).noun)} by "
         f"{counted(len(markings.experts), 'expert')}{where}: "
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,

@@ -1,4 +1,4 @@
-"""``dfcrp report``: tables, figures and page anew, from the draws of a run."""
+"""``dfcrp report``: tables, figures and page again, from the draws of a run."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def _note_changes(
     from dfcrp.runs.folder import write_settings, write_site
     from dfcrp.settings.config import resolve
 
-    site = told_site(posterior.markings.site, options)
-    if site != posterior.markings.site:
+    site = told_site(posterior.items.site, options)
+    if site != posterior.items.site:
         write_site(run, site)
     if changes:
         write_settings(run, resolve(posterior.config, changes))
-    return bool(changes) or site != posterior.markings.site
+    return bool(changes) or site != posterior.items.site

@@ -63,19 +63,21 @@ def command(run: Path, no_report: bool, quiet: bool, dask: str | None, **changes
 
 def _introduction(found: FoundRun) -> str:
     """Where the run stands and where it goes."""
-    from dfcrp.fitting.progress import counted
+    from dfcrp.likelihoods.registry import likelihood_named
+    from dfcrp.markup import counted
 
     run, done = found.config.run, min(found.scans)
     longest = run.max_scans if run.scans is None else run.scans
-    what = f"{counted(len(found.items), 'marking')}, {counted(run.chains, 'chain')}"
+    noun = likelihood_named(run.likelihood).noun
+    what = f"{counted(len(found.items), noun)}, {counted(run.chains, 'chain')}"
     to = "until the verdict is good" if run.scans is None else f"to {run.scans:,} scans"
     if len(found.items.images) > 1 and run.images == "independent":
         begun, images = sum(scans > 0 for scans in found.scans), len(found.scans)
-        return f"Going on {to} with {images:,} images, of which {begun:,} are begun: {what}."
+        return f"Resuming {to} with {images:,} images, of which {begun:,} are begun: {what}."
     if done + run.thin > longest:
         option = "--max-scans" if run.scans is None else "--scans"
         return (
             f"All {done:,} scans of this run are done ({what}); {option} with a larger number "
-            "extends it. Making its tables anew."
+            "extends it. Making its tables again."
         )
-    return f"Going on after {done:,} scans {to}: {what}."
+    return f"Resuming after {done:,} scans {to}: {what}."

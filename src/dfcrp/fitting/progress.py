@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
+from dfcrp.markup import counted
 from dfcrp.runs.part_run import Watch
 from dfcrp.settings.config import Config
 
@@ -376,8 +377,3 @@ def _clock(seconds: float) -> str:
 def _line(glimpse: Glimpse | ImagesGlimpse, min_experts: int) -> str:
     left = "" if glimpse.seconds_left is None else f", {duration(glimpse.seconds_left)} left"
     return f"{glimpse.place()} ({glimpse.share:.0%}{left}): {glimpse.counts(min_experts)}"
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun: 1 pair, 2 pairs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

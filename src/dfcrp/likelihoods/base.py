@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
+from dfcrp.likelihoods import report
+from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.centre import Centre
 from dfcrp.summaries.intervals import summarise
@@ -60,6 +62,46 @@ class Outlines:
     shape: str
 
 
+@dataclass(frozen=True)
+class Part:
+    """One part of the distance from an item to a cluster, and what its sign means.
+
+    Without words for more and less it has no sign.
+    """
+
+    name: str
+    more: str = ""
+    less: str = ""
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """How an item's distance from a cluster is measured, in standard deviations.
+
+    ``measure`` takes the cluster's stored ``parameters`` (draws, parameters) and what the draws'
+    clusters share (draws, width), and gives the whole distance and its parts, (1 + parts, draws).
+    """
+
+    parameters: tuple[str, ...]
+    parts: tuple[Part, ...]
+    #: Numbers that describe an item: of a cluster's own items the squared distances are χ² with so
+    #: many degrees of freedom.
+    features: int
+    measure: Callable[[Floats, Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one column says on whether an item and the members of a cluster are one object."""
+
+    name: str
+    #: The item's value, and the most frequent one of the members; "" where it is missing.
+    own: str
+    theirs: str
+    #: Logarithm of the odds of one object against two, a mean over the members.
+    log_odds: float
+
+
 class Likelihood:
     """One kind of item; the answers here are for items described by any numbers."""
 
@@ -83,7 +125,9 @@ class Likelihood:
     spellings: Mapping[str, frozenset[str]] = {}
     #: Paper presets: settings of this likelihood and of the prior, by name.
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
-    #: Figures of the report that only this kind has.
+    #: What experts did with items, in sentences.
+    verb: str = "listed"
+    #: Figures of the report that only this kind has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
@@ -158,6 +202,22 @@ class Likelihood:
         """The same in sentences."""
         return []
 
+    def data_words(self, items: Items) -> list[str]:
+        """What the report says of the data."""
+        return report.data_words(items, self.noun)
+
+    def reach_words(self, config: Config) -> list[str]:
+        """Which items could share a cluster at all, for the report."""
+        return report.reach_words(config.run.radius, config.run.nearest, self.noun)
+
+    def law_words(self, posterior: Any) -> list[str]:
+        """Where the scatter of items about their object came from, for the report."""
+        return []
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """Sections of the report that only this kind has."""
+        return ()
+
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """How experts differ, if that was learned."""
         return None
@@ -165,6 +225,24 @@ class Likelihood:
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """Features in which distances are right, and which of them is a log size, after places."""
         return items.values.astype(np.float64), None
+
+    def apart(self, items: Items, row: int) -> Floats:
+        """A distance of every item from one of them, to tell which are near."""
+        features, _ = self.distances(items)
+        spread = features.std(axis=0)
+        away = (features - features[row]) / np.where(spread > 0.0, spread, 1.0)
+        return np.asarray(np.linalg.norm(away, axis=1))
+
+    def offsets(self, posterior: Any, row: int) -> Offsets | None:
+        """How to measure the distance of one item from a cluster; None if there is no measure."""
+        return None
+
+    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
+        """What each column says on whether an item is of one object with the members of a cluster.
+
+        Empty where distances say it better.
+        """
+        return ()
 
     def doubles(self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config) -> Any:
         """Items that may be a second one of an object their expert has listed already."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-#: Each has a module of its own, with its three functions.
+#: Each has three functions, in a module of its name unless ``_HOMES`` says otherwise.
 FIGURES = (
     "catalogue_map",
     "certainty",
@@ -29,6 +29,19 @@ FIGURES = (
     "size_relative",
     "traces",
 )
+_HOMES = {
+    **dict.fromkeys(("cluster_sizes", "corrected_sizes", "reality", "sensitivity"), "detection"),
+    **dict.fromkeys(("size_differential", "size_frequency", "size_relative"), "sizes"),
+}
+#: Of the figures, those about diameters, and those that show DBSCAN beside the posterior.
+NEED_SIZES = (
+    "corrected_sizes",
+    "sensitivity",
+    "size_differential",
+    "size_frequency",
+    "size_relative",
+)
+BESIDE_DBSCAN = ("counts_by_size", "size_differential", "size_frequency", "size_relative")
 _ACTIONS = ("prepare", "draw", "plot")
 
 
@@ -37,7 +50,8 @@ def __getattr__(name: str) -> Any:
     if name == "save_figure":
         return import_module("dfcrp.plots.style").save_figure
     if action in _ACTIONS and figure in FIGURES:
-        return getattr(import_module(f"dfcrp.plots.{figure}"), name)
+        home = _HOMES.get(figure, figure)
+        return getattr(import_module(f"dfcrp.plots.{home}"), name)
     raise AttributeError(f"module 'dfcrp.plots' has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""Figure: how sure the catalogue is, marking by marking and cluster by cluster."""
+"""Figure: how sure the catalogue is, item by item and cluster by cluster."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.markup import plural
 from dfcrp.plots.style import BLUE, WIDE, given_axes, new_axes, styled
 from dfcrp.posterior.posterior import Posterior
 
@@ -25,6 +26,8 @@ class Certainty:
     clusters: NDArray[np.int64]
     #: Which of the two, in words.
     of: str
+    #: What items are called.
+    nouns: str = "items"
 
 
 def prepare_certainty(
@@ -40,15 +43,16 @@ def prepare_certainty(
         members=np.histogram(posterior.membership.p_member, edges)[0],
         clusters=np.histogram(table["p_real" if real else "p_consensus"], edges)[0],
         of="p_real: clusters that are real objects" if real else agreed,
+        nouns=plural(posterior.likelihood.noun),
     )
 
 
 def draw_certainty(table: Certainty, axes: Any = None) -> list[Any]:
-    """Markings on the left, clusters on the right; the numbers on a logarithmic scale."""
+    """Items on the left, clusters on the right; the numbers on a logarithmic scale."""
     with styled():
         panels = given_axes(new_axes(WIDE, 2.4, 1, 2) if axes is None else axes, 2)
         for ax, counts, title, what in (
-            (panels[0], table.members, "p_member: markings in their cluster", "markings"),
+            (panels[0], table.members, f"p_member: {table.nouns} in their cluster", table.nouns),
             (panels[1], table.clusters, table.of, "clusters"),
         ):
             ax.bar(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots.style import INK, VERMILION, WIDE, plain, single_axes, styled
-from dfcrp.posterior.explain import find_marking
+from dfcrp.posterior.explain import find_marking, nearest_first
 from dfcrp.posterior.posterior import Posterior
 
 #: Items that are shown, more if the last cluster is larger.
@@ -38,26 +38,24 @@ def neighbourhood_of(posterior: Posterior, i: int, size: int) -> NDArray[np.int6
 
     First the marking's own, then those it shared a cluster with most often, then the nearest.
     """
-    markings, point = posterior.markings, posterior.point_partition().labels
-    places = markings.places
-    apart = np.linalg.norm(places - places[i], axis=1)
-    pairs = posterior.pairs
+    items, point = posterior.items, posterior.point_partition().labels
+    near, pairs = nearest_first(posterior, i), posterior.pairs
     touching = (pairs.first == i) | (pairs.second == i)
-    shared = np.zeros(len(markings))
+    shared = np.zeros(len(items))
     shared[(pairs.first + pairs.second - i)[touching]] = pairs.probability[touching]
     shared[i] = 2.0
     # The own cluster comes first even if its members were hardly ever together.
     shared += 2.0 * (point == point[i])
     chosen: list[int] = []
     taken: set[int] = set()
-    for j in np.lexsort((apart, -shared)):
+    for j in near[np.argsort(-shared[near], kind="stable")]:
         if int(point[j]) in taken:
             continue
         if len(chosen) >= size:
             break
         taken.add(int(point[j]))
         members = np.flatnonzero(point == point[j])
-        chosen.extend(members[np.argsort(markings.families[members], kind="stable")].tolist())
+        chosen.extend(members[np.argsort(items.families[members], kind="stable")].tolist())
     return np.array(chosen, np.int64)
 
 
@@ -67,9 +65,9 @@ def prepare_coclustering(
     """Around a marking (index or id); without one, around the least certain one."""
     if marking is None:
         marking = int(np.argmin(posterior.membership.p_member))
-    i = find_marking(posterior.markings, marking)
+    i = find_marking(posterior.items, marking)
     chosen = neighbourhood_of(posterior, i, size)
-    found = posterior.markings
+    found = posterior.items
     matrix = posterior.coclustering()[chosen][:, chosen].toarray()
     return CoclusteringTable(
         markings=chosen,

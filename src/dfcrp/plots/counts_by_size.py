@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dfcrp.markup import plural
 from dfcrp.plots.style import BLUE, GREY, INK, WIDE, given_axes, new_axes, plain, styled
 from dfcrp.posterior.diameters import mean_diameters
 from dfcrp.posterior.posterior import Posterior
@@ -26,9 +26,9 @@ class CountsBySize:
     """Counts in every size class; the first class is "all" if there are no classes."""
 
     size_classes: tuple[str, ...]
-    #: What a class means, such as "diameter below 50".
+    #: What a class means, such as "below 50"; "" where there is nothing to say.
     bounds: tuple[str, ...]
-    #: By number of markings, fewest first.
+    #: By number of items, fewest first.
     experts: tuple[str, ...]
     #: (classes, experts)
     by_expert: NDArray[np.int64]
@@ -37,6 +37,8 @@ class CountsBySize:
     min_experts: int
     #: Clusters of DBSCAN in each class, if given.
     dbscan: NDArray[np.int64] | None = None
+    #: What items are called.
+    nouns: str = "items"
 
 
 def size_class_of(diameter: ArrayLike, edges: tuple[float, ...]) -> NDArray[np.int64]:
@@ -44,18 +46,11 @@ def size_class_of(diameter: ArrayLike, edges: tuple[float, ...]) -> NDArray[np.i
     return np.searchsorted(np.asarray(edges), np.asarray(diameter), side="right")
 
 
-def class_bounds(edges: tuple[float, ...]) -> tuple[str, ...]:
-    """Each class in words."""
-    if not edges:
-        return ("any diameter",)
-    between = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
-    return (f"below {edges[0]:g}", *between, f"{edges[-1]:g} and more")
-
-
 def dbscan_counts(posterior: Posterior, labels: ArrayLike) -> NDArray[np.int64]:
     """Clusters in each size class by their members' mean diameter; label -1 is noise."""
-    edges = posterior.size_classes.edges
-    means = mean_diameters(labels, posterior.markings.diameter)
+    edges, sizes = posterior.size_classes.edges, posterior.diameters
+    # Without sizes there are no classes, and any numbers will do.
+    means = mean_diameters(labels, np.ones(len(posterior.items)) if sizes is None else sizes)
     return np.bincount(size_class_of(means, edges), minlength=len(edges) + 1)
 
 
@@ -73,18 +68,18 @@ def prepare_counts_by_size(
     dbscan: Any = None,
     counts: ConsensusCounts | None = None,
 ) -> CountsBySize:
-    """Count the markings of each expert and the clusters of each draw.
+    """Count the items of each expert and the clusters of each draw; items without sizes as one.
 
-    ``dbscan`` holds DBSCAN's labels of the markings, or labels for several thresholds as
+    ``dbscan`` holds DBSCAN's labels of the items, or labels for several thresholds as
     {min_experts: labels}. ``counts`` saves counting the clusters a second time.
     """
     usual = posterior.config.summary.min_experts
     wanted = usual if min_experts is None else min_experts
-    markings, classes = posterior.markings, posterior.size_classes
-    of_marking = size_class_of(markings.diameter, classes.edges)
-    n_classes, n_experts = len(classes.edges) + 1, len(markings.experts)
+    items, classes, sizes = posterior.items, posterior.size_classes, posterior.diameters
+    of_item = 0 if sizes is None else size_class_of(sizes, classes.edges)
+    n_classes, n_experts = len(classes.edges) + 1, len(items.experts)
     each = np.zeros((n_classes, n_experts), np.int64)
-    np.add.at(each, (of_marking, markings.families), 1)
+    np.add.at(each, (of_item, items.families), 1)
     order = np.argsort(each.sum(axis=0), kind="stable")
     counts = posterior.consensus_counts((wanted,)) if counts is None else counts
     of_draws = counts.counts[:, :, counts.min_experts.index(wanted)]
@@ -93,12 +88,13 @@ def prepare_counts_by_size(
     labels = dbscan_labels(dbscan, wanted, usual)
     return CountsBySize(
         size_classes=classes.names if classes.edges else ("all",),
-        bounds=class_bounds(classes.edges),
-        experts=tuple(markings.experts[f] for f in order),
+        bounds=classes.bounds or ("" if sizes is None else "any diameter",),
+        experts=tuple(items.experts[f] for f in order),
         by_expert=each[:, order],
         posterior=of_draws.reshape(-1, n_classes).T,
         min_experts=wanted,
         dbscan=None if labels is None else dbscan_counts(posterior, labels),
+        nouns=plural(posterior.likelihood.noun),
     )
 
 
@@ -148,7 +144,8 @@ def _draw_class(ax: Any, table: CountsBySize, k: int) -> None:
         left, right = min(left, table.dbscan[k] - space), max(right, table.dbscan[k] + space)
     ax.set_xlim(max(left, -1.0), right)
     ax.xaxis.get_major_locator().set_params(integer=True, nbins=5)
-    ax.set_title(f"{plain(table.size_classes[k])} ({table.bounds[k]})")
+    bounds = f" ({table.bounds[k]})" if table.bounds[k] else ""
+    ax.set_title(plain(table.size_classes[k]) + bounds)
     ax.set_xlabel("number of objects")
 
 
@@ -157,7 +154,7 @@ def _name_rows(ax: Any, table: CountsBySize) -> None:
     places: list[float] = list(range(n_experts)) if n_experts <= MAX_NAMES else []
     names = [plain(name) for name in table.experts] if n_experts <= MAX_NAMES else []
     if not names:
-        ax.set_ylabel(f"{n_experts} experts, by number of markings")
+        ax.set_ylabel(f"{n_experts} experts, by number of {table.nouns}")
     if table.dbscan is not None:
         places.append(n_experts)
         names.append("DBSCAN")

@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.markup import plural
 from dfcrp.plots.style import INK, WIDE, plain, single_axes, styled
 from dfcrp.posterior.posterior import Posterior
 
 #: Experts up to which every cell has its number printed.
 MAX_PRINTED = 20
-#: Experts up to which every row has its name; of more, those with most markings are shown.
+#: Experts up to which every row has its name; of more, those with most items are shown.
 MAX_SHOWN = 60
 
 
 @dataclass(frozen=True)
 class JaccardTable:
-    """Posterior mean and 95 % interval for each pair; experts by number of markings."""
+    """Posterior mean and 95 % interval for each pair; experts by number of items."""
 
-    #: Of very many only those with most markings.
+    #: Of very many only those with most items.
     experts: tuple[str, ...]
     count: NDArray[np.int64]
     #: (experts, experts), ones on the diagonal.
@@ -30,6 +31,8 @@ class JaccardTable:
     hi: NDArray[np.float64]
     #: Experts in all, shown or not.
     n_experts: int
+    #: What items are called.
+    nouns: str = "items"
 
     def extreme_pairs(self) -> tuple[tuple[str, str], tuple[str, str]] | None:
         """The most and the least similar pair; None if there is no pair."""
@@ -45,23 +48,24 @@ class JaccardTable:
 
 
 def prepare_jaccard(posterior: Posterior) -> JaccardTable:
-    """Pairwise coefficients, ordered from the fewest markings to the most."""
+    """Pairwise coefficients, ordered from the fewest items to the most."""
     found = posterior.expert_summary
     count = found.count[found.compared]
     order = np.argsort(count, kind="stable")[-MAX_SHOWN:]
     pairs = np.ix_(order, order)
     return JaccardTable(
-        experts=tuple(posterior.markings.experts[f] for f in found.compared[order]),
+        experts=tuple(posterior.items.experts[f] for f in found.compared[order]),
         count=count[order],
         mean=np.asarray(found.jaccard_matrix.mean)[pairs],
         lo=np.asarray(found.jaccard_matrix.lo)[pairs],
         hi=np.asarray(found.jaccard_matrix.hi)[pairs],
         n_experts=len(found.count),
+        nouns=plural(posterior.likelihood.noun),
     )
 
 
 def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
-    """Darker is more similar; by number of markings from left to right and bottom to top."""
+    """Darker is more similar; by number of items from left to right and bottom to top."""
     count = len(table.experts)
     values = np.where(np.eye(count, dtype=bool), np.nan, table.mean)
     with styled():
@@ -84,7 +88,7 @@ def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
 def _name_experts(ax: Any, table: JaccardTable) -> None:
     count = len(table.experts)
     if count < table.n_experts:
-        ax.set_xlabel(f"the {count} experts with most markings, of {table.n_experts:,}")
+        ax.set_xlabel(f"the {count} experts with most {table.nouns}, of {table.n_experts:,}")
     names = [plain(name) for name in table.experts]
     rows = [f"{name} ({n})" for name, n in zip(names, table.count, strict=True)]
     size = {"fontsize": 7.0 if count <= MAX_PRINTED else 5.0}

@@ -37,7 +37,7 @@ class RadiusTable:
 
 
 def cluster_widths(
-    labels: NDArray[np.int32], markings: Items, known: dict[bytes, float]
+    labels: NDArray[np.int32], items: Items, known: dict[bytes, float]
 ) -> NDArray[np.float64]:
     """Largest distance between two members, for each cluster of one draw.
 
@@ -45,7 +45,7 @@ def cluster_widths(
     """
     _, order, offsets = members_by_cluster(labels)
     order = order.astype(np.int32)
-    widths, places = np.zeros(len(offsets) - 1), markings.places
+    widths, places = np.zeros(len(offsets) - 1), items.places
     for k in np.flatnonzero(np.diff(offsets) > 1):
         members = order[offsets[k] : offsets[k + 1]]
         key = members.tobytes()
@@ -77,7 +77,7 @@ def prepare_radius(
     step = stride_for(posterior.draws, MAX_DRAWS)
     for _, start, _, labels in label_blocks(posterior.draws):
         for row in labels[kept(start, step)]:
-            widths.append(np.sort(cluster_widths(row, posterior.markings, known)))
+            widths.append(np.sort(cluster_widths(row, posterior.items, known)))
     widest = max(float(w[-1]) for w in widths)
     if radii is None:
         end = max(1.1 * widest, chosen or 0.0, float(timed_radius.max(initial=0.0)), 1e-9)

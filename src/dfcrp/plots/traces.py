@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, styled
+from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, plain, styled
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.priors.detection.layout import TALLY_NAMES
 from dfcrp.summaries.consensus import ConsensusCounts
 
 #: Points of each chain that are drawn.
 MAX_POINTS = 1_000
+#: Of what else was learned, so many numbers are shown: those on which chains agree least.
+MAX_LEARNED = 4
 #: Seed that breaks ties between equal draws; a fixed one, so that figures can be made again.
 TIES_SEED = 0
 
@@ -55,7 +56,7 @@ def prepare_traces(
     bins: int = 20,
     counts: ConsensusCounts | None = None,
 ) -> TraceTable:
-    """α, the number of clusters, and the number that at least ``min_experts`` share.
+    """α, the number of clusters, the number that at least ``min_experts`` share, and what else.
 
     ``counts`` saves counting the clusters a second time.
     """
@@ -66,9 +67,9 @@ def prepare_traces(
         "concentration α": posterior.alpha,
         "number of clusters": posterior.n_clusters,
         f"clusters of at least {wanted} experts": consensus,
-        **tallies(posterior),
+        **learned(posterior),
     }
-    # Draws under the detection prior, or from elsewhere, come without α.
+    # Some priors have no α, and draws of other programs come without.
     kept = {name: v for name, v in numbers.items() if np.isfinite(v).all()}
     series = np.array(list(kept.values()), np.float64)
     # Five draws of a chain to a bin, lest the figure show nothing but noise.
@@ -77,11 +78,15 @@ def prepare_traces(
     return TraceTable(tuple(kept), series, ranks)
 
 
-def tallies(posterior: Posterior) -> dict[str, NDArray[np.float64]]:
-    """Objects seen and missed and false marks, where the prior knows them."""
-    names = posterior.draws.columns.shared
-    shared = posterior.draws.shared()
-    return {name: shared[:, :, names.index(name)] for name in TALLY_NAMES if name in names}
+def learned(posterior: Posterior) -> dict[str, NDArray[np.float64]]:
+    """Of the other numbers that a run is judged by, those with the largest R-hat."""
+    columns, shared = posterior.draws.columns, posterior.draws.shared()
+    found = {columns.names[at]: shared[:, :, at] for at in columns.judged}
+    if len(found) > MAX_LEARNED:
+        rhat = {known.name: known.rhat for known in posterior.verdict.diagnostics}
+        worst = sorted(found, key=lambda name: -np.nan_to_num(rhat.get(name, 0.0)))[:MAX_LEARNED]
+        found = {name: values for name, values in found.items() if name in worst}
+    return {name.replace("_", " "): values for name, values in found.items()}
 
 
 def draw_traces(table: TraceTable, axes: Any = None) -> list[Any]:
@@ -112,7 +117,7 @@ def _draw_trace(ax: Any, table: TraceTable, k: int) -> None:
             marker="." if len(places) == 1 else None,
             **style,
         )
-    ax.set_title(table.names[k])
+    ax.set_title(plain(table.names[k], 60))
     ax.margins(x=0.01)
     ax.xaxis.get_major_locator().set_params(integer=True)
 

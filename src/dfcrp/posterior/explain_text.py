@@ -1,14 +1,16 @@
-"""An explanation of one marking's place, in plain words."""
+"""An explanation of one item's place, in plain words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dfcrp.markup import counted, plural
 from dfcrp.summaries.membership import ALONE
 
 if TYPE_CHECKING:
+    from dfcrp.likelihoods.base import Evidence
     from dfcrp.posterior.explain import Candidate, Explanation, Offset
 
 #: Candidates and companions that are listed one by one.
@@ -27,7 +29,7 @@ def percent(share: float) -> str:
 
 
 def explanation_text(found: Explanation) -> str:
-    """Several paragraphs: what, where it sat, what the family rule barred, with whom."""
+    """Several paragraphs: what, where it sat, what the rule barred, with whom."""
     parts = [_opening(found), _places(found)]
     barred = _barred(found)
     if barred:
@@ -37,21 +39,22 @@ def explanation_text(found: Explanation) -> str:
 
 
 def _opening(found: Explanation) -> str:
-    what = (
-        f"Marking {found.id} by {found.expert}: x {found.x:g}, y {found.y:g}, "
-        f"diameter {found.diameter:g}."
-    )
+    described = ", ".join(f"{name} {_shown(value)}" for name, value in found.described.items())
+    what = f"{found.noun.capitalize()} {found.id} by {found.expert}: {described}."
     own = next((c for c in found.candidates if c.cluster == found.cluster), None)
     others = len(own.members) if own is not None else 0
     if others == 0:
         place = "In the published partition it is a cluster of its own"
     else:
-        noun = "marking" if others == 1 else "markings"
         place = (
             f"In the published partition it belongs to cluster {found.cluster}, "
-            f"with {others} other {noun}"
+            f"with {counted(others, f'other {found.noun}')}"
         )
     return f"{what}\n{place} (membership probability {found.p_member:.2f})."
+
+
+def _shown(value: Any) -> str:
+    return (value or "(missing)") if isinstance(value, str) else f"{value:g}"
 
 
 def _places(found: Explanation) -> str:
@@ -65,9 +68,22 @@ def _places(found: Explanation) -> str:
     if any(np.isfinite(c.distance) for c in found.candidates):
         lines.append(
             "Distances are in units of the cluster's fitted spread (standard deviations);\n"
-            "of a cluster's own markings 95 % lie within 2.8. A member widens the spread."
+            f"of a cluster's own {plural(found.noun)} 95 % lie within "
+            f"{_usual_reach(found.features):.1f}. A member widens the spread."
+        )
+    if any(c.evidence for c in found.candidates):
+        lines.append(
+            f"Log odds say by how much a column speaks for one object rather than two, on average\n"
+            f"over the {plural(found.noun)} of the cluster."
         )
     return "\n".join(lines)
+
+
+def _usual_reach(features: int) -> float:
+    """The distance within which 95 % lie: the root of a quantile of χ²."""
+    from scipy.special import gammaincinv
+
+    return float(np.sqrt(2.0 * gammaincinv(features / 2.0, 0.95)))
 
 
 def _place_lines(candidate: Candidate, found: Explanation) -> list[str]:
@@ -86,21 +102,32 @@ def _place_lines(candidate: Candidate, found: Explanation) -> list[str]:
     both = candidate.inside is not None and candidate.outside is not None
     for offset, when in ((candidate.outside, " when outside"), (candidate.inside, " when in it")):
         if offset is not None:
-            lines.append(f"  distance {_offset(offset, when if both else '')}")
+            lines.append(f"  distance {_offset(found, offset, when if both else '')}")
+    if candidate.evidence:
+        lines.append(f"  log odds {', '.join(map(_evidence, candidate.evidence))}")
     return lines
 
 
-def _offset(found: Offset, when: str) -> str:
-    than = "larger" if found.size > 0 else "smaller"
-    return (
-        f"{found.distance:.1f}{when} (position {found.position:.1f}, "
-        f"diameter {abs(found.size):.1f} {than})"
-    )
+def _offset(found: Explanation, offset: Offset, when: str) -> str:
+    parts = []
+    for part in found.parts:
+        value = offset.parts[part.name]
+        sign = "" if not part.more else f" {part.more if value > 0 else part.less}"
+        parts.append(f"{part.name} {abs(value):.1f}{sign}")
+    return f"{offset.distance:.1f}{when} ({', '.join(parts)})"
+
+
+def _evidence(found: Evidence) -> str:
+    if not (found.own and found.theirs):
+        return f"{found.name} 0 (missing)"
+    there = "" if found.own == found.theirs else f" (there: {found.theirs})"
+    return f"{found.name} {found.log_odds:+.1f}{there}"
 
 
 def _barred(found: Explanation) -> str:
-    if not found.family_rule:
-        return "This run had no family rule: one expert's markings could share a cluster."
+    nouns = plural(found.noun)
+    if not found.one_per_expert:
+        return f"No rule kept {nouns} of one expert apart in this run: they could share a cluster."
     lines = []
     for candidate in found.candidates[:MAX_LISTED]:
         if candidate.barred == 0.0:
@@ -115,16 +142,16 @@ def _barred(found: Explanation) -> str:
         )
     if not lines:
         return (
-            "The family rule barred nothing:\n"
-            f"no other marking by {found.expert} sat in any of these clusters."
+            f"The rule that two {nouns} by one expert never share a cluster barred nothing:\n"
+            f"no other {found.noun} by {found.expert} sat in any of these clusters."
         )
-    head = f"Family rule (two markings by {found.expert} never share a cluster):"
+    head = f"By the rule that two {nouns} by {found.expert} never share a cluster,"
     return "\n".join([head, *lines])
 
 
 def _companions(found: Explanation) -> str:
     if not found.companions:
-        return "It never shared a cluster with any other marking."
+        return f"It never shared a cluster with any other {found.noun}."
     lines = ["It sat with:"]
     for other in found.companions[:MAX_LISTED]:
         lines.append(f"  {other.id} by {other.expert}: {percent(other.probability)}")

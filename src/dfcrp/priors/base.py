@@ -7,7 +7,7 @@ Its folder holds all that is its own; the rest of the package asks the object in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns
 from dfcrp.errors import SettingsError
+from dfcrp.markup import SectionMaker
 
 if TYPE_CHECKING:
     from dfcrp.persons import Persons
@@ -67,7 +68,7 @@ class Prior:
     has_alpha: bool = True
     #: Whether it says what is real.
     knows_reality: bool = False
-    #: Figures of the report that only this prior has.
+    #: Figures of the report that only this prior has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
     def check_sampler(self, sampler: str) -> None:
@@ -102,3 +103,11 @@ class Prior:
         from dfcrp.summaries.intervals import summarise
 
         return {"alpha": summarise(posterior.alpha.ravel()).as_dict()}
+
+    def learned_words(self, numbers: Mapping[str, Any]) -> list[str]:
+        """What was learned of its own, in sentences; ``numbers`` are those of summary.json."""
+        return []
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """Sections of the report that only this prior has."""
+        return ()

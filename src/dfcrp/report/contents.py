@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.markup import Markup, plural
 from dfcrp.plots.flat import flat_map, flat_map_or_none
 from dfcrp.plots.underlay import Underlay, configured_underlay, read_underlay
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.membership import UNDECIDED
 
+#: Columns of a catalogue that do not describe the object itself, and ends of those that say how
+#: sure a number is.
+ABOUT = ("cluster", "image", "n_experts", "p_consensus", "experts", "stability", "p_real")
+ENDS = ("_sd", "_lo", "_hi")
+
 
 @dataclass
 class Contents:
-    """A posterior, its image and DBSCAN's answer, and what follows from them."""
+    """A posterior, its image and DBSCAN's answer, and what follows from them.
 
-    #: An ImagesPosterior does for what is said about all of many images.
+    Sections take it as their one argument, those of likelihoods and priors too.
+    """
+
     posterior: Any
     image: Any = None
     #: DBSCAN's labels, or {min_experts: labels}.
     dbscan: Any = None
+    #: The figures that were made, by name; of ``report.pictures.Picture``.
+    pictures: Mapping[str, Any] = field(default_factory=dict)
+
+    def figure(self, name: str, alt: str, caption: object) -> Markup:
+        """A figure with its caption; nothing if these data have no such figure."""
+        found = self.pictures.get(name)
+        return Markup("") if found is None else found.html(alt, caption)
 
     @property
-    def of_circles(self) -> bool:
-        """Whether the items are circles: much of the page is about their diameters."""
-        return bool(self.posterior.config.run.likelihood == "circles")
+    def noun(self) -> str:
+        """What one item is called."""
+        return str(self.posterior.likelihood.noun)
+
+    @property
+    def nouns(self) -> str:
+        """What items are called."""
+        return plural(self.noun)
+
+    @property
+    def verb(self) -> str:
+        """What experts did with objects: "marked" or "listed"."""
+        return str(self.posterior.likelihood.verb)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -42,12 +68,16 @@ class Contents:
         return self.posterior.catalogue()
 
     @cached_property
+    def placed(self) -> bool:
+        """Whether items have a place on a map."""
+        return flat_map_or_none(self.posterior.items) is not None
+
+    @cached_property
     def underlay(self) -> Underlay | None:
         """The image given, or else that of the settings, read once."""
-        placed = flat_map_or_none(self.posterior.markings)
-        if placed is None:
+        if not self.placed:
             return None
-        y = placed.y
+        y = flat_map(self.posterior.items).y
         if self.image is None:
             return configured_underlay(self.posterior.config.image, y)
         return read_underlay(self.image, y)
@@ -55,7 +85,7 @@ class Contents:
     @property
     def knows_reality(self) -> bool:
         """Whether the prior says what is real."""
-        return bool(self.posterior.config.run.prior == "detection")
+        return bool(self.posterior.prior.knows_reality)
 
     @property
     def by_threshold(self) -> bool:
@@ -68,15 +98,43 @@ class Contents:
         return self.posterior.config.summary.min_experts
 
     @cached_property
+    def described(self) -> tuple[str, ...]:
+        """The columns of the catalogue that describe an object."""
+        names = [str(name) for name in self.catalogue.columns]
+        ends = {name + end for name in names if f"{name}_sd" in names for end in ENDS}
+        return tuple(name for name in names if name not in ends and name not in ABOUT)
+
+    @cached_property
+    def digits(self) -> dict[str, int]:
+        """Decimals of each numeric column that describes an object.
+
+        Of places by the width of the data, of sizes three digits of a typical one, of other
+        numbers two digits of a typical standard deviation.
+        """
+        likelihood, items = self.posterior.likelihood, self.posterior.items
+        found = {}
+        for name in self.described:
+            if f"{name}_sd" not in self.catalogue:
+                continue
+            if name in ("x", "y") and likelihood.columns is not None:
+                found[name] = self.place_digits
+            elif name in likelihood.positive:
+                found[name] = digits_for(float(np.median(items.columns[name])), 3)
+            else:
+                spread = self.catalogue[f"{name}_sd"].to_numpy()
+                spread = spread[spread > 0.0]
+                found[name] = digits_for(float(np.median(spread)), 2) if spread.size else 3
+        return found
+
+    @cached_property
     def place_digits(self) -> int:
         """Decimals of a coordinate."""
-        return flat_map(self.posterior.markings).digits
+        return flat_map(self.posterior.items).digits
 
     @cached_property
     def size_digits(self) -> int:
         """Decimals of a diameter: three digits of a typical one."""
-        typical = float(np.median(self.posterior.markings.diameter))
-        return int(max(2 - np.floor(np.log10(typical)), 0))
+        return digits_for(float(np.median(self.posterior.diameters)), 3)
 
     @cached_property
     def counts(self) -> ConsensusCounts:
@@ -85,22 +143,27 @@ class Contents:
 
     @cached_property
     def undecided(self) -> NDArray[np.int64]:
-        """Markings that are not sure of their cluster, least sure first."""
+        """Items that are not sure of their cluster, least sure first."""
         p_member = self.posterior.membership.p_member
         found = np.flatnonzero(p_member < UNDECIDED)
         return found[np.argsort(p_member[found], kind="stable")]
 
     @cached_property
     def doubles(self) -> Any:
-        """Markings that may be a second one of an object by the same expert."""
+        """Items that may be a second one of an object by the same expert."""
         return self.posterior.suspected_doubles()
 
     @cached_property
     def example(self) -> Explanation | None:
-        """The least certain marking, explained; None if all are as good as certain."""
+        """The least certain item, explained; None if all are as good as certain."""
         return explain(self.posterior, int(self.undecided[0])) if self.undecided.size else None
 
     @cached_property
-    def has_singletons(self) -> bool:
-        """Whether any marking is more likely alone than not."""
-        return bool((self.posterior.expert_summary.alone >= 0.5).any())
+    def n_singletons(self) -> int:
+        """Items that are more likely alone than not."""
+        return int((self.posterior.expert_summary.alone >= 0.5).sum())
+
+
+def digits_for(typical: float, significant: int) -> int:
+    """Decimals that show so many digits of a typical value."""
+    return int(np.clip(significant - 1 - np.floor(np.log10(typical)), 0, 12))

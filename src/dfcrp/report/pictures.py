@@ -13,7 +13,6 @@ import numpy as np
 
 from dfcrp import plots
 from dfcrp.markup import Markup, tag
-from dfcrp.plots.flat import flat_map_or_none
 from dfcrp.report.contents import Contents
 
 FOLDER = "figures"
@@ -52,7 +51,7 @@ class Picture:
 
 def make_pictures(contents: Contents, folder: Path) -> dict[str, Picture]:
     """Draw every figure that these data allow, and save it in ``folder/figures``."""
-    planned = _plan(contents) if contents.of_circles else _plan_for_items(contents)
+    planned = _plan(contents)
     return {name: _save(draw(), folder / FOLDER, name, photo) for name, photo, draw in planned}
 
 
@@ -60,52 +59,39 @@ def make_pictures(contents: Contents, folder: Path) -> dict[str, Picture]:
 Plan = tuple[str, bool, Callable[[], Any]]
 
 
-def _planner(posterior: Any) -> Callable[..., Plan]:
+def _plan(contents: Contents) -> Iterator[Plan]:
+    """Each figure that makes sense: of any items, of places, of likelihood and prior."""
+    posterior = contents.posterior
+
     def plan(figure: str, /, beneath: bool = False, **options: Any) -> Plan:
         return figure, beneath, lambda: getattr(plots, f"plot_{figure}")(posterior, **options)[1]
 
-    return plan
-
-
-def _plan_for_items(contents: Contents) -> Iterator[Plan]:
-    """Each figure that makes sense for items that are no circles."""
-    plan = _planner(contents.posterior)
-    yield plan("traces", counts=contents.counts)
-    yield plan("certainty", catalogue=contents.catalogue)
-    if flat_map_or_none(contents.posterior.markings) is not None:
-        image = contents.underlay
-        photo = image is not None
-        yield plan("items_map", photo, image=image)
-        yield plan("expert_panels", photo, image=image)
-        yield plan("catalogue_map", photo, catalogue=contents.catalogue, image=image)
-    if len(contents.posterior.markings.experts) > 1:
-        yield plan("jaccard")
-
-
-def _plan(contents: Contents) -> Iterator[Plan]:
-    """Each figure that makes sense for circles."""
-    posterior, image = contents.posterior, contents.underlay
-    photo = image is not None
-    plan = _planner(posterior)
-    yield plan("items_map", photo, image=image)
-    yield plan("expert_panels", photo, image=image)
+    if contents.placed:
+        yield from _plan_maps(contents, plan)
     yield plan("traces", counts=contents.counts)
     yield plan("counts_by_size", counts=contents.counts, dbscan=contents.dbscan)
-    yield plan("catalogue_map", photo, catalogue=contents.catalogue, image=image)
     yield plan("certainty", catalogue=contents.catalogue)
     if contents.example is not None:
-        yield plan("neighbourhood", photo, marking=contents.example, image=image)
         yield plan("coclustering", marking=contents.example.index)
-    if len(posterior.markings.experts) > 1:
+    if len(posterior.items.experts) > 1:
         yield plan("jaccard")
-    if contents.has_singletons:
+    for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
+        if figure not in plots.NEED_SIZES or posterior.diameters is not None:
+            beside = {"dbscan": contents.dbscan} if figure in plots.BESIDE_DBSCAN else {}
+            yield plan(figure, **beside)
+
+
+def _plan_maps(contents: Contents, plan: Callable[..., Plan]) -> Iterator[Plan]:
+    """Maps, over the image if there is one."""
+    image = contents.underlay
+    photo = image is not None
+    yield plan("items_map", photo, image=image)
+    yield plan("expert_panels", photo, image=image)
+    yield plan("catalogue_map", photo, catalogue=contents.catalogue, image=image)
+    if contents.example is not None:
+        yield plan("neighbourhood", photo, marking=contents.example, image=image)
+    if contents.n_singletons:
         yield plan("singletons", photo, image=image)
-    for figure in ("size_frequency", "size_differential", "size_relative"):
-        yield plan(figure, dbscan=contents.dbscan)
-    if posterior.detection is not None:
-        yield plan("sensitivity")
-        yield plan("corrected_sizes")
-        yield plan("cluster_sizes")
 
 
 def _save(axes: Any, folder: Path, name: str, photo: bool) -> Picture:

@@ -11,49 +11,48 @@ from typing import Any
 from dfcrp import __version__
 from dfcrp.files import write_text
 from dfcrp.items.items import Items
-from dfcrp.markup import Markup, bullets, join, tag
+from dfcrp.markup import Markup, Section, SectionMaker, bullets, join, tag
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.pictures import make_pictures
-from dfcrp.report.section import Section
-from dfcrp.report.sections.detection import detection
 from dfcrp.report.sections.experts import experts
-from dfcrp.report.sections.items import (
-    items_asked,
-    items_counted,
-    items_experts,
-    items_learned,
-    items_listed,
-    items_sure,
-)
-from dfcrp.report.sections.objects import how_many, how_sure, where
-from dfcrp.report.sections.run import headline, long_enough, provenance, what_was_asked
+from dfcrp.report.sections.objects import how_many, how_sure, objects
+from dfcrp.report.sections.run import asked, headline, long_enough, provenance
 from dfcrp.report.sections.sizes import FILE as SIZES
 from dfcrp.report.sections.sizes import size_table, sizes
 
 PAGE = "report.html"
-#: In the order in which they are read, those that there is nothing to say in left out; provenance
-#: follows them.
-SECTIONS = (what_was_asked, long_enough, detection, how_many, where, how_sure, experts, sizes)
-#: The same for items that are no circles.
-ITEM_SECTIONS = (
-    items_asked,
-    long_enough,
-    items_counted,
-    items_listed,
-    items_learned,
-    items_sure,
-    items_experts,
-)
 TABLES = {
     "catalogue.csv": "the catalogue: one row for each object, with uncertainty",
-    "members.csv": "where each marking went, and how sure that is",
+    "members.csv": "where each {noun} went, and how sure that is",
     "experts.csv": "the table of experts",
     "images.csv": "one row for each image",
     SIZES: "the size-frequency distributions, with each expert's own",
     "summary.json": "the numbers of this page, for programs",
 }
+
+
+def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
+    """The sections in the order in which they are read; provenance follows them."""
+    return (
+        asked,
+        long_enough,
+        *posterior.prior.sections(),
+        how_many,
+        objects,
+        how_sure,
+        experts,
+        *posterior.likelihood.sections(),
+        sizes,
+    )
+
+
+def own_sections(contents: Contents) -> list[Section]:
+    """What only this prior and this likelihood have to say, for the overview of many images."""
+    posterior = contents.posterior
+    makers = (*posterior.prior.sections(), *posterior.likelihood.sections())
+    return [section for make in makers if (section := make(contents)) is not None]
 
 
 def write_report(
@@ -65,42 +64,61 @@ def write_report(
     title: str | None = None,
     up: str | None = None,
 ) -> Path:
-    """Write ``figures/`` (PNG and SVG) and ``report.html`` into a folder; returns the page.
+    """Write ``figures/`` (PNG and SVG) and ``report.html`` into a folder.
 
-    ``image`` is a file or an array that is put beneath the maps, placed as in
-    ``dfcrp.plots.underlay.read_underlay``; without it the settings' own, if they name one.
-    ``dbscan`` holds labels of the markings as ``dfcrp.baselines.dbscan_r14`` gives them, for the
-    usual number of experts, or for several as {min_experts: labels}. ``title`` is by
-    default that of the files; ``up`` is the address of an overview that this is a part of.
+    Parameters
+    ----------
+    posterior : Posterior
+        Of one image; `write_overview` is for many.
+    folder : path
+        Where to write; made if it is not there.
+    image : path or array, optional
+        Put beneath the maps, placed as in `dfcrp.plots.underlay.read_underlay`; without it the
+        settings' own, if they name one.
+    dbscan : labels, optional
+        Of the items, as `dfcrp.baselines.dbscan_r14` gives them, for the usual number of experts,
+        or for several as {min_experts: labels}.
+    title : str, optional
+        By default that of the files.
+    up : str, optional
+        The address of an overview that this page is a part of.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> from dfcrp.report import write_report  # doctest: +SKIP
+    >>> write_report(posterior, "run", image="moon.png")  # doctest: +SKIP
     """
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
     contents = Contents(posterior, image, dbscan)
-    pictures = make_pictures(contents, directory)
-    if contents.of_circles:
+    contents.pictures = make_pictures(contents, directory)
+    if posterior.diameters is not None:
         write_text(directory / SIZES, size_table(contents))
-    planned = SECTIONS if contents.of_circles else ITEM_SECTIONS
-    made = [make(contents, pictures) for make in planned]
-    sections = [explorer(contents)]
-    sections += [section for section in made if section is not None]
+    made = [make(contents) for make in (explorer, *sections_of(posterior))]
+    sections = [section for section in made if section is not None]
     sections.append(provenance(contents, directory))
     page = directory / PAGE
     text = make_page(
-        title or title_of(posterior.markings),
+        title or title_of(posterior.items),
         headline(contents),
         sections,
         style=style(),
         script_hash=SCRIPT_HASH,
-        files=list_files(directory),
+        files=list_files(directory, contents.noun),
         up=up,
     )
     write_text(page, text)
     return page
 
 
-def title_of(markings: Items) -> str:
-    """The title of a report: the files that the markings came from."""
-    names = ", ".join(Path(source.file).name for source in markings.sources)
+def title_of(items: Items) -> str:
+    """The title of a report: the files that the items came from."""
+    names = ", ".join(Path(source.file).name for source in items.sources)
     return f"Report: {names}" if names else "Report"
 
 
@@ -129,10 +147,10 @@ def make_page(
     )
 
 
-def list_files(folder: Path) -> Markup:
+def list_files(folder: Path, noun: str) -> Markup:
     """Links to what lies beside the page."""
     tables = [
-        join([tag("a", name, href=name), f": {words}"])
+        join([tag("a", name, href=name), f": {words.format(noun=noun)}"])
         for name, words in TABLES.items()
         if (folder / name).exists()
     ]

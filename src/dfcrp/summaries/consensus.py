@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,20 @@ class SizeClasses:
     def columns(self) -> tuple[str, ...]:
         """The total and the classes, as they are counted."""
         return ("all", *self.names)
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """What each class means: "below 50", "50 to 100", "100 and more"; empty without classes."""
+        if not self.edges:
+            return ()
+        between = [f"{low:g} to {high:g}" for low, high in pairwise(self.edges)]
+        return (f"below {self.edges[0]:g}", *between, f"{self.edges[-1]:g} and more")
+
+    @property
+    def described(self) -> dict[str, str]:
+        """The total and the classes in words: "small (below 50)"."""
+        named = zip(self.names, self.bounds, strict=True)
+        return {"all": "all", **{name: f"{name} ({bounds})" for name, bounds in named}}
 
 
 @dataclass(frozen=True)

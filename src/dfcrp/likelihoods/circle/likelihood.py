@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Outlines, Place
-from dfcrp.likelihoods.circle import kernel, sphere
+from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
+from dfcrp.likelihoods.circle import kernel, report, sphere
 from dfcrp.likelihoods.circle.bias_layout import bias_columns, with_bias
 from dfcrp.likelihoods.circle.bias_summary import expert_bias
 from dfcrp.likelihoods.circle.columns import REST, SPHERE_COLUMNS, circle_columns
 from dfcrp.likelihoods.circle.hyper import circle_hyper
 from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.offsets import circle_offsets
 from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
 from dfcrp.likelihoods.circle.sphere_hyper import (
     length_unit,
@@ -28,6 +29,7 @@ from dfcrp.likelihoods.circle.sphere_hyper import (
 )
 from dfcrp.likelihoods.circle.ties import set_apart
 from dfcrp.likelihoods.circle.tolerances import spreads
+from dfcrp.markup import SectionMaker
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -42,6 +44,8 @@ class _Circles(Likelihood):
 
     name = "circles"
     noun = "marking"
+    verb = "marked"
+    figures = ("size_frequency", "size_differential", "size_relative")
     Settings = CircleSettings
     columns = ("x", "y", "diameter")
     alternatives = (("x", "y", "radius"),)
@@ -121,6 +125,18 @@ class _Circles(Likelihood):
             f"in x and y and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
         ]
 
+    def data_words(self, items: Items) -> list[str]:
+        """With the range of diameters, and what x and y are."""
+        return report.data_words(items)
+
+    def law_words(self, posterior: Any) -> list[str]:
+        """The paper's law, or learned."""
+        return report.law_words(posterior)
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """What was learned of the scatter of markings."""
+        return (report.scatter,)
+
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets, size factors and noise factors, if they were learned."""
         return expert_bias(draws)
@@ -129,6 +145,15 @@ class _Circles(Likelihood):
         """Places, and the log diameter last."""
         places = items.places
         return np.column_stack([places, np.log(items.diameter)]), places.shape[1]
+
+    def apart(self, items: Items, row: int) -> Floats:
+        """The distance of the centres."""
+        places = items.places
+        return np.asarray(np.linalg.norm(places - places[row], axis=1))
+
+    def offsets(self, posterior: Any, row: int) -> Offsets:
+        """Of position and diameter, as the mean expert would have drawn the marking."""
+        return circle_offsets(posterior, row)
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
         """Circles."""

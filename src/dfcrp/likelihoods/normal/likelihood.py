@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Outlines, Place
-from dfcrp.likelihoods.normal import covariance, kernel
+from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
+from dfcrp.likelihoods.normal import covariance, kernel, report
 from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
+from dfcrp.likelihoods.normal.offsets import normal_offsets
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.settings import NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
+from dfcrp.markup import SectionMaker, plural
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -46,6 +48,7 @@ class NormalLikelihood(Likelihood):
         shape = SHAPES.get(name)
         if shape is not None:
             self.columns, self.positive = shape.columns, shape.positive
+            self.verb = "marked"
 
     def shape(self, items: Items) -> Shape:
         """How columns become features."""
@@ -122,17 +125,32 @@ class NormalLikelihood(Likelihood):
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """By column."""
-        scatter = ", ".join(
-            f"{row['mean']:.3g} in {name}"
-            for name, row in found.items()
-            if not name.startswith("growth_")
-        )
-        return [f"Learned from the data: items of one object scatter by {scatter}."]
+        return report.learned_words(found, self.noun)
+
+    def law_words(self, posterior: Any) -> list[str]:
+        """It is always learned."""
+        return [f"How far {plural(self.noun)} of one object scatter was learned from the data."]
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """What was learned of the scatter."""
+        return (report.scatter,)
 
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """The features; positions of boxes and ellipses go with their sizes."""
         sizes = self.shape(items).size
         return items.features, sizes[0] if sizes[0] >= 0 else None
+
+    def apart(self, items: Items, row: int) -> Floats:
+        """The distance of the centres, where items lie in a plane."""
+        if self.columns is None:
+            return super().apart(items, row)
+        places = items.places
+        return np.asarray(np.linalg.norm(places - places[row], axis=1))
+
+    def offsets(self, posterior: Any, row: int) -> Offsets:
+        """Of position, sizes and shape, or of each column."""
+        items = posterior.items
+        return normal_offsets(self.shape(items), posterior.draws.columns, items.features, row)
 
 
 class _Boxes(NormalLikelihood):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,9 +52,18 @@ def log_bayes_factors(
     hyper: kernel.RecordHyper, records: Fields, pairs: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """How much more likely two records are as one object than as two, at the mean of the law."""
+    total = np.zeros(len(pairs))
+    for factors in field_factors(hyper, records, pairs):
+        total += factors
+    return total
+
+
+def field_factors(
+    hyper: kernel.RecordHyper, records: Fields, pairs: NDArray[np.int64]
+) -> Iterator[NDArray[np.float64]]:
+    """What each field adds to ``log_bayes_factors``; a missing value adds nothing."""
     fields = len(records.names)
     rates = 1.0 / (1.0 + np.exp(-hyper.law_mean))
-    total = np.zeros(len(pairs))
     for at in range(fields):
         miss, typo = float(rates[at]), float(rates[fields + at])
         one, other = records.codes[pairs[:, 0], at], records.codes[pairs[:, 1], at]
@@ -64,8 +73,7 @@ def log_bayes_factors(
         # Either value may be the true one.
         differing = (miss + (1.0 - miss) * typo * np.stack(typos) / share).sum(axis=0)
         same = miss + (1.0 - miss) * (1.0 - typo) / share[0]
-        total += np.where(known, np.log(np.where(one == other, same, differing)), 0.0)
-    return total
+        yield np.where(known, np.log(np.where(one == other, same, differing)), 0.0)
 
 
 def _listed(

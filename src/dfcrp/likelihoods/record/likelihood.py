@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.base import Layout, Likelihood
-from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
+from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.fields import Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
+from dfcrp.likelihoods.record.hyper import field_factors, log_bayes_factors, records_hyper
 from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
 
 if TYPE_CHECKING:
@@ -133,9 +134,19 @@ class _Records(Likelihood):
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """The worst fields."""
-        worst = sorted(found, key=lambda name: -found[name]["mean"])[:4]
-        rates = ", ".join(f"{name} {found[name]['mean']:.2g} %" for name in worst)
-        return [f"Learned from the data, the most frequent faults: {rates}."]
+        return report.learned_words(found)
+
+    def reach_words(self, config: Config) -> list[str]:
+        """Candidates come from keys."""
+        return report.reach_words(config.likelihood)
+
+    def law_words(self, posterior: Any) -> list[str]:
+        """It is always learned."""
+        return ["How often a field has a typo or is wrong was learned from the data."]
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """The rates of faults."""
+        return (report.faults,)
 
     def doubles(
         self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config
@@ -146,7 +157,7 @@ class _Records(Likelihood):
         """
         records = self.fields(items, config.likelihood)
         hyper = records_hyper(config.likelihood, records)
-        learned = draws.shared().reshape(-1, draws.columns.width).mean(axis=0)[: len(hyper.law)]
+        learned = self._learned_law(draws, hyper)
         pairs = records.candidates
         pairs = pairs[items.families[pairs[:, 0]] == items.families[pairs[:, 1]]]
         factor = log_bayes_factors(hyper._replace(law_mean=learned), records, pairs)
@@ -159,6 +170,31 @@ class _Records(Likelihood):
             "cluster": labels[other].astype(np.int64),
             "log_bayes_factor": factor[found],
         }
+
+    def apart(self, items: Items, row: int) -> NDArray[np.float64]:
+        """The number of fields in which another record differs."""
+        return np.asarray(
+            sum((values != values[row]).astype(np.float64) for values in items.columns.values())
+        )
+
+    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
+        """The log Bayes factor of each field with each member, at the learned rates of faults."""
+        items, settings = posterior.items, posterior.config.likelihood
+        pairs = np.column_stack([np.full_like(members, row), members])
+        fields = encode_fields(items.columns, kinds=settings.kinds, keys=None, candidates=pairs)
+        hyper = records_hyper(settings, fields)
+        hyper = hyper._replace(law_mean=self._learned_law(posterior.draws, hyper))
+        return tuple(
+            Evidence(name, str(values[row]), _usual(values[members]), float(factors.mean()))
+            for (name, values), factors in zip(
+                items.columns.items(), field_factors(hyper, fields, pairs), strict=True
+            )
+        )
+
+    def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
+        """The mean of what was learned of the law."""
+        shared = draws.shared().reshape(-1, draws.columns.width)
+        return np.asarray(shared.mean(axis=0)[: len(hyper.law)])
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Records have no place."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from dfcrp.draws import Columns, Variable, shared_variable
@@ -46,6 +48,17 @@ class _Attraction(Prior):
         if strength is not None:
             found[STRENGTH] = summarise(strength.ravel()).as_dict()
         return found
+
+    def learned_words(self, numbers: Mapping[str, Any]) -> list[str]:
+        """How strong the attraction is, as a factor."""
+        found = numbers.get(STRENGTH)
+        if found is None:
+            return []
+        mean, lo, hi = (math.exp(found[key]) for key in ("mean", "lo", "hi"))
+        return [
+            f"Learned from the data: one on another list of the same person counts {mean:.2g} "
+            f"times as much as one by somebody else ({lo:.2g} to {hi:.2g})."
+        ]
 
 
 ATTRACTION: Any = _Attraction()

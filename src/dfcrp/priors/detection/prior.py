@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from dfcrp.markup import SectionMaker
 from dfcrp.priors.base import Facts, Prior, PriorLayout
 from dfcrp.priors.detection.layout import make_detection, parameter_columns
 from dfcrp.priors.detection.settings import DetectionSettings
@@ -46,6 +47,12 @@ class _Detection(Prior):
         """Objects seen and missed, and false marks."""
         found: dict[str, Any] = posterior.detection.numbers()
         return found
+
+    def sections(self) -> tuple[SectionMaker, ...]:
+        """What is real, and how many were missed."""
+        from dfcrp.priors.detection.report import detection
+
+        return (detection,)
 
 
 DETECTION: Any = _Detection()

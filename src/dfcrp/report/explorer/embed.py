@@ -9,11 +9,10 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from dfcrp.markup import Markup, escape
+from dfcrp.markup import Markup, Section, escape
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.packing import script_json
 from dfcrp.report.explorer.payload import make_payload
-from dfcrp.report.section import Section
 
 #: In the order in which they build on each other; together they are one script.
 SCRIPTS = (

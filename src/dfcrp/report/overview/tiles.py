@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.markup import Markup
+from dfcrp.markup import Markup, Section
 from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.explorer.embed import script_of
 from dfcrp.report.explorer.packing import Packer, script_json
-from dfcrp.report.section import Section
 from dfcrp.summaries.membership import UNDECIDED
 
 #: Circles of one picture, and of all; the largest, those agreed on first.

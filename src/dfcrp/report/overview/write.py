@@ -11,6 +11,7 @@ from dfcrp.files import write_text
 from dfcrp.markup import (
     Column,
     Markup,
+    Section,
     bullets,
     counted,
     details,
@@ -25,7 +26,6 @@ from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.embed import explorer
 from dfcrp.report.overview import tiles
-from dfcrp.report.section import Section
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
 from dfcrp.report.sections.run import (
@@ -36,7 +36,14 @@ from dfcrp.report.sections.run import (
     provenance,
     verdict_words,
 )
-from dfcrp.report.write import PAGE, list_files, make_page, title_of, write_report
+from dfcrp.report.write import (
+    PAGE,
+    list_files,
+    make_page,
+    own_sections,
+    title_of,
+    write_report,
+)
 from dfcrp.summaries.convergence import Limits
 
 FOLDER = "pages"
@@ -51,7 +58,7 @@ UP = f"../../{PAGE}"
 def write_overview(posterior: Posterior, folder: str | Path, *, pages: int | None = None) -> Path:
     """Write ``report.html``, an overview of all images, and pages with a map for some of them.
 
-    Pages are made for ``pages`` images, those with the most doubtful markings first; by default
+    Pages are made for ``pages`` images, those with the most doubtful items first; by default
     for up to USUAL_PAGES. Those of earlier draws are removed.
     """
     directory = Path(folder)
@@ -64,7 +71,7 @@ def write_overview(posterior: Posterior, folder: str | Path, *, pages: int | Non
 
 
 def write_image(posterior: Posterior, folder: str | Path, name: str, **options: Any) -> Path:
-    """Write the whole report of one image, figures included, and the overview anew.
+    """Write the whole report of one image, figures included, and the overview again.
 
     ``options`` are those of ``write_report``.
     """
@@ -111,16 +118,17 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         _long_enough(contents),
         Section("how-many", "How many objects?", count_table(contents)),
         Section("experts", "How do the experts compare?", _experts(contents)),
+        *own_sections(contents),
         Section("asked", "What was asked", bullets(_words(contents))),
         provenance(contents, folder),
     ]
     text = make_page(
-        title_of(posterior.markings),
+        title_of(posterior.items),
         headline(contents),
         sections,
         style=tiles.style(),
         script_hash=tiles.SCRIPT_HASH,
-        files=list_files(folder),
+        files=list_files(folder, contents.noun),
     )
     write_text(folder / PAGE, text)
     return folder / PAGE
@@ -166,8 +174,8 @@ def _worst(posterior: Posterior) -> Markup:
 
 def _experts(contents: Contents) -> Markup:
     note = paragraph(
-        "Over all images. Two experts are compared on the images that both have markings on; "
-        "“all but one” refers to the experts of each image."
+        "Over all images. Two experts are compared on the images that both have "
+        f"{contents.nouns} on; “all but one” refers to the experts of each image."
     )
     return join([note, expert_tables(contents)])
 

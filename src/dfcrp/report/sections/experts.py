@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dfcrp.likelihoods.circle.bias_summary import ExpertBias
 from dfcrp.markup import (
     Column,
     Markup,
+    Section,
     counted,
     interval,
     join,
@@ -18,28 +20,34 @@ from dfcrp.markup import (
 from dfcrp.plots.jaccard import MAX_SHOWN, prepare_jaccard
 from dfcrp.plots.singletons import loneliest_experts
 from dfcrp.report.contents import Contents
-from dfcrp.report.pictures import Picture
-from dfcrp.report.section import Section
 
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
 
 
-def experts(contents: Contents, pictures: dict[str, Picture]) -> Section:
+def experts(contents: Contents) -> Section:
     """The paper's table, the pairwise agreement, and where experts were alone."""
-    parts: list[object] = [expert_tables(contents), *agreement(contents, pictures)]
-    if "singletons" in pictures:
-        names = " and ".join(loneliest_experts(contents.posterior))
-        parts.append(
-            pictures["singletons"].html(
-                "Map of singletons",
-                f"Markings that are more likely alone than not, by {names}: the experts with the "
-                "largest shares of the size-1 clusters.",
-            )
-        )
-    else:
-        parts.append(paragraph("No marking is more likely alone than not."))
+    parts = [expert_tables(contents), *_agreement(contents), *_alone(contents)]
     return Section("experts", "How do the experts compare?", join(parts))
+
+
+def _alone(contents: Contents) -> list[Markup]:
+    """What experts list alone."""
+    count, noun, nouns = contents.n_singletons, contents.noun, contents.nouns
+    if not count:
+        return [paragraph(f"No {noun} is more likely alone than not.")]
+    names = " and ".join(loneliest_experts(contents.posterior))
+    return [
+        paragraph(
+            f"{counted(count, noun)} {'is' if count == 1 else 'are'} more likely alone than not."
+        ),
+        contents.figure(
+            "singletons",
+            "Map of singletons",
+            f"{nouns.capitalize()} that are more likely alone than not, by {names}: the experts "
+            "with the largest shares of the size-1 clusters.",
+        ),
+    ]
 
 
 def expert_tables(contents: Contents) -> Markup:
@@ -48,17 +56,19 @@ def expert_tables(contents: Contents) -> Markup:
     return join([expert_table(contents), *([bias_table(contents, bias)] if bias else [])])
 
 
-def agreement(contents: Contents, pictures: dict[str, Picture]) -> list[Markup]:
+def _agreement(contents: Contents) -> list[Markup]:
     """The pairwise agreement of experts, if there are several."""
-    if "jaccard" not in pictures:
+    n_experts = len(contents.posterior.items.experts)
+    if n_experts < 2:
         return []
     return [
         _similarity_words(contents),
-        pictures["jaccard"].html(
+        contents.figure(
+            "jaccard",
             "Heatmap of pairwise Jaccard coefficients",
-            "Share of objects that both experts marked, of those that either did (Jaccard "
-            "coefficient, posterior mean). Experts by number of markings, given in brackets."
-            + _only(len(contents.posterior.markings.experts), MAX_SHOWN),
+            f"Share of objects that both experts {contents.verb}, of those that either did "
+            f"(Jaccard coefficient, posterior mean). Experts by number of {contents.nouns}, given "
+            f"in brackets.{_only(contents, MAX_SHOWN)}",
         ),
     ]
 
@@ -66,7 +76,7 @@ def agreement(contents: Contents, pictures: dict[str, Picture]) -> list[Markup]:
 def expert_table(contents: Contents) -> Markup:
     """The paper's table of experts."""
     found = contents.posterior.expert_summary
-    names = contents.posterior.markings.experts
+    names, verb = contents.posterior.items.experts, contents.verb
     but_one = len(names) - 1
     rows = []
     for f in np.argsort(found.count, kind="stable")[-MAX_ROWS:]:
@@ -84,7 +94,7 @@ def expert_table(contents: Contents) -> Markup:
         )
     columns = [
         Column("expert", number=False),
-        Column("markings"),
+        Column(contents.nouns),
         Column("Jaccard"),
         Column("95 %"),
         Column("alone, %"),
@@ -95,10 +105,10 @@ def expert_table(contents: Contents) -> Markup:
     return table(
         columns,
         rows,
-        "Jaccard: mean agreement with the other experts. Alone: of the objects that only one "
-        f"expert marked, the share that is this expert's. Missed: of the objects that "
-        f"{counted(but_one, 'expert')} of {len(names)} marked, the share that only this expert "
-        f"did not.{_only(len(names), MAX_ROWS)}",
+        f"Jaccard: mean agreement with the other experts. Alone: of the objects that only one "
+        f"expert {verb}, the share that is this expert's. Missed: of the objects that "
+        f"{counted(but_one, 'expert')} of {len(names)} {verb}, the share that only this expert "
+        f"did not.{_only(contents, MAX_ROWS)}",
     )
 
 
@@ -109,35 +119,42 @@ _BIAS_COLUMNS = {
     "size_factor": ("size", 3),
     "noise_factor": ("noise", 2),
 }
+_BIAS_NOTES = {
+    "offset_x": "Offsets: how far to the side of the others the expert draws, in the unit of x and "
+    "y.",
+    "size_factor": "Size: 1.05 is 5 % larger than the others.",
+    "noise_factor": "Noise: 2 is twice as far off.",
+}
 
 
-def bias_table(contents: Contents, bias: ExpertBias) -> Markup:
-    """How experts differ from the mean marking."""
+def bias_table(contents: Contents, bias: Any) -> Markup:
+    """How experts differ from the mean item."""
     count = contents.posterior.expert_summary.count
-    names = contents.posterior.markings.experts
-    columns = [Column("expert", number=False), Column("markings")]
+    names = contents.posterior.items.experts
+    columns = [Column("expert", number=False), Column(contents.nouns)]
     for name in bias.found:
-        columns += [Column(_BIAS_COLUMNS[name][0]), Column("95 %")]
+        columns += [Column(_bias_column(name)[0]), Column("95 %")]
     rows = []
     for f in np.argsort(count, kind="stable")[-MAX_ROWS:]:
         row: list[object] = [names[f], number(int(count[f]))]
         for name, found in bias.found.items():
-            digits = _BIAS_COLUMNS[name][1]
+            digits = _bias_column(name)[1]
             row += [number(found.mean[f], digits), interval(found.lo[f], found.hi[f], digits)]
         rows.append(row)
-    return table(
-        columns,
-        rows,
-        "How each expert differs from the mean marking. Offsets: how far to the side of the others "
-        "the expert draws, in the unit of x and y. Size: 1.05 is 5 % larger than the others. "
-        f"Noise: 2 is twice as far off.{_only(len(names), MAX_ROWS)}",
-    )
+    notes = [note for name, note in _BIAS_NOTES.items() if name in bias.found]
+    caption = f"How each expert differs from the mean {contents.noun}. {' '.join(notes)}"
+    return table(columns, rows, caption + _only(contents, MAX_ROWS))
 
 
-def _only(count: int, shown: int) -> str:
+def _bias_column(name: str) -> tuple[str, int]:
+    return _BIAS_COLUMNS.get(name, (name.replace("_", " "), 3))
+
+
+def _only(contents: Contents, shown: int) -> str:
+    count = len(contents.posterior.items.experts)
     if count <= shown:
         return ""
-    return f" Shown are the {shown} with most markings of {count:,} experts."
+    return f" Shown are the {shown} with most {contents.nouns} of {count:,} experts."
 
 
 def _similarity_words(contents: Contents) -> Markup:
@@ -145,8 +162,8 @@ def _similarity_words(contents: Contents) -> Markup:
     if extremes is None:
         return Markup("")
     (a, b), (c, d) = extremes
-    names = contents.posterior.markings.experts
-    among = "" if len(names) <= MAX_SHOWN else f" of the {MAX_SHOWN} experts with most markings"
+    many = len(contents.posterior.items.experts) > MAX_SHOWN
+    among = f" of the {MAX_SHOWN} experts with most {contents.nouns}" if many else ""
     words = f"The most similar pair{among} is {a} and {b}"
     if {a, b} != {c, d}:
         words += f", the least similar {c} and {d}"

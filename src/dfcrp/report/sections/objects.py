@@ -1,7 +1,8 @@
-"""Sections on the objects: how many, where, and how sure."""
+"""Sections on the objects: how many, what and where, and how sure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,100 +10,96 @@ import numpy as np
 from dfcrp.markup import (
     Column,
     Markup,
+    Section,
     counted,
     details,
     interval,
     join,
     listed,
     number,
+    one,
     paragraph,
     probability,
     table,
     tag,
 )
 from dfcrp.plots.catalogue_map import DOUBTFUL
-from dfcrp.plots.counts_by_size import class_bounds, dbscan_counts, dbscan_labels
+from dfcrp.plots.counts_by_size import dbscan_counts, dbscan_labels
 from dfcrp.report.contents import Contents
-from dfcrp.report.pictures import Picture
-from dfcrp.report.section import Section
-from dfcrp.report.sections.doubles import doubles
 from dfcrp.summaries.membership import ALONE, NOWHERE, UNDECIDED
 
 #: Rows of a list in the page; the files hold them all.
 MAX_ROWS = 50
 
 
-def how_many(contents: Contents, pictures: dict[str, Picture]) -> Section | None:
+def how_many(contents: Contents) -> Section | None:
     """Counts by threshold and size class, with intervals, and beside the experts' own."""
     if not contents.by_threshold:
         return None
-    m = contents.min_experts
-    with_dbscan = contents.dbscan is not None
-    picture = pictures["counts_by_size"].html(
-        "Counts by size class: experts, DBSCAN and posterior",
-        f"Points: markings of each expert. {'Diamonds: clusters by DBSCAN. ' * with_dbscan}"
-        f"Histograms: number of objects with at least {counted(m, 'expert')} in the posterior "
-        "draws; shaded: the 95 % interval.",
+    dbscan = "" if contents.dbscan is None else "Diamonds: clusters by DBSCAN. "
+    figure = contents.figure(
+        "counts_by_size",
+        "Counts of the experts and of the posterior",
+        f"Points: {contents.nouns} of each expert. {dbscan}Histograms: number of objects with at "
+        f"least {counted(contents.min_experts, 'expert')} in the posterior draws; shaded: the 95 % "
+        "interval.",
     )
-    return Section("how-many", "How many objects?", join([count_table(contents), picture]))
+    return Section("how-many", "How many objects?", join([count_table(contents), figure]))
 
 
 def count_table(contents: Contents) -> Markup:
     """Counts by threshold and size class, with intervals."""
+    with_dbscan = contents.dbscan is not None
+    by_class = len(contents.posterior.size_classes.described) > 1
     columns = [
-        Column("size class", number=False),
-        Column("marked by at least"),
+        *[Column("size class", number=False)] * by_class,
+        Column(f"{contents.verb} by at least"),
+        *[Column("DBSCAN")] * with_dbscan,
         Column("mean"),
         Column("95 % interval"),
     ]
-    with_dbscan = contents.dbscan is not None
-    if with_dbscan:
-        columns.insert(2, Column("DBSCAN"))
-    rows = list(_count_rows(contents, with_dbscan))
     caption = "Number of objects: posterior mean and 95 % credible interval."
     if contents.knows_reality:
-        caption += " Real ones are those that somebody marked."
+        caption += f" Real ones are those that somebody {contents.verb}."
     if with_dbscan:
         caption += " DBSCAN gives one number, without an interval."
+    rows = [
+        [*[words] * by_class, who, *[number(dbscan)] * with_dbscan, *counts]
+        for words, who, dbscan, *counts in _count_rows(contents)
+    ]
     return table(columns, rows, caption)
 
 
-def _count_rows(contents: Contents, with_dbscan: bool) -> Any:
-    classes = contents.posterior.size_classes
-    words = {"all": "all"}
-    if classes.edges:
-        bounds = class_bounds(classes.edges)
-        words |= {n: f"{n} ({b})" for n, b in zip(classes.names, bounds, strict=True)}
-    rows = contents.summary["consensus"]
-    # As in the paper's table: class by class, and the thresholds within each.
-    for name, described in words.items():
+def _count_rows(contents: Contents) -> Iterator[list[Any]]:
+    """Class, who, DBSCAN's number, mean and interval.
+
+    As in the paper's table: class by class, and the thresholds within each.
+    """
+    for name, words in contents.posterior.size_classes.described.items():
         if contents.knows_reality:
-            yield _real_row(contents, name, described, with_dbscan)
-        for row in rows:
-            if row["size_class"] != name:
-                continue
-            cells: list[object] = [
-                described,
-                counted(row["min_experts"], "expert"),
-                number(row["mean"], 1),
-                interval(row["lo"], row["hi"]),
-            ]
-            if with_dbscan:
-                cells.insert(2, number(_dbscan_cell(contents, row["min_experts"], name)))
-            yield cells
+            yield _real_row(contents, name, words)
+        for row in contents.summary["consensus"]:
+            if row["size_class"] == name:
+                yield [
+                    words,
+                    counted(row["min_experts"], "expert"),
+                    _dbscan_cell(contents, row["min_experts"], name),
+                    number(row["mean"], 1),
+                    interval(row["lo"], row["hi"]),
+                ]
 
 
-def _real_row(
-    contents: Contents, size_class: str, described: str, with_dbscan: bool
-) -> list[object]:
+def _real_row(contents: Contents, size_class: str, words: str) -> list[Any]:
     """What is real, for comparison with the thresholds below it."""
     found = next(row for row in contents.summary["objects"] if row["size_class"] == size_class)
     seen = found["seen"]
-    cells: list[object] = [described, "anybody, and real"]
-    cells += [number(seen["mean"], 1), interval(seen["lo"], seen["hi"])]
-    if with_dbscan:
-        cells.insert(2, number(None))
-    return cells
+    return [
+        words,
+        "anybody, and real",
+        None,
+        number(seen["mean"], 1),
+        interval(seen["lo"], seen["hi"]),
+    ]
 
 
 def _dbscan_cell(contents: Contents, min_experts: int, size_class: str) -> int | None:
@@ -115,32 +112,80 @@ def _dbscan_cell(contents: Contents, min_experts: int, size_class: str) -> int |
     return int(counts[contents.posterior.size_classes.names.index(size_class)])
 
 
-def where(contents: Contents, pictures: dict[str, Picture]) -> Section:
-    """The catalogue as a map, and a close look at one place."""
+def objects(contents: Contents) -> Section:
+    """The catalogue: as maps where there are places, and its first rows."""
+    catalogue, nouns = contents.catalogue, contents.nouns
     low, high = DOUBTFUL
-    parts = [
+    first = catalogue.sort_values("n_experts", ascending=False, kind="stable").head(MAX_ROWS)
+    rows = object_table(contents, first)
+    shown = "all" if len(first) == len(catalogue) else f"the first {len(first)}, most experts first"
+    parts: list[object] = [
         paragraph(
-            "The published partition has "
-            f"{counted(len(contents.catalogue), 'cluster')}. The whole catalogue, with the "
-            "uncertainty of every position and diameter, is in ",
+            f"The published partition has {counted(len(catalogue), 'cluster')}. The whole "
+            "catalogue, with the uncertainty of every number, is in ",
             tag("code", "catalogue.csv"),
-            "; where every marking went is in ",
+            f"; where every {contents.noun} went is in ",
             tag("code", "members.csv"),
             ".",
         ),
-        pictures["catalogue_map"].html(
+        contents.figure(
+            "catalogue_map",
             "Map of the catalogue",
-            f"Every object of the catalogue, to scale. Blue: {_sure_words(contents)} with a "
-            f"probability of {high:g} or more; "
-            f"vermilion: between {low:g} and {high:g}; grey: {low:g} or less.",
+            f"Every object of the catalogue. Blue: {_sure_words(contents)} with a probability of "
+            f"{high:g} or more; vermilion: between {low:g} and {high:g}; grey: {low:g} or less.",
         ),
-        pictures["expert_panels"].html(
+        contents.figure(
+            "expert_panels",
             "One panel for each expert over a small region",
-            "A small region, expert by expert: black circles are this expert's markings, grey "
-            "ones the others'; in brackets how many lie inside.",
+            f"A small region, expert by expert: black are this expert's {nouns}, grey the others'; "
+            "in brackets how many lie inside.",
         ),
+        details(f"The objects ({shown})", rows) if contents.placed else rows,
     ]
-    return Section("where", "Where are they?", join(parts))
+    title = "Where are they?" if contents.placed else "What are they?"
+    return Section("objects", title, join(parts))
+
+
+def object_table(contents: Contents, rows: Any) -> Markup:
+    """Rows of the catalogue in its own columns."""
+    sure_of = _sure_of(contents)
+    columns = [
+        Column("cluster"),
+        *(_object_column(contents, name) for name in contents.described),
+        Column("experts", note="in the published partition"),
+        Column(sure_of),
+    ]
+    body = [
+        [
+            int(row["cluster"]),
+            *(_object_cell(contents, row, name) for name in contents.described),
+            int(row["n_experts"]),
+            probability(row[sure_of]),
+        ]
+        for row in rows.to_dict("records")
+    ]
+    return table(columns, body)
+
+
+def _object_column(contents: Contents, name: str) -> Column:
+    if name not in contents.digits:
+        return Column(name, number=False)
+    sized = name in contents.posterior.likelihood.positive
+    return Column(f"{name} (95 %)" if sized else f"{name} ± sd")
+
+
+def _object_cell(contents: Contents, row: dict[str, Any], name: str) -> str:
+    if name not in contents.digits:
+        return str(row[name])
+    digits = contents.digits[name]
+    if name in contents.posterior.likelihood.positive:
+        lo, hi = (f"{row[f'{name}_{end}']:.{digits}f}" for end in ("lo", "hi"))
+        return f"{row[name]:.{digits}f} ({lo} to {hi})"
+    return f"{row[name]:.{digits}f} ± {row[f'{name}_sd']:.{digits}f}"
+
+
+def _sure_of(contents: Contents) -> str:
+    return "p_real" if contents.knows_reality else "p_consensus"
 
 
 def _sure_words(contents: Contents) -> str:
@@ -156,117 +201,95 @@ def _sure_clause(contents: Contents, what: str) -> str:
     return f"{what} is {words}" if contents.knows_reality else f"{words} share {what}"
 
 
-def how_sure(contents: Contents, pictures: dict[str, Picture]) -> Section:
-    """Undecided markings and doubtful objects, and the distributions they are the tail of."""
+def how_sure(contents: Contents) -> Section:
+    """Undecided items and doubtful objects, and the distributions they are the tail of."""
+    reality = "reality" if contents.knows_reality else "consensus"
     parts = [
-        pictures["certainty"].html(
+        contents.figure(
+            "certainty",
             "Histograms of membership and consensus probabilities",
-            "Left: how probable it is that a marking belongs to the cluster it is listed in. "
-            f"Right: how probable it is that {_sure_clause(contents, 'an object')}. The scales are "
-            "logarithmic.",
+            f"Left: how probable it is that {one(contents.noun)} belongs to the cluster it is "
+            f"listed in. Right: how probable it is that {_sure_clause(contents, 'an object')}. The "
+            "scales are logarithmic.",
         ),
-        tag("h3", "Markings that are undecided"),
+        tag("h3", f"{contents.nouns.capitalize()} that are undecided"),
         _undecided(contents),
-        between_chains(contents),
-        tag(
-            "h3",
-            f"Objects whose {'reality' if contents.knows_reality else 'consensus'} is doubtful",
-        ),
+        _between_chains(contents),
+        tag("h3", f"Objects whose {reality} is doubtful"),
         _doubtful(contents),
-        doubles(contents),
+        *_doubles(contents),
+        *_example(contents),
     ]
-    if contents.example is not None:
-        parts += [
-            tag("h3", "The least certain marking, explained"),
-            tag("pre", contents.example.text(), class_="text"),
-            pictures["neighbourhood"].html(
-                "The least certain marking among its candidate clusters",
-                "Thick black: the marking in question; in colour the clusters it might belong to.",
-            ),
-            details(
-                "How often its neighbours share a cluster",
-                pictures["coclustering"].html(
-                    "Matrix of co-clustering probabilities",
-                    "Lines part the clusters of the published partition.",
-                ),
-            ),
-        ]
     return Section("how-sure", "How sure is it?", join(parts))
 
 
 def _undecided(contents: Contents) -> Markup:
-    found = contents.undecided
-    total = len(contents.posterior.markings)
+    found, total = contents.undecided, len(contents.posterior.items)
     if not found.size:
         return paragraph(
-            f"None: every marking belongs to its cluster with a probability of {UNDECIDED:g} or "
-            "more."
+            f"None: every {contents.noun} belongs to its cluster with a probability of "
+            f"{UNDECIDED:g} or more."
         )
-    return join(
-        [
-            paragraph(
-                f"{counted(found.size, 'marking')} of {total:,} "
-                f"{'belongs' if found.size == 1 else 'belong'} to the cluster listed with a "
-                f"probability below {UNDECIDED:g}{only(found.size)}."
-            ),
-            table(
-                [
-                    Column("marking", number=False),
-                    Column("expert", number=False),
-                    Column("x"),
-                    Column("y"),
-                    Column("diameter"),
-                    Column("cluster"),
-                    Column("probability"),
-                    Column("second best"),
-                    Column("probability"),
-                ],
-                [_undecided_row(contents, int(i)) for i in found[:MAX_ROWS]],
-            ),
-        ]
+    heads = ("cluster", "probability", "second best", "probability")
+    columns = [
+        Column(contents.noun, number=False),
+        Column("expert", number=False),
+        *(
+            Column(name, number=not contents.posterior.likelihood.text)
+            for name in contents.posterior.items.columns
+        ),
+        *(Column(head) for head in heads),
+    ]
+    words = (
+        f"{counted(found.size, contents.noun)} of {total:,} "
+        f"{'belongs' if found.size == 1 else 'belong'} to the cluster listed with a probability "
+        f"below {UNDECIDED:g}{_only(found.size)}."
     )
-
-
-def only(count: int) -> str:
-    """What to say of a list that is cut short."""
-    return "" if count <= MAX_ROWS else f"; the least certain {MAX_ROWS} are listed"
+    rows = [_undecided_row(contents, int(i)) for i in found[:MAX_ROWS]]
+    return join([paragraph(words), table(columns, rows)])
 
 
 def _undecided_row(contents: Contents, i: int) -> list[object]:
-    markings, member = contents.posterior.markings, contents.posterior.membership
+    items, member = contents.posterior.items, contents.posterior.membership
     own, other = contents.posterior.names(
         np.array([contents.posterior.point_partition().labels[i], member.second[i]])
     ).tolist()
-    second = {ALONE: "alone", NOWHERE: "–"}.get(other, str(other))
     return [
-        markings.id[i],
-        markings.expert[i],
-        f"{markings.x[i]:.{contents.place_digits}f}",
-        f"{markings.y[i]:.{contents.place_digits}f}",
-        f"{markings.diameter[i]:.{contents.size_digits}f}",
+        items.id[i],
+        items.expert[i],
+        *(_item_cell(contents, name, values[i]) for name, values in items.columns.items()),
         own,
         probability(float(member.p_member[i])),
-        second,
+        {ALONE: "alone", NOWHERE: "–"}.get(other, str(other)),
         probability(float(member.p_second[i])),
     ]
 
 
-def between_chains(contents: Contents) -> Markup:
-    """Markings that the chains place differently."""
+def _item_cell(contents: Contents, name: str, value: Any) -> str:
+    if name in contents.digits:
+        return f"{value:.{contents.digits[name]}f}"
+    return str(value) if contents.posterior.likelihood.text else f"{value:g}"
+
+
+def _only(count: int) -> str:
+    """What to say of a list that is cut short."""
+    return "" if count <= MAX_ROWS else f"; the least certain {MAX_ROWS} are listed"
+
+
+def _between_chains(contents: Contents) -> Markup:
+    """Items that the chains place differently."""
     found = contents.posterior.verdict.undecided
     if not found:
         return Markup("")
-    names = [contents.posterior.markings.id[i] for i in found]
-    return paragraph(
-        f"Undecided between chains ({counted(len(names), 'marking')}): {listed(names, MAX_ROWS)}."
-    )
+    names = [contents.posterior.items.id[i] for i in found]
+    many = counted(len(names), contents.noun)
+    return paragraph(f"Undecided between chains ({many}): {listed(names, MAX_ROWS)}.")
 
 
 def _doubtful(contents: Contents) -> Markup:
-    table_ = contents.catalogue
+    catalogue = contents.catalogue
     low, high = DOUBTFUL
-    sure_of = "p_real" if contents.knows_reality else "p_consensus"
-    p = table_[sure_of].to_numpy()
+    p = catalogue[_sure_of(contents)].to_numpy()
     found = np.flatnonzero((p > low) & (p < high))
     found = found[np.argsort(np.abs(p[found] - 0.5), kind="stable")]
     if not found.size:
@@ -274,31 +297,55 @@ def _doubtful(contents: Contents) -> Markup:
             "None: for every object it is as good as certain whether "
             f"{_sure_clause(contents, 'it')}."
         )
-    place, size = contents.place_digits, contents.size_digits
-    rows = []
-    for row in table_.iloc[found[:MAX_ROWS]].to_dict("records"):
-        rows.append(
-            [
-                int(row["cluster"]),
-                f"{row['x']:.{place}f} ± {row['x_sd']:.{place}f}",
-                f"{row['y']:.{place}f} ± {row['y_sd']:.{place}f}",
-                f"{row['diameter']:.{size}f} "
-                f"({row['diameter_lo']:.{size}f} to {row['diameter_hi']:.{size}f})",
-                int(row["n_experts"]),
-                probability(row[sure_of]),
-            ]
-        )
-    columns = [
-        Column("cluster"),
-        Column("x ± sd"),
-        Column("y ± sd"),
-        Column("diameter (95 %)"),
-        Column("experts", note="in the published partition"),
-        Column(sure_of),
-    ]
-    sentence = paragraph(
-        f"{counted(found.size, 'object')} of {len(table_):,} {'has' if found.size == 1 else 'have'}"
-        f" a probability between {low:g} and {high:g} that {_sure_clause(contents, 'it')}"
-        f"{only(found.size)}."
+    have = "has" if found.size == 1 else "have"
+    words = (
+        f"{counted(found.size, 'object')} of {len(catalogue):,} {have} a probability between "
+        f"{low:g} and {high:g} that {_sure_clause(contents, 'it')}{_only(found.size)}."
     )
-    return join([sentence, table(columns, rows)])
+    return join([paragraph(words), object_table(contents, catalogue.iloc[found[:MAX_ROWS]])])
+
+
+def _doubles(contents: Contents) -> list[Markup]:
+    """Objects that one expert may have listed twice, where a rule keeps the two apart."""
+    if not contents.posterior.prior.one_per_expert:
+        return []
+    found, noun, verb = contents.doubles, contents.noun, contents.verb
+    head = tag("h3", "Suspected doubles")
+    if not len(found):
+        return [head, paragraph(f"None: no expert seems to have {verb} an object twice.")]
+    *names, measure = found.columns
+    more = "" if len(found) <= MAX_ROWS else f"; the clearest {MAX_ROWS} are listed"
+    words = paragraph(
+        f"{counted(len(found), noun)} may be a second one of an object that the same expert has "
+        f"{verb} already (“other”, in the cluster given){more}. The rule keeps the two apart, so "
+        "it counts as an object of its own; if it is a mistake, delete it and fit again."
+    )
+    heads = [noun if name == "marking" else name for name in names]
+    columns = [*(Column(name, number=False) for name in heads), Column(measure.replace("_", " "))]
+    rows = [
+        [*(row[name] for name in names), number(row[measure], 2)]
+        for row in found.head(MAX_ROWS).to_dict("records")
+    ]
+    return [head, words, table(columns, rows)]
+
+
+def _example(contents: Contents) -> list[Markup]:
+    """The least certain item, explained."""
+    if contents.example is None:
+        return []
+    noun = contents.noun
+    figure = contents.figure(
+        "coclustering",
+        "Matrix of co-clustering probabilities",
+        "Lines part the clusters of the published partition.",
+    )
+    return [
+        tag("h3", f"The least certain {noun}, explained"),
+        tag("pre", contents.example.text(), class_="text"),
+        contents.figure(
+            "neighbourhood",
+            f"The least certain {noun} among its candidate clusters",
+            f"Thick black: the {noun} in question; in colour the clusters it might belong to.",
+        ),
+        details("How often its neighbours share a cluster", figure),
+    ]

@@ -11,6 +11,7 @@ from dfcrp import __version__
 from dfcrp.markup import (
     Column,
     Markup,
+    Section,
     bullets,
     counted,
     details,
@@ -19,23 +20,13 @@ from dfcrp.markup import (
     listed,
     number,
     paragraph,
-    significant,
     table,
     tag,
 )
 from dfcrp.report.contents import Contents
-from dfcrp.report.pictures import Picture
-from dfcrp.report.section import Section
 from dfcrp.settings.config import to_toml
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict
 
-PRIORS = {
-    "dfcrp": "Two markings by one expert never share a cluster (DFCRP).",
-    "constrained": "Two markings by one expert never share a cluster (the CRP, constrained).",
-    "detection": "Two markings by one expert never share a cluster; experts find or miss objects, "
-    "and make false marks (detection prior).",
-    "crp": "There was no family rule: markings by one expert could share a cluster (CRP).",
-}
 SAMPLERS = {
     "exact": "the exact sampler",
     "paper": "the sampler of the paper",
@@ -43,74 +34,54 @@ SAMPLERS = {
 }
 
 
-def what_was_asked(contents: Contents, pictures: dict[str, Picture]) -> Section:
+def asked(contents: Contents) -> Section:
     """Data, filters and settings in plain words."""
-    markings = contents.posterior.markings
+    items = contents.posterior.items
     words = [*data_words(contents), *model_words(contents), *run_words(contents)]
     experts = details(
-        f"The {counted(len(markings.experts), 'expert')}", paragraph(listed(markings.experts, 200))
+        f"The {counted(len(items.experts), 'expert')}", paragraph(listed(items.experts, 200))
     )
-    picture = pictures["items_map"].html(
-        "Map of all markings as circles",
-        f"All {len(markings):,} markings, to scale. Lines darken where experts agree.",
+    figure = contents.figure(
+        "items_map",
+        f"Map of all {contents.nouns}",
+        f"All {len(items):,} {contents.nouns}. Lines darken where experts agree.",
     )
-    return Section("asked", "What was asked", join([bullets(words), experts, picture]))
+    return Section("asked", "What was asked", join([bullets(words), experts, figure]))
 
 
 def data_words(contents: Contents) -> list[str]:
     """The data and what was left out of them."""
-    markings, site = contents.posterior.markings, contents.posterior.markings.site
-    smallest, largest = float(markings.diameter.min()), float(markings.diameter.max())
-    unit = {"px": "the units of the data", "deg": "km"}.get(site.units, site.units)
-    words = [
-        f"{counted(len(markings), 'marking')} by {counted(len(markings.experts), 'expert')}, "
-        f"with diameters from {significant(smallest)} to {significant(largest)}, in {unit}."
-    ]
-    if site.on_sphere:
-        words.append(
-            "x and y are longitude and latitude in degrees; distances are those on a sphere with a "
-            f"radius of {site.body_radius_km:g} km."
-        )
-    words += source_words(contents)
-    if markings.images:
-        words.append(f"Image: {listed(markings.images)}.")
-    return words
-
-
-def source_words(contents: Contents) -> list[str]:
-    """The files, and how much of them was left out."""
-    words = []
-    for source in contents.posterior.markings.sources:
+    items = contents.posterior.items
+    words = contents.posterior.likelihood.data_words(items)
+    for source in items.sources:
         left_out = source.rows - source.kept
         text = f"Read from {source.file}: {counted(source.rows, 'row')}"
         if left_out:
             text += f", of which {left_out:,} were left out by the filters on reading"
         words.append(text + ".")
+    if items.images:
+        words.append(f"{'Image' if len(items.images) == 1 else 'Images'}: {listed(items.images)}.")
     return words
 
 
 def model_words(contents: Contents) -> list[str]:
     """The model and what counts as what."""
-    config = contents.posterior.config
-    summary = config.summary
-    words = [model_head(contents)]
-    if isinstance(config.run.radius, int | float):
-        words.append(
-            f"A marking could only join clusters with a member within {config.run.radius:g} of it."
-        )
-    elif config.run.radius == "auto":
-        words.append("How far a marking may be from a cluster it joins was chosen from the data.")
-    else:
-        words.append("There was no limit on how far a marking may be from a cluster it joins.")
-    words += _tolerance_words(contents)
+    posterior, config = contents.posterior, contents.posterior.config
+    summary, verb = config.summary, contents.verb
+    words = [
+        posterior.prior.sentence.format(items=contents.nouns),
+        *posterior.prior.learned_words(contents.summary),
+        *_reach_words(contents),
+        *posterior.likelihood.law_words(posterior),
+    ]
     if config.run.preset:
         words.append(f"Hyperparameters: those of the paper's data set “{config.run.preset}”.")
     if contents.by_threshold:
         words.append(
             f"An object counts as agreed on (consensus) if at least "
-            f"{counted(summary.min_experts, 'expert')} marked it."
+            f"{counted(summary.min_experts, 'expert')} {verb} it."
         )
-    if summary.class_edges:
+    if posterior.size_classes.edges:
         edges = " and ".join(f"{edge:g}" for edge in summary.class_edges)
         how = (
             "the cluster's own diameter, exp(μ)"
@@ -124,27 +95,14 @@ def model_words(contents: Contents) -> list[str]:
     return words
 
 
-def model_head(contents: Contents) -> str:
-    """The prior over partitions in one sentence."""
-    name = contents.posterior.config.run.prior
-    return PRIORS.get(name, f"Prior over partitions: {name}.")
-
-
-def _tolerance_words(contents: Contents) -> list[str]:
-    found, site = contents.posterior.tolerances, contents.posterior.markings.site
-    if found is None:
-        words = "How far apart markings of one object may lie followed the paper's law"
-        if site.on_sphere:
-            words += f", which is in pixels; one pixel was taken for {site.metres_per_pixel:g} m"
-        return [f"{words}."]
-    position, percent = found["position"], found["diameter_percent"]
+def _reach_words(contents: Contents) -> list[str]:
+    """Which items could share a cluster at all."""
+    posterior = contents.posterior
+    pairs = posterior.items.candidates
+    if pairs is None:
+        return list(posterior.likelihood.reach_words(posterior.config))
     return [
-        "How far apart markings of one object lie was learned from the data. Around an object of "
-        f"the median diameter ({significant(found['median_diameter'])}) they scatter by "
-        f"{significant(position['mean'])} ({significant(position['lo'])} to "
-        f"{significant(position['hi'])}) in x and y, and by {significant(percent['mean'])} % "
-        f"({significant(percent['lo'])} to {significant(percent['hi'])}) in diameter (one standard "
-        "deviation). Lengths are relative to that diameter, so no scale of an image enters."
+        f"Only {counted(len(pairs), 'pair')} of {contents.nouns}, as given, could be of one object."
     ]
 
 
@@ -181,7 +139,7 @@ def verdict_words(verdict: Verdict) -> tuple[str, str]:
     return "bad", "Not yet: the run should be longer."
 
 
-def long_enough(contents: Contents, pictures: dict[str, Picture]) -> Section:
+def long_enough(contents: Contents) -> Section:
     """The verdict first, then the numbers and plots it rests on."""
     verdict = contents.posterior.verdict
     kind, sentence = verdict_words(verdict)
@@ -190,8 +148,9 @@ def long_enough(contents: Contents, pictures: dict[str, Picture]) -> Section:
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(verdict.advice),
         diagnostic_table(verdict, limits),
-        _pair_words(verdict, limits, contents.posterior.draws.n_chains),
-        pictures["traces"].html(
+        _pair_words(contents, limits),
+        contents.figure(
+            "traces",
             "Trace and rank plots",
             "Left: each chain's course; chains should look alike and have no trend. Right: how "
             "each chain's draws rank among all; lines near 1 mean that the chains agree.",
@@ -228,12 +187,13 @@ def _diagnostic_row(found: Diagnostic, limits: Limits) -> list[object]:
     ]
 
 
-def _pair_words(verdict: Verdict, limits: Limits, n_chains: int) -> Markup:
-    if n_chains < 2:
+def _pair_words(contents: Contents, limits: Limits) -> Markup:
+    verdict = contents.posterior.verdict
+    if contents.posterior.draws.n_chains < 2:
         return paragraph("With one chain it cannot be seen whether chains agree on pairs.")
     return paragraph(
-        f"Pairs of markings: the largest difference between two chains in how often a pair shares "
-        f"a cluster is {number(verdict.max_pair_disagreement, 2)}; "
+        f"Pairs of {contents.nouns}: the largest difference between two chains in how often a pair "
+        f"shares a cluster is {number(verdict.max_pair_disagreement, 2)}; "
         f"{_pairs_differ(verdict.pairs_disagreeing)} by more than {limits.pair_difference:g}. "
         f"The slowest pair has an R-hat of {number(verdict.max_pair_rhat, 2)}."
     )
@@ -280,8 +240,8 @@ def provenance(contents: Contents, folder: Path) -> Section:
         if name in written:
             rows.append([words, written[name]])
     rows.append(["seed", posterior.config.run.seed])
-    rows.append(["markings, SHA-256", tag("code", posterior.markings.digest)])
-    for source in posterior.markings.sources:
+    rows.append([f"{contents.nouns}, SHA-256", tag("code", posterior.items.digest)])
+    for source in posterior.items.sources:
         rows.append([f"{source.file}, SHA-256", tag("code", source.sha256)])
     columns = [Column("", number=False), Column("", number=False)]
     settings = details("All settings (TOML)", tag("pre", to_toml(posterior.config)))
@@ -304,42 +264,8 @@ def _written(folder: Path) -> dict[str, Any]:
 
 def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
     """The few numbers that most readers came for; ``link`` leads to more on the verdict."""
-    summary = contents.summary
-    total = next(
-        row
-        for row in summary["consensus"]
-        if row["min_experts"] == contents.min_experts and row["size_class"] == "all"
-    )
     kind, sentence = verdict_words(contents.posterior.verdict)
-    clusters = summary["n_clusters"]
-    images = summary.get("n_images")
-    facts = [] if images is None else [(number(images), "images" if images != 1 else "image")]
-    facts += [
-        (number(summary["n_markings"]), "markings" if summary["n_markings"] != 1 else "marking"),
-        (number(summary["n_experts"]), "experts" if summary["n_experts"] != 1 else "expert"),
-        (
-            number(clusters["mean"], 1),
-            f"different objects marked (95 %: {interval(clusters['lo'], clusters['hi'])})",
-        ),
-        (
-            number(total["mean"], 1),
-            f"of them by ≥ {contents.min_experts} experts "
-            f"(95 %: {interval(total['lo'], total['hi'])})",
-        ),
-    ]
-    if "n_objects" in summary:
-        real, missed = summary["n_objects"], summary["n_missed"]
-        facts[2:] = [
-            (
-                number(real["mean"], 1),
-                f"real objects seen (95 %: {interval(real['lo'], real['hi'])})",
-            ),
-            (
-                number(missed["mean"], 1),
-                f"missed by all (95 %: {interval(missed['lo'], missed['hi'])})",
-            ),
-        ]
-    tiles = [tag("div", tag("b", value), tag("span", words)) for value, words in facts]
+    tiles = [tag("div", tag("b", value), tag("span", words)) for value, words in _facts(contents)]
     return join(
         [
             tag("div", *tiles, class_="facts"),
@@ -350,3 +276,36 @@ def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
             ),
         ]
     )
+
+
+def _facts(contents: Contents) -> list[tuple[str, str]]:
+    """Numbers and what they are."""
+    summary = contents.summary
+    facts = []
+    for name, noun in (
+        ("n_images", "image"),
+        ("n_markings", contents.noun),
+        ("n_experts", "expert"),
+    ):
+        if name in summary:
+            value, words = counted(summary[name], noun).split(" ", 1)
+            facts.append((value, words))
+    if contents.knows_reality:
+        shown = {
+            "real objects seen": summary["n_objects"],
+            "missed by all": summary["n_missed"],
+        }
+    else:
+        total = next(
+            row
+            for row in summary["consensus"]
+            if row["min_experts"] == contents.min_experts and row["size_class"] == "all"
+        )
+        shown = {
+            f"different objects {contents.verb}": summary["n_clusters"],
+            f"of them by ≥ {contents.min_experts} experts": total,
+        }
+    return facts + [
+        (number(found["mean"], 1), f"{words} (95 %: {interval(found['lo'], found['hi'])})")
+        for words, found in shown.items()
+    ]

@@ -5,45 +5,46 @@ from __future__ import annotations
 import csv
 import io
 
-from dfcrp.markup import counted, join, paragraph, significant, tag
-from dfcrp.plots.size_curves import prepare_sizes
+from dfcrp.markup import Section, counted, join, paragraph, significant, tag
+from dfcrp.plots.sizes import prepare_sizes
 from dfcrp.posterior.size_bins import BINNINGS
 from dfcrp.posterior.size_frequency import KINDS, UNBINNED
 from dfcrp.report.contents import Contents
-from dfcrp.report.pictures import Picture
-from dfcrp.report.section import Section
 
 FILE = "size_frequency.csv"
 
 
-def sizes(contents: Contents, pictures: dict[str, Picture]) -> Section | None:
+def sizes(contents: Contents) -> Section | None:
     """The three customary size-frequency distributions, of objects with enough experts."""
-    if not contents.by_threshold:
+    if "size_frequency" not in contents.pictures or not contents.by_threshold:
         return None
     who = f"objects with at least {counted(contents.min_experts, 'expert')}"
-    beside = "thin lines: each expert's own markings"
+    beside = f"thin lines: each expert's own {contents.nouns}"
     if contents.dbscan is not None:
         beside += "; dotted: DBSCAN's clusters"
     bins = "in bins a factor of √2 wide"
     whiskers = "vertical lines add √n, the error of a count, which the band does not hold"
     figures = [
-        pictures["size_frequency"].html(
+        contents.figure(
+            "size_frequency",
             "Cumulative size-frequency distribution",
             f"Cumulative. Blue: posterior mean and 95 % band of {who}; {beside}.",
         ),
-        pictures["size_differential"].html(
+        contents.figure(
+            "size_differential",
             "Differential size-frequency distribution",
             f"Differential, {bins}. Blue: posterior mean and 95 % band of {who}; {whiskers}; "
             f"{beside}.",
         ),
-        pictures["size_relative"].html(
+        contents.figure(
+            "size_relative",
             "R-plot of the size-frequency distribution",
             f"R-plot, {bins}: what is flat here falls off with the cube of the diameter. Blue: "
             f"posterior mean and 95 % band of {who}; {whiskers}; {beside}.",
         ),
     ]
     words = paragraph(
-        "In every draw the objects are counted anew, each with its diameter in that draw: the "
+        "In every draw the objects are counted again, each with its diameter in that draw: the "
         "bands hold both which objects there are and how large they are. ",
         _units(contents),
         " The numbers, in other bins too, are in ",
@@ -54,7 +55,7 @@ def sizes(contents: Contents, pictures: dict[str, Picture]) -> Section | None:
 
 
 def _units(contents: Contents) -> str:
-    site = contents.posterior.markings.site
+    site = contents.posterior.items.site
     scale = {
         "px": "Diameters are in pixels, or in the unit of the data, of which nothing is known.",
         "m": "Diameters are turned from m into km.",

@@ -1,4 +1,4 @@
-"""What the figures of size-frequency distributions share: their curves, axes and legend."""
+"""Figures of size-frequency distributions: cumulative N(≥ D), differential dN/dD, and R-plot."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ DENSITIES = {
 def prepare_sizes(
     posterior: Posterior, kind: str, *, dbscan: Any = None, **options: Any
 ) -> SizeFrequency:
-    """The table; ``dbscan`` holds labels, or labels for several thresholds by min_experts."""
+    """The table of one kind; options are ``min_experts``, ``binning`` and ``points``.
+
+    ``dbscan`` holds labels, or labels for several thresholds as {min_experts: labels}.
+    """
     usual = posterior.config.summary.min_experts
     wanted = options.get("min_experts") or usual
     labels = dbscan_labels(dbscan, wanted, usual)
@@ -62,7 +65,7 @@ def draw_sizes(table: SizeFrequency, ax: Any = None) -> Any:
         plain_ticks(ax.xaxis)
         if table.kind == "relative" or (table.kind == "cumulative" and table.area_km2 is None):
             plain_ticks(ax.yaxis)
-        # most markings on top, as in the figure
+        # most items on top, as in the figure
         legend_of(
             ax,
             [*(handle for handle, _ in entries), *handles[::-1]],
@@ -146,3 +149,46 @@ def plain_ticks(axis: Any) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def prepare_size_frequency(posterior: Posterior, **options: Any) -> SizeFrequency:
+    """The cumulative distribution, N(≥ D); options are those of ``prepare_sizes``."""
+    return prepare_sizes(posterior, "cumulative", **options)
+
+
+def plot_size_frequency(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[SizeFrequency, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_size_frequency(posterior, **options)
+    return table, draw_sizes(table, ax)
+
+
+def prepare_size_differential(posterior: Posterior, **options: Any) -> SizeFrequency:
+    """The differential distribution, dN/dD; options are those of ``prepare_sizes``."""
+    return prepare_sizes(posterior, "differential", **options)
+
+
+def plot_size_differential(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[SizeFrequency, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_size_differential(posterior, **options)
+    return table, draw_sizes(table, ax)
+
+
+def prepare_size_relative(posterior: Posterior, **options: Any) -> SizeFrequency:
+    """The R-plot: the distribution relative to D⁻³; options are those of ``prepare_sizes``."""
+    return prepare_sizes(posterior, "relative", **options)
+
+
+def plot_size_relative(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[SizeFrequency, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_size_relative(posterior, **options)
+    return table, draw_sizes(table, ax)
+
+
+#: The table tells which distribution it is, and is drawn accordingly.
+draw_size_frequency = draw_size_differential = draw_size_relative = draw_sizes

@@ -1,15 +1,24 @@
-"""Section on what is real and what was missed; only where the prior answers that."""
+"""Section of the report on what is real and what was missed."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dfcrp.markup import Column, Markup, counted, interval, join, number, paragraph, table
-from dfcrp.plots.counts_by_size import class_bounds
+from dfcrp.markup import (
+    Column,
+    Markup,
+    Section,
+    counted,
+    interval,
+    join,
+    number,
+    paragraph,
+    plural,
+    table,
+)
 from dfcrp.priors.detection.answers import DetectionSummary
-from dfcrp.report.contents import Contents
-from dfcrp.report.pictures import Picture
-from dfcrp.report.section import Section
 
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
@@ -17,27 +26,29 @@ MAX_ROWS = 100
 SURELY, HARDLY = 0.9, 0.1
 
 
-def detection(contents: Contents, pictures: dict[str, Picture]) -> Section | None:
+def detection(contents: Any) -> Section:
     """Objects seen and missed, false marks, the experts' sensitivities, and how well it fits."""
-    found = contents.posterior.detection
-    if found is None:
-        return None
+    found: DetectionSummary = contents.posterior.detection
+    verb = contents.posterior.likelihood.verb
     parts: list[object] = [
-        _words(contents, found),
+        _words(contents),
         _objects(contents, found),
         _experts(contents, found),
-        pictures["sensitivity"].html(
-            "Probability to be marked, by diameter, for each expert",
-            "How likely each expert is to mark an object of a given diameter (posterior mean and "
-            "95 % interval); the other experts in grey.",
+        contents.figure(
+            "sensitivity",
+            f"Probability to be {verb}, by diameter, for each expert",
+            f"How likely an object of a given diameter is to be {verb} by each expert (posterior "
+            "mean and 95 % interval); the other experts in grey.",
         ),
-        pictures["corrected_sizes"].html(
+        contents.figure(
+            "corrected_sizes",
             "Cumulative size-frequency distribution, seen and corrected",
-            "Real objects of at least a given diameter: those that somebody marked, and with "
+            f"Real objects of at least a given diameter: those that somebody {verb}, and with "
             "those that nobody did (posterior mean and 95 % interval).",
         ),
         _fit_words(found),
-        pictures["cluster_sizes"].html(
+        contents.figure(
+            "cluster_sizes",
             "Number of clusters by number of experts, observed and predicted",
             "Clusters by the number of experts who share them: observed, and what new data from "
             "the fitted model would show in 95 % of the cases.",
@@ -46,7 +57,7 @@ def detection(contents: Contents, pictures: dict[str, Picture]) -> Section | Non
     return Section("real", "What is real, and how many were missed?", join(parts))
 
 
-def _words(contents: Contents, found: DetectionSummary) -> Markup:
+def _words(contents: Any) -> Markup:
     p = contents.catalogue["p_real"].to_numpy()
     surely, hardly = int((p > SURELY).sum()), int((p < HARDLY).sum())
     between = len(p) - surely - hardly
@@ -57,34 +68,32 @@ def _words(contents: Contents, found: DetectionSummary) -> Markup:
     )
 
 
-def _objects(contents: Contents, found: DetectionSummary) -> Markup:
-    classes = contents.posterior.size_classes
-    words = {"all": "all"}
-    if classes.edges:
-        bounds = class_bounds(classes.edges)
-        words |= {n: f"{n} ({b})" for n, b in zip(classes.names, bounds, strict=True)}
+def _objects(contents: Any, found: DetectionSummary) -> Markup:
+    words = contents.posterior.size_classes.described
+    by_class = len(words) > 1
     rows = []
     for row in found.numbers()["objects"]:
-        cells: list[object] = [words[row["size_class"]]]
+        cells: list[object] = [words[row["size_class"]]] if by_class else []
         for name in ("seen", "missed", "total"):
             cells += [number(row[name]["mean"], 1), interval(row[name]["lo"], row[name]["hi"])]
         rows.append(cells)
     heads = ("seen by somebody", "95 %", "missed by all", "95 %", "in all", "95 %")
     return table(
-        [Column("size class", number=False), *(Column(head) for head in heads)],
+        [*[Column("size class", number=False)] * by_class, *(Column(head) for head in heads)],
         rows,
         "Number of real objects: posterior mean and 95 % credible interval.",
     )
 
 
-def _experts(contents: Contents, found: DetectionSummary) -> Markup:
-    markings = contents.posterior.markings
-    count = np.bincount(markings.families)
-    shared = len(found.persons.names) < len(markings.experts)
+def _experts(contents: Any, found: DetectionSummary) -> Markup:
+    items, likelihood = contents.posterior.items, contents.posterior.likelihood
+    nouns = plural(likelihood.noun)
+    count = np.bincount(items.families)
+    shared = len(found.persons.names) < len(items.experts)
     rows = []
     for f in np.argsort(count, kind="stable")[-MAX_ROWS:]:
         said = found.expert(int(f))
-        cells: list[object] = [markings.experts[f], number(int(count[f]))]
+        cells: list[object] = [items.experts[f], number(int(count[f]))]
         for name, digits in (("sensitivity", 2), ("false_marks", 1)):
             cells += [
                 number(said[name]["mean"], digits),
@@ -94,10 +103,10 @@ def _experts(contents: Contents, found: DetectionSummary) -> Markup:
             by_person = said.get("shared_noticing", {})
             cells.append(number(by_person.get("mean"), 2))
         rows.append(cells)
-    heads = ["markings", "sensitivity", "95 %", "false marks", "95 %"]
+    heads = [nouns, "sensitivity", "95 %", "false marks", "95 %"]
     caption = (
-        "Sensitivity: share of all real objects, seen or missed, that the expert marked. False "
-        "marks: markings of the expert that are no object's."
+        f"Sensitivity: share of all real objects, seen or missed, that the expert "
+        f"{likelihood.verb}. False marks: {nouns} of the expert that are no object's."
     )
     if shared:
         heads.append("shared noticing")

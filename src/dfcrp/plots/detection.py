@@ -1,0 +1,315 @@
+"""Figures of the detection prior: what experts find, what was missed, and how well it fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import InputError
+from dfcrp.markup import plural
+from dfcrp.plots.sizes import plain_ticks
+from dfcrp.plots.style import (
+    BLUE,
+    GREY,
+    NARROW,
+    VERMILION,
+    WIDE,
+    given_axes,
+    legend_of,
+    new_axes,
+    plain,
+    single_axes,
+    styled,
+)
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.priors.detection.answers import DetectionSummary
+from dfcrp.priors.detection.curves import sensitivity_curves
+from dfcrp.summaries.intervals import Interval, summarise
+
+#: Panels in a row, and experts that still get one each: those with most items.
+COLUMNS = 4
+MAX_EXPERTS = 24
+#: Bins of the probability to be real.
+BINS = 10
+
+
+def _answers(posterior: Posterior) -> DetectionSummary:
+    """What the prior says of these draws."""
+    if posterior.detection is None:
+        raise InputError(
+            'this figure is about the answers of the prior "detection"; the run had the prior '
+            f'"{posterior.config.run.prior}"'
+        )
+    return posterior.detection
+
+
+def _refuse_without_sizes(posterior: Posterior) -> None:
+    if posterior.diameters is None:
+        raise InputError(
+            f"this figure is by diameter, which {plural(posterior.likelihood.noun)} do not have"
+        )
+
+
+# --- sensitivity by diameter --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SensitivityTable:
+    """Curves of the experts, most items first: (experts, diameters)."""
+
+    experts: tuple[str, ...]
+    diameter: NDArray[np.float64]
+    sensitivity: Interval
+    #: What experts do with objects.
+    verb: str = "listed"
+
+
+def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
+    """The curves of the experts with most items."""
+    _answers(posterior)
+    _refuse_without_sizes(posterior)
+    items = posterior.items
+    found = sensitivity_curves(posterior)
+    count = np.bincount(items.families)
+    order = np.argsort(-count, kind="stable")[:MAX_EXPERTS]
+    names = tuple(items.experts[f] for f in order)
+    verb = posterior.likelihood.verb
+    return SensitivityTable(names, found.diameter, found.sensitivity[order], verb)
+
+
+def draw_sensitivity(table: SensitivityTable, axes: Any = None) -> list[Any]:
+    """A panel for each expert: the curve with its 95 % band, the others' pale behind it."""
+    count = len(table.experts)
+    columns = min(COLUMNS, count)
+    rows = -(-count // columns)
+    with styled():
+        if axes is None:
+            axes = new_axes(WIDE, 1.5 * rows + 0.4, rows, columns, sharex=True, sharey=True)
+        panels = given_axes(axes, count)
+        for k, name in enumerate(table.experts):
+            _draw_panel(panels[k], table, k)
+            panels[k].set_title(plain(name))
+        for ax in panels[count:]:
+            ax.set_axis_off()
+        panels[0].get_figure().supxlabel("diameter of the object", fontsize=8)
+        panels[0].get_figure().supylabel(f"probability to be {table.verb}", fontsize=8)
+    return panels[:count]
+
+
+def _draw_panel(ax: Any, table: SensitivityTable, k: int) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    found, x = table.sensitivity, table.diameter
+    if len(x) == 1:  # the same for all sizes
+        found = Interval(*(np.repeat(v, 2, axis=1) for v in (found.mean, found.lo, found.hi)))
+        x = np.array([x[0] / 2.0, x[0] * 2.0])
+    ax.plot(x, found.mean.T, color=GREY, linewidth=0.4, alpha=0.5)
+    ax.fill_between(x, found.lo[k], found.hi[k], color=BLUE, alpha=0.25, linewidth=0.0)
+    ax.plot(x, found.mean[k], color=BLUE, linewidth=1.5)
+    ax.set_xscale("log")
+    ax.set_ylim(0.0, 1.0)
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def plot_sensitivity(
+    posterior: Posterior, axes: Any = None, **options: Any
+) -> tuple[SensitivityTable, list[Any]]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_sensitivity(posterior, **options)
+    return table, draw_sensitivity(table, axes)
+
+
+# --- size-frequency distribution, corrected -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CorrectedSizes:
+    """N(≥ D) of the objects that somebody marked, and of all."""
+
+    diameter: NDArray[np.float64]
+    seen: Interval
+    total: Interval
+
+
+def prepare_corrected_sizes(posterior: Posterior) -> CorrectedSizes:
+    """At the lower edge of each level of size."""
+    found = _answers(posterior)
+    _refuse_without_sizes(posterior)
+
+    def at_least(counts: NDArray[Any]) -> Interval:
+        return summarise(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+
+    return CorrectedSizes(
+        found.level_edges[:-1], at_least(found.seen_at), at_least(found.seen_at + found.missed_at)
+    )
+
+
+def draw_corrected_sizes(table: CorrectedSizes, ax: Any = None) -> Any:
+    """Two bands on logarithmic scales."""
+    with styled():
+        ax = single_axes(0.7 * WIDE, 3.2) if ax is None else ax
+        handles = []
+        for band, colour in ((table.total, VERMILION), (table.seen, BLUE)):
+            low, high = np.maximum(band.lo, 0.5), np.maximum(band.hi, 0.5)
+            ax.fill_between(table.diameter, low, high, color=colour, alpha=0.25, linewidth=0.0)
+            middle = np.where(band.mean >= 0.5, band.mean, np.nan)
+            handles += ax.plot(table.diameter, middle, color=colour, linewidth=1.3)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_ylim(bottom=0.8)
+        ax.set_xlabel("diameter D")
+        ax.set_ylabel("number of objects of diameter ≥ D")
+        for axis in (ax.xaxis, ax.yaxis):
+            plain_ticks(axis)
+        legend_of(ax, handles, ["seen and missed", "seen"])
+    return ax
+
+
+def plot_corrected_sizes(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[CorrectedSizes, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_corrected_sizes(posterior, **options)
+    return table, draw_corrected_sizes(table, ax)
+
+
+# --- clusters by number of experts --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClusterSizes:
+    """Numbers of clusters by size, observed (posterior mean) and predicted."""
+
+    size: NDArray[np.int64]
+    observed: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Where the observed number is within the predicted interval."""
+        return (self.lo <= self.observed) & (self.observed <= self.hi)
+
+
+def prepare_cluster_sizes(posterior: Posterior) -> ClusterSizes:
+    """From the detection prior's summary."""
+    rows = _answers(posterior).fit_of_sizes()
+    return ClusterSizes(
+        size=np.array([row["size"] for row in rows]),
+        observed=np.array([row["observed"] for row in rows]),
+        predicted=np.array([row["predicted"]["mean"] for row in rows]),
+        lo=np.array([row["predicted"]["lo"] for row in rows]),
+        hi=np.array([row["predicted"]["hi"] for row in rows]),
+    )
+
+
+def draw_cluster_sizes(table: ClusterSizes, ax: Any = None) -> Any:
+    """Predicted means with 95 % intervals; observed numbers as diamonds, red outside."""
+    with styled():
+        ax = single_axes(0.7 * WIDE, 2.8) if ax is None else ax
+        predicted = ax.errorbar(
+            table.size,
+            table.predicted,
+            # The mean of a number that is nearly always the same may lie outside of its interval.
+            yerr=np.maximum([table.predicted - table.lo, table.hi - table.predicted], 0.0),
+            fmt="none",
+            ecolor=BLUE,
+            elinewidth=5.0,
+            alpha=0.4,
+        )
+        inside = table.inside
+        (good,) = ax.plot(
+            table.size[inside], table.observed[inside], "D", color=BLUE, markersize=4.0
+        )
+        handles, names = [predicted, good], ["predicted, 95 %", "observed"]
+        if not inside.all():
+            (bad,) = ax.plot(
+                table.size[~inside], table.observed[~inside], "D", color=VERMILION, markersize=4.0
+            )
+            handles.append(bad)
+            names.append("observed, outside")
+        ax.set_ylim(bottom=0.0)
+        ax.set_xlabel("experts who share it")
+        ax.set_ylabel("number of clusters")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        legend_of(ax, handles, names)
+    return ax
+
+
+def plot_cluster_sizes(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[ClusterSizes, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_cluster_sizes(posterior, **options)
+    return table, draw_cluster_sizes(table, ax)
+
+
+# --- probability to be real ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reality:
+    """Items by their probability to be real; the truth may be known."""
+
+    edges: NDArray[np.float64]
+    count: NDArray[np.int64]
+    mean_p: NDArray[np.float64]
+    #: Share of real ones in each bin, and two standard errors; None if the truth is not known.
+    share: NDArray[np.float64] | None
+    error: NDArray[np.float64] | None
+
+
+def bin_reality(
+    p_real: NDArray[np.float64], real: NDArray[np.bool_] | None, bins: int = BINS
+) -> Reality:
+    """Put items into bins of equal width."""
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    place = np.clip(np.searchsorted(edges, p_real, side="right") - 1, 0, bins - 1)
+    count = np.bincount(place, minlength=bins)
+    many = np.maximum(count, 1)
+    mean_p = np.where(count, np.bincount(place, p_real, minlength=bins) / many, np.nan)
+    if real is None:
+        return Reality(edges, count, mean_p, None, None)
+    share = np.where(count, np.bincount(place, real, minlength=bins) / many, np.nan)
+    error = 2.0 * np.sqrt(mean_p * (1.0 - mean_p) / many)
+    return Reality(edges, count, mean_p, share, error)
+
+
+def prepare_reality(posterior: Posterior, *, real: NDArray[np.bool_] | None = None) -> Reality:
+    """``real`` says of each item whether it is one of an object, if that is known."""
+    return bin_reality(_answers(posterior).p_real_marking, real)
+
+
+def draw_reality(table: Reality, ax: Any = None) -> Any:
+    """Shares with what chance allows around them; numbers of items if there is no truth."""
+    with styled():
+        ax = single_axes(NARROW, 2.8) if ax is None else ax
+        ax.set_xlabel("probability to be real")
+        ax.set_xlim(0.0, 1.0)
+        if table.share is None or table.error is None:
+            ax.stairs(table.count, table.edges, color=BLUE, fill=True, alpha=0.5)
+            ax.set_yscale("symlog", linthresh=1.0)
+            ax.set_ylabel("items")
+            return ax
+        ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8)
+        ax.errorbar(
+            table.mean_p, table.share, yerr=table.error, fmt="o", color=BLUE, markersize=3.5
+        )
+        for x, y, count in zip(table.mean_p, table.share, table.count, strict=True):
+            if count:
+                ax.annotate(str(count), (x, y), (4, -8), textcoords="offset points", fontsize=6)
+        ax.set_ylim(-0.03, 1.03)
+        ax.set_ylabel("share that is real")
+    return ax
+
+
+def plot_reality(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[Reality, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_reality(posterior, **options)
+    return table, draw_reality(table, ax)
