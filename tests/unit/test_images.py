@@ -16,7 +16,7 @@ from dfcrp.errors import InputError, RunFolderError, SettingsError
 from dfcrp.fitting import run as run_module
 from dfcrp.fitting.run import ImageDone
 from dfcrp.posterior.findings import Totals, spaced
-from dfcrp.runs import blocks
+from dfcrp.runs import store as store_module
 from dfcrp.runs.parts import image_seed, most_experts
 from dfcrp.settings.config import make_config
 
@@ -278,7 +278,7 @@ def test_a_killed_run_is_resumed_to_the_same_draws(
     markings, in_memory, tmp_path, monkeypatch, large
 ):
     monkeypatch.setattr(run_module, "LARGE", large)
-    monkeypatch.setattr(blocks, "SHARD_BYTES", 1)
+    monkeypatch.setattr(store_module, "SHARD_BYTES", 1)
     watch, failure = stopping_after(2)
     with failure:
         dfcrp.fit(markings, out=tmp_path / "run", **SETTINGS, **watch, workers=1)

@@ -250,7 +250,7 @@ def test_a_checkpoint_of_another_run_does_not_fit(run: Path, tmp_path: Path) -> 
     shutil.rmtree(shard_of(run, 0))
     shard = shard_of(tmp_path / "other", 0)
     shutil.copytree(shard, run / "draws.zarr" / shard.name)
-    with pytest.raises(RunFolderError, match="does not fit|not belong|of different"):
+    with pytest.raises(RunFolderError, match=r"does not fit|not belong|of different"):
         dfcrp.resume(run, scans=60)
 
 
