@@ -44,7 +44,7 @@ TARGETS = {
 }
 #: The parts of a shapefile in one input, between marks.
 PARTS, MARK = (".shp", ".dbf", ".prj"), b"\n--part--\n"
-INSTRUMENTED = ["dfcrp.io", "dfcrp.settings.config", "dfcrp.items", "shapefile", "tomllib"]
+INSTRUMENTED = ["dfcrp.io", "dfcrp.settings", "dfcrp.items", "shapefile", "tomllib"]
 #: What an input is read as; its length says which of them.
 KINDS = ("circles", "points", "boxes", "ellipses", "records")
 #: Of processor time for one input: a busy machine is no hang. The clock on the wall only ends what
@@ -80,10 +80,10 @@ def read_or_refuse(path: Path) -> None:
     numbers = all(np.isfinite(values).all() for values in columns.values())
     sizes = all((columns[name] > 0).all() for name in likelihood.positive if name in columns)
     if not (numbers and sizes and tuple(columns) == likelihood.columns):
-        raise AssertionError(f"what was read are no {kind}")
+        raise AssertionError(f"what was read is not {kind}")
 
 
-def settle_or_refuse(path: Path) -> None:
+def resolve_or_refuse(path: Path) -> None:
     """Read a settings file; what is accepted must come back the same from our own TOML."""
     from dfcrp.settings.config import load_config, make_config, to_toml
 
@@ -111,7 +111,7 @@ class Judge:
     def __init__(self, target: str, folder: Path, findings: Path) -> None:
         self.path = folder / f"input{TARGETS[target]}"
         self.findings = findings / target
-        self.check = settle_or_refuse if target == "settings" else read_or_refuse
+        self.check = resolve_or_refuse if target == "settings" else read_or_refuse
         self.seen: set[str] = set()
         self.written: list[str] = []
         self.watching = False
@@ -174,8 +174,10 @@ def fuzz_here(target: str, corpus: Path, findings: Path, inputs: int, seed: int)
     """Fuzz one target in this process, which ends with it."""
     import atheris
 
+    # Only what is imported in here, and was not imported before, is instrumented.
     with atheris.instrument_imports(include=INSTRUMENTED):
-        pass
+        import dfcrp.io
+        import dfcrp.settings.config  # noqa: F401
     with tempfile.TemporaryDirectory(dir=_memory()) as folder:
         evolved = Path(folder) / "evolved"
         evolved.mkdir()
@@ -227,12 +229,14 @@ def fuzz_all(
             deaths += 1
             (findings / f"{target}-death-{deaths}.txt").write_text(ended.stderr[-20_000:])
         wrong = sorted(path.stem for path in (findings / target).glob("*.txt"))
+        reached = _reached(ended.stderr)
         results[target] = {
             "inputs": done,
             "seconds": round(time.monotonic() - begun, 1),
-            "reached": _reached(ended.stderr),
+            "reached": reached,
             "deaths": deaths,
-            "wrong": wrong,
+            # Without coverage inputs change blindly, and finding nothing says nothing.
+            "wrong": wrong if reached else [*wrong, "no code was instrumented"],
         }
         say(f"{target}: {results[target]}")
     return results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -30,6 +31,7 @@ from studies import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+PACKAGE = ROOT / "src" / "dfcrp"
 #: ``dfcrp``, ``./run reproduce`` and ``./run bench`` are documented in these.
 PAGES = ("commands.md", "studies.md", "speed.md")
 #: Every command has these; the page explains them once.
@@ -213,3 +215,66 @@ def test_samplers_that_a_prior_refuses(cell: combinations.Cell) -> None:
     else:
         with pytest.raises(SettingsError, match="sampler"):
             make_config(settings)
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TEXT, ids=lambda page: page.name)
+def test_modules_that_are_named_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    homes = "|".join(
+        folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()
+    )
+    named = re.findall(rf"`((?:{homes}|tests|studies|benchmarks|fuzz)/[\w/]+)(?:\.py)?[`:]", text)
+    missing = [name for name in named if not exists(ROOT / name) and not exists(PACKAGE / name)]
+    assert missing == []
+
+
+def exists(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").exists()
+
+
+#: Words that had a meaning of their own here, and what is said instead (docs/glossary.md).
+WORDS = {
+    r"\banew\b": "again",
+    r"g(o|oes|one|oing) on\b": "continue, resume",
+    r"(?i)\bsittings?\b": "run",
+    r"\bpacks?\b": "shard",
+    r"\belsewhere\b": "in other places, on other machines",
+    r"(?i)\bunsettled\b|\bsettles?\b": "undecided, revisit",
+    r"\bslips?\b|\bslip_": "typo",
+    r"\bno circles?\b": "the kind of item",
+    r"least so many|in so many|\bso many (experts|nearest)": "this many, N",
+    r"\bmade.up\b|\bmakes? up\b": "simulated",
+    r"ImagesPosterior|\bMarkings\.from|`Markings`": "Posterior, Items",
+    r"(?m)^\[(model|records|detection)\]$|`\[(model|records|detection)\]`": "likelihood, prior",
+    r"dfcrp (reproduce|bench)": "./run reproduce, ./run bench",
+}
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TEXT, ids=lambda page: page.name)
+def test_words_are_those_of_the_glossary(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"\]\([^)]*\)|(?m:^ {4}.*$)", "", text)  # neither targets of links nor commands
+    found = {
+        match.group(): better for word, better in WORDS.items() for match in re.finditer(word, text)
+    }
+    assert found == {}
+
+
+def architecture() -> str:
+    return (DOCS / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = project["tool"]["importlinter"]["contracts"][0]
+    assert "".join(f"    {layer}\n" for layer in contract["layers"]) in architecture()
+
+
+def test_the_way_of_a_marking_is_counted() -> None:
+    """The list of modules, whose number the text says; each of them exists."""
+    section = architecture().split("## The way of one marking")[1].split("\n## ")[0]
+    rows = re.findall(r"(?m)^\| [^|]+ \| (.*) \|$", section)[1:]
+    named = [name for row in rows for name in re.findall(r"`([\w/]+)`", row)]
+    assert len(named) == len(set(named))
+    assert [name for name in named if not (PACKAGE / f"{name}.py").exists()] == []
+    assert f"{len(named)} modules" in section

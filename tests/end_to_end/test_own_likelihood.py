@@ -11,57 +11,124 @@ from pathlib import Path
 
 import numba
 import numpy as np
+import pandas as pd
+import pytest
 
 from dfcrp.likelihoods.own import fingerprint
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-likelihood.md"
-PROGRAM = """
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "own-likelihood.md"
+EXAMPLE = ROOT / "tests" / "own" / "counts.py"
+CHECKS = """
 import numpy as np
-from dfcrp.kernels import integrated, likelihood
 
-rng = np.random.default_rng(1)
-truth = np.tile(np.arange(6), 3)
-source = np.repeat(["p", "q", "r"], 6)
-y = rng.poisson(rng.gamma(1.0, 60.0, (6, 3))[truth]).astype(float)
-channels = ["red", "green", "blue"]
-source_codes = np.repeat([0, 1, 2], 6)
-import functools, dfcrp.likelihoods.own as own
-own.sample_own = functools.partial(own.sample_own, scans=60, burn_in=20, chains=1)
-%s
-hyper = make_counts(y)
-theta = np.zeros((1, SUMS + 3))
+import counts
+from dfcrp import Items
+from dfcrp.likelihoods import contract, integrated
+
+y = np.random.default_rng(1).poisson(20.0, (6, 2)).astype(float)
+items = Items.from_columns({"red": y[:, 0], "blue": y[:, 1]}, kind="counts:COUNTS")
+hyper = counts.COUNTS.hyper(items, counts.CountSettings())
+theta = np.zeros((1, counts.COUNTS.row_width(items)))
 integrated.empty_row(hyper, theta, 0)
 total = 0.0
 for i in range(4):
-    total += likelihood.log_density(hyper, theta, 0, y, i)
-    likelihood.add_member(hyper, theta, 0, y, i)
+    total += contract.log_density(hyper, theta, 0, y, i)
+    contract.add_member(hyper, theta, 0, y, i)
 assert abs(total - integrated.log_marginal(hyper, theta, 0)) < 1e-9
 before = theta.copy()
-likelihood.add_member(hyper, theta, 0, y, 5)
-likelihood.remove_member(hyper, theta, 0, y, 5)
+contract.add_member(hyper, theta, 0, y, 5)
+contract.remove_member(hyper, theta, 0, y, 5)
 assert np.allclose(theta, before)
-from sklearn.metrics import adjusted_rand_score
-assert adjusted_rand_score(truth, partition.labels) > 0.8, partition.labels
-print("fine")
+"""
+#: Two images; a run that is stopped and resumed has the draws of one that was not.
+WHOLE_WAY = """
+import numpy as np
+
+import dfcrp
+
+items = dfcrp.read_items("counts.csv", "counts:COUNTS")
+settings = {"chains": 2, "workers": 1, "config": {"likelihood": {"shape": 3.0}}}
+first = dfcrp.fit(items, out="run", scans=8, **settings)
+assert first.images == ("left", "right")
+posterior = dfcrp.resume("run", scans=60)
+whole = dfcrp.fit(items, scans=60, **settings)
+for name in posterior.images:
+    assert np.array_equal(posterior[name].labels, whole[name].labels), name
+again = dfcrp.load("run")
+assert again.config.likelihood.shape == 3.0
+catalogue = again.catalogue()
+assert {"image", "red", "green", "blue_lo", "p_consensus"} <= {*catalogue}
+assert set(again["left"].tolerances) == {"log_a"}
+print(again.explain("a2"))
+print(again.summary()["n_images"])
 """
 
 
-def examples() -> tuple[str, str]:
-    module, use = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    return module, use
+def frame() -> pd.DataFrame:
+    """Three lists of the same five objects on either of two images."""
+    rng = np.random.default_rng(1)
+    truth = np.tile(np.arange(10), 3)
+    y = rng.poisson(rng.gamma(1.0, 200.0, (10, 3))[truth])
+    return pd.DataFrame({
+        "id": [f"{letter}{number}" for letter in "abc" for number in range(10)],
+        "expert": np.repeat(["ann", "bob", "cleo"], 10),
+        "image": np.where(truth < 5, "left", "right"),
+        "red": y[:, 0],
+        "green": y[:, 1],
+        "blue": y[:, 2],
+    })  # fmt: skip
 
 
-def test_the_example_works(tmp_path):
-    module, use = examples()
-    assert 55 <= len(module.splitlines()) <= 100
-    (tmp_path / "counts.py").write_text(module)
-    (tmp_path / "program.py").write_text(PROGRAM % use)
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+def run(*command: str, folder: Path) -> str:
+    """Run Python without a compiler, where the example can be imported."""
+    path = os.pathsep.join([str(EXAMPLE.parent), str(ROOT / "src")])
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     done = subprocess.run(
-        [sys.executable, "program.py"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        [sys.executable, *command],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout == "fine\n", done.stderr[-2000:]
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_the_page_shows_the_file():
+    [module, _] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    assert module == EXAMPLE.read_text(encoding="utf-8")
+
+
+def test_the_checks_that_the_page_asks_for(tmp_path):
+    run("-c", CHECKS, folder=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(reason="waits for explain and the overview of every kind", strict=False)
+def test_the_whole_way_from_file_to_report(tmp_path):
+    table = frame()
+    table.to_csv(tmp_path / "counts.csv", index=False)
+    said = run("-c", WHOLE_WAY, folder=tmp_path)
+    assert said.splitlines()[-1] == "2"
+    members = pd.read_csv(tmp_path / "run" / "members.csv")
+    assert members.groupby("cluster").size().tolist() == [3] * 10
+    run("-m", "dfcrp.cli", "report", "run", folder=tmp_path)
+    assert "left" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    pages = sorted((tmp_path / "run" / "pages").glob("*.html"))
+    assert len(pages) == 2
+    assert "explorer" in pages[0].read_text(encoding="utf-8")
+
+
+def test_negative_counts_are_refused(tmp_path):
+    table = frame()
+    table.loc[3, "red"] = -1
+    table.to_csv(tmp_path / "counts.csv", index=False)
+    program = """
+import dfcrp
+try:
+    dfcrp.fit(dfcrp.read_items("counts.csv", "counts:COUNTS"), scans=10)
+except dfcrp.errors.InputError as error:
+    print(error)
+"""
+    assert "negative" in run("-c", program, folder=tmp_path)
 
 
 def load(path: Path) -> object:
@@ -80,9 +147,7 @@ def test_a_changed_source_is_another_type(tmp_path, monkeypatch):
     kinds = []
     for version, extra in enumerate(["", "", "\nCHANGED = 1\n"]):
         path = tmp_path / f"counts{version}.py"
-        path.write_text(examples()[0] + extra)
+        path.write_text(EXAMPLE.read_text(encoding="utf-8") + extra)
         kinds.append(numba.typeof(fingerprint(load(path))))  # type: ignore[arg-type]
     assert kinds[0] == kinds[1]
     assert kinds[0] != kinds[2]
-    hyper = sys.modules["counts"].make_counts(np.ones((3, 2)))
-    assert numba.typeof(hyper.source) == kinds[2]

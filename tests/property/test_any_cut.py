@@ -1,49 +1,54 @@
-"""However a run is cut into sittings, its draws are those of a run that was never stopped."""
+"""However a run is cut by stops and kills, its draws are those of a run that was never stopped."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dfcrp.runs.checkpoints import ChainFolder, make_checkpoint_folder
-from dfcrp.runs.storage import StoredDraws
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dfcrp
+from dfcrp.runs import blocks
+from dfcrp.runs.store import STORE, DrawStore
 from dfcrp.sampling.runner import Runner
-from dfcrp.sampling.setup import make_problem
+from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import make_config
 
 SCANS, CHAINS = 60, 2
-MARKINGS = dfcrp.simulate.paper_design(4, n_objects=6)
+ITEMS = dfcrp.simulate.paper_design(4, n_objects=6)
 
 
-def sitting(folder: Path, thin: int, prior: str, upto: int, saved: int | None = None) -> None:
-    """Go on from the checkpoints to ``upto`` scans, the last checkpoint being at ``saved``."""
+@pytest.fixture(autouse=True, scope="module")
+def short_blocks() -> Iterator[None]:
+    """Blocks that are full, and so written, between two saves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "MOST_DRAWS", 7)
+        yield
+
+
+def resume(folder: Path, thin: int, prior: str, upto: int, saved: int | None = None) -> None:
+    """Go on from the last save to ``upto`` scans, the last save being at ``saved``."""
     config = make_config({"run": {"preset": "simulation", "prior": prior}})
-    problem = make_problem(MARKINGS.features, MARKINGS.families, config)
-    make_checkpoint_folder(folder)
-    files = [
-        ChainFolder.open(folder, number, len(MARKINGS), problem.columns) for number in range(CHAINS)
-    ]
-    runner = Runner(problem, list(files), seed=3, thin=thin)
-    for chain_files, chain in zip(files, runner.chains, strict=True):
-        chain_files.restore(chain, thin)
+    problem = problem_of(ITEMS, config)
+    store = DrawStore.open(folder) if (folder / STORE).exists() else DrawStore.create(folder)
+    writers = [store.writer(0, chain, problem.n, problem.columns) for chain in range(CHAINS)]
+    runner = Runner(problem, list(writers), seed=3, thin=thin)
+    runner.restore()
     if saved is not None:
         runner.advance(saved)
-        kept = [chain_files.path.read_bytes() for chain_files in files]
+        # From here on as if the process were killed before it saves again.
+        for writer in writers:
+            writer.save = lambda *_: None  # type: ignore[method-assign]
     runner.advance(upto)
-    if saved is not None:
-        # As if the process had been killed after it had stored draws beyond its checkpoint.
-        for chain_files, content in zip(files, kept, strict=True):
-            chain_files.path.write_bytes(content)
 
 
 def everything(folder: Path) -> list[Any]:
-    draws = StoredDraws(folder)
+    draws = DrawStore.open(folder).draws(0)
     clusters = [draws.clusters(chain, 0, draws.n_draws) for chain in range(draws.n_chains)]
     parts = [part for block in clusters for part in vars(block).values()]
     return [draws.label_array(), draws.alpha(), *parts]
@@ -63,10 +68,10 @@ def test_any_cut_gives_the_draws_of_the_whole(
         folder = Path(name)
         (folder / "whole").mkdir()
         (folder / "cut").mkdir()
-        sitting(folder / "whole", thin, prior, SCANS)
+        resume(folder / "whole", thin, prior, SCANS)
         for cut in cuts:
-            sitting(folder / "cut", thin, prior, cut + lost, saved=cut)
-        sitting(folder / "cut", thin, prior, max([SCANS, *(cut + lost for cut in cuts)]))
+            resume(folder / "cut", thin, prior, cut + lost, saved=cut)
+        resume(folder / "cut", thin, prior, max([SCANS, *(cut + lost for cut in cuts)]))
         for whole, found in zip(
             everything(folder / "whole"), everything(folder / "cut"), strict=True
         ):

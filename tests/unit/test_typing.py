@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "dfcrp"
 #: Decorators of functions whose types Numba infers.
 COMPILED = {"kernel", "entry_kernel", "inline_kernel", "lean_kernel", "by_type", "implements"}
 SETTINGS = "[mypy]\nstrict = true\ndisallow_any_expr = true\nfollow_imports = silent\n"
-#: Names that are there, one that is not, and an argument of the wrong type.
+#: Names that are there, one that is not, arguments of the wrong type, a setting that is unknown.
 WRONG = """
 import dfcrp
 
@@ -24,7 +24,9 @@ def look(posterior: dfcrp.Posterior) -> int:
     return len(posterior.catalogue())
 
 dfcrp.fitt
-dfcrp.read_markings("markings.csv", min_diameter="18 px")
+items = dfcrp.read_markings("markings.csv", min_diameter="18 px")
+dfcrp.fit(items, chains="four")
+dfcrp.fit(items, chians=4)
 """
 
 
@@ -44,7 +46,6 @@ def errors_of(script: Path, folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="waits for Items, one Posterior, and the keyword parameters of fit")
 def test_a_user_s_script_has_types(tmp_path: Path) -> None:
     assert errors_of(ROOT / "tests" / "typing" / "user_script.py", tmp_path) == []
 
@@ -53,9 +54,16 @@ def test_a_user_s_script_has_types(tmp_path: Path) -> None:
 def test_a_type_checker_finds_what_is_wrong(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(WRONG, encoding="utf-8")
-    unknown, wrong = errors_of(script, tmp_path)
-    assert 'Module has no attribute "fitt"' in unknown
-    assert '"min_diameter" to "read_markings" has incompatible type "str"' in wrong
+    expected = [
+        'Module has no attribute "fitt"',
+        '"min_diameter" to "read_markings" has incompatible type "str"',
+        '"chains" to "fit" has incompatible type "str"',
+        'Unexpected keyword argument "chians" for "fit"',
+    ]
+    found = errors_of(script, tmp_path)
+    assert len(found) == len(expected), found
+    for error, part in zip(found, expected, strict=True):
+        assert part in error
 
 
 def imports_for_type_checkers() -> dict[str, str]:

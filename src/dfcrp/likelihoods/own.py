@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Columns
+from dfcrp.draws import Columns, Draws
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import Centre, Layout, Likelihood
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
@@ -70,8 +70,8 @@ class OwnLikelihood(Likelihood):
         """Numbers in a row of what is known of a cluster."""
         raise NotImplementedError
 
-    def learned_names(self, items: Items) -> tuple[str, ...]:
-        """Names of the entries of the law."""
+    def learned_names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the entries of the law, where items have these columns."""
         return ()
 
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
@@ -89,9 +89,20 @@ class OwnLikelihood(Likelihood):
             candidates=items.candidates,
             images=images,
         )
-        columns = Columns.plain(tuple(items.columns), self.learned_names(items))
+        columns = Columns.plain(tuple(items.columns), self.learned_names(tuple(items.columns)))
         hyper = self.hyper(items, config.likelihood)
         return Layout(features, hyper, self.row_width(items), columns, neighbourhood)
+
+    def learned_samples(self, draws: Draws) -> dict[str, Floats]:
+        """The entries of the law."""
+        names = self.learned_names(draws.columns.parameters)
+        law = np.moveaxis(draws.shared(), 2, 0)
+        return dict(zip(names, law, strict=False))
+
+    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+        """The mean of each."""
+        rows = (f"{name} {row['mean']:.3g}" for name, row in found.items())
+        return [f"Learned from the data: {', '.join(rows)}."]
 
     def centre(self, items: Items) -> Centre:
         """What ``record_row`` writes, by column."""

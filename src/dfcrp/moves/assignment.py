@@ -33,6 +33,8 @@ from dfcrp.priors.contract import (
 
 #: A candidate whose weight is below e^-45 of another's cannot change a sum in double precision.
 NEGLIGIBLE = 45.0
+#: e to more than this overflows.
+LARGEST_LOG = 700.0
 #: A relative in a cluster counts as more members than any cluster has; a tick exceeds any count.
 CLASH = 1 << 31
 TICK = 1 << 40
@@ -190,7 +192,7 @@ def favourite(data, prior, state, i, count, candidate, weight, threshold):
             share = weight[position] - weight[best]
             if uses_order(prior) and candidate[position] != NONE:
                 share += order_bound(data, state, i, state.size[candidate[position]])
-            rest += math.exp(share)
+            rest += math.exp(min(share, LARGEST_LOG))
     return best if threshold * (1.0 + rest) < 1.0 else NONE
 
 

@@ -115,7 +115,9 @@ class DrawStore:
         self._shards: dict[str, Shard] = {}
         #: By part and chain.
         self._blocks: dict[int, dict[int, list[Block]]] = {}
-        self._waiting: list[MemoryBlock] = []
+        #: Blocks to be written, by identity, and their bytes.
+        self._waiting: dict[int, MemoryBlock] = {}
+        self._waiting_bytes = 0
         self._number = 0
         self._last_flush = time.monotonic()
         #: Whether the run keeps states; without them it cannot be resumed.
@@ -323,7 +325,7 @@ class DrawStore:
         """Write all blocks that wait."""
         with self._writing:
             with self._lock:
-                blocks = list(self._waiting)
+                blocks = list(self._waiting.values())
             if blocks:
                 with write_errors(self.root, f"What was saved before is safe; {RESUME}"):
                     shard = write_shard(self.root, self._next_number(), blocks, self._unpacked)
@@ -336,7 +338,7 @@ class DrawStore:
     def take(self, part: int) -> list[MemoryBlock]:
         """Hand out the blocks of a part that wait, for ``add`` of another process's store."""
         with self._lock:
-            blocks = [block for block in self._waiting if block.entry.part == part]
+            blocks = [block for block in self._waiting.values() if block.entry.part == part]
             for block in blocks:
                 self._let_go(block)
         return blocks
@@ -345,12 +347,13 @@ class DrawStore:
         """Let blocks wait; writes them if there is enough for a shard or it is time."""
         with self._lock:
             for block in blocks:
-                self._waiting.append(block)
+                self._waiting[id(block)] = block
+                self._waiting_bytes += block.nbytes
                 self._list_of(block).append(block)
                 self._drop_superseded(block)
-            size = sum(block.nbytes for block in self._waiting)
+            enough = self._waiting_bytes >= SHARD_BYTES
             late = time.monotonic() - self._last_flush > self._seconds
-        if not self._hold and (late or size >= SHARD_BYTES):
+        if not self._hold and (enough or late):
             self.flush()
 
     def write(self, block: MemoryBlock) -> None:
@@ -364,7 +367,7 @@ class DrawStore:
     def waits(self, block: MemoryBlock) -> bool:
         """Whether a block is still to be written."""
         with self._lock:
-            return any(block is other for other in self._waiting)
+            return id(block) in self._waiting
 
     def clean(self) -> None:
         """Remove what killed processes left; only while nobody else writes to the store."""
@@ -385,7 +388,8 @@ class DrawStore:
         return self._chains(part).get(chain, [])
 
     def _let_go(self, block: MemoryBlock) -> None:
-        self._waiting = [other for other in self._waiting if other is not block]
+        if self._waiting.pop(id(block), None) is not None:
+            self._waiting_bytes -= block.nbytes
         listed = self._list_of(block)
         listed[:] = [other for other in listed if other is not block]
 
@@ -468,10 +472,20 @@ class MemoryStore:
         writers = self._writers.get(part, {})
         return [writers[chain].scans if chain in writers else 0 for chain in range(chains)]
 
-    def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> StoredDraws:
-        """Draws ``burn_in:stop`` of every chain of a part."""
+    def draws(
+        self,
+        part: int = 0,
+        burn_in: int = 0,
+        stop: int | None = None,
+        *,
+        thin: int = 1,
+        chains: int | None = None,
+    ) -> StoredDraws:
+        """Draws ``burn_in:stop:thin`` of every chain of a part, as ``DrawStore.draws`` has them."""
         found = self._chains(part)
-        return StoredDraws(found, lambda: found, f"part {part}", slice(burn_in, stop, 1))
+        place = f"part {part}"
+        _check_complete(place, found, stop, chains)
+        return StoredDraws(found, lambda: found, place, slice(burn_in, stop, thin))
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         writers = self._writers.get(part, {})
