@@ -1,4 +1,4 @@
-"""dfcrp merges several experts' markings of one image into a catalogue, with uncertainty.
+"""dfcrp merges several experts' lists of the same objects into one catalogue, with uncertainty.
 
 The names below are loaded when first used, so that importing the package costs nothing.
 """

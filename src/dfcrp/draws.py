@@ -205,7 +205,7 @@ def blocks(draws: Draws, size: int = BLOCK) -> Iterator[tuple[int, int, int]]:
 
 
 class MemoryDraws:
-    """Draws held in arrays: for small runs, tests, and label arrays from elsewhere."""
+    """Draws held in arrays: for small runs, tests, and label arrays of other programs."""
 
     def __init__(
         self,

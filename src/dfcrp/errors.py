@@ -23,7 +23,7 @@ class RunFolderError(InputError):
 
 
 class DfcrpWarning(UserWarning):
-    """Something the user should know, after which the work goes on."""
+    """Something the user should know, after which the work continues."""
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

@@ -17,8 +17,8 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.circle.columns import REST
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.posterior.saving import write_results
 from dfcrp.report import pictures, write_report
-from dfcrp.runs.folder import write_results
 from reference.small_posteriors import posterior_of
 
 EVIL = '<img src=x onerror="document.title=1">'

@@ -41,10 +41,8 @@ def finished(csv_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def loaded(path: Path) -> ImagesPosterior:
-    found = dfcrp.load(path)
-    assert isinstance(found, ImagesPosterior)
-    return found
+def loaded(path: Path) -> dfcrp.Posterior:
+    return dfcrp.load(path)
 
 
 def test_fit_says_what_it_does(csv_file, tmp_path, capsys):

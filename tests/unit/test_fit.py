@@ -12,7 +12,7 @@ import pytest
 
 import dfcrp
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.fitting import NothingDrawnError
+from dfcrp.runs.part_run import NothingDrawnError
 
 
 @pytest.fixture(scope="module")

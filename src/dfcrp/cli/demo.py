@@ -26,7 +26,7 @@ MARKER = "this-is-a-demo"
 )
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def command(out: Path, quiet: bool) -> None:
-    """Merge the marks that six made-up experts made on a field of 120 craters."""
+    """Merge simulated markings of 120 craters by six experts."""
     from importlib.resources import as_file, files
 
     from dfcrp.cli.job import run_job

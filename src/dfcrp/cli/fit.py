@@ -79,7 +79,7 @@ def filter_options(command: Any) -> Any:
 @click.option(
     "--scans",
     type=int,
-    help="Scans of each chain. Without it the run goes on until the verdict is good.",
+    help="Scans of each chain. Without it the run continues until the verdict is good.",
 )
 @click.option(
     "--burn-in",
@@ -184,7 +184,7 @@ def command(
     A file has one row per marking with the columns x, y, diameter (or radius) and expert; several
     files without an expert column are one expert each. With a column image, each image is a
     problem of its own, and all go into one catalogue. Options win over --config. Ctrl-C stops
-    the run and keeps what it has drawn; `dfcrp resume` goes on with it.
+    the run and keeps what it has drawn; `dfcrp resume` continues it.
     """
     import dataclasses
 

@@ -86,14 +86,14 @@ def show_work(
         if posterior.record.stopped_early:
             click.echo(
                 "The run was stopped early; the files hold what was drawn until then. "
-                f"`dfcrp resume {out}` goes on with it."
+                f"`dfcrp resume {out}` continues it."
             )
 
 
 def _what_is_left(out: Path) -> str:
     """After a second Ctrl-C, or one that came while the tables were being made."""
     if (out / "provenance.json").exists():
-        return f"stopped at once; `dfcrp resume {out}` goes on from the last checkpoint"
+        return f"stopped at once; `dfcrp resume {out}` continues from the last checkpoint"
     return f"stopped before the run began; nothing is left of it in {out}"
 
 

@@ -1,4 +1,4 @@
-"""``dfcrp resume``: go on with a run."""
+"""``dfcrp resume``: continue a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def command(run: Path, no_report: bool, quiet: bool, dask: str | None, **changes
     """Go on with the run in the folder RUN, or extend it.
 
     Works after Ctrl-C, a power cut, a full disk or a kill at any moment: the draws will be those
-    of a run that was never stopped. A finished run goes on only if it is given more scans.
+    of a run that was never stopped. A finished run continues only if it is given more scans.
     """
     from dfcrp.cli.job import show_work
     from dfcrp.fitting.api import continue_run, find_run

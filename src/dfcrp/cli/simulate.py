@@ -1,4 +1,4 @@
-"""``dfcrp simulate``: made-up markings whose true clusters are known."""
+"""``dfcrp simulate``: simulated markings whose true clusters are known."""
 
 from __future__ import annotations
 

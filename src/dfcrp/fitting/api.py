@@ -191,8 +191,9 @@ def _fit_in_folder(
     make_folder(folder)
     with locked(folder):
         try:
-            prepare_folder(folder, items, config)
+            # provenance.json comes last: with it the run has begun.
             store = DrawStore.create(folder, seconds=config.run.checkpoint_seconds)
+            prepare_folder(folder, items, config)
             posterior = Run(items, config, store, watch, client).run()
         except NothingDrawnError:
             discard_folder(folder)

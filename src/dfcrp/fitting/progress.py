@@ -1,4 +1,4 @@
-"""What a user sees while chains run: a bar on a terminal, plain lines elsewhere."""
+"""What a user sees while chains run: a bar on a terminal, else plain lines."""
 
 from __future__ import annotations
 

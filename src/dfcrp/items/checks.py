@@ -88,7 +88,7 @@ def to_numbers(cells: Cells) -> NDArray[np.float64]:
         if cells.dtype.kind not in "OUS":  # dates, truth values and the like are not numbers
             return np.full(cells.shape, np.nan)
         cells = cells.tolist()
-    # Python, and numpy after it, read "1_0" as 10; in a table it is a slip.
+    # Python, and numpy after it, read "1_0" as 10; in a table it is a typo.
     if not any(isinstance(cell, str) and "_" in cell for cell in cells):
         try:
             return np.array(cells, dtype=np.float64)

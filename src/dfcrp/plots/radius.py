@@ -65,7 +65,7 @@ def prepare_radius(
 ) -> RadiusTable:
     """From draws made without a radius: which share of clusters each radius would forbid.
 
-    ``timed`` and ``seconds`` are radii and the times of runs with them, measured elsewhere;
+    ``timed`` and ``seconds`` are radii and the times of runs with them, measured before;
     ``chosen`` is the radius to mark.
     """
     times = np.asarray([] if seconds is None else seconds, np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +136,9 @@ class Posterior:
                 f"there is no image {name!r} in this run{did_you_mean(name, self.images)}"
             )
         return self.image(self._images.number_of(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.images)
 
     def image(self, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""

@@ -35,7 +35,7 @@ def warm_up_beside() -> None:
 
 
 def warm_up() -> None:
-    """Summarise a few made-up draws of five experts' eight markings each."""
+    """Summarise a few simulated draws of five experts' eight markings each."""
     rng = np.random.default_rng(0)
     experts, each, chains, draws = 5, 8, 2, 12
     raw = [

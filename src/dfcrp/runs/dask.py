@@ -1,8 +1,8 @@
 """Chains and images on the workers of a Dask cluster that share the run folder.
 
 Each chain is a task, and of many images each image. A chain's task opens its files in the run
-folder, goes on from its checkpoint and saves there, as a chain on this machine does; only numbers
-travel. If a worker dies, Dask gives its task to another, which goes on from the last checkpoint.
+folder, continues from its checkpoint and saves there, as a chain on this machine does; only numbers
+travel. If a worker dies, Dask gives its task to another, which continues from the last checkpoint.
 The draws are those of one machine: a chain's depend on the problem and its seed alone.
 """
 

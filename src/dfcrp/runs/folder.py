@@ -59,7 +59,7 @@ def _never_begun(folder: Path) -> bool:
 
 
 def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
-    """Write everything that is needed to read the run later, or to go on with it.
+    """Write everything that is needed to read the run later, or to resume it.
 
     provenance.json comes last: with it the run has begun.
     """

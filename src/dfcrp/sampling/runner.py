@@ -38,7 +38,7 @@ class Writer(Protocol):
         ...
 
     def save(self, chain: Chain, seconds: float) -> None:
-        """Make safe what was added, and how to go on from there."""
+        """Make safe what was added, and how to continue from there."""
         ...
 
     def restore(self, chain: Chain, thin: int) -> float:

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Advancing(Protocol):
-    """A chain, here or elsewhere."""
+    """A chain, here or on another machine."""
 
     @property
     def scans(self) -> int:
@@ -22,7 +22,7 @@ class Together(Generic[OneChain]):
 
     def __init__(self, chains: list[OneChain]) -> None:
         self.chains = chains
-        #: Time spent in ``advance``, and before that if a run is gone on with.
+        #: Time spent in ``advance``, and before that if a run is resumed.
         self.seconds = 0.0
         self._stop = threading.Event()
 

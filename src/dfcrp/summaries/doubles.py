@@ -1,7 +1,7 @@
 """Suspected doubles: two markings of one expert that are both closest to one object.
 
 The rule that nobody marks an object twice sends the second marking into a cluster of its own.
-If it lies as close to the object as markings of that object do, it may be a slip of the expert.
+If it lies as close to the object as markings of that object do, it may be a mistake of the expert.
 """
 
 from __future__ import annotations
