@@ -126,7 +126,7 @@ def test_chains_that_disagree_on_one_marking():
     labels = np.array([[left] * 400, [right] * 400])
     flicker = rng.random((2, 400)) < 0.5
     labels[..., 5] = np.where(flicker, 5, 0)
-    verdict = check_convergence(draws_of(labels), marking_names="abcdef")
+    verdict = check_convergence(draws_of(labels), names="abcdef")
     assert not verdict.ok
     assert verdict.max_rhat < 1.05
     assert verdict.max_pair_disagreement == 1.0

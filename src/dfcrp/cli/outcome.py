@@ -66,7 +66,8 @@ def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     sentences = [] if tolerances is None else posterior.likelihood.learned_words(tolerances)
     if bias is not None:
         sentences = [*sentences, bias.in_words(posterior.items.experts)]
-    sentences = [*sentences, *posterior.prior.learned_words(found)]
+    nouns = plural(posterior.likelihood.noun)
+    sentences = [*sentences, *posterior.prior.learned_words(found, nouns)]
     return [textwrap.fill(sentence, LINE) for sentence in sentences]
 
 

@@ -531,7 +531,11 @@ class Posterior:
             missing = len(self._images.parts) - len(self.images)
             return judge_images(verdicts, self.pool.diagnostics(self.table_counts), missing)
         return check_convergence(
-            self.draws, self.table_counts, self.pairs, marking_names=self.items.id.tolist()
+            self.draws,
+            self.table_counts,
+            self.pairs,
+            names=self.items.id.tolist(),
+            noun=self.likelihood.noun,
         )
 
     def summary(self) -> dict[str, Any]:

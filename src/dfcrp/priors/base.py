@@ -104,8 +104,11 @@ class Prior:
 
         return {"alpha": summarise(posterior.alpha.ravel()).as_dict()}
 
-    def learned_words(self, numbers: Mapping[str, Any]) -> list[str]:
-        """What was learned of its own, in sentences; ``numbers`` are those of summary.json."""
+    def learned_words(self, numbers: Mapping[str, Any], nouns: str) -> list[str]:
+        """What was learned of its own, in sentences.
+
+        ``numbers`` are those of summary.json, ``nouns`` is what items are called.
+        """
         return []
 
     def sections(self) -> tuple[SectionMaker, ...]:

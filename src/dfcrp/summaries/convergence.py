@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
+from dfcrp.markup import counted, listed
 from dfcrp.summaries.coclustering import Coclustering, coclustering, pair_histories
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.streaming import n_clusters, stride_for
@@ -162,9 +163,13 @@ def check_convergence(
     consensus: ConsensusCounts | None = None,
     pairs: Coclustering | None = None,
     limits: Limits | None = None,
-    marking_names: Sequence[object] | None = None,
+    names: Sequence[object] | None = None,
+    noun: str = "item",
 ) -> Verdict:
-    """Judge a run by α, the number of clusters, the consensus counts, and the pairs."""
+    """Judge a run by α, the number of clusters, the consensus counts, and the pairs.
+
+    The advice calls an item ``noun`` and gives its entry of ``names``, or else its row.
+    """
     limits = Limits() if limits is None else limits
     pairs = coclustering(draws) if pairs is None else pairs
     diagnostics = tuple(diagnose(k, v) for k, v in scalar_series(draws, consensus).items())
@@ -191,7 +196,9 @@ def check_convergence(
         diagnostics=diagnostics,
         pairs=split,
     )
-    return _judged(verdict, limits, several, marking_names)
+    name = str if names is None else lambda row: str(names[row])
+    undecided = Undecided(noun, [name(row) for row in verdict.undecided])
+    return _judged(verdict, limits, several, undecided)
 
 
 def scalar_series(
@@ -229,9 +236,14 @@ def choose_burn_in(
     return drop
 
 
-def _judged(
-    verdict: Verdict, limits: Limits, several: bool, names: Sequence[object] | None
-) -> Verdict:
+class Undecided(NamedTuple):
+    """The items that chains disagree on: what one is called, and their names."""
+
+    noun: str
+    names: list[str]
+
+
+def _judged(verdict: Verdict, limits: Limits, several: bool, undecided: Undecided) -> Verdict:
     """The verdict with ``ok`` and the advice filled in."""
     if np.isnan(verdict.max_rhat):
         few = (
@@ -257,14 +269,14 @@ def _judged(
             f"it should be at least {limits.ess:.0f}."
         )
     if verdict.pairs_disagreeing:
-        advice.append(_undecided_sentence(verdict, limits, names))
+        advice.append(_undecided_sentence(verdict, limits, undecided))
     if verdict.max_pair_rhat > SLOW_PAIR:
         stuck = np.isinf(verdict.max_pair_rhat)
         how = "never change within a chain" if stuck else "change slowly"
         rhat = "infinite" if stuck else f"up to {verdict.max_pair_rhat:.2f}"
         advice.append(
             f"Some pairs {how} (R-hat {rhat}): counts can be trusted before the place of every "
-            "single marking can."
+            f"single {undecided.noun} can."
         )
     if not several:
         advice.append(
@@ -285,13 +297,11 @@ def _rhat_sentence(worst: Diagnostic, limits: Limits) -> str:
 
 
 def _undecided_sentence(
-    verdict: Verdict, limits: Limits, names: Sequence[object] | None, shown: int = 20
+    verdict: Verdict, limits: Limits, undecided: Undecided, shown: int = 20
 ) -> str:
-    listed = [str(i if names is None else names[i]) for i in verdict.undecided]
-    text = ", ".join(listed[:shown])
-    if len(listed) > shown:
-        text += f" and {len(listed) - shown} more"
-    these = "This marking is" if len(listed) == 1 else f"These {len(listed)} markings are"
+    noun, names = undecided
+    text = listed(names, shown)
+    these = f"This {noun} is" if len(names) == 1 else f"These {counted(len(names), noun)} are"
     return (
         f"{these} undecided between chains: {text} "
         f"(pairs that differ by more than {limits.pair_difference}: {verdict.pairs_disagreeing}; "

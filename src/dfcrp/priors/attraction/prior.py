@@ -49,15 +49,15 @@ class _Attraction(Prior):
             found[STRENGTH] = summarise(strength.ravel()).as_dict()
         return found
 
-    def learned_words(self, numbers: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, numbers: Mapping[str, Any], nouns: str) -> list[str]:
         """How strong the attraction is, as a factor."""
         found = numbers.get(STRENGTH)
         if found is None:
             return []
         mean, lo, hi = (math.exp(found[key]) for key in ("mean", "lo", "hi"))
         return [
-            f"Learned from the data: one on another list of the same person counts {mean:.2g} "
-            f"times as much as one by somebody else ({lo:.2g} to {hi:.2g})."
+            f"Learned from the data: {nouns} on another list by the same person attract "
+            f"{mean:.2g} times as much as those by somebody else ({lo:.2g} to {hi:.2g})."
         ]
 
 

@@ -70,7 +70,7 @@ def model_words(contents: Contents) -> list[str]:
     summary, verb = config.summary, contents.verb
     words = [
         posterior.prior.sentence.format(items=contents.nouns),
-        *posterior.prior.learned_words(contents.summary),
+        *posterior.prior.learned_words(contents.summary, contents.nouns),
         *_reach_words(contents),
         *posterior.likelihood.law_words(posterior),
     ]

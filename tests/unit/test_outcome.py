@@ -1,0 +1,57 @@
+"""The plain-words summary at the end of a run, for every kind of item."""
+
+import numpy as np
+import pytest
+
+from dfcrp.cli.outcome import LINE, describe
+from dfcrp.draws import Columns, MemoryDraws, Variable
+from dfcrp.markup import plural
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.settings.config import Config, RunSettings
+from reference.kind_posteriors import KINDS, kind_posterior
+from reference.small_posteriors import posterior_of, random_posterior, under_detection
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_in_its_own_words(kind):
+    posterior = kind_posterior(kind, n_draws=12)
+    text = describe(posterior)
+    likelihood = posterior.likelihood
+    assert text.startswith(f"128 {plural(likelihood.noun)} by 5 experts; ")
+    assert f"Objects {likelihood.verb} " in text
+    assert "marking" not in text
+    assert "Learned from the data" in text
+    assert max(map(len, text.splitlines()[1:])) <= LINE
+
+
+def test_numbers_are_those_of_the_summary():
+    posterior = random_posterior(1)
+    text, summary = describe(posterior), posterior.summary()
+    clusters = summary["n_clusters"]
+    assert f"{clusters['mean']:,.1f}   {clusters['lo']:,.0f} to {clusters['hi']:,.0f}" in text
+    assert "by 2 or more experts" in text
+    assert "Learned from the data" not in text
+    assert "real, missed by all" not in text
+
+
+def test_detection_says_what_is_real():
+    assert "real, missed by all" in describe(under_detection(random_posterior(1)))
+
+
+def test_thresholds_beyond_the_experts_are_replaced():
+    posterior = random_posterior(1)
+    few = posterior_of(posterior.labels, posterior.items, min_experts=9)
+    assert "by 4 or more experts" in describe(few)
+    assert "by 9 or more experts" not in describe(few)
+
+
+def test_attraction_says_how_strong_it_is():
+    made = random_posterior(1)
+    draws = made.draws
+    strength = np.full((draws.n_chains, draws.n_draws, 1), np.log(3.0))
+    columns = draws.columns.joined(Columns(shared=(Variable("attraction"),)))
+    blocks = [draws.clusters(chain, 0, draws.n_draws) for chain in range(draws.n_chains)]
+    learned = MemoryDraws(made.labels, made.alpha, blocks, columns, strength)
+    config = Config(run=RunSettings(prior="attraction"), summary=made.config.summary)
+    text = describe(Posterior(learned, made.items, config, made.record))
+    assert "by the same person attract 3 times as much" in " ".join(text.split())
