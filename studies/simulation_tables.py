@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dfcrp.report.tables import markdown_table, write_csv, write_json, write_page
 from studies import paper_figures as paper
 from studies.simulation import MODELS, Plan
-from studies.verdicts import STANDARD_ERRORS, Judged
+from studies.verdicts import STANDARD_ERRORS, JudgedFigure
 
 Floats = NDArray[np.float64]
 TITLES = {
@@ -83,7 +83,7 @@ def wins(results: Sequence[dict[str, Any]]) -> int:
     return int((ari_columns(results)["difference"] > 0).sum())
 
 
-def judged_figures(results: Sequence[dict[str, Any]]) -> list[Judged]:
+def judged_figures(results: Sequence[dict[str, Any]]) -> list[JudgedFigure]:
     """Every figure of the paper's section 7 beside ours."""
     found = [
         _judge_ari(name, key, values, published)
@@ -102,13 +102,15 @@ def judged_figures(results: Sequence[dict[str, Any]]) -> list[Judged]:
     return found
 
 
-def _judge_mean(name: str, values: Floats, published: float, rounding: float) -> Judged:
+def _judge_mean(name: str, values: Floats, published: float, rounding: float) -> JudgedFigure:
     """A mean over data sets; the paper's own error follows from our spread and its 500 sets."""
     paper_se = float(values.std(ddof=1)) / math.sqrt(paper.SIMULATION_DATASETS)
-    return Judged(name, float(values.mean()), standard_error(values), published, paper_se, rounding)
+    return JudgedFigure(
+        name, float(values.mean()), standard_error(values), published, paper_se, rounding
+    )
 
 
-def _judge_ari(name: str, key: str, values: Floats, published: float) -> Judged:
+def _judge_ari(name: str, key: str, values: Floats, published: float) -> JudgedFigure:
     title = f"{TITLES[name]}, ARI {key}"
     if key == "mean":
         return _judge_mean(title, values, published, 0.0005)
@@ -119,20 +121,20 @@ def _judge_ari(name: str, key: str, values: Floats, published: float) -> Judged:
             f"one data set decides it: {beyond} of ours {'below' if key == 'min' else 'above'} "
             "the paper's"
         )
-        return Judged(title, ours, math.nan, published, math.nan, 0.0005, remark)
+        return JudgedFigure(title, ours, math.nan, published, math.nan, 0.0005, remark)
     rng = np.random.default_rng(0)
     again = rng.choice(values, (RESAMPLES, len(values)))
     spread = float(np.quantile(again, 0.25 if key == "q25" else 0.75, axis=1).std(ddof=1))
     paper_se = spread * math.sqrt(len(values) / paper.SIMULATION_DATASETS)
-    return Judged(title, ours, spread, published, paper_se, 0.0005)
+    return JudgedFigure(title, ours, spread, published, paper_se, 0.0005)
 
 
-def _judge_wins(won: int, total: int) -> Judged:
+def _judge_wins(won: int, total: int) -> JudgedFigure:
     """Scaled to the paper's 500; the error is binomial at the paper's share."""
     share = paper.DFCRP_WINS / paper.SIMULATION_DATASETS
     scale = float(paper.SIMULATION_DATASETS)
     deviation = math.sqrt(share * (1 - share))
-    return Judged(
+    return JudgedFigure(
         f"DFCRP ahead of CRP, of {paper.SIMULATION_DATASETS} (scaled)",
         scale * won / total,
         scale * deviation / math.sqrt(total),
@@ -158,7 +160,7 @@ def overview_row(plan: Plan, results: Sequence[dict[str, Any]]) -> dict[str, Any
     return row
 
 
-def write_tables(plan: Plan, results: Sequence[dict[str, Any]], folder: Path) -> list[Judged]:
+def write_tables(plan: Plan, results: Sequence[dict[str, Any]], folder: Path) -> list[JudgedFigure]:
     """Write tables.md, ari.csv, counts.csv, datasets.csv and results.json; returns the verdicts.
 
     They depend on the results alone, not on when or in how many goes these were computed.
@@ -200,7 +202,7 @@ def write_tables(plan: Plan, results: Sequence[dict[str, Any]], folder: Path) ->
     return judged
 
 
-def verdict_sentence(judged: Sequence[Judged]) -> str:
+def verdict_sentence(judged: Sequence[JudgedFigure]) -> str:
     """How many figures agree, and by which measure."""
     yes = sum(figure.agrees is True for figure in judged)
     no = sum(figure.agrees is False for figure in judged)

@@ -15,7 +15,7 @@ STANDARD_ERRORS = 3.0
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedFigure:
     """One of our figures beside the paper's."""
 
     name: str

@@ -259,12 +259,11 @@ AS_ON_A_TERMINAL = (
 
 
 def draws_on_disk(folder: Path) -> int:
-    from dfcrp.runs.storage import StoredDraws
-
     from dfcrp.errors import RunFolderError
+    from dfcrp.runs.store import DrawStore
 
     try:
-        return StoredDraws(folder).n_draws
+        return DrawStore.open(folder).draws(0).n_draws
     except RunFolderError:
         return 0
 

@@ -1,4 +1,4 @@
-"""The README's example, on one image and on several, as plain Python: nothing has to be compiled."""
+"""The README's example, on one image and on several, as plain Python: nothing is compiled."""
 
 from __future__ import annotations
 

@@ -692,8 +692,9 @@ def test_what_waited_long_is_written(tmp_path):
     assert_parts(DrawStore.open(tmp_path), [3])
 
 
-def test_large_blocks_do_not_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr(chain_writer, "LARGE_BYTES", 300)
+@pytest.mark.parametrize(("name", "size"), [("LARGE_BYTES", 300), ("LARGE_STATE", 100)])
+def test_large_blocks_and_states_do_not_wait(tmp_path, monkeypatch, name, size):
+    monkeypatch.setattr(chain_writer, name, size)
     store = DrawStore.create(tmp_path, seconds=1e9)
     write_parts(store, range(5))
     assert_parts(DrawStore.open(tmp_path), range(5))
@@ -720,6 +721,33 @@ def test_a_chain_that_shares_goes_on_where_it_was_written(tmp_path, monkeypatch)
     save(writer)
     writer._store.flush()
     assert_same(store.draws(7), in_memory([chain], np.arange(60)))
+
+
+def test_states_of_a_chain_that_never_finds_others_do_not_pile_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(sizes, "MOST_DRAWS", 20)
+    chain = Chain(30)
+    writer = DrawStore.create(tmp_path, seconds=0).writer(3, 0, N, NAMES, share=True)
+    for stop in (2, 9, 15, 23, 30):
+        chain.append_to(writer, writer.n_draws, stop)
+        save(writer)
+        assert len(list(tmp_path.rglob("state"))) == 1
+    assert_same(DrawStore.open(tmp_path).draws(3), in_memory([chain], np.arange(30)))
+    assert len(shard_folders(tmp_path)) == 2
+
+
+def test_a_block_on_disk_gives_way_only_to_one_on_disk(tmp_path):
+    chain = Chain(5)
+    write(tmp_path, 0, chain, [2])
+    store = DrawStore.open(tmp_path, seconds=1e9)
+    writer = store.writer(0, 0, N, NAMES, share=True)
+    writer.restore(Sampler(), 1)
+    chain.append_to(writer, 2, 5)
+    save(writer)
+    assert store.saved_draws(0) == {0: 5}
+    assert_holds(tmp_path, chain, 2)  # what a kill would leave now
+    store.flush()
+    assert_holds(tmp_path, chain, 5)
+    assert len(shard_folders(tmp_path)) == 1
 
 
 def test_blocks_that_wait_go_from_one_process_to_another(tmp_path):

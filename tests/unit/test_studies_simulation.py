@@ -25,7 +25,7 @@ from studies.simulation_tables import (
 )
 from studies.store import RESULTS, ResultStore
 from studies.tallies import Tally
-from studies.verdicts import Judged
+from studies.verdicts import JudgedFigure
 
 TINY = Plan(datasets=3, scans=30, burn_in=10)
 
@@ -226,9 +226,9 @@ def test_wrong_plans_are_refused(wrong, message):
 
 
 def test_verdicts():
-    close = Judged("x", 1.002, 0.001, 1.0, 0.0, 0.0)
+    close = JudgedFigure("x", 1.002, 0.001, 1.0, 0.0, 0.0)
     assert close.agrees
-    far = Judged("x", 1.004, 0.001, 1.0, 0.0, 0.0)
+    far = JudgedFigure("x", 1.004, 0.001, 1.0, 0.0, 0.0)
     assert far.verdict == "differs by +0.004 (4.0 s.e.)"
-    assert Judged("x", 1.0005, 0.0, 1.0, 0.0, 0.0005).agrees
-    assert Judged("x", 1.0, math.nan, 2.0, math.nan, 0.0).verdict == "not judged"
+    assert JudgedFigure("x", 1.0005, 0.0, 1.0, 0.0, 0.0005).agrees
+    assert JudgedFigure("x", 1.0, math.nan, 2.0, math.nan, 0.0).verdict == "not judged"

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from dfcrp.runs.store import DrawStore
     from dfcrp.sampling.chain import Chain
 
-#: A block of so many bytes gets a shard of its own.
+#: A block of so many bytes, or with a state of so many, gets a shard of its own.
 LARGE_BYTES = 8 << 20
+LARGE_STATE = 1 << 20
 #: What to do when a disk is full.
 RESUME = "once the cause is removed, `dfcrp resume` continues the run"
 _T = TypeVar("_T")
@@ -161,7 +162,8 @@ class ChainWriter:
             self._fill()
             tail = self._joined_tail()
             block = self._block(tail, saved=True, scans=scans, state=state)
-            if self._share and block.nbytes < LARGE_BYTES:
+            large = block.nbytes >= LARGE_BYTES or block.entry.state >= LARGE_STATE
+            if self._share and not large:
                 self._store.add([block])
                 self._waiting = block
             else:
@@ -179,7 +181,7 @@ class ChainWriter:
 
     def _leave_behind_what_is_written(self) -> None:
         """Begin a new block if the last one was written together with those of other chains."""
-        if self._waiting is not None and not self._store.waits(self._waiting):
+        if self._waiting is not None and self._store.is_shared(self._waiting):
             self._waiting = None
             written, later = self._saved_draws, self._tail
             self._tail, self._tail_draws, self._tail_bytes = [], 0, 0

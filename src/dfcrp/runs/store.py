@@ -333,6 +333,8 @@ class DrawStore:
                     for block in blocks:
                         self._let_go(block)
                     self._register(shard)
+                    for block in blocks:
+                        self._drop_superseded(block)
             self._last_flush = time.monotonic()
 
     def take(self, part: int) -> list[MemoryBlock]:
@@ -364,10 +366,17 @@ class DrawStore:
             if block.entry.saved:
                 self._drop_superseded(block)
 
-    def waits(self, block: MemoryBlock) -> bool:
-        """Whether a block is still to be written."""
+    def is_shared(self, block: MemoryBlock) -> bool:
+        """Whether a block that waited was written with others, or taken: it stays as it is then."""
         with self._lock:
-            return id(block) in self._waiting
+            if id(block) in self._waiting:
+                return False
+            return not any(
+                isinstance(other, StoredBlock)
+                and other.entry.turn == block.entry.turn
+                and not other.shard.is_shared
+                for other in self._list_of(block)
+            )
 
     def clean(self) -> None:
         """Remove what killed processes left; only while nobody else writes to the store."""
@@ -396,18 +405,16 @@ class DrawStore:
     def _drop_superseded(self, new: Block) -> None:
         """Remove the blocks of a chain in whose place others are.
 
-        Those that share a shard with other chains' stay there: they are small.
+        Those on disk give way only to others on disk. Those that share a shard with other chains'
+        stay there: they are small.
         """
         blocks = self._list_of(new)
-        spans = replay(blocks)
-        if not spans:
-            return
-        used = {id(span.block) for span in spans if span.stop > span.start or span is spans[-1]}
-        turn = spans[-1].block.entry.turn
-        for block in [one for one in blocks if id(one) not in used and one.entry.turn < turn]:
+        stored = [block for block in blocks if isinstance(block, StoredBlock)]
+        for block in _superseded(blocks):
             if isinstance(block, MemoryBlock):
                 self._let_go(block)
-            elif isinstance(block, StoredBlock) and not block.shard.is_shared:
+        for block in _superseded(stored):
+            if isinstance(block, StoredBlock) and not block.shard.is_shared:
                 block.shard.remove()
                 self._forget(block.shard)
 
@@ -415,6 +422,16 @@ class DrawStore:
         with self._lock:
             self._number += 1
             return self._number - 1
+
+
+def _superseded(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks of a chain that are older than its last save and count for nothing."""
+    spans = replay(blocks)
+    if not spans:
+        return []
+    used = {id(span.block) for span in spans if span.stop > span.start or span is spans[-1]}
+    turn = spans[-1].block.entry.turn
+    return [block for block in blocks if id(block) not in used and block.entry.turn < turn]
 
 
 def _number(shard: Shard) -> int:

@@ -16,7 +16,7 @@ from dfcrp.neighbours.neighbourhood import set_images_apart
 
 Floats = NDArray[np.float64]
 
-#: The closest share of the markings with a match on another list is taken for matches of one object.
+#: The closest share of the items with a match on another list is taken for matches of one object.
 SHARE = 0.3
 #: Where |N(0, 1)| has this quantile.
 QUANTILE_OF_NORMAL = 0.3853
