@@ -122,7 +122,7 @@ def test_what_is_missing_is_asked_for():
     with pytest.raises(SettingsError, match="--metres-per-pixel"):
         problem_of(known, make_config({"run": {"preset": "highlands"}}))
     with pytest.raises(SettingsError, match="leave out --expert-bias"):
-        problem_of(known, make_config({"model": {"expert_bias": "both"}}))
+        problem_of(known, make_config({"likelihood": {"expert_bias": "both"}}))
     scaled = dataclasses.replace(MOON, metres_per_pixel=500.0)
     problem = problem_of(
         dataclasses.replace(data, site=scaled), make_config({"run": {"preset": "highlands"}})
