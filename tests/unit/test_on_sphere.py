@@ -130,9 +130,7 @@ def test_what_is_missing_is_asked_for():
     assert problem.hyper.radius == pytest.approx(1737.4 * 2)
     assert np.exp(problem.data.features[0, 2]) == pytest.approx(6.0)
     with pytest.raises(SettingsError, match="in pixels, the data are in km"):
-        problem_of(
-            dataclasses.replace(data, site=Site("km")), make_config({"run": {"preset": "reduced"}})
-        )
+        dfcrp.fit(dataclasses.replace(data, site=Site("km")), preset="reduced", scans=2)
 
 
 def test_dbscan_reaches_across():
