@@ -105,7 +105,7 @@ def test_workers_do_not_change_the_draws(workers):
         runner = Runner(problem, writers, seed=7, workers=workers)
         runner.advance(20)
         runner.advance(45)
-        return store.draws(0, 5)
+        return store.draws(burn_in=5)
 
     one, many = labels(1), labels(workers)
     for chain in range(3):
