@@ -71,7 +71,7 @@ def test_unexpected_error_is_one_line_with_a_hint(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr("dfcrp.io.read_markings", broken)
+    monkeypatch.setattr("dfcrp.io.read_items", broken)
     arguments = ["fit", str(csv_file), "--out", str(tmp_path / "run")]
     assert main(arguments) == 1
     plain = capsys.readouterr().err

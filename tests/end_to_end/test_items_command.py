@@ -1,4 +1,4 @@
-"""``dfcrp fit`` of items that are no circles, as a user meets it: tables, report, messages."""
+"""``dfcrp fit`` of boxes, ellipses and records, as a user meets it: tables, report, messages."""
 
 from __future__ import annotations
 
@@ -16,15 +16,6 @@ import dfcrp
 from dfcrp.cli.main import main
 
 QUICK = ["--chains", "2", "--scans", "160", "--burn-in", "110", "--workers", "1"]
-#: A command as plain Python; there a scalar of 32 bits would overflow where the compiler widens it.
-INTERPRETED = """
-import sys
-import numpy as np
-from dfcrp.cli.main import main
-from dfcrp.kernels import assignment
-assignment.CLASH = np.int64(assignment.CLASH)
-sys.exit(main(sys.argv[1:]))
-"""
 OBJECTS = np.array(
     [[10.0, 10, 6, 3, 20], [40, 12, 9, 5, 80], [20, 45, 5, 2, 150], [60, 50, 8, 3, 175]]
 )
@@ -66,7 +57,7 @@ def test_boxes_and_their_double(boxes, capsys):
     assert json.loads((boxes / "summary.json").read_text())["suspected_doubles"] == 1
     assert main(["report", str(boxes)]) == 0
     out = capsys.readouterr().out
-    assert "Suspected doubles: 1 marking" in out
+    assert "Suspected doubles: 1 box" in out
     assert "report.html" in out
 
 
@@ -115,14 +106,14 @@ def test_records_from_two_files(tmp_path):
         for name, rows in (("clinic", first), ("registry", second))
     ]
     run = tmp_path / "run"
-    command = [sys.executable, "-c", INTERPRETED, "fit", *paths, "--likelihood", "records"]
+    command = [sys.executable, "-m", "dfcrp.cli", "fit", *paths, "--likelihood", "records"]
     command += ["--out", str(run), *QUICK, "--scans", "130", "--chains", "1"]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     members = rows_of(run / "members.csv")
     cluster = [row["cluster"] for row in members]
-    # The one pair that agrees in everything; where there are so few names a slip says little.
+    # The one pair that agrees in everything; where there are so few names a typo says little.
     assert cluster[1] == cluster[5]
     assert cluster.count(cluster[7]) == 1
     page = (run / "report.html").read_text(encoding="utf-8")

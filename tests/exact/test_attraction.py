@@ -178,7 +178,7 @@ def check_joining(chamber, labels):
 
 def draw_everything(rng):
     """(τ, α, order, c) from the model."""
-    strength = MODEL.attraction_sd * rng.standard_normal()
+    strength = MODEL.strength_sd * rng.standard_normal()
     alpha = rng.standard_gamma(MODEL.alpha_shape) / MODEL.alpha_rate
     order = rng.permutation(len(FAMILIES))
     return strength, alpha, order, canonical(sit_down(rng, order.tolist(), alpha, strength))

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from dfcrp.runs.store import MemoryStore
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.chain import SAMPLERS, Chain
-from dfcrp.sampling.runner import MemoryWriter, Runner, memory_draws
+from dfcrp.sampling.runner import Runner
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from dfcrp.simulate import paper_design
@@ -99,11 +100,12 @@ def test_parts_keep_to_themselves(many_parts):
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_workers_do_not_change_the_draws(workers):
     def labels(workers):
-        writers = [MemoryWriter() for _ in range(3)]
-        runner = Runner(problem_of(), writers, seed=7, workers=workers)
+        store, problem = MemoryStore(), problem_of()
+        writers = [store.writer(0, chain, problem.n, problem.columns) for chain in range(3)]
+        runner = Runner(problem, writers, seed=7, workers=workers)
         runner.advance(20)
         runner.advance(45)
-        return memory_draws(writers, 5, problem_of().columns)
+        return store.draws(burn_in=5)
 
     one, many = labels(1), labels(workers)
     for chain in range(3):
@@ -113,10 +115,9 @@ def test_workers_do_not_change_the_draws(workers):
 
 
 def test_a_stop_leaves_equal_lengths_readable():
-    writers = [MemoryWriter() for _ in range(2)]
-    runner = Runner(
-        problem_of(), writers, seed=1, workers=1, observer=lambda progress: runner.stop()
-    )
+    store, problem = MemoryStore(), problem_of()
+    writers = [store.writer(0, chain, problem.n, problem.columns) for chain in range(2)]
+    runner = Runner(problem, writers, seed=1, workers=1, observer=lambda progress: runner.stop())
     runner.advance(5000)
     assert runner.stopped
     assert runner.scans < 5000

@@ -11,7 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import dfcrp
-from dfcrp.errors import InputError, SettingsError
+from dfcrp import estimator
+from dfcrp.errors import DfcrpWarning, InputError, SettingsError
+from dfcrp.settings.config import make_config
 
 OBJECTS, SOURCES = 25, 5
 
@@ -33,6 +35,7 @@ def model(data):
     return dfcrp.DFCRP(scans=300, chains=1, random_state=1).fit(data[0], groups=data[1])
 
 
+@pytest.mark.filterwarnings("ignore:y is ignored")
 def test_check_estimator():
     """All checks apply but that of other array types, which scikit-learn skips; few scans each."""
     check_estimator(dfcrp.DFCRP(scans=60, chains=1, random_state=0), on_skip=None)
@@ -79,6 +82,30 @@ def test_frames_and_pipelines(data, model):
     assert adjusted_rand_score(pipe.fit_predict(frame, dfcrp__groups=data[1]), data[2]) > 0.98
 
 
+@pytest.mark.parametrize("as_type", [list, np.asarray, lambda y: np.asarray(y).astype(str)])
+def test_groups_that_come_as_y_are_not_taken_for_it_in_silence(data, as_type, monkeypatch):
+    """``fit(X, y)`` ignores y, as other clusterers do, and says so if it looks like groups."""
+
+    class Reached(Exception):
+        pass
+
+    def reached(*_, **__):
+        raise Reached
+
+    monkeypatch.setattr(estimator, "fit", reached)
+    model, groups = dfcrp.DFCRP(), as_type(data[1])
+    for fit in (model.fit, model.fit_predict):
+        with (
+            pytest.warns(DfcrpWarning, match=r"y is ignored.*give it as groups="),
+            pytest.raises(Reached),
+        ):
+            fit(data[0], groups)
+    # Without repeats, or with groups as well, y is no mistake.
+    for given in ((np.arange(len(groups)),), (None,), (groups, groups)):
+        with pytest.raises(Reached):
+            model.fit(data[0], *given)
+
+
 def test_groups_of_another_length_are_refused(data):
     with pytest.raises(InputError, match="groups must be"):
         dfcrp.DFCRP(scans=20).fit(data[0], groups=data[1][:-1])
@@ -97,8 +124,7 @@ def test_a_run_is_saved_and_loaded(data, tmp_path):
     assert posterior.consensus(3)["mean"].iloc[0] == pytest.approx(OBJECTS, abs=3)
     longer = dfcrp.resume(tmp_path / "run", scans=160)
     assert longer.record.scans == 160
-    with pytest.raises(InputError, match="explain is for circles"):
-        posterior.explain(0)
+    assert "x1" in longer.explain(0).text()
 
 
 def test_boxes_by_candidates_of_ones_own(data):
@@ -117,9 +143,13 @@ def test_boxes_by_candidates_of_ones_own(data):
 
 def test_settings_that_do_not_fit_are_refused(data):
     markings = dfcrp.Items.circles([1.0], [1.0], [1.0], ["a"])
-    with pytest.raises(SettingsError, match='"boxes", but these items are circles'):
-        dfcrp.fit(markings, likelihood="boxes")
-    with pytest.raises(SettingsError, match="is for circles"):
-        dfcrp.fit(data[0], sampler="paper", scans=10)
+    boxes = {"run": {"likelihood": "boxes"}}
+    for given in ({"likelihood": "boxes"}, {"config": boxes}, {"config": make_config(boxes)}):
+        with pytest.raises(SettingsError, match='"boxes", but these items are circles'):
+            dfcrp.fit(markings, **given)
+    with pytest.raises(SettingsError, match="presets are for circles"):
+        dfcrp.fit(data[0], preset="highlands", scans=10)
+    with pytest.raises(SettingsError, match='use sampler "exact"'):
+        dfcrp.fit(data[0], families=data[1], prior="detection", sampler="paper", scans=10)
     with pytest.raises(InputError, match="have their own"):
         dfcrp.fit(markings, families=[1])

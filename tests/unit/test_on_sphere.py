@@ -122,7 +122,7 @@ def test_what_is_missing_is_asked_for():
     with pytest.raises(SettingsError, match="--metres-per-pixel"):
         problem_of(known, make_config({"run": {"preset": "highlands"}}))
     with pytest.raises(SettingsError, match="leave out --expert-bias"):
-        problem_of(known, make_config({"model": {"expert_bias": "both"}}))
+        problem_of(known, make_config({"likelihood": {"expert_bias": "both"}}))
     scaled = dataclasses.replace(MOON, metres_per_pixel=500.0)
     problem = problem_of(
         dataclasses.replace(data, site=scaled), make_config({"run": {"preset": "highlands"}})
@@ -130,9 +130,7 @@ def test_what_is_missing_is_asked_for():
     assert problem.hyper.radius == pytest.approx(1737.4 * 2)
     assert np.exp(problem.data.features[0, 2]) == pytest.approx(6.0)
     with pytest.raises(SettingsError, match="in pixels, the data are in km"):
-        problem_of(
-            dataclasses.replace(data, site=Site("km")), make_config({"run": {"preset": "reduced"}})
-        )
+        dfcrp.fit(dataclasses.replace(data, site=Site("km")), preset="reduced", scans=2)
 
 
 def test_dbscan_reaches_across():

@@ -37,7 +37,7 @@ def prepare(
             settings = {"prior": "crp", **settings}
     elif families is not None or candidates is not None:
         raise InputError("families and candidates are for a matrix; these items have their own")
-    named = {"likelihood": likelihood or data.kind, **settings}
+    named = {"likelihood": likelihood or _run(config).get("likelihood", data.kind), **settings}
     settled = resolve(config, named, most_experts(data))
     if settled.run.likelihood != data.kind:
         raise SettingsError(

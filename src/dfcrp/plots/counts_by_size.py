@@ -76,8 +76,9 @@ def prepare_counts_by_size(
     usual = posterior.config.summary.min_experts
     wanted = usual if min_experts is None else min_experts
     items, classes, sizes = posterior.items, posterior.size_classes, posterior.diameters
-    none = np.zeros(len(items), np.int64)
-    of_item = none if sizes is None else size_class_of(sizes, classes.edges)
+    of_item = np.zeros(len(items), np.int64)
+    if sizes is not None:
+        of_item = size_class_of(sizes, classes.edges)
     n_classes, n_experts = len(classes.edges) + 1, len(items.experts)
     each = np.zeros((n_classes, n_experts), np.int64)
     np.add.at(each, (of_item, items.families), 1)

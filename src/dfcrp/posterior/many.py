@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,13 @@ from dfcrp.draws import ClusterBlock, Columns, Draws
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.posterior.findings import Findings, Series, Totals, spaced
 from dfcrp.posterior.pooling import Pool
+from dfcrp.runs.part_run import DrawSource
 from dfcrp.runs.parts import Parts
 from dfcrp.runs.record import RunRecord
 from dfcrp.summaries.membership import Membership
 
 Found = tuple[Findings, Series]
 Summaries = tuple[tuple[Findings, ...], Pool]
-
-
-class DrawSource(Protocol):
-    """Where the draws of the images are."""
-
-    def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> Draws:
-        """Draws ``burn_in:stop`` of every chain of an image."""
-        ...
 
 
 class ManyImages:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.errors import SettingsError
+from dfcrp.errors import InputError, SettingsError
 from dfcrp.posterior.diameters import mean_diameters
 from dfcrp.posterior.size_bins import bin_edges
 from dfcrp.summaries.intervals import summarise
@@ -133,6 +133,11 @@ def size_frequency(
     ``binning`` is one of ``size_bins.BINNINGS``, by default "root-2"; the cumulative distribution
     is by default not binned ("none") but evaluated at ``points`` diameters.
     """
+    if posterior.diameters is None:
+        raise InputError(
+            "size-frequency distributions are of diameters, which "
+            f"{posterior.config.run.likelihood} do not have"
+        )
     if kind not in KINDS:
         raise SettingsError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}")
     cumulative = kind == "cumulative"

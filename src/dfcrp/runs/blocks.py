@@ -91,7 +91,7 @@ class Entry(NamedTuple):
         )
 
 
-class Block(Protocol):
+class KeptBlock(Protocol):
     """Draws of a block, in memory or on disk."""
 
     @property
@@ -144,12 +144,12 @@ class MemoryBlock:
 class Span(NamedTuple):
     """Draws ``start:stop`` of a chain, which are the first of a block."""
 
-    block: Block
+    block: KeptBlock
     start: int
     stop: int
 
 
-def replay(blocks: Iterable[Block]) -> list[Span]:
+def replay(blocks: Iterable[KeptBlock]) -> list[Span]:
     """The draws that a chain has, as spans without gaps; the last is that of its last save."""
     ordered = sorted(blocks, key=lambda block: (block.entry.turn, block.entry.stop))
     spans: list[Span] = []
@@ -164,7 +164,7 @@ def replay(blocks: Iterable[Block]) -> list[Span]:
     return spans
 
 
-def _apply(spans: list[Span], block: Block) -> bool:
+def _apply(spans: list[Span], block: KeptBlock) -> bool:
     """Let a block take the place of all draws from its first on; False if some before it lack."""
     first, stop = block.entry.first, block.entry.stop
     if first > (spans[-1].stop if spans else 0):
@@ -225,7 +225,7 @@ def cut_block(block: DrawBlock, start: int, stop: int) -> DrawBlock:
     )
 
 
-def draws_of(block: Block) -> DrawBlock:
+def draws_of(block: KeptBlock) -> DrawBlock:
     """All draws of a block."""
     return DrawBlock(
         labels=np.ascontiguousarray(block.read("labels").T),

@@ -19,8 +19,8 @@ from dfcrp.errors import RunFolderError
 from dfcrp.files import write_errors
 from dfcrp.runs import blocks
 from dfcrp.runs.blocks import (
-    Block,
     Entry,
+    KeptBlock,
     MemoryBlock,
     bytes_per_draw,
     check_block,
@@ -134,7 +134,7 @@ class ChainWriter:
             self._begin(block.entry.stop, chain.scans)
         return seconds
 
-    def _restore_state(self, chain: Chain, block: Block) -> float:
+    def _restore_state(self, chain: Chain, block: KeptBlock) -> float:
         place = place_of(block, self._store.root)
         own, generators = chain.snapshot()
         size = sum(array.nbytes for array in own.values())
@@ -150,7 +150,7 @@ class ChainWriter:
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise RunFolderError(f"{place}: does not fit this run ({error})") from None
 
-    def _read(self, block: Block, read: Callable[[Block], _T]) -> _T:
+    def _read(self, block: KeptBlock, read: Callable[[KeptBlock], _T]) -> _T:
         try:
             return read(block)
         except DamagedFile as error:

@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
 from dfcrp.files import part_of, put_on_disk, replace_file, sync_folder
-from dfcrp.runs.blocks import ARRAYS, Block, Entry, MemoryBlock
+from dfcrp.runs.blocks import ARRAYS, Entry, KeptBlock, MemoryBlock
 
 #: To be raised when older code could not read what newer code writes.
 FORMAT = 3
@@ -257,7 +257,7 @@ class StoredBlock:
         return self.shard.read_slice(self.at, "labels", marking * draws, (marking + 1) * draws)
 
 
-def place_of(block: Block, root: Path) -> Path:
+def place_of(block: KeptBlock, root: Path) -> Path:
     """The shard that a block is in, or ``root`` if it is in memory."""
     return block.shard.folder if isinstance(block, StoredBlock) else root
 

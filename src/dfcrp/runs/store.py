@@ -44,7 +44,7 @@ from typing import Literal
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
 from dfcrp.files import PART, sync_folder, write_errors
-from dfcrp.runs.blocks import Block, MemoryBlock, Span, replay
+from dfcrp.runs.blocks import KeptBlock, MemoryBlock, Span, replay
 from dfcrp.runs.chain_writer import RESUME, ChainWriter, MemoryWriter
 from dfcrp.runs.shards import (
     FORMAT,
@@ -114,7 +114,7 @@ class DrawStore:
         self._lock, self._writing = threading.RLock(), threading.Lock()
         self._shards: dict[str, Shard] = {}
         #: By part and chain.
-        self._blocks: dict[int, dict[int, list[Block]]] = {}
+        self._blocks: dict[int, dict[int, list[KeptBlock]]] = {}
         #: Blocks to be written, by identity, and their bytes.
         self._waiting: dict[int, MemoryBlock] = {}
         self._waiting_bytes = 0
@@ -305,7 +305,7 @@ class DrawStore:
                 if not (isinstance(block, StoredBlock) and block.shard is shard)
             ]
 
-    def _list_of(self, block: Block) -> list[Block]:
+    def _list_of(self, block: KeptBlock) -> list[KeptBlock]:
         chains = self._blocks.setdefault(block.entry.part, {})
         return chains.setdefault(block.entry.chain, [])
 
@@ -402,7 +402,7 @@ class DrawStore:
         listed = self._list_of(block)
         listed[:] = [other for other in listed if other is not block]
 
-    def _drop_superseded(self, new: Block) -> None:
+    def _drop_superseded(self, new: KeptBlock) -> None:
         """Remove the blocks of a chain in whose place others are.
 
         Those on disk give way only to others on disk. Those that share a shard with other chains'
@@ -424,7 +424,7 @@ class DrawStore:
             return self._number - 1
 
 
-def _superseded(blocks: Sequence[Block]) -> list[Block]:
+def _superseded(blocks: Sequence[KeptBlock]) -> list[KeptBlock]:
     """The blocks of a chain that are older than its last save and count for nothing."""
     spans = replay(blocks)
     if not spans:

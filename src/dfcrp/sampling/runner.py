@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from dfcrp.draws import ClusterBlock, Columns, DrawBlock, MemoryDraws, join_blocks
+from dfcrp.draws import DrawBlock
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.together import Together
@@ -44,24 +44,6 @@ class Writer(Protocol):
     def restore(self, chain: Chain, thin: int) -> float:
         """Bring the chain to where it was saved; the seconds that the run had taken by then."""
         ...
-
-
-class MemoryWriter:
-    """Keeps one chain's draws in memory."""
-
-    def __init__(self) -> None:
-        self.blocks: list[DrawBlock] = []
-
-    def append(self, block: DrawBlock) -> None:
-        """Add a block of draws."""
-        self.blocks.append(block)
-
-    def save(self, chain: Chain, seconds: float) -> None:
-        """Nothing to do in memory."""
-
-    def restore(self, chain: Chain, thin: int) -> float:
-        """There is nothing from before."""
-        return 0.0
 
 
 @dataclass(frozen=True)
@@ -192,32 +174,6 @@ class Runner(Together[Chain]):
         pace = self._seconds_per_draw[index]
         wanted = int(SECONDS_PER_BLOCK / pace) if pace > 0 else 1
         return max(1, min(wanted, self.chains[index].largest_block()))
-
-
-def memory_draws(
-    writers: Sequence[MemoryWriter], burn_in: int, columns: Columns, stop: int | None = None
-) -> MemoryDraws:
-    """The draws that memory writers hold, without the first ``burn_in`` of each chain.
-
-    Of all chains as many as the shortest has; none from ``stop`` on.
-    """
-    chains = [join_blocks(writer.blocks) for writer in writers]
-    length = min(len(chain.alpha) for chain in chains)
-    length = length if stop is None else min(stop, length)
-    labels, alpha, shared, clusters = [], [], [], []
-    for chain in chains:
-        first, last = chain.offsets[burn_in], chain.offsets[length]
-        labels.append(chain.labels[burn_in:length])
-        alpha.append(chain.alpha[burn_in:length])
-        shared.append(chain.shared[burn_in:length])
-        clusters.append(
-            ClusterBlock(
-                chain.offsets[burn_in : length + 1] - first,
-                chain.cluster_labels[first:last],
-                chain.parameters[first:last],
-            )
-        )
-    return MemoryDraws(np.stack(labels), np.stack(alpha), clusters, columns, np.stack(shared))
 
 
 def cores() -> int:

@@ -111,7 +111,7 @@ def _representatives(
     centre: Centre,
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
     """Block by block (start, values (q, draws, clusters), experts (draws, clusters))."""
-    rest = centre.rest
+    rest = tuple(name for name in centre.rest if name in draws.columns.parameters)
     columns = parameter_columns(draws, (*centre.parameters, *rest))
     codes, holder = family_arrays(families, draws.n_markings)
     for chain, start, stop, labels in label_blocks(draws):

@@ -22,5 +22,6 @@ class Centre:
     describe: Callable[[Floats], Floats]
     #: Quantities that begin again after so much, as angles do.
     periods: Mapping[str, float] = field(default_factory=dict)
-    #: Parameters to be added to the first ones, where single precision does not do for them.
+    #: Parameters to be added to the first ones, where single precision does not do for them; other
+    #: methods' draws may lack them.
     rest: tuple[str, ...] = ()

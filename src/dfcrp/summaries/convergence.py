@@ -163,6 +163,7 @@ def check_convergence(
     consensus: ConsensusCounts | None = None,
     pairs: Coclustering | None = None,
     limits: Limits | None = None,
+    *,
     names: Sequence[object] | None = None,
     noun: str = "item",
 ) -> Verdict:

@@ -106,7 +106,8 @@ def point_partition(
         exact_limit=exact_limit,
         rng=np.random.default_rng(seed),
     )
-    best = search.run()
+    with np.errstate(over="ignore"):  # hashes do, and without a compiler numpy would tell
+        best = search.run()
     return PointPartition(
         labels=best,
         loss=loss,

@@ -1,4 +1,4 @@
-// Small multiples: a picture of every image, to be sorted, sifted and clicked.
+// Small multiples: a picture of every image, to be sorted, filtered and clicked.
 
 const TILES_SHOWN = 60;
 /** Agreed on, possibly so, and not: told apart by shade and by the width of the line. */
@@ -86,7 +86,7 @@ function drawTile(data, { canvas, image }) {
 }
 
 function legend(data) {
-  const names = [`at least ${counted(data.minExperts, "expert")}`, "possibly so many", "fewer"];
+  const names = [`at least ${counted(data.minExperts, "expert")}`, "possibly as many", "fewer"];
   byId("key").replaceChildren(
     ...names.map((name, shade) =>
       element("li", {}, drawing("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" },
