@@ -90,21 +90,33 @@ def slice_law(hyper, rng, data, state, which):
 
 
 @lean_kernel
-def update_shared(hyper, rng, data, state):
-    """Update what is learned of the law if it is due; returns whether it was.
+def update_law(hyper, rng, data, state):
+    """Update the entries that have a prior of their own; leaves the rows of clusters changed.
 
     Of a long law some entries are updated at a time, picked at random.
     """
-    if not law_is_due(state):
-        return False
-    entries = hyper.law.shape[0]
+    entries = hyper.law_mean.shape[0]
     share = min(1.0, MOST_AT_ONCE / entries)
     for which in range(entries):
         if share == 1.0 or rng.random() < share:
             slice_law(hyper, rng, data, state, which)
+
+
+@lean_kernel
+def rebuild_rows(hyper, data, state):
+    """The rows of all clusters from their members."""
     for k in range(state.theta.shape[0]):
         if state.size[k] > 0:
             gather(hyper, data.features, state, k, state.theta, k)
+
+
+@lean_kernel
+def update_shared(hyper, rng, data, state):
+    """Update what is learned of the law if it is due; returns whether it was."""
+    if not law_is_due(state):
+        return False
+    update_law(hyper, rng, data, state)
+    rebuild_rows(hyper, data, state)
     return True
 
 
