@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from dfcrp.compiled.state import count_clusters
-from dfcrp.likelihoods.circle import bias_update, tolerance
+from dfcrp.likelihoods import bias
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle.bias import GRADIENT_X, LL, SHARE, XX, corrected
+from dfcrp.likelihoods.circle import tolerance
+from dfcrp.likelihoods.circle.kernel import corrected
 from dfcrp.moves import assignment, pair, paper, regroup, revisit
 from dfcrp.priors.arrivals import concentration, exchange, order, procession, tail
 from dfcrp.priors.arrivals import kernel as arrivals
@@ -99,10 +100,10 @@ class Step:
             tolerance.update_law_along(self.rng, self.hyper, self.data, self.state, which)
 
     def offsets(self):
-        bias_update.update_offsets(self.rng, self.hyper, self.data, self.state)
+        bias.update_offsets(self.rng, self.hyper, self.data, self.state)
 
     def noise(self):
-        bias_update.update_noise(self.rng, self.hyper, self.data, self.state)
+        bias.update_noise(self.rng, self.hyper, self.data, self.state)
 
     def order(self):
         order.update_order(self.rng, self.data, self.state, self.scratch)
@@ -428,30 +429,32 @@ def jacobian_of_variances_forgotten(step: Step):
 def sum_of_offsets_let_go(step: Step):
     """Offsets are drawn one by one and then centred, as if that were conditioning."""
     hyper, law = step.hyper, step.hyper.law
-    bias_update.gather_offsets(hyper, step.data, step.state)
-    share = hyper.bias.work[:, SHARE]
+    bias.gather_offsets(hyper, step.data, step.state)
+    share = hyper.bias.work[:, bias.SHARE]
     for axis in range(3):
         prior = 1.0 / hyper.bias.offset_sd[axis] ** 2
         at = slice(hyper.bias.offsets + axis, hyper.bias.noise, 3)
-        precision = hyper.bias.work[:, XX if axis < 2 else LL] + prior
-        law[at] += (hyper.bias.work[:, GRADIENT_X + axis] - prior * law[at]) / precision
+        precision = hyper.bias.work[:, bias.GRADIENT + 3 + 4 * axis] + prior
+        law[at] += (hyper.bias.work[:, bias.GRADIENT + axis] - prior * law[at]) / precision
         law[at] += step.rng.standard_normal(len(share)) / np.sqrt(precision)
         law[at] -= share @ law[at]
-        bias_update.gather_offsets(hyper, step.data, step.state)
+        bias.gather_offsets(hyper, step.data, step.state)
 
 
 def noise_of_variances(step: Step):
     """The noise factor is taken for one of variances, not of standard deviations."""
 
-    def density(hyper, f, value):
-        squares = hyper.bias.work[f, bias_update.SQUARES]
+    def density(noise_sd, features, count, squares, value):
         extra = 0.5 * (math.exp(-2.0 * value) - math.exp(-value)) * squares
-        return bias_update.log_noise_density(hyper, f, value) + extra
+        return bias.log_noise_density(noise_sd, features, count, squares, value) + extra
 
-    moved = small.with_callees(bias_update.log_noise_moved, log_noise_density=density)
-    update = small.with_callees(bias_update.slice_noise, log_noise_moved=moved)
-    bias_update.gather_squares(step.hyper, step.data, step.state)
+    moved = small.with_callees(bias.log_noise_moved, log_noise_density=density)
+    bias.gather_squares(step.hyper, step.data, step.state)
     for f, e in ((0, 1), (1, 2), (2, 0)):
+        target = bias.noise_target.py_func(step.hyper, f, e)
+        update = small.with_callees(
+            bias.slice_noise, slice_update=small.slice_update_of(lambda at, t=target: moved(t, at))
+        )
         update(step.rng, step.hyper, f, e)
 
 
