@@ -245,15 +245,20 @@ def with_callees(dispatcher, **callees):
     return types.FunctionType(source.__code__, {**source.__globals__, **callees})
 
 
-def slice_update_of(log_density):
+def slice_update_of(log_density, kernel=slices.slice_update):
     """A slice update, in Python, of whatever log density of a value is given."""
 
     def target(_, value):
         return log_density(value)
 
     shrink = with_callees(slices.shrink, log_target=target)
-    update = with_callees(slices.slice_update, log_target=target, shrink=shrink)
+    update = with_callees(kernel, log_target=target, shrink=shrink)
     return lambda rng, _, start, width, least: update(rng, None, start, width, least)
+
+
+def shrinking_update_of(log_density):
+    """The same without stepping out."""
+    return slice_update_of(log_density, slices.shrinking_update)
 
 
 def update_marking_by(pick, **callees):

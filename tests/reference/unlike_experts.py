@@ -273,9 +273,9 @@ def means_not_drawn(chain: Chain) -> None:
     """Offsets given the expected means of clusters, not drawn ones."""
     stub = normal_bias.draw_parameters.implementations
     kept = dict(stub)
-    for kind in kept:
+    for kind, kernel in kept.items():
 
-        def draw(hyper, rng, theta, k, own=kept[kind]):
+        def draw(hyper, rng, theta, k, own=kernel):
             first = normal.FIRST + 2 if isinstance(hyper, normal.NormalHyper) else covariance.FIRST
             mean = theta[k, first : first + 2].copy()
             own(hyper, rng, theta, k)

@@ -341,15 +341,17 @@ def exchanges_always(step: Step):
 def jacobian_forgotten(step: Step):
     """α is updated on the log scale with the density on its own scale."""
 
-    def target(seated, n_clusters, shape, rate, log_alpha):
-        value = concentration.log_alpha_target(seated, n_clusters, shape, rate, log_alpha)
+    state = step.state
+    clusters = count_clusters(state)
+
+    def target(log_alpha):
+        value = concentration.log_alpha_target(state.seated, clusters, 2.0, 1.0, log_alpha)
         return value - log_alpha
 
-    update = small.with_callees(concentration.update_alpha, log_alpha_target=target)
-    state = step.state
-    state.alpha[0] = update(
-        step.rng, state.seated, count_clusters(state), 2.0, 1.0, float(state.alpha[0]), 0.8
+    update = small.with_callees(
+        concentration.update_alpha, slice_update=small.slice_update_of(target)
     )
+    state.alpha[0] = update(step.rng, state.seated, clusters, 2.0, 1.0, float(state.alpha[0]), 0.8)
 
 
 def certainty_forgotten(step: Step):
@@ -406,9 +408,16 @@ def empty_slots_counted(step: Step):
         away = state.theta[:, 2] - level
         return float((state.theta[:, column] * np.exp(-growth * away)).sum())
 
-    callees = {"scaled_sum": everything}
-    callees["slice_growth"] = small.with_callees(tolerance.slice_growth, **callees)
-    update = small.with_callees(tolerance.update_law_given_variances, **callees)
+    density = small.with_callees(tolerance.log_growth, scaled_sum=everything)
+
+    def shrink(rng, target, start, width, least):
+        update = small.shrinking_update_of(lambda value: density(target, value))
+        return update(rng, target, start, width, least)
+
+    slice_growth = small.with_callees(tolerance.slice_growth, shrinking_update=shrink)
+    update = small.with_callees(
+        tolerance.update_law_given_variances, scaled_sum=everything, slice_growth=slice_growth
+    )
     update(step.rng, step.hyper, step.state)
 
 
@@ -421,7 +430,13 @@ def jacobian_of_variances_forgotten(step: Step):
         extra = float(np.sum(step * away * np.ones(len(taken))))
         return tolerance.log_moved(hyper, data, state, which, step) + extra
 
-    update = small.with_callees(tolerance.update_law_along, log_moved=moved)
+    density = small.with_callees(tolerance.log_along, log_moved=moved)
+
+    def shrink(rng, target, start, width, least):
+        update = small.shrinking_update_of(lambda value: density(target, value))
+        return update(rng, target, start, width, least)
+
+    update = small.with_callees(tolerance.update_law_along, shrinking_update=shrink)
     for which in range(4):
         update(step.rng, step.hyper, step.data, step.state, which)
 

@@ -60,6 +60,8 @@ def _cache_directory() -> Path:
 
 
 CACHE = str(_cache_directory())
+#: Whether kernels run as plain Python (NUMBA_DISABLE_JIT=1): slow, but at once, on small data.
+INTERPRETED = bool(numba.config.DISABLE_JIT)
 #: Whether this Numba still knows the switch for its run time (an internal name).
 _LEAN = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 

@@ -6,7 +6,7 @@ type. As a target is known when a kernel is compiled, the density is inlined whe
 
 from __future__ import annotations
 
-from dfcrp.compiled.jit import by_type, inline_kernel
+from dfcrp.compiled.jit import by_type, inline_kernel, lean_kernel
 
 
 @by_type
@@ -31,7 +31,7 @@ def shrink(rng, target, start, level, low, high, least):
     return start
 
 
-@inline_kernel
+@lean_kernel
 def slice_update(rng, target, start, width, least):
     """One update: step out by ``width`` until the bracket holds the slice, then shrink."""
     level = log_target(target, start) - rng.standard_exponential()
@@ -44,7 +44,7 @@ def slice_update(rng, target, start, width, least):
     return shrink(rng, target, start, level, low, high, least)
 
 
-@inline_kernel
+@lean_kernel
 def shrinking_update(rng, target, start, width, least):
     """One update without stepping out, where every evaluation walks over all clusters.
 

@@ -34,7 +34,12 @@ from dfcrp.likelihoods.bias import (
     precision_of,
 )
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle.covariance import Conditional, Spread, slice_coordinate
+from dfcrp.likelihoods.circle.covariance import (
+    Conditional,
+    CorrelationLaw,
+    Spread,
+    slice_coordinate,
+)
 from dfcrp.likelihoods.circle.kernel import (
     INV_A,
     INV_S,
@@ -276,9 +281,10 @@ def update_variances(hyper, rng, data, state, k):
     shape_d, rate_d = size_law(hyper, theta[k, MU_L])
     spread = spread_of_sphere(hyper, theta, k, data.features, state)
     given = Conditional(shape_a, rate_a, shape_d, rate_d, spread)
+    law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
     a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
-    a = math.exp(slice_coordinate(rng, hyper, given, 0, theta[k, LOG_A], 1.0, d, 0.0))
-    d = math.exp(slice_coordinate(rng, hyper, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
+    a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, 0.0))
+    d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
     theta[k, VAR_POSITION], theta[k, VAR_SIZE] = a, d
     complete_row(theta, k)
 
