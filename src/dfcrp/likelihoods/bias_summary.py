@@ -53,6 +53,8 @@ class ExpertBias:
     axes: tuple[str, ...] = ()
     #: On a sphere, its radius: offsets along the ground are then in km, features in degrees.
     radius_km: float | None = None
+    #: What an item is called.
+    noun: str = "item"
 
     def expert(self, f: int) -> dict[str, Any]:
         """An expert's entries in summary.json."""
@@ -73,7 +75,7 @@ class ExpertBias:
         """The expert's noise factor."""
         return float(self.found[NOISE_FACTOR].mean[f]) if NOISE_FACTOR in self.found else 1.0
 
-    def in_words(self, experts: Sequence[str], noun: str = "marking") -> str:
+    def in_words(self, experts: Sequence[str]) -> str:
         """Who stands out, in a sentence."""
         parts = []
         if SIZE_FACTOR in self.found:
@@ -92,7 +94,7 @@ class ExpertBias:
                 f"{experts[most]} scatters most ({noise[most]:.2f} times)",
                 f"{experts[least]} least ({noise[least]:.2f} times)",
             ]
-        return f"Compared with the mean {noun}, {', '.join(parts)}."
+        return f"Compared with the mean {self.noun}, {', '.join(parts)}."
 
     def _farthest(self, experts: Sequence[str]) -> str:
         """Whose offset, along one axis, exceeds its uncertainty most."""
@@ -100,12 +102,18 @@ class ExpertBias:
         standard = [1.0 if axis.startswith(LOG) else 0.0 for axis in self.axes]
         off = np.array([self.found[name].mean - s for name, s in zip(names, standard, strict=True)])
         width = np.array([self.found[name].hi - self.found[name].lo for name in names])
-        axis, f = np.unravel_index(np.argmax(np.abs(off) / np.maximum(width, 1e-300)), off.shape)
-        return f"{experts[f]} is farthest off ({names[axis]} {self.found[names[axis]].mean[f]:.3g})"
+        sureness = np.abs(off) / np.maximum(width, 1e-300)
+        at, f = (int(place) for place in np.unravel_index(np.argmax(sureness), off.shape))
+        return f"{experts[f]} is farthest off ({names[at]} {self.found[names[at]].mean[f]:.3g})"
 
 
 def expert_bias(
-    draws: Draws, axes: Sequence[str], *, unit: float = 1.0, radius_km: float | None = None
+    draws: Draws,
+    axes: Sequence[str],
+    noun: str,
+    *,
+    unit: float = 1.0,
+    radius_km: float | None = None,
 ) -> ExpertBias | None:
     """From the draws; None if experts were taken to be alike.
 
@@ -121,7 +129,7 @@ def expert_bias(
     if noise is not None:
         found[NOISE_FACTOR] = summarise(np.exp(noise.reshape(-1, noise.shape[2])))
     learned = tuple(axes) if offsets is not None else ()
-    return ExpertBias(found, learned, radius_km) if found else None
+    return ExpertBias(found, learned, radius_km, noun) if found else None
 
 
 def rows_with_bias(

@@ -143,10 +143,11 @@ class _Circles(Likelihood):
         """
         site = items.site
         if not site.on_sphere:
-            return expert_bias(draws, AXES)
+            return expert_bias(draws, AXES, self.noun)
         learned = LAW[0] in draws.columns.names
         unit = length_unit(CircleSettings(tolerances="learned" if learned else "fixed"), site)
-        return expert_bias(draws, AXES, unit=unit, radius_km=site.sphere_radius_km)
+        radius = site.sphere_radius_km
+        return expert_bias(draws, AXES, self.noun, unit=unit, radius_km=radius)
 
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """Places, and the log diameter last."""

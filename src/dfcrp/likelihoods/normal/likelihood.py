@@ -148,7 +148,7 @@ class NormalLikelihood(Likelihood):
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets of the features and noise factors, if they were learned."""
-        return expert_bias(draws, self.shape(items).features)
+        return expert_bias(draws, self.shape(items).features, self.noun)
 
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """The features; positions of boxes and ellipses go with their sizes."""
@@ -165,7 +165,8 @@ class NormalLikelihood(Likelihood):
     def offsets(self, posterior: Any, row: int) -> Offsets:
         """Of position, sizes and shape, or of each column."""
         items = posterior.items
-        return normal_offsets(self.shape(items), posterior.draws.columns, items.features, row)
+        given = self.shape(items), posterior.draws.columns, items.features, row
+        return normal_offsets(*given, posterior.expert_bias, int(items.families[row]))
 
 
 class _Boxes(NormalLikelihood):
