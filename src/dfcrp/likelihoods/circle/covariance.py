@@ -1,6 +1,6 @@
 """Conditionals of a cluster's variances and correlation given its members, and slices of them.
 
-Of a cluster of circles: Σ as in ``kernels.circle``, with log a, log d and λ taking turns. Members
+Of a cluster of circles: Σ as in ``circle.kernel``, with log a, log d and λ taking turns. Members
 enter through their second moments about the mean alone, so an update costs the same for any number.
 """
 

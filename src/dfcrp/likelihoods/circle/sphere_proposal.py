@@ -1,4 +1,4 @@
-"""Parameters for a cluster on a sphere proposed from its members, as in ``circle_proposal``.
+"""Parameters for a cluster on a sphere proposed from its members, as in ``circle.proposal``.
 
 With S the length of the sum of n members' places and the mean integrated out,
 
