@@ -15,7 +15,7 @@ from dfcrp.priors.base import Facts, PriorLayout
 from dfcrp.priors.detection.prior import DETECTION
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.runs.record import RunRecord
-from dfcrp.settings.config import Config, RunSettings, SummarySettings
+from dfcrp.settings.config import Config, SummarySettings
 from reference.detection_reference import draw_parameters
 from reference.summary_reference import COLUMNS, canonical, random_valid_labels
 
@@ -85,7 +85,7 @@ def random_posterior(seed=0, n=12, n_families=4, n_chains=2, n_draws=14, **optio
 def under_detection(posterior: Posterior, seed: int = 0, persons=(), **settings) -> Posterior:
     """The same draws as if they were made under the detection prior, with random parameters."""
     rng = np.random.default_rng(seed)
-    run = RunSettings(prior="detection", persons=persons)
+    run = replace(posterior.config.run, prior="detection", persons=persons)
     config = replace(posterior.config, run=run, prior=DetectionSettings(**settings))
     draws = posterior.draws
     layout = detection_layout(Posterior(draws, posterior.items, config, posterior.record))
@@ -104,5 +104,6 @@ def detection_layout(posterior: Posterior) -> PriorLayout:
     """The detection prior of the posterior's items and settings."""
     items, config = posterior.items, posterior.config
     persons = persons_of(items.experts, config.run.persons)
-    facts = Facts(items.families, items.experts, persons, items.features[:, 2])
+    log_sizes = None if posterior.diameters is None else np.log(posterior.diameters)
+    facts = Facts(items.families, items.experts, persons, log_sizes)
     return DETECTION.lay_out(facts, config.prior)

@@ -7,7 +7,7 @@ from dfcrp.errors import InputError
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record.fields import encode_fields
 from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
-from dfcrp.posterior.explain import explain, find_marking, most_common
+from dfcrp.posterior.explain import explain, find_item, most_common
 from dfcrp.posterior.explain_text import percent
 from dfcrp.settings.config import Config, RunSettings
 from dfcrp.summaries.membership import ALONE
@@ -274,18 +274,18 @@ def test_chains_that_disagree_are_mentioned():
     assert "chains disagree: 0 % to 100 %" in text
 
 
-def test_find_marking():
+def test_find_item():
     posterior = random_posterior()
-    assert find_marking(posterior.items, "m7") == find_marking(posterior.items, 7) == 7
-    assert find_marking(posterior.items, np.int64(7)) == 7
+    assert find_item(posterior.items, "m7") == find_item(posterior.items, 7) == 7
+    assert find_item(posterior.items, np.int64(7)) == 7
     with pytest.raises(InputError, match='did you mean "m1'):
-        find_marking(posterior.items, "m1x")
+        find_item(posterior.items, "m1x")
     with pytest.raises(InputError, match="numbered 0 to 11"):
-        find_marking(posterior.items, 12)
+        find_item(posterior.items, 12)
     markings = posterior.items
     object.__setattr__(markings, "id", np.array(["same"] * len(markings)))
     with pytest.raises(InputError, match="by its index: 0, 1"):
-        find_marking(posterior.items, "same")
+        find_item(posterior.items, "same")
 
 
 def test_most_common_takes_the_smallest_among_equals():

@@ -11,12 +11,14 @@ from PIL import Image
 from dfcrp import plots
 from dfcrp.errors import InputError
 from dfcrp.items.items import Items
+from dfcrp.markup import plural
 from dfcrp.plots import style
 from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
-from dfcrp.plots.traces import rank_shares
+from dfcrp.plots.traces import MAX_LEARNED, rank_shares
 from dfcrp.settings.config import Config, SummarySettings
 from reference import summary_reference as twin
+from reference.kind_posteriors import KINDS, kind_posterior
 from reference.small_posteriors import (
     posterior_of,
     random_markings,
@@ -40,7 +42,7 @@ def lone_posterior():
 
 
 def options_for(figure):
-    return {"marking": 0} if figure == "neighbourhood" else {}
+    return {"item": 0} if figure == "neighbourhood" else {}
 
 
 def suited(figure, posterior):
@@ -167,7 +169,7 @@ def test_dbscan_of_one_threshold_is_not_used_for_another(posterior):
     prepare = plots.prepare_counts_by_size
     assert prepare(posterior, dbscan=labels).dbscan.sum() == 1
     assert prepare(posterior, dbscan=labels, min_experts=3).dbscan is None
-    with pytest.raises(InputError, match="one for each of the 12 markings"):
+    with pytest.raises(InputError, match="one for each of the 12 items"):
         prepare(posterior, dbscan=labels[:-1])
 
 
@@ -271,17 +273,17 @@ def test_radius(posterior):
 
 def test_coclustering(posterior):
     table = plots.prepare_coclustering(posterior, "m3", size=6)
-    assert len(table.markings) >= 6
+    assert len(table.items) >= 6
     assert table.ids[table.centre] == "m3"
     point = posterior.point_partition().labels
-    assert table.clusters.tolist() == point[table.markings].tolist()
+    assert table.clusters.tolist() == point[table.items].tolist()
     # whole clusters, each in one piece, the marking's own first
     assert table.clusters[0] == point[3]
     assert len(np.flatnonzero(np.diff(table.clusters))) == len(set(table.clusters.tolist())) - 1
     for name in set(table.clusters.tolist()):
-        assert set(np.flatnonzero(point == name)) <= set(table.markings.tolist())
-    for a, i in enumerate(table.markings):
-        for b, j in enumerate(table.markings):
+        assert set(np.flatnonzero(point == name)) <= set(table.items.tolist())
+    for a, i in enumerate(table.items):
+        for b, j in enumerate(table.items):
             expected = twin.pair_probability(posterior.labels, i, j)
             assert table.probability[a, b] == pytest.approx(expected)
 
@@ -332,6 +334,61 @@ def test_no_more_panels_than_fit():
     table, axes = plots.plot_expert_panels(posterior, region=(0.0, 500.0, 0.0, 500.0))
     assert len(axes) == len(table.experts) == 24
     assert (table.panel == -1).sum() == 6
+
+
+# --- other kinds of items -----------------------------------------------------------------------
+
+ANY_KIND = ("traces", "counts_by_size", "certainty", "coclustering", "jaccard")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_figures_of_every_kind_speak_of_it(kind):
+    posterior = kind_posterior(kind, n_draws=12)
+    nouns = plural(posterior.likelihood.noun)
+    for figure in ANY_KIND:
+        table, axes = getattr(plots, f"plot_{figure}")(posterior)
+        assert getattr(table, "nouns", nouns) == nouns
+        figure_of(axes).canvas.draw()
+    assert plots.prepare_counts_by_size(posterior).size_classes == ("all",)
+
+
+@pytest.mark.parametrize("figure", plots.NEED_SIZES)
+def test_figures_about_diameters_say_that_there_are_none(figure):
+    posterior = suited(figure, kind_posterior("boxes", n_draws=4))
+    with pytest.raises(InputError, match=r"boxes (do not )?have"):
+        getattr(plots, f"prepare_{figure}")(posterior)
+
+
+def test_counts_without_sizes():
+    posterior = kind_posterior("points", n_draws=6)
+    table = plots.prepare_counts_by_size(posterior, dbscan=np.zeros(len(posterior.items), int))
+    assert table.by_expert.sum() == len(posterior.items)
+    assert table.dbscan.tolist() == [1]
+    assert table.bounds == ("",)
+
+
+def test_traces_of_what_was_learned():
+    posterior = kind_posterior("records")
+    table = plots.prepare_traces(posterior)
+    rhat = {found.name: found.rhat for found in posterior.verdict.diagnostics}
+    learned = [name for name in posterior.draws.columns.names if name in table.names]
+    assert len(learned) == MAX_LEARNED == len(table.names) - 3
+    others = set(posterior.draws.columns.names) - {*learned}
+    assert min(rhat[name] for name in learned) >= max(rhat[name] for name in others)
+    at = posterior.draws.columns.names.index(learned[0])
+    shown = table.series[table.names.index(learned[0])]
+    assert (shown == posterior.draws.shared()[:, :, at]).all()
+
+
+def test_traces_under_detection_have_its_tallies(posterior):
+    names = plots.prepare_traces(under_detection(posterior)).names
+    assert names[-3:] == ("n_objects", "n_missed", "n_false_marks")
+    assert "concentration α" not in names
+
+
+def test_figures_of_detection_need_it(posterior):
+    with pytest.raises(InputError, match='the run had the prior "dfcrp"'):
+        plots.prepare_cluster_sizes(posterior)
 
 
 # --- the image beneath --------------------------------------------------------------------------

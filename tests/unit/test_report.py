@@ -1,29 +1,35 @@
 """The report page: its numbers, its safety, and that any data give one."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from dfcrp.draws import Columns, MemoryDraws
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.circle.columns import LAW
 from dfcrp.markup import (
     Column,
     Markup,
     interval,
     listed,
     number,
+    plural,
     probability,
     significant,
     table,
     tag,
 )
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.report import pictures, write_report
 from dfcrp.report.explorer.embed import SCRIPT_HASH
 from dfcrp.report.sections.run import verdict_words
 from dfcrp.settings.config import Config, RunSettings, SummarySettings
-from reference.small_posteriors import posterior_of, random_posterior
+from reference.kind_posteriors import KINDS, kind_posterior
+from reference.small_posteriors import posterior_of, random_posterior, under_detection
 
 EVIL = "<img src=x onerror=1>\"'&$title</script>"
 
@@ -326,3 +332,133 @@ def test_many_experts(tmp_path):
     page = page_of(few([float(k) for k in range(110)], names, [labels]), tmp_path)
     assert sum(row[0].startswith("volunteer") for row in page.rows if len(row) == 8) == 100
     assert "Shown are the 100 with most markings of 110 experts." in page.text
+
+
+# --- every kind of item and every prior ---------------------------------------------------------
+
+#: Titles that every page has, and those that only some kinds have.
+ALWAYS = (
+    "Explore",
+    "What was asked",
+    "Was the run long enough?",
+    "How sure is it?",
+    "How do the experts compare?",
+    "Settings and provenance",
+)
+OWN = {
+    "boxes": "How far do boxes scatter?",
+    "points": "How far do points scatter?",
+    "ellipses": "How far do ellipses scatter?",
+    "diagonal": "How far do items scatter?",
+    "normal": "How far do items scatter?",
+    "line": "How far do items scatter?",
+    "records": "How often are fields wrong?",
+}
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_the_same_page_in_its_own_words(kind, tmp_path):
+    posterior = kind_posterior(kind)
+    page = page_of(posterior, tmp_path)
+    placed = kind != "records"
+    where = "Where are they?" if placed else "What are they?"
+    for title in (*ALWAYS, "How many objects?", where, OWN[kind]):
+        assert title in page.words
+    noun = posterior.likelihood.noun
+    assert f"128 {plural(noun)} by 5 experts" in page.text
+    assert f"Two {plural(noun)} by one expert never share a cluster (DFCRP)." in page.text
+    assert f"The least certain {noun}, explained" in page.text
+    visible = page.text.split("Explore", 2)[-1]
+    assert "marking" not in re.sub(r"n_markings|marking\b.*members", "", visible)
+    assert "diameter" not in visible.split("[summary]")[0]
+    assert not (tmp_path / "size_frequency.csv").exists()
+    assert not [row for row in page.rows if row[0] == "size class"]
+    for cell in (cell for row in page.rows for cell in row):
+        assert not re.search(r"\bnan\b|\binf\b|None", cell)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("kind", KINDS)
+def test_objects_are_listed_in_the_columns_of_the_catalogue(kind, tmp_path):
+    posterior = kind_posterior(kind)
+    page = page_of(posterior, tmp_path)
+    catalogue = posterior.catalogue().sort_values("n_experts", ascending=False, kind="stable")
+    (head, *rows) = page.rows[[r[0] for r in page.rows].index("cluster") :][: len(catalogue) + 1]
+    names = list(posterior.items.columns)
+    assert [cell.split(" ")[0] for cell in head] == ["cluster", *names, "experts", "p_consensus"]
+    assert [int(row[0]) for row in rows] == catalogue["cluster"].tolist()
+    for k, name in enumerate(names, start=1):
+        for row, value in zip(rows, catalogue[name], strict=True):
+            shown = row[k].split(" ")[0] if kind != "records" else row[k]
+            assert (
+                shown == value if kind == "records" else float(shown) == pytest.approx(value, 0.1)
+            )
+
+
+def test_figures_of_items_without_a_place(tmp_path):
+    page_of(kind_posterior("records", n_draws=10), tmp_path)
+    names = {path.stem for path in (tmp_path / "figures").iterdir()}
+    assert names == {"traces", "counts_by_size", "certainty", "coclustering", "jaccard"}
+
+
+@pytest.mark.usefixtures("quick")
+def test_learned_rates_of_records(tmp_path):
+    posterior = kind_posterior("records")
+    page = page_of(posterior, tmp_path)
+    for name in posterior.items.columns:
+        (row,) = [r for r in page.rows if r[0] == name and len(r) == 5]
+        assert row[1] == significant(posterior.tolerances[f"typo_{name}"]["mean"], 2)
+        assert row[3] == significant(posterior.tolerances[f"miss_{name}"]["mean"], 2)
+
+
+@pytest.mark.usefixtures("quick")
+def test_learned_scatter_of_circles(tmp_path):
+    posterior = random_posterior(1)
+    draws = posterior.draws
+    columns = draws.columns.joined(Columns.plain((), LAW))
+    law = np.random.default_rng(0).normal([2.0, 1.0, -4.0, 0.5], 0.1, (2, draws.n_draws, 4))
+    blocks = [draws.clusters(chain, 0, draws.n_draws) for chain in range(2)]
+    learned = MemoryDraws(posterior.labels, posterior.alpha, blocks, columns, law)
+    posterior = Posterior(learned, posterior.items, posterior.config, posterior.record)
+    page = page_of(posterior, tmp_path)
+    assert "How far do markings scatter?" in page.words
+    assert ["diameter, %", *shown_interval(posterior.tolerances["diameter_percent"])] in page.rows
+    assert "was learned from the data" in page.text
+
+
+def shown_interval(found):
+    return [significant(found[key], 3) for key in ("mean", "lo", "hi")]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("side_by_side", [False, True])
+@pytest.mark.parametrize("kind", ["circles", "boxes", "records"])
+def test_detection_with_and_without_sizes(kind, side_by_side, tmp_path):
+    made = random_posterior(1, n=20) if kind == "circles" else kind_posterior(kind, n_draws=10)
+    summary = replace(made.config.summary, side_by_side=side_by_side)
+    posterior = Posterior(
+        made.draws, made.items, replace(made.config, summary=summary), made.record
+    )
+    page = page_of(under_detection(posterior), tmp_path)
+    assert "What is real, and how many were missed?" in page.words
+    assert ("How many objects?" in page.words) == side_by_side
+    alts = [a["alt"] for n, a in page.tags if n == "img"]
+    assert any("observed and predicted" in alt for alt in alts)
+    assert any("by diameter" in alt for alt in alts) == (kind == "circles")
+    assert any("size class" in row for row in page.rows) == (kind == "circles")
+    assert "p_real" in page.text
+
+
+@pytest.mark.usefixtures("quick")
+def test_which_records_could_share_a_cluster(tmp_path):
+    posterior = kind_posterior("records", n_draws=6)
+    assert "if they agree in any 2 fields." in page_of(posterior, tmp_path / "a").text
+    settings = replace(posterior.config.likelihood, keys=("surname", "given_name+postcode"))
+    config = replace(posterior.config, likelihood=settings)
+    again = Posterior(posterior.draws, posterior.items, config, posterior.record)
+    page = page_of(again, tmp_path / "b")
+    assert "if they agree in surname, given_name and postcode." in page.text
+    items = replace(posterior.items, candidates=np.array([[0, 1], [2, 3]]))
+    again = Posterior(posterior.draws, items, config, posterior.record)
+    assert "Only records of the 2 pairs that were given" in page_of(again, tmp_path / "c").text

@@ -206,7 +206,7 @@ class Likelihood:
         """What the report says of the data."""
         return report.data_words(items, self.noun)
 
-    def reach_words(self, config: Config) -> list[str]:
+    def reach_words(self, items: Items, config: Config) -> list[str]:
         """Which items could share a cluster at all, for the report."""
         return report.reach_words(config.run.radius, config.run.nearest, self.noun)
 

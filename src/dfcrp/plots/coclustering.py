@@ -1,4 +1,4 @@
-"""Figure: how often the markings of a neighbourhood share a cluster, as a matrix."""
+"""Figure: how often the items of a neighbourhood share a cluster, as a matrix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.plots.style import INK, VERMILION, WIDE, plain, single_axes, styled
-from dfcrp.posterior.explain import find_marking, nearest_first
+from dfcrp.posterior.explain import find_item, nearest_first
 from dfcrp.posterior.posterior import Posterior
 
 #: Items that are shown, more if the last cluster is larger.
@@ -20,23 +20,23 @@ MAX_NAMES = 60
 
 @dataclass(frozen=True)
 class CoclusteringTable:
-    """Probabilities of all pairs of a few markings, cluster by cluster."""
+    """Probabilities of all pairs of a few items, cluster by cluster."""
 
-    #: Positions of the markings, their ids and experts.
-    markings: NDArray[np.int64]
+    #: Positions of the items, their ids and experts.
+    items: NDArray[np.int64]
     ids: tuple[str, ...]
     experts: tuple[str, ...]
     #: Cluster of the point partition.
     clusters: NDArray[np.int64]
     probability: NDArray[np.float64]
-    #: Row of the marking that the neighbourhood is of.
+    #: Row of the item that the neighbourhood is of.
     centre: int
 
 
 def neighbourhood_of(posterior: Posterior, i: int, size: int) -> NDArray[np.int64]:
-    """Whole clusters of the point partition around a marking, at least ``size`` markings.
+    """Whole clusters of the point partition around an item, at least ``size`` items.
 
-    First the marking's own, then those it shared a cluster with most often, then the nearest.
+    First the item's own, then those it shared a cluster with most often, then the nearest.
     """
     items, point = posterior.items, posterior.point_partition().labels
     near, pairs = nearest_first(posterior, i), posterior.pairs
@@ -60,17 +60,17 @@ def neighbourhood_of(posterior: Posterior, i: int, size: int) -> NDArray[np.int6
 
 
 def prepare_coclustering(
-    posterior: Posterior, marking: int | str | None = None, *, size: int = SHOWN
+    posterior: Posterior, item: int | str | None = None, *, size: int = SHOWN
 ) -> CoclusteringTable:
-    """Around a marking (index or id); without one, around the least certain one."""
-    if marking is None:
-        marking = int(np.argmin(posterior.membership.p_member))
-    i = find_marking(posterior.items, marking)
+    """Around an item (index or id); without one, around the least certain one."""
+    if item is None:
+        item = int(np.argmin(posterior.membership.p_member))
+    i = find_item(posterior.items, item)
     chosen = neighbourhood_of(posterior, i, size)
     found = posterior.items
     matrix = posterior.coclustering()[chosen][:, chosen].toarray()
     return CoclusteringTable(
-        markings=chosen,
+        items=chosen,
         ids=tuple(str(found.id[j]) for j in chosen),
         experts=tuple(str(found.expert[j]) for j in chosen),
         clusters=posterior.point_partition().labels[chosen].astype(np.int64),
@@ -80,8 +80,8 @@ def prepare_coclustering(
 
 
 def draw_coclustering(table: CoclusteringTable, ax: Any = None) -> Any:
-    """Lines part the clusters of the point partition; the marking in question stands out."""
-    count = len(table.markings)
+    """Lines part the clusters of the point partition; the item in question stands out."""
+    count = len(table.items)
     with styled():
         if ax is None:
             size = float(np.clip(1.8 + 0.16 * count, 2.6, 0.85 * WIDE))
@@ -109,8 +109,8 @@ def draw_coclustering(table: CoclusteringTable, ax: Any = None) -> Any:
 
 
 def plot_coclustering(
-    posterior: Posterior, marking: int | str | None = None, ax: Any = None, **options: Any
+    posterior: Posterior, item: int | str | None = None, ax: Any = None, **options: Any
 ) -> tuple[CoclusteringTable, Any]:
     """Prepare with ``options`` and draw."""
-    table = prepare_coclustering(posterior, marking, **options)
+    table = prepare_coclustering(posterior, item, **options)
     return table, draw_coclustering(table, ax)

@@ -59,13 +59,13 @@ class Surroundings:
 
 def prepare_neighbourhood(
     posterior: Posterior,
-    marking: int | str | Explanation,
+    item: int | str | Explanation,
     *,
     image: Any = None,
     extent: maps.Region | None = None,
 ) -> Surroundings:
     """Around an item given by index, id or its explanation."""
-    found = marking if isinstance(marking, Explanation) else explain(posterior, marking)
+    found = item if isinstance(item, Explanation) else explain(posterior, item)
     items, placed = posterior.items, flat_map(posterior.items)
     places = [c for c in found.candidates if c.cluster != ALONE][:MAX_CANDIDATES]
     inside = np.array([found.index, *(j for place in places for j in place.members)])
@@ -158,8 +158,8 @@ def _draw_legend(ax: Any, table: Surroundings) -> None:
 
 
 def plot_neighbourhood(
-    posterior: Posterior, marking: int | str | Explanation, ax: Any = None, **options: Any
+    posterior: Posterior, item: int | str | Explanation, ax: Any = None, **options: Any
 ) -> tuple[Surroundings, Any]:
     """Prepare with ``options`` and draw."""
-    table = prepare_neighbourhood(posterior, marking, **options)
+    table = prepare_neighbourhood(posterior, item, **options)
     return table, draw_neighbourhood(table, ax)

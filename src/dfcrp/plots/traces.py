@@ -86,7 +86,7 @@ def learned(posterior: Posterior) -> dict[str, NDArray[np.float64]]:
         rhat = {known.name: known.rhat for known in posterior.verdict.diagnostics}
         worst = sorted(found, key=lambda name: -np.nan_to_num(rhat.get(name, 0.0)))[:MAX_LEARNED]
         found = {name: values for name, values in found.items() if name in worst}
-    return {name.replace("_", " "): values for name, values in found.items()}
+    return found
 
 
 def draw_traces(table: TraceTable, axes: Any = None) -> list[Any]:

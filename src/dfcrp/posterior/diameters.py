@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.markup import plural
 from dfcrp.posterior.kernels.summaries import count_experts
 from dfcrp.summaries.consensus import family_arrays, parameter_columns
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for
@@ -24,11 +25,14 @@ def consensus_diameters(
     A cluster's diameter is exp of its own log diameter or the mean of its members', as the
     settings say.
     """
-    draws, markings = posterior.draws, posterior.markings
-    from_members = posterior.config.summary.diameter == "members"
-    column = 0 if from_members else int(parameter_columns(draws, ("log_diameter",))[0])
+    draws, diameters = posterior.draws, posterior.diameters
+    if diameters is None:
+        raise InputError(f"{plural(posterior.likelihood.noun)} have no diameter")
+    parameter = posterior.likelihood.size_parameter()
+    from_members = posterior.diameter_from == "members" or parameter is None
+    column = 0 if from_members else int(parameter_columns(draws, (str(parameter),))[0])
     step = stride_for(draws, limit)
-    codes, holder = family_arrays(markings.families, draws.n_markings)
+    codes, holder = family_arrays(posterior.items.families, draws.n_markings)
     experts = np.empty(draws.n_markings, np.int64)
     out = []
     for chain, start, stop, labels in label_blocks(draws):
@@ -39,7 +43,7 @@ def consensus_diameters(
             names = np.flatnonzero(experts >= min_experts)
             if block is None:
                 sizes = np.bincount(labels[d], minlength=len(experts))
-                sums = np.bincount(labels[d], markings.diameter, minlength=len(experts))
+                sums = np.bincount(labels[d], diameters, minlength=len(experts))
                 found = sums[names] / sizes[names]
             else:
                 rows = slice(block.offsets[d], block.offsets[d + 1])
@@ -55,7 +59,7 @@ def mean_diameters(labels: ArrayLike, diameter: NDArray[np.float64]) -> NDArray[
     if codes.shape != diameter.shape:
         raise InputError(
             f"the labels have shape {codes.shape}; there must be one for each of the "
-            f"{len(diameter)} markings"
+            f"{len(diameter)} items"
         )
     clustered = codes >= 0
     _, cluster = np.unique(codes[clustered], return_inverse=True)

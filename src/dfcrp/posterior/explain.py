@@ -120,7 +120,7 @@ class Explanation:
         return explanation_text(self)
 
 
-def find_marking(items: Items, item: int | str) -> int:
+def find_item(items: Items, item: int | str) -> int:
     """The index of an item given by index (a whole number) or id (a text)."""
     ids, noun = items.id, likelihood_named(items.kind).noun
     if isinstance(item, str):
@@ -142,7 +142,7 @@ def find_marking(items: Items, item: int | str) -> int:
 def explain(posterior: Posterior, item: int | str) -> Explanation:
     """Why an item, given by index or id, is where it is."""
     items, draws = posterior.items, posterior.draws
-    i = find_marking(items, item)
+    i = find_item(items, item)
     companions = _companions(posterior, i)
     watch = _Watch(posterior, i, np.array([c.index for c in companions], np.int64))
     shared = draws.shared() if watch.measured else None

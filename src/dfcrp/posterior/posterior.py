@@ -45,6 +45,8 @@ from dfcrp.summaries.streaming import n_clusters
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.posterior.explain import Explanation
+
 
 class Posterior:
     """A finished run: draws of the partition of items, and every question one may ask of them.
@@ -250,6 +252,12 @@ class Posterior:
         return self.likelihood.sizes(self.items)
 
     @property
+    def diameter_from(self) -> str:
+        """Where a cluster's diameter comes from: "mu", a parameter of its own, or "members"."""
+        known = self.likelihood.size_parameter() is not None
+        return self.config.summary.diameter if known else "members"
+
+    @property
     def size_classes(self) -> SizeClasses:
         """Size classes of the settings; none where items have no size."""
         if self.diameters is None:
@@ -312,9 +320,10 @@ class Posterior:
                 self.draws,
                 min_experts,
                 self.size_classes,
-                self.config.summary.diameter,
+                self.diameter_from,
                 families=self.items.families,
                 diameters=self.diameters,
+                parameter=self.likelihood.size_parameter() or "",
             )
         return self._counts[min_experts]
 
@@ -568,25 +577,25 @@ class Posterior:
         coords["size_class"] = list(counts.size_classes)
         return from_dict({"posterior": variables}, coords=coords, dims=dims)
 
-    def explain(self, marking: int | str) -> Any:
+    def explain(self, item: int | str) -> Explanation:
         """Why an item (row or id) is where it is; ``print`` the answer's ``text()``."""
-        from dfcrp.posterior.explain import explain, find_marking
+        from dfcrp.posterior.explain import explain, find_item
 
         if self._images is None:
-            return explain(self, marking)
-        row = find_marking(self.items, marking)
+            return explain(self, item)
+        row = find_item(self.items, item)
         image = self.image_with(row)
         assert image.rows is not None
         return explain(image, int(np.searchsorted(image.rows, row)))
 
-    def image_with(self, marking: int | str) -> Posterior:
+    def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
-        from dfcrp.posterior.explain import find_marking
+        from dfcrp.posterior.explain import find_item
 
         if self._images is None:
             return self
         assert self.items.image is not None
-        return self[str(self.items.image[find_marking(self.items, marking)])]
+        return self[str(self.items.image[find_item(self.items, item)])]
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""

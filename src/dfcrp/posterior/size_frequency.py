@@ -55,7 +55,7 @@ class SizeFrequency:
     hi: Curve
     #: √n of the posterior's mean number n, in the curve's own units: the error of a count.
     counting: Curve
-    #: By number of markings, fewest first, with their curves (experts, bins).
+    #: By number of items, fewest first, with their curves (experts, bins).
     experts: tuple[str, ...]
     by_expert: NDArray[np.float64]
     dbscan: Curve | None = None
@@ -128,7 +128,7 @@ def size_frequency(
     dbscan: ArrayLike | None = None,
     points: int = POINTS,
 ) -> SizeFrequency:
-    """Tabulate a distribution; ``dbscan`` holds DBSCAN's labels of the markings.
+    """Tabulate a distribution; ``dbscan`` holds DBSCAN's labels of the items.
 
     ``binning`` is one of ``size_bins.BINNINGS``, by default "root-2"; the cumulative distribution
     is by default not binned ("none") but evaluated at ``points`` diameters.
@@ -146,17 +146,18 @@ def size_frequency(
         raise SettingsError(f"the {kind} distribution needs bins, such as binning='root-2'")
     usual = posterior.config.summary.min_experts
     wanted = usual if min_experts is None else min_experts
-    markings, site = posterior.markings, posterior.markings.site
+    items, site = posterior.items, posterior.items.site
     km = site.km_per_diameter
     scale = 1.0 if km is None else km
     samples = [scale * draw for draw in posterior.consensus_diameters(wanted)]
-    own = scale * markings.diameter
+    assert posterior.diameters is not None  # or else there would be no samples
+    own = scale * posterior.diameters
     largest = max([own.max(), *(s[-1] for s in samples if s.size)])
-    # Below the smallest marking nothing was looked for, and the curve would end in a plateau.
+    # Below the smallest item nothing was looked for, and the curve would end in a plateau.
     bins = _bins(kind, chosen, (float(own.min()), float(largest)), site.area_km2, points)
     counts = np.array([bins.count(draw) for draw in samples])
     band = summarise(counts * bins.factor)
-    by_family = [np.sort(own[markings.families == f]) for f in range(len(markings.experts))]
+    by_family = [np.sort(own[items.families == f]) for f in range(len(items.experts))]
     order = np.argsort([len(values) for values in by_family], kind="stable")
     return SizeFrequency(
         kind=kind,
@@ -170,7 +171,7 @@ def size_frequency(
         lo=band.lo,
         hi=band.hi,
         counting=np.sqrt(counts.mean(axis=0)) * bins.factor,
-        experts=tuple(markings.experts[f] for f in order),
+        experts=tuple(items.experts[f] for f in order),
         by_expert=np.array([bins.count(by_family[f]) * bins.factor for f in order]),
         dbscan=None
         if dbscan is None

@@ -72,7 +72,7 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     yield plan("counts_by_size", counts=contents.counts, dbscan=contents.dbscan)
     yield plan("certainty", catalogue=contents.catalogue)
     if contents.example is not None:
-        yield plan("coclustering", marking=contents.example.index)
+        yield plan("coclustering", item=contents.example.index)
     if len(posterior.items.experts) > 1:
         yield plan("jaccard")
     for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
@@ -89,7 +89,7 @@ def _plan_maps(contents: Contents, plan: Callable[..., Plan]) -> Iterator[Plan]:
     yield plan("expert_panels", photo, image=image)
     yield plan("catalogue_map", photo, catalogue=contents.catalogue, image=image)
     if contents.example is not None:
-        yield plan("neighbourhood", photo, marking=contents.example, image=image)
+        yield plan("neighbourhood", photo, item=contents.example, image=image)
     if contents.n_singletons:
         yield plan("singletons", photo, image=image)
 

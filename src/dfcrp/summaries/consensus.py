@@ -107,12 +107,14 @@ def consensus_counts(
     *,
     families: NDArray[np.int64] | None = None,
     diameters: NDArray[np.float64] | None = None,
+    parameter: str = "log_diameter",
 ) -> ConsensusCounts:
     """Count, in every draw, the clusters with at least m experts in each size class.
 
-    A cluster's diameter is exp of its own log diameter (``diameter="mu"``) or the mean of its
-    members' ``diameters`` (``"members"``). ``families`` tells the experts apart; without them
-    every member counts as one expert, which is the same thing under the family rule.
+    A cluster's diameter is exp of its own log diameter (``diameter="mu"``; the cluster parameter
+    named ``parameter``) or the mean of its members' ``diameters`` (``"members"``). ``families``
+    tells the experts apart; without them every member counts as one expert, which is the same thing
+    under the rule that an expert lists an object once.
     """
     classes = SizeClasses() if size_classes is None else size_classes
     if diameter not in DIAMETERS:
@@ -133,7 +135,7 @@ def consensus_counts(
             out = counts[chain, start:stop]
             consensus_by_members(labels, own, codes, edges, thresholds, holder, out)
     else:
-        column = parameter_columns(draws, ("log_diameter",))[0]
+        column = parameter_columns(draws, (parameter,))[0]
         for chain, start, stop, labels in label_blocks(draws):
             block = draws.clusters(chain, start, stop)
             log_diameters = block.parameters[:, column].astype(np.float64)

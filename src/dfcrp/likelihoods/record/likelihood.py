@@ -136,9 +136,9 @@ class _Records(Likelihood):
         """The worst fields."""
         return report.learned_words(found)
 
-    def reach_words(self, config: Config) -> list[str]:
+    def reach_words(self, items: Items, config: Config) -> list[str]:
         """Candidates come from keys."""
-        return report.reach_words(config.likelihood)
+        return report.reach_words(config.likelihood.split_keys, len(items.columns))
 
     def law_words(self, posterior: Any) -> list[str]:
         """It is always learned."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dfcrp.likelihoods.record.fields import AGREEMENTS, MANY_FIELDS
 from dfcrp.markup import (
     Column,
     Section,
@@ -22,20 +23,21 @@ MISS, TYPO = "miss_", "typo_"
 WORST = 4
 
 
-def reach_words(settings: Any) -> list[str]:
-    """Which records could be of one object."""
-    keys = settings.split_keys
+def reach_words(keys: list[list[str]] | None, n_fields: int) -> list[str]:
+    """Which records could share a cluster."""
     if keys is None:
-        return ["Records were compared if they agree in two fields, or in one of fewer than four."]
-    return [f"Records were compared if they agree in {listed([' and '.join(k) for k in keys])}."]
+        where = f"any {AGREEMENTS} fields" if n_fields >= MANY_FIELDS else "any field"
+    else:
+        where = listed([" and ".join(key) for key in keys])
+    return [f"Two records could only share a cluster if they agree in {where}."]
 
 
 def learned_words(found: Mapping[str, Any]) -> list[str]:
     """The most frequent faults."""
     worst = sorted(found, key=lambda name: -found[name]["mean"])[:WORST]
     rates = ", ".join(
-        f"{name.removeprefix(MISS).removeprefix(TYPO)} "
-        f"{'wrong' if name.startswith(MISS) else 'a typo'} in {found[name]['mean']:.2g} %"
+        f"{'wrong values' if name.startswith(MISS) else 'typos'} in "
+        f"{name.removeprefix(MISS).removeprefix(TYPO)} ({found[name]['mean']:.2g} %)"
         for name in worst
     )
     return [f"Learned from the data, the most frequent faults: {rates}."]

@@ -115,6 +115,7 @@ def _dbscan_cell(contents: Contents, min_experts: int, size_class: str) -> int |
 def objects(contents: Contents) -> Section:
     """The catalogue: as maps where there are places, and its first rows."""
     catalogue, nouns = contents.catalogue, contents.nouns
+    uncertainty = ", with the uncertainty of every number," if contents.digits else ""
     low, high = DOUBTFUL
     first = catalogue.sort_values("n_experts", ascending=False, kind="stable").head(MAX_ROWS)
     rows = object_table(contents, first)
@@ -122,7 +123,7 @@ def objects(contents: Contents) -> Section:
     parts: list[object] = [
         paragraph(
             f"The published partition has {counted(len(catalogue), 'cluster')}. The whole "
-            "catalogue, with the uncertainty of every number, is in ",
+            f"catalogue{uncertainty} is in ",
             tag("code", "catalogue.csv"),
             f"; where every {contents.noun} went is in ",
             tag("code", "members.csv"),

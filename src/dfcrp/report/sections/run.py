@@ -100,10 +100,9 @@ def _reach_words(contents: Contents) -> list[str]:
     posterior = contents.posterior
     pairs = posterior.items.candidates
     if pairs is None:
-        return list(posterior.likelihood.reach_words(posterior.config))
-    return [
-        f"Only {counted(len(pairs), 'pair')} of {contents.nouns}, as given, could be of one object."
-    ]
+        return list(posterior.likelihood.reach_words(posterior.items, posterior.config))
+    given = counted(len(pairs), "pair")
+    return [f"Only {contents.nouns} of the {given} that were given could share a cluster."]
 
 
 def run_words(contents: Contents) -> list[str]:
