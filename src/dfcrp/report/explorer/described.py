@@ -10,12 +10,10 @@ import numpy as np
 
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.plots.flat import name_of, quantities_of
-from dfcrp.report.contents import Contents
+from dfcrp.report.contents import ABOUT, Contents
 from dfcrp.report.explorer.packing import Packer
 from dfcrp.report.explorer.places import Places
 
-#: Columns of a catalogue that do not describe the object itself.
-_ABOUT = ("cluster", "image", "n_experts", "p_consensus", "experts", "stability", "p_real")
 _ENDS = ("sd", "lo", "hi")
 
 
@@ -100,7 +98,7 @@ class Described:
         """What describes an object, in the order of the catalogue."""
         table = self.catalogue
         numbers = quantities_of(table)
-        other = {f"{name}_{end}" for name in numbers for end in _ENDS} | {*_ABOUT}
+        other = {f"{name}_{end}" for name in numbers for end in _ENDS} | {*ABOUT}
         axes = self.places.items.axes if self.places.real else ()
         outlines = self.likelihood.outlines(self.cells)
         lengths: set[str] = set()

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.base import Likelihood
-from dfcrp.markup import plural
 from dfcrp.plots.flat import FlatMap
 from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.report.contents import Contents
@@ -67,7 +66,9 @@ class _Payload:
         counted_ids = [str(i + 1) for i in range(len(items))]
         classes = posterior.size_classes
         about = {
-            **self._words(),
+            "noun": contents.noun,
+            "nouns": contents.nouns,
+            "verb": contents.verb,
             **self._map(),
             **self.described.about(),
             "experts": list(items.experts),
@@ -86,12 +87,6 @@ class _Payload:
             "image": _image(contents.underlay) if self.places.real else None,
         }
         return about | {"arrays": self.packer.table}, self.packer.base64()
-
-    def _words(self) -> dict[str, Any]:
-        """What items are called, and what experts do with them."""
-        noun = self.likelihood.noun
-        verb = "marked" if self.places.real and self.places.items.equal else "listed"
-        return {"noun": noun, "nouns": plural(noun), "verb": verb}
 
     def _map(self) -> dict[str, Any]:
         """What the page must know of the map."""
