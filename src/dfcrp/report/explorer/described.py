@@ -40,9 +40,11 @@ class Described:
         self.places = places
         self.likelihood: Likelihood = contents.posterior.likelihood
         self.cells: Mapping[str, Any] = self.items.columns
-        sizes = self.likelihood.sizes(self.items)
-        #: The column that holds the sizes, empty if items have none.
+        sizes, centre = self.likelihood.sizes(self.items), self.likelihood.centre(self.items)
+        #: The column that holds the sizes, empty if items have none or clusters do not.
         self.size = "" if sizes is None else name_of(sizes, self.cells)
+        if centre is None or self.size not in centre.quantities:
+            self.size = ""
         self.size_digits = contents.size_digits if self.size else 0
         self.quantities = self._quantities()
         placed = places.items
@@ -88,10 +90,9 @@ class Described:
             packer.floats("itemSize", self.cells[self.size])
 
     def _about_size(self) -> dict[str, Any] | None:
-        names = [quantity.name for quantity in self.quantities]
-        if self.size not in names:
+        if not self.size:
             return None
-        place = names.index(self.size)
+        place = [quantity.name for quantity in self.quantities].index(self.size)
         return {"name": self.size, "digits": self.size_digits, "quantity": place}
 
     def _quantities(self) -> list[Quantity]:

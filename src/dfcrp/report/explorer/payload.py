@@ -152,7 +152,8 @@ class _Payload:
 
     def _centre(self) -> Centre | None:
         """How clusters are described, where the page has a use for it."""
-        return self.likelihood.centre(self.items) if self.places.real else None
+        wanted = self.places.real or self.described.size
+        return self.likelihood.centre(self.items) if wanted else None
 
     def _pack_groups(self, groups: Groups) -> None:
         packer, size = self.packer, self.described.size
@@ -164,7 +165,7 @@ class _Payload:
         if size in groups.values:
             logs = {"LogSize": np.log(groups.values[size])}
             _pack_values(packer, "sampled", groups, groups.sampled, logs)
-        if groups.values:
+        if groups.values and self.places.real:
             ghosts = groups.sampled[:: -(-len(groups.sampled) // MAX_GHOSTS)]
             _pack_values(packer, "ghost", groups, ghosts, self._ghosts(groups))
 
