@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dfcrp import prior
-from dfcrp.likelihoods.circle.bias_layout import bias_columns, with_bias
-from dfcrp.likelihoods.circle.columns import circle_columns
+from dfcrp.likelihoods.bias_summary import bias_columns
+from dfcrp.likelihoods.circle.columns import AXES, circle_columns
+from dfcrp.likelihoods.circle.hyper import with_experts
 from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH, CircleHyper, without_law
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.settings import CircleSettings
@@ -83,7 +84,7 @@ LEARNED = HYPER._replace(
 )
 #: The same with experts who differ.
 FAMILIES = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3)
-UNLIKE = with_bias(
+UNLIKE = with_experts(
     LEARNED,
     CircleSettings(expert_bias="both", expert_position_sd=0.05, expert_size_sd=0.3),
     np.array(FAMILIES),
@@ -237,7 +238,7 @@ def _problem(design: Design, features: Floats, neighbourhood: Neighbourhood) -> 
     columns = circle_columns(design.hyper)
     if design.hyper.bias.on:
         names = [str(f) for f in sorted(set(design.families))]
-        columns = columns.joined(bias_columns(design.hyper.bias, names))
+        columns = columns.joined(bias_columns(design.hyper.bias, names, AXES))
     start = design.alpha_shape / design.alpha_rate
     return Problem(data, design.hyper, design.prior, start, WIDTH, columns)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.circle.bias import SHARE, Bias
+from dfcrp.likelihoods.bias import SHARE, Bias
 
 Floats = NDArray[np.float64]
 

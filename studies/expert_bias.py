@@ -23,7 +23,8 @@ from dfcrp.baselines.scores import adjusted_rand_of_draws
 from dfcrp.errors import DfcrpWarning
 from dfcrp.fitting import fit
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.circle.bias_summary import OFFSETS
+from dfcrp.likelihoods.bias_summary import name_of_offset
+from dfcrp.likelihoods.circle.columns import AXES
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json
 from dfcrp.simulate import SimulationDesign
@@ -34,6 +35,7 @@ DESIGN = SimulationDesign()
 UNLIKE = ((1.0, 1.0, 1.05, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0, 2.0, 1.0))
 DESIGNS = {"alike": ((1.0,) * 6, (1.0,) * 6), "unlike": UNLIKE}
 OPTIONS = ("none", "both")
+OFFSETS = tuple(name_of_offset(axis) for axis in AXES)
 
 
 def draw(design: str, seed: int) -> tuple[Items, Floats]:

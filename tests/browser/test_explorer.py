@@ -11,7 +11,7 @@ import pytest
 from browser.conftest import EVIL, posterior_astride_180, write_page
 from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.explain import explain
-from dfcrp.runs.folder import write_results
+from dfcrp.posterior.saving import write_results
 
 
 def text(page, name):

@@ -7,13 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from browser.conftest import EVIL, Run, write_page
+from browser.conftest import EVIL, SIZE, Run, write_page
 from browser.test_explorer import expert_cells, state, text
+from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import interval, number, probability
-from dfcrp.runs.folder import write_results
-from reference.kind_posteriors import KINDS, kind_posterior
+from dfcrp.posterior.saving import write_results
+from reference.kind_posteriors import kind_posterior
 
 PLACED = ("points", "boxes", "ellipses", "diagonal", "line")
+KINDS = (*PLACED, "records")
 NOUNS = {"points": "points", "boxes": "boxes", "ellipses": "ellipses", "records": "records"}
 
 
@@ -81,7 +83,7 @@ def test_the_page_speaks_of_the_kind(page, run):
         assert page.locator(f"#explorer-{hidden}").is_hidden()
     assert page.locator("#explorer-colour [value=size]").count() == 0
     # Where x and y have no unit in common there is no scale bar, but their names.
-    bare = run.kind in ("diagonal", "line", "records")
+    bare = run.kind in ("diagonal", "normal", "line", "records")
     assert page.locator("#explorer-note").is_visible() == bare
     assert (state(page, "overlay.bar") is None) == bare
     assert page.locator("#explorer-region").is_visible() == (run.kind != "records")
@@ -221,7 +223,7 @@ def test_outlines_are_drawn_where_they_are(page, run):
         assert inked[4:] == [False, False]
 
 
-@of(*KINDS)
+@of("ellipses", "line", "records")
 def test_export_is_the_catalogue(page, run):
     with page.expect_download() as download:
         page.locator("#explorer-csv").click()
@@ -311,3 +313,25 @@ def test_phone(open_page, run):
     page.evaluate("explorer.state.set({ selected: 0 })")
     text(page, "object")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_numbers_without_a_place(browser, tmp_path, monkeypatch):
+    """A likelihood that says nothing of places has a grid, and all its numbers are told."""
+    monkeypatch.setattr(likelihood_named("diagonal"), "outlines", lambda columns: None)
+    posterior = kind_posterior("diagonal", n_objects=9, n_experts=3, n_draws=6)
+    wrong = []
+    page = browser.new_page(viewport=SIZE)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(write_page(posterior, tmp_path).as_uri())
+    page.wait_for_selector("#explorer-root[data-ready=yes]")
+    assert "positions mean nothing" in page.locator("#explorer-note").inner_text()
+    assert page.locator("#explorer-query").get_attribute("placeholder") == "Find: id or c12"
+    page.evaluate("explorer.state.set({ selected: 2 })")
+    shown = text(page, "object")
+    row = posterior.catalogue().iloc[2]
+    for name, digits in state(page, "data.quantities.map((q) => [q.name, q.digits])"):
+        assert f"{name}\t{row[name]:.{digits}f} ± " in shown
+    values = page.locator(".explorer-values").first.inner_text()
+    assert all(name in values for name in posterior.items.columns)
+    page.close()
+    assert wrong == []

@@ -8,7 +8,7 @@ import pytest
 from browser.conftest import Run, made_up_posterior, write_page
 from browser.test_explorer import slide, state, text
 from dfcrp.markup import interval, number
-from dfcrp.runs.folder import write_results
+from dfcrp.posterior.saving import write_results
 from reference.small_posteriors import under_detection
 
 

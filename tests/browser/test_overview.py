@@ -4,11 +4,11 @@ import contextlib
 
 import numpy as np
 import pytest
-from dfcrp.runs.images_folder import write_images
 
 import dfcrp
 from browser.conftest import EVIL, SIZE
 from dfcrp.markup import number
+from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_overview
 
 COUNT = 70
@@ -31,7 +31,7 @@ def many(tmp_path_factory):
             columns["image"] += [name] * len(seen)
     posterior = dfcrp.fit(dfcrp.Items.circles(**columns), chains=2, scans=40, seed=1)
     folder = tmp_path_factory.mktemp("overview")
-    write_images(posterior, folder)
+    write_results(posterior, folder)
     write_overview(posterior, folder, pages=5)
     return folder, posterior
 
@@ -129,7 +129,7 @@ def test_a_picture_leads_to_the_page_and_back(overview, many):
     link.click()
     overview.wait_for_selector("#explorer-root[data-ready=yes]")
     assert overview.locator("h1").inner_text() == name
-    expected = posterior.image(name).summary()
+    expected = posterior[name].summary()
     assert overview.locator("#explorer-count").inner_text() == number(
         expected["n_clusters"]["mean"], 1
     )

@@ -247,7 +247,7 @@ def normalisation_forgotten(rng, chamber):
 
 
 def order_shuffled(rng, chamber):
-    """The order is drawn anew, whatever the partition."""
+    """The order is drawn again, whatever the partition."""
     chamber.state.order[:] = rng.permutation(len(FAMILIES))
     parameters_and_slots(rng, chamber)
 

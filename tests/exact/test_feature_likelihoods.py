@@ -5,6 +5,8 @@ Slice updates of the law are compared with its posterior on a grid; false-alarm 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -14,6 +16,7 @@ from dfcrp.likelihoods import (
     integrated,
     law,
 )
+from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.sampling.problem import new_state
@@ -50,7 +53,20 @@ TWIN = {
     covariance.CovarianceHyper: reference.log_marginal_full,
 }
 Y = np.random.default_rng(81).normal(size=(9, 3)) * [1.2, 0.8, 0.5]
-both = pytest.mark.parametrize("hyper", [NORMAL, FULL], ids=["normal", "covariance"])
+EXPERTS = np.array([0, 0, 1, 2, 1, 2, 0, 1, 2])
+
+
+def with_experts(hyper):
+    """The same of experts who differ."""
+    found = with_bias(hyper, "both", EXPERTS, np.array([0.8, 0.6, 0.4]), 0.5)
+    found.law[len(hyper.law) :] = np.random.default_rng(83).normal(0.0, 0.4, 12)
+    return found
+
+
+HYPERS = [NORMAL, FULL, with_experts(NORMAL), with_experts(FULL)]
+both = pytest.mark.parametrize(
+    "hyper", HYPERS, ids=["normal", "covariance", "normal, experts", "covariance, experts"]
+)
 
 
 def row_of(hyper, members) -> np.ndarray:
@@ -64,9 +80,38 @@ def row_of(hyper, members) -> np.ndarray:
 @both
 def test_marginal_is_the_integral(hyper):
     for members in [(0,), (3,), (0, 2), (1, 3, 4), (0, 1, 2, 3, 4, 5, 6)]:
-        expected = TWIN[type(hyper)](hyper, hyper.law, Y[list(members)])
+        rows = list(members)
+        expected = TWIN[type(hyper)](hyper, hyper.law, Y[rows], EXPERTS[rows])
         found = integrated.log_marginal(hyper, row_of(hyper, members), 0)
         assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_marginal_of_one_number_by_experts_who_differ():
+    """Of a full covariance, by quadrature over mean and log variance: no formula in common."""
+    hyper = with_bias(
+        FULL._replace(features=1, law=np.array([-0.3]), law_mean=np.zeros(1), law_sd=np.ones(1)),
+        "both",
+        EXPERTS,
+        np.ones(1),
+        0.5,
+    )
+    hyper.law[1:] = [0.4, -0.3, 0.1, 0.3, -0.4, 0.2]
+    rows = [0, 2, 3, 4]
+    y, factor = reference.as_if_alike(hyper, hyper.law, Y[rows, :1], EXPERTS[rows])
+    mean = np.linspace(-40.0, 40.0, 16001)
+    logs = []
+    for log_v in np.linspace(-8.0, 10.0, 361):
+        scale = hyper.shape * math.exp(2.0 * hyper.law[0])
+        value = stats.invgamma.logpdf(math.exp(log_v), hyper.shape, scale=scale) + log_v
+        error = np.sqrt(factor * math.exp(log_v))[:, np.newaxis]
+        density = stats.norm.logpdf(y, mean, error).sum(axis=0)
+        logs.append(value + special.logsumexp(density) + math.log(mean[1] - mean[0]))
+    expected = special.logsumexp(logs) + math.log(0.05) - hyper.log_volume
+    theta = np.zeros((1, covariance.row_width(1)))
+    integrated.empty_row(hyper, theta, 0)
+    for i in rows:
+        likelihood.add_member(hyper, theta, 0, Y[:, :1].copy(), i)
+    assert integrated.log_marginal(hyper, theta, 0) == pytest.approx(expected, abs=1e-5)
 
 
 @both
@@ -84,18 +129,21 @@ def test_leaving_undoes_joining(hyper):
     likelihood.remove_member(hyper, theta, 0, Y, 3)
     likelihood.remove_member(hyper, theta, 0, Y, 0)
     again = row_of(hyper, (1, 2, 4))
-    room = slice(6, 9) if hyper is FULL else slice(0, 0)  # of no meaning between calls
+    full = isinstance(hyper, covariance.CovarianceHyper)
+    first = covariance.FIRST + 3
+    room = slice(first, first + 3) if full else slice(0, 0)  # of no meaning between calls
     theta[0, room] = again[0, room] = 0.0
     assert theta == pytest.approx(again, abs=1e-12)
 
 
 @both
 def test_an_outlier_comes_and_goes(hyper):
-    far = np.vstack([Y, [1e6, -1e6, 30.0]])
+    far = Y.copy()
+    far[8] = [1e6, -1e6, 30.0]
     theta = row_of(hyper, (0, 1))
     before = integrated.log_marginal(hyper, theta, 0)
-    likelihood.add_member(hyper, theta, 0, far, 9)
-    likelihood.remove_member(hyper, theta, 0, far, 9)
+    likelihood.add_member(hyper, theta, 0, far, 8)
+    likelihood.remove_member(hyper, theta, 0, far, 8)
     assert np.isfinite(theta).all()
     assert integrated.log_marginal(hyper, theta, 0) == pytest.approx(before, abs=2.0)
 
@@ -127,7 +175,8 @@ class Shared:
             entries = self.state.law.copy()
             entries[which] = value
             for k in range(3):
-                logs[at] += twin(hyper, entries, Y[np.array(self.labels) == k])
+                rows = np.array(self.labels) == k
+                logs[at] += twin(hyper, entries, Y[rows], EXPERTS[rows])
         weight = np.exp(logs - special.logsumexp(logs))
         return values, np.cumsum(weight) - 0.5 * weight
 
@@ -149,8 +198,15 @@ class Shared:
 
 @pytest.mark.parametrize(
     ("hyper", "which"),
-    [(NORMAL, 0), (NORMAL, 2), (FULL, 1), (FULL, 4)],
-    ids=["normal scale", "normal growth", "covariance scale", "covariance tie"],
+    [(NORMAL, 0), (NORMAL, 2), (FULL, 1), (FULL, 4), (HYPERS[2], 0), (HYPERS[3], 1)],
+    ids=[
+        "normal scale",
+        "normal growth",
+        "covariance scale",
+        "covariance tie",
+        "normal scale, experts",
+        "covariance scale, experts",
+    ],
 )
 def test_law_is_drawn_from_its_posterior(hyper, which):
     assert Shared(hyper).p_value(which) > FALSE_ALARM_RATE

@@ -32,7 +32,11 @@ def found() -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("kind", ["points", "boxes", "ellipses", "diagonal", "normal", "records"])
+PLAIN = ["points", "boxes", "ellipses", "diagonal", "normal", "records"]
+UNLIKE = ["points, experts", "boxes, experts", "normal, experts"]
+
+
+@pytest.mark.parametrize("kind", [*PLAIN, *UNLIKE])
 def test_updates_leave_the_enumerated_posterior(found, kind):
     changes = found["exactness"][kind]
     assert changes["one"] < TOLERANCE

@@ -22,6 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dfcrp.draws import Columns
+from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import (
     sphere,
@@ -111,8 +112,18 @@ def _on_sphere() -> np.ndarray:
     return np.column_stack([SPHERE.radius * x, SPHERE.radius * y, SIZES, SPHERE.radius * z])
 
 
+def _unlike(hyper: Any, axes: int) -> Any:
+    """The same of experts who differ."""
+    return with_bias(hyper, "both", np.array(FAMILIES), np.full(axes, 0.5), 0.5)
+
+
 def _named(what: str, count: int) -> tuple[str, ...]:
     return tuple(f"{what}{number}" for number in range(count))
+
+
+def columns_for(stored: int, law: int, own: int = 0) -> Columns:
+    """Columns with names that mean nothing."""
+    return Columns.plain(_named("p", stored), (*_named("law", law), *_named("own", own)))
 
 
 def likelihoods() -> dict[str, tuple[Any, np.ndarray, int, int]]:
@@ -121,16 +132,29 @@ def likelihoods() -> dict[str, tuple[Any, np.ndarray, int, int]]:
     codes = record_hyper().values
     return {
         "circles": (small.LEARNED, np.column_stack([PLACES, SIZES]), circle.WIDTH, 6),
-        "circles of experts who differ": (
+        "circles, experts": (
             small.biased(FAMILIES),
             np.column_stack([PLACES, SIZES]),
             circle.WIDTH,
             6,
         ),
         "sphere": (SPHERE, _on_sphere(), sphere.WIDTH, 8),
+        "sphere, experts": (_unlike(SPHERE, 3), _on_sphere(), sphere.WIDTH, 8),
         "points": (normal_hyper([2], [-1, -1]), PLACES, normal.row_width(2, 1), 5),
         "boxes": (normal_hyper([2, 2], [2, 3, -1, -1]), boxes, normal.row_width(4, 2), 10),
+        "boxes, experts": (
+            _unlike(normal_hyper([2, 2], [2, 3, -1, -1]), 4),
+            boxes,
+            normal.row_width(4, 2),
+            10,
+        ),
         "normal": (covariance_hyper(3), boxes[:, :3], covariance.row_width(3), 9),
+        "normal, experts": (
+            _unlike(covariance_hyper(3), 3),
+            boxes[:, :3],
+            covariance.row_width(3),
+            9,
+        ),
         "records": (
             record_hyper(),
             np.column_stack([codes, np.arange(len(codes))]),
@@ -172,8 +196,7 @@ def problem_of(kind: str, prior: str, *, neighbours: bool) -> Problem:
         hyper=hyper,
         prior=chosen,
         row_width=width,
-        likelihood_columns=Columns(_named("p", stored), _named("law", len(hyper.law))),
-        prior_names=_named("own", len(chosen.own)),
+        columns=columns_for(stored, len(hyper.law), len(chosen.own)),
     )
 
 

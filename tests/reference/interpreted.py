@@ -27,6 +27,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.matrix import items_of
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
+from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.record import kernel as record_kernel
 from dfcrp.likelihoods.record.fields import Fields
@@ -73,8 +74,19 @@ def fields() -> Fields:
     return RECORD_LIKELIHOOD.fields(records(), RecordSettings())
 
 
+#: Added to the name of a kind: its experts differ.
+UNLIKE = ", experts"
+
+
 def problem_for(kind: str) -> Problem:
     """The problem as a user's data would make it, but that any two items may share a cluster."""
+    if kind.endswith(UNLIKE):
+        plain = problem_for(kind.removesuffix(UNLIKE))
+        axes = plain.data.features.shape[1]
+        hyper = with_bias(plain.hyper, "both", np.array(FAMILIES), np.full(axes, 0.3), 0.5)
+        rng = np.random.default_rng(90)
+        hyper.law[len(plain.hyper.law) :] = small.draw_bias(rng, hyper.bias, 1)[0]
+        return replace(plain, hyper=hyper)
     made = records() if kind == "records" else items_of(VALUES[kind], FAMILIES, kind)
     problem = problem_of(made, make_config({"run": {"likelihood": kind, "radius": "none"}}))
     data = small.make_problem(FAMILIES, problem.data.features[problem.data.internal]).data
@@ -89,7 +101,7 @@ def log_marginal(problem: Problem, members: list[int]) -> float:
         return log_record_marginal(hyper, y[:, -1].astype(int).tolist())
     full = isinstance(hyper, covariance.CovarianceHyper)
     twin = feature_reference.log_marginal_full if full else feature_reference.log_marginal
-    return twin(hyper, hyper.law, y)
+    return twin(hyper, hyper.law, y, np.array(FAMILIES)[members])
 
 
 def log_record_marginal(hyper, members: list[int]) -> float:
@@ -181,7 +193,8 @@ def exactness() -> dict:
     kept = assignment.pick, assignment.favourite
     assignment.favourite = lambda *_: -1  # a shortcut, which decides before the weights are known
     found: dict = {}
-    for kind in (*VALUES, "records"):
+    unlike = [kind + UNLIKE for kind in ("points", "boxes", "normal")]
+    for kind in (*VALUES, "records", *unlike):
         cases = Partitions(kind)
         found[kind] = {
             "one": cases.worst_change(update_one, [(i,) for i in range(5)]),

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from dfcrp import prior
-from dfcrp.likelihoods.circle.bias import SHARE
+from dfcrp.likelihoods.bias import SHARE
 from dfcrp.sampling.problem import Problem
 from reference import kernel_reference as reference
 from reference import small_problems as small

@@ -19,8 +19,13 @@ GIVEN = ("anna", "bert", "carla", "dieter", "emma", "felix", "greta", "hugo", "i
 FAMILY = ("smith", "jones", "taylor", "brown", "wilson", "evans", "thomas", "roberts")
 
 
-def kind_posterior(kind, n_objects=40, n_experts=5, n_draws=40, seed=3, names=None, **run):
-    """Objects that some experts list; some items move to an object of their own in some draws."""
+def kind_posterior(
+    kind, n_objects=40, n_experts=5, n_draws=40, seed=3, names=None, images=(), **run
+):
+    """Objects that some experts list; some items move to an object of their own in some draws.
+
+    With ``images`` the objects are dealt out to them, fitted together.
+    """
     rng = np.random.default_rng(seed)
     names = [f"expert {chr(65 + f)}" for f in range(n_experts)] if names is None else names
     sees = rng.random((n_objects, n_experts)) < rng.beta(1.5, 1, n_objects)[:, None]
@@ -31,7 +36,9 @@ def kind_posterior(kind, n_objects=40, n_experts=5, n_draws=40, seed=3, names=No
     is_text = kind == "records"
     columns = _records(rng, n_objects, truth) if is_text else _numbers(rng, kind, n_objects, truth)
     name = {"line": "diagonal"}.get(kind, kind)
-    items = Items.from_columns(columns, expert, kind=name, id=ids)
+    image = [images[k % len(images)] for k in truth] if images else None
+    items = Items.from_columns(columns, expert, kind=name, id=ids, image=image)
+    run = {"images": "shared", **run} if images else run
     restless = rng.random(len(truth)) < 0.08
     alone = np.arange(len(truth)) + n_objects
     labels = [

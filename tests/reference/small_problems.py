@@ -10,11 +10,12 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from dfcrp.compiled import slice as slices
 from dfcrp.compiled.state import Block
+from dfcrp.likelihoods.bias import SHARE, Bias, with_bias
+from dfcrp.likelihoods.bias_summary import bias_columns
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle.bias import COUNT, SHARE, WORK_COLUMNS, Bias
-from dfcrp.likelihoods.circle.bias_layout import bias_columns
-from dfcrp.likelihoods.circle.columns import circle_columns
+from dfcrp.likelihoods.circle.columns import AXES, circle_columns
 from dfcrp.moves import assignment, scan
 from dfcrp.moves.scan import Task
 from dfcrp.neighbours.neighbourhood import Neighbourhood
@@ -44,41 +45,28 @@ LEARNED = HYPER._replace(
 
 def biased(families, hyper=LEARNED) -> circle.CircleHyper:
     """The same with experts, one for each family, who differ in offsets and noise."""
-    counts = np.bincount(families)
-    work = np.zeros((len(counts), WORK_COLUMNS))
-    work[:, COUNT], work[:, SHARE] = counts, counts / len(families)
-    at = len(hyper.law)
-    bias = Bias(
-        on=True,
-        offsets=at,
-        noise=at + 3 * len(counts),
-        offset_sd=(0.8, 0.6, 0.3),
-        noise_sd=0.5,
-        expert=np.array(families, np.int32),
-        work=work,
-    )
-    return hyper._replace(law=np.append(hyper.law, np.zeros(4 * len(counts))), bias=bias)
+    return with_bias(hyper, "both", np.array(families), np.array([0.8, 0.6, 0.3]), 0.5)
 
 
 def draw_bias(rng, bias: Bias, draws: int) -> np.ndarray:
-    """Offsets (x, y, log size of each expert), then noise, from their prior: rows of the law.
+    """Offsets along each axis of each expert, then noise, from their prior: rows of the law.
 
     Normals given that their sums, weighted with the experts' shares, are zero.
     """
     share = bias.work[:, SHARE]
     sd = np.array([*bias.offset_sd, bias.noise_sd])[:, np.newaxis]
-    free = sd * rng.standard_normal((draws, 4, len(share)))
+    free = sd * rng.standard_normal((draws, len(sd), len(share)))
     held = free - share * (free @ share / (share @ share))[..., np.newaxis]
-    offsets = np.moveaxis(held[:, :3], 1, 2).reshape(draws, -1)
-    return np.concatenate([offsets, held[:, 3]], axis=1)
+    offsets = np.moveaxis(held[:, :-1], 1, 2).reshape(draws, -1)
+    return np.concatenate([offsets, held[:, -1]], axis=1)
 
 
 def offsets_and_noise(bias: Bias, law) -> tuple[np.ndarray, np.ndarray]:
-    """Of each marking: its expert's offsets (..., n, 3) and log noise factor (..., n, 1)."""
+    """Of each marking: its expert's offsets (..., n, p) and log noise factor (..., n, 1)."""
     law = np.asarray(law)
-    experts = len(bias.work)
-    offsets = law[..., bias.offsets : bias.offsets + 3 * experts]
-    offsets = offsets.reshape(*law.shape[:-1], experts, 3)
+    experts, p = len(bias.work), len(bias.offset_sd)
+    offsets = law[..., bias.offsets : bias.offsets + p * experts]
+    offsets = offsets.reshape(*law.shape[:-1], experts, p)
     noise = law[..., bias.noise : bias.noise + experts, np.newaxis]
     return offsets[..., bias.expert, :], noise[..., bias.expert, :]
 
@@ -122,7 +110,7 @@ def make_problem(
     columns = circle_columns(hyper)
     if hyper.bias.on:
         experts = [str(f) for f in range(len(hyper.bias.work))]
-        columns = columns.joined(bias_columns(hyper.bias, experts))
+        columns = columns.joined(bias_columns(hyper.bias, experts, AXES))
     prior = Arrivals(use_order, update_alpha, shape, rate, np.empty(0))
     return Problem(data, hyper, prior, alpha, circle.WIDTH, columns)
 
@@ -234,7 +222,7 @@ def partition_of(state) -> tuple[int, ...]:
 
 
 def whole(data) -> Block:
-    """All of the data as one part."""
+    """All of the data as one block."""
     return Block(0, len(data.family), 0, len(data.contact))
 
 
@@ -255,6 +243,22 @@ def with_callees(dispatcher, **callees):
     source = dispatcher.py_func
     assert set(callees) <= set(source.__code__.co_names), "a kernel does not call this"
     return types.FunctionType(source.__code__, {**source.__globals__, **callees})
+
+
+def slice_update_of(log_density, kernel=slices.slice_update):
+    """A slice update, in Python, of whatever log density of a value is given."""
+
+    def target(_, value):
+        return log_density(value)
+
+    shrink = with_callees(slices.shrink, log_target=target)
+    update = with_callees(kernel, log_target=target, shrink=shrink)
+    return lambda rng, _, start, width, least: update(rng, None, start, width, least)
+
+
+def shrinking_update_of(log_density):
+    """The same without stepping out."""
+    return slice_update_of(log_density, slices.shrinking_update)
 
 
 def update_marking_by(pick, **callees):

@@ -155,7 +155,7 @@ DESIGNS = {
 
 
 def any_problem(hyper) -> Problem:
-    """Items of so many features, to be drawn anew in every step."""
+    """Items of so many features, to be drawn again in every step."""
     p, groups, laws = len(hyper.centre), len(hyper.growth), len(hyper.law)
     made = small.make_problem(FAMILIES, np.zeros((5, p)), shape=SHAPE, rate=RATE)
     columns = Columns.plain("abcdefghijklm"[: 2 * p + groups], "stuvw"[:laws])

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from dfcrp.compiled.state import count_clusters
-from dfcrp.likelihoods.circle import bias_update, tolerance
+from dfcrp.likelihoods import bias
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle.bias import GRADIENT_X, LL, SHARE, XX, corrected
+from dfcrp.likelihoods.circle import tolerance
+from dfcrp.likelihoods.circle.kernel import corrected
 from dfcrp.moves import assignment, pair, paper, regroup, revisit
 from dfcrp.priors.arrivals import concentration, exchange, order, procession, tail
 from dfcrp.priors.arrivals import kernel as arrivals
@@ -99,10 +100,10 @@ class Step:
             tolerance.update_law_along(self.rng, self.hyper, self.data, self.state, which)
 
     def offsets(self):
-        bias_update.update_offsets(self.rng, self.hyper, self.data, self.state)
+        bias.update_offsets(self.rng, self.hyper, self.data, self.state)
 
     def noise(self):
-        bias_update.update_noise(self.rng, self.hyper, self.data, self.state)
+        bias.update_noise(self.rng, self.hyper, self.data, self.state)
 
     def order(self):
         order.update_order(self.rng, self.data, self.state, self.scratch)
@@ -340,15 +341,17 @@ def exchanges_always(step: Step):
 def jacobian_forgotten(step: Step):
     """α is updated on the log scale with the density on its own scale."""
 
-    def target(seated, n_clusters, shape, rate, log_alpha):
-        value = concentration.log_alpha_target(seated, n_clusters, shape, rate, log_alpha)
+    state = step.state
+    clusters = count_clusters(state)
+
+    def target(log_alpha):
+        value = concentration.log_alpha_target(state.seated, clusters, 2.0, 1.0, log_alpha)
         return value - log_alpha
 
-    update = small.with_callees(concentration.update_alpha, log_alpha_target=target)
-    state = step.state
-    state.alpha[0] = update(
-        step.rng, state.seated, count_clusters(state), 2.0, 1.0, float(state.alpha[0]), 0.8
+    update = small.with_callees(
+        concentration.update_alpha, slice_update=small.slice_update_of(target)
     )
+    state.alpha[0] = update(step.rng, state.seated, clusters, 2.0, 1.0, float(state.alpha[0]), 0.8)
 
 
 def certainty_forgotten(step: Step):
@@ -405,9 +408,16 @@ def empty_slots_counted(step: Step):
         away = state.theta[:, 2] - level
         return float((state.theta[:, column] * np.exp(-growth * away)).sum())
 
-    callees = {"scaled_sum": everything}
-    callees["slice_growth"] = small.with_callees(tolerance.slice_growth, **callees)
-    update = small.with_callees(tolerance.update_law_given_variances, **callees)
+    density = small.with_callees(tolerance.log_growth, scaled_sum=everything)
+
+    def shrink(rng, target, start, width, least):
+        update = small.shrinking_update_of(lambda value: density(target, value))
+        return update(rng, target, start, width, least)
+
+    slice_growth = small.with_callees(tolerance.slice_growth, shrinking_update=shrink)
+    update = small.with_callees(
+        tolerance.update_law_given_variances, scaled_sum=everything, slice_growth=slice_growth
+    )
     update(step.rng, step.hyper, step.state)
 
 
@@ -420,7 +430,13 @@ def jacobian_of_variances_forgotten(step: Step):
         extra = float(np.sum(step * away * np.ones(len(taken))))
         return tolerance.log_moved(hyper, data, state, which, step) + extra
 
-    update = small.with_callees(tolerance.update_law_along, log_moved=moved)
+    density = small.with_callees(tolerance.log_along, log_moved=moved)
+
+    def shrink(rng, target, start, width, least):
+        update = small.shrinking_update_of(lambda value: density(target, value))
+        return update(rng, target, start, width, least)
+
+    update = small.with_callees(tolerance.update_law_along, shrinking_update=shrink)
     for which in range(4):
         update(step.rng, step.hyper, step.data, step.state, which)
 
@@ -428,30 +444,32 @@ def jacobian_of_variances_forgotten(step: Step):
 def sum_of_offsets_let_go(step: Step):
     """Offsets are drawn one by one and then centred, as if that were conditioning."""
     hyper, law = step.hyper, step.hyper.law
-    bias_update.gather_offsets(hyper, step.data, step.state)
-    share = hyper.bias.work[:, SHARE]
+    bias.gather_offsets(hyper, step.data, step.state)
+    share = hyper.bias.work[:, bias.SHARE]
     for axis in range(3):
         prior = 1.0 / hyper.bias.offset_sd[axis] ** 2
         at = slice(hyper.bias.offsets + axis, hyper.bias.noise, 3)
-        precision = hyper.bias.work[:, XX if axis < 2 else LL] + prior
-        law[at] += (hyper.bias.work[:, GRADIENT_X + axis] - prior * law[at]) / precision
+        precision = hyper.bias.work[:, bias.GRADIENT + 3 + 4 * axis] + prior
+        law[at] += (hyper.bias.work[:, bias.GRADIENT + axis] - prior * law[at]) / precision
         law[at] += step.rng.standard_normal(len(share)) / np.sqrt(precision)
         law[at] -= share @ law[at]
-        bias_update.gather_offsets(hyper, step.data, step.state)
+        bias.gather_offsets(hyper, step.data, step.state)
 
 
 def noise_of_variances(step: Step):
     """The noise factor is taken for one of variances, not of standard deviations."""
 
-    def density(hyper, f, value):
-        squares = hyper.bias.work[f, bias_update.SQUARES]
+    def density(noise_sd, features, count, squares, value):
         extra = 0.5 * (math.exp(-2.0 * value) - math.exp(-value)) * squares
-        return bias_update.log_noise_density(hyper, f, value) + extra
+        return bias.log_noise_density(noise_sd, features, count, squares, value) + extra
 
-    moved = small.with_callees(bias_update.log_noise_moved, log_noise_density=density)
-    update = small.with_callees(bias_update.slice_noise, log_noise_moved=moved)
-    bias_update.gather_squares(step.hyper, step.data, step.state)
+    moved = small.with_callees(bias.log_noise_moved, log_noise_density=density)
+    bias.gather_squares(step.hyper, step.data, step.state)
     for f, e in ((0, 1), (1, 2), (2, 0)):
+        target = bias.noise_target.py_func(step.hyper, f, e)
+        update = small.with_callees(
+            bias.slice_noise, slice_update=small.slice_update_of(lambda at, t=target: moved(t, at))
+        )
         update(step.rng, step.hyper, f, e)
 
 

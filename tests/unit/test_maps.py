@@ -25,7 +25,7 @@ def test_every_map_is_drawn(posterior, figure, tmp_path):
     first = axes[0] if isinstance(axes, list) else axes
     plots.save_figure(first.get_figure(root=True), tmp_path, figure)
     equal = first.get_aspect() == 1.0
-    assert equal == (posterior.items.kind != "diagonal")
+    assert equal == (posterior.items.kind in ("points", "boxes", "ellipses"))
     if figure in ("items_map", "catalogue_map"):
         placed = flat_map(posterior.items)
         count = len(posterior.items) if figure == "items_map" else len(posterior.catalogue())
@@ -37,6 +37,17 @@ def test_every_map_is_drawn(posterior, figure, tmp_path):
         assert low < (placed.y - up).min()
         assert high > (placed.y + up).max()
         assert (first.get_xlabel(), first.get_ylabel()) == placed.axes
+
+
+def test_the_neighbourhood_of_points_and_boxes():
+    for kind in ("points", "boxes"):
+        posterior = kind_posterior(kind, n_objects=12, n_experts=3, n_draws=8)
+        found = posterior.explain(0)
+        table, axes = plots.plot_neighbourhood(posterior, found)
+        assert table.noun == posterior.likelihood.noun
+        assert 0 not in table.items
+        legend = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert legend[0].startswith(f"{table.noun} i0 ")
 
 
 @pytest.mark.parametrize("figure", MAPS)

@@ -60,6 +60,8 @@ def _cache_directory() -> Path:
 
 
 CACHE = str(_cache_directory())
+#: Whether kernels run as plain Python (NUMBA_DISABLE_JIT=1): slow, but at once, on small data.
+INTERPRETED = bool(numba.config.DISABLE_JIT)
 #: Whether this Numba still knows the switch for its run time (an internal name).
 _LEAN = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 
@@ -111,8 +113,10 @@ class _KernelCache(FunctionCache):
 
 def _compile(function, **options):
     compiled = numba.njit(**_COMMON, **options)(function)
-    if isinstance(compiled, CPUDispatcher):  # not so where compiling is switched off
+    if isinstance(compiled, CPUDispatcher):
         compiled._cache = _KernelCache(compiled.py_func)
+    else:  # compiling is switched off (NUMBA_DISABLE_JIT): a kernel is its own source
+        compiled.py_func = function
     return compiled
 
 
@@ -161,8 +165,9 @@ def _inner(function, **options):
 
 
 def compile_for(function, *args):
-    """Compile a kernel for arguments like these without calling it."""
-    function.compile(tuple(numba.typeof(arg) for arg in args))
+    """Compile a kernel for arguments like these without calling it, unless that is switched off."""
+    if isinstance(function, CPUDispatcher):
+        function.compile(tuple(numba.typeof(arg) for arg in args))
 
 
 def by_type(stub):

@@ -7,8 +7,8 @@ it away are the likelihood's own; by the chain rule they give all the moves ask 
     p(y_1, ..., y_n) = p(y_1) p(y_2 | y_1) ... p(y_n | y_1, ..., y_(n-1)).
 
 A module with such a likelihood registers ``empty_row``, ``log_marginal`` and, of the contract in
-``kernels.likelihood``, ``log_density``, ``add_member``, ``remove_member`` and ``record_row``;
-``integrate_out`` does the rest, and ``kernels.law.learn_law`` the updates of what clusters share.
+``likelihoods.contract``, ``log_density``, ``add_member``, ``remove_member`` and ``record_row``;
+``integrate_out`` does the rest, and ``likelihoods.law.learn_law`` the updates of what clusters share.
 """
 
 from __future__ import annotations

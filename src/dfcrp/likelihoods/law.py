@@ -7,9 +7,11 @@ cluster. A slice step needs no tuning and leaves it unchanged; each evaluation t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
+from dfcrp.compiled.slice import log_target, slice_update
+from dfcrp.compiled.state import Data, State
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.integrated import gather, log_marginal
 
@@ -66,45 +68,59 @@ def log_law_at(hyper, data, state, which, value):
     return log_fit(hyper, data, state, which) - 0.5 * z * z
 
 
+class Entry(NamedTuple):
+    """One entry of the law."""
+
+    hyper: NamedTuple
+    data: Data
+    state: State
+    which: int
+
+
+@implements(log_target, Entry)
+@inline_kernel
+def log_entry(target, value):
+    """Its log posterior; leaves ``value`` in the law."""
+    return log_law_at(target.hyper, target.data, target.state, target.which, value)
+
+
 @lean_kernel
 def slice_law(hyper, rng, data, state, which):
-    """One slice update of an entry of the law (stepping out, then shrinking)."""
+    """One slice update of an entry of the law."""
     start = hyper.law[which]
     width = WIDTH * hyper.law_sd[which] * math.sqrt(min(1.0, MANY / state.label.shape[0]))
-    level = log_law_at(hyper, data, state, which, start) - rng.standard_exponential()
-    low = start - width * rng.random()
-    high = low + width
-    while log_law_at(hyper, data, state, which, low) > level:
-        low -= width
-    while log_law_at(hyper, data, state, which, high) > level:
-        high += width
-    while high - low > 1e-12 * (1.0 + abs(start)):
-        value = low + (high - low) * rng.random()
-        if log_law_at(hyper, data, state, which, value) > level:
-            return
-        if value < start:
-            low = value
-        else:
-            high = value
-    hyper.law[which] = start
+    target = Entry(hyper, data, state, which)
+    hyper.law[which] = slice_update(rng, target, start, width, 1e-12 * (1.0 + abs(start)))
 
 
 @lean_kernel
-def update_shared(hyper, rng, data, state):
-    """Update what is learned of the law if it is due; returns whether it was.
+def update_law(hyper, rng, data, state):
+    """Update the entries that have a prior of their own; leaves the rows of clusters changed.
 
     Of a long law some entries are updated at a time, picked at random.
     """
-    if not law_is_due(state):
-        return False
-    entries = hyper.law.shape[0]
+    entries = len(hyper.law_mean)
     share = min(1.0, MOST_AT_ONCE / entries)
     for which in range(entries):
         if share == 1.0 or rng.random() < share:
             slice_law(hyper, rng, data, state, which)
+
+
+@lean_kernel
+def rebuild_rows(hyper, data, state):
+    """The rows of all clusters from their members."""
     for k in range(state.theta.shape[0]):
         if state.size[k] > 0:
             gather(hyper, data.features, state, k, state.theta, k)
+
+
+@lean_kernel
+def update_shared(hyper, rng, data, state):
+    """Update what is learned of the law if it is due; returns whether it was."""
+    if not law_is_due(state):
+        return False
+    update_law(hyper, rng, data, state)
+    rebuild_rows(hyper, data, state)
     return True
 
 

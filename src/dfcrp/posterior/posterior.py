@@ -15,7 +15,7 @@ from dfcrp.errors import InputError, did_you_mean
 from dfcrp.geometry import TangentPlanes
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
-from dfcrp.likelihoods.circle.bias_summary import ExpertBias, rows_with_bias
+from dfcrp.likelihoods.bias_summary import ExpertBias, rows_with_bias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior.diameters import consensus_diameters
 from dfcrp.posterior.findings import Findings, find

@@ -25,7 +25,7 @@ def warm_up_beside() -> None:
     from dfcrp.compiled import jit
     from dfcrp.sampling.runner import cores
 
-    if cores() > 1 and not any(Path(jit.CACHE).rglob("*.nbi")):
+    if not jit.INTERPRETED and cores() > 1 and not any(Path(jit.CACHE).rglob("*.nbi")):
         subprocess.Popen(
             [sys.executable, "-m", "dfcrp.posterior.warm"],
             stdin=subprocess.DEVNULL,

@@ -39,7 +39,7 @@ def has_order(prior: Any) -> bool:
 
 @by_type
 def uses_order(prior):
-    """Whether clusters also carry the order's share of the weight (``kernels.assignment``)."""
+    """Whether clusters also carry the order's share of the weight (``moves.assignment``)."""
 
 
 @by_type

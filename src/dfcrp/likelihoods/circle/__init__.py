@@ -1,7 +1,7 @@
 """Circles, in a plane and on a sphere."""
 
 from dfcrp.likelihoods.circle import (  # noqa: F401 - registered by their import
-    bias_update,
+    bias,
     kernel,
     proposal,
     sphere,

@@ -1,68 +1,120 @@
-"""Experts who differ: offsets and noise factors of their own, as the circle likelihood sees them.
+"""What circles, in a plane and on a sphere, tell of experts who differ (``likelihoods.bias``).
 
-Expert f draws an object with mean μ and covariance Σ as
+In a plane Σ_k is that of ``circle.kernel``. On a sphere offsets are to the east, to the north, both
+along the ground, and of the log diameter. A marking at y, with directions ê and n̂ there, is then
+taken to be at c = y − e ê − n n̂, so that the chord |c − m| is quadratic in the offsets and these
+are normal given the clusters. That c lies above the ground by (e² + n²) / 2R, and that areas
+shrink or grow on the way,
 
-    y ~ N(μ + b_f, r_f² Σ),   b_f = (x, y, log diameter),   log r_f = t_f,
+    log(1 + n tan(latitude) / R) ≈ n tan / R − (n tan / R)² / 2,
 
-so y − b_f is what the mean expert would have drawn, with the precision r_f⁻² relative to it. The
-b and t are at the end of the law, what is learned of them in ``bias_update``.
+matters where an offset is no longer small beside the way to the pole; the second is counted.
 """
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
-import numpy as np
-
-from dfcrp.compiled.jit import inline_kernel
-
-#: For "not learned", in place of where a parameter begins in the law.
-NOWHERE = -1
-#: Columns of ``Bias.work``: an expert's share of the markings and their number; sums over them.
-SHARE, COUNT, XX, XY, XL, LL, GRADIENT_X, GRADIENT_Y, GRADIENT_L, BEFORE = range(10)
-WORK_COLUMNS = 10
-
-
-class Bias(NamedTuple):
-    """Whose markings are whose, and what is believed of how experts differ."""
-
-    on: bool
-    offsets: int  # where in the law they begin: three for each expert; or NOWHERE
-    noise: int  # the same of the log noise factors, one for each
-    offset_sd: tuple[float, float, float]  # prior standard deviations
-    noise_sd: float
-    expert: np.ndarray  # (n,) int32: the expert of each marking
-    work: np.ndarray  # (experts, WORK_COLUMNS)
-
-
-ALIKE = Bias(
-    on=False,
-    offsets=NOWHERE,
-    noise=NOWHERE,
-    offset_sd=(1.0, 1.0, 1.0),
-    noise_sd=1.0,
-    expert=np.zeros(0, np.int32),
-    work=np.zeros((0, WORK_COLUMNS)),
+from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.bias import (
+    add_gradient,
+    add_precision,
+    add_to_offsets,
+    bias_is_due,
+    offset_of,
+    squares_of,
+    update_bias,
 )
+from dfcrp.likelihoods.circle import sphere, tolerance
+from dfcrp.likelihoods.circle.kernel import (
+    BETA,
+    INV_A,
+    INV_S,
+    MU_L,
+    MU_X,
+    MU_Y,
+    CircleHyper,
+    corrected,
+)
+from dfcrp.likelihoods.circle.sphere import MU_Z, SphereHyper, compass
+
+#: Near a pole, where east and north lose their meaning, the tangent of the latitude ends here.
+STEEPEST = 20.0
 
 
+@implements(add_to_offsets, CircleHyper)
 @inline_kernel
-def log_noise_of(hyper, i):
-    """The log noise factor of marking i's expert."""
-    if not hyper.bias.on or hyper.bias.noise == NOWHERE:
-        return 0.0
-    return hyper.law[hyper.bias.noise + hyper.bias.expert[i]]
+def add_circle(hyper, theta, k, y, i):
+    """Offsets of x, y and log diameter."""
+    y1, y2, y3, precision = corrected(hyper, y, i)
+    inv_a, inv_s = precision * theta[k, INV_A], precision * theta[k, INV_S]
+    beta = theta[k, BETA]
+    v1, v2 = y1 - theta[k, MU_X], y2 - theta[k, MU_Y]
+    z = y3 - theta[k, MU_L] - beta * (v1 + v2)
+    along, across, slope = inv_a + beta * beta * inv_s, beta * beta * inv_s, -(beta * inv_s)
+    add_precision(hyper, i, 0, 0, along)
+    add_precision(hyper, i, 1, 1, along)
+    add_precision(hyper, i, 2, 2, inv_s)
+    add_precision(hyper, i, 0, 1, across)
+    add_precision(hyper, i, 1, 0, across)
+    for axis in range(2):
+        add_precision(hyper, i, axis, 2, slope)
+        add_precision(hyper, i, 2, axis, slope)
+    add_gradient(hyper, i, 0, inv_a * v1 - beta * inv_s * z)
+    add_gradient(hyper, i, 1, inv_a * v2 - beta * inv_s * z)
+    add_gradient(hyper, i, 2, inv_s * z)
 
 
+@implements(squares_of, CircleHyper)
 @inline_kernel
-def corrected(hyper, y, i):
-    """Marking i without its expert's offsets (x, y, log diameter), and its precision r⁻²."""
-    v1, v2, v3, precision = y[i, 0], y[i, 1], y[i, 2], 1.0
-    if hyper.bias.on:
-        if hyper.bias.offsets != NOWHERE:
-            at = hyper.bias.offsets + 3 * hyper.bias.expert[i]
-            v1, v2, v3 = v1 - hyper.law[at], v2 - hyper.law[at + 1], v3 - hyper.law[at + 2]
-        if hyper.bias.noise != NOWHERE:
-            precision = math.exp(-2.0 * log_noise_of(hyper, i))
-    return v1, v2, v3, precision
+def squares_of_circle(hyper, theta, k, y, i):
+    """vᵀ Σ_k⁻¹ v."""
+    y1, y2, y3, _ = corrected(hyper, y, i)
+    v1, v2 = y1 - theta[k, MU_X], y2 - theta[k, MU_Y]
+    z = y3 - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
+    return (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
+
+
+@implements(add_to_offsets, SphereHyper)
+@inline_kernel
+def add_on_sphere(hyper, theta, k, y, i):
+    """Offsets to the east, to the north, and of log diameter."""
+    c1, c2, c3, size, precision = sphere.corrected(hyper, y, i)
+    inv_a, inv_s = precision * theta[k, INV_A], precision * theta[k, INV_S]
+    v1, v2, v3 = c1 - theta[k, MU_X], c2 - theta[k, MU_Y], c3 - theta[k, MU_Z]
+    e, f, across, up = compass(hyper, y, i)
+    add_gradient(hyper, i, 0, inv_a * (v1 * e + v2 * f))
+    add_gradient(hyper, i, 1, inv_a * (v3 * across - up * (v1 * f - v2 * e)))
+    add_gradient(hyper, i, 2, inv_s * (size - theta[k, MU_L]))
+    add_precision(hyper, i, 0, 0, inv_a)
+    add_precision(hyper, i, 1, 1, inv_a)
+    add_precision(hyper, i, 2, 2, inv_s)
+    steep = min(max(up / across, -STEEPEST), STEEPEST) / hyper.radius
+    add_gradient(hyper, i, 1, steep - steep * steep * offset_of(hyper, i, 1))
+    add_precision(hyper, i, 1, 1, steep * steep)
+
+
+@implements(squares_of, SphereHyper)
+@inline_kernel
+def squares_on_sphere(hyper, theta, k, y, i):
+    """|c − m|² / a + (l − μ_l)² / d."""
+    c1, c2, c3, size, _ = sphere.corrected(hyper, y, i)
+    v1, v2, v3 = c1 - theta[k, MU_X], c2 - theta[k, MU_Y], c3 - theta[k, MU_Z]
+    v = size - theta[k, MU_L]
+    return (v1 * v1 + v2 * v2 + v3 * v3) * theta[k, INV_A] + v * v * theta[k, INV_S]
+
+
+@lean_kernel
+def update_shared(hyper, rng, data, state):
+    """Update the law, and how experts differ, if learned and due; returns whether anything was."""
+    if not hyper.bias.on:
+        return tolerance.update_shared(hyper, rng, data, state)
+    if not bias_is_due(hyper, state):
+        return False
+    if hyper.learned:
+        tolerance.update_law(rng, hyper, data, state)
+    update_bias(rng, hyper, data, state)
+    return True
+
+
+implements(likelihood.update_shared, CircleHyper)(update_shared)
+implements(likelihood.update_shared, SphereHyper)(update_shared)

@@ -14,6 +14,8 @@ PARAMETERS = ("x", "y", "log_diameter", "var_position", "var_log_diameter", "cov
 #: On a sphere x is the longitude, y the latitude, in degrees; what single precision cuts off of
 #: them comes last. The rest is in km.
 REST = ("x_rest", "y_rest")
+#: Where experts differ: in the plane along x and y, on a sphere to the east and north.
+AXES = ("x", "y", "log_diameter")
 CIRCLE_COLUMNS = Columns.plain(PARAMETERS, LAW)
 SPHERE_COLUMNS = Columns.plain((*PARAMETERS, *REST), LAW)
 

@@ -1,6 +1,6 @@
 """Conditionals of a cluster's variances and correlation given its members, and slices of them.
 
-Of a cluster of circles: Σ as in ``kernels.circle``, with log a, log d and λ taking turns. Members
+Of a cluster of circles: Σ as in ``circle.kernel``, with log a, log d and λ taking turns. Members
 enter through their second moments about the mean alone, so an update costs the same for any number.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dfcrp.compiled.jit import inline_kernel, lean_kernel
+from dfcrp.compiled import slice as slices
+from dfcrp.compiled.jit import implements, inline_kernel
 
 
 class Spread(NamedTuple):
@@ -94,23 +95,25 @@ def log_target(law, given, coordinate, value, first, second):
     return log_target_lambda(law, given, value, first, second)
 
 
-@lean_kernel
-def slice_coordinate(rng, law, given, coordinate, start, width, first, second):
-    """One slice update (stepping out, then shrinking); leaves log_target unchanged."""
-    level = log_target(law, given, coordinate, start, first, second) - rng.standard_exponential()
-    low = start - width * rng.random()
-    high = low + width
-    while log_target(law, given, coordinate, low, first, second) > level:
-        low -= width
-    while log_target(law, given, coordinate, high, first, second) > level:
-        high += width
-    while True:
-        value = low + (high - low) * rng.random()
-        if log_target(law, given, coordinate, value, first, second) > level:
-            return value
-        if value < start:
-            low = value
-        else:
-            high = value
-        if high - low < 1e-14 * (1.0 + abs(start)):
-            return start
+class Coordinate(NamedTuple):
+    """One of (log a, log d, λ), given the values of the two others."""
+
+    law: CorrelationLaw
+    given: Conditional
+    which: int
+    first: float
+    second: float
+
+
+@implements(slices.log_target, Coordinate)
+@inline_kernel
+def log_coordinate(target, value):
+    """Its conditional."""
+    return log_target(target.law, target.given, target.which, value, target.first, target.second)
+
+
+@inline_kernel
+def slice_coordinate(rng, law, given, which, start, width, first, second):
+    """One slice update of a coordinate; leaves its conditional unchanged."""
+    target = Coordinate(law, given, which, first, second)
+    return slices.slice_update(rng, target, start, width, 1e-14 * (1.0 + abs(start)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.circle.kernel import CircleHyper
 from dfcrp.likelihoods.circle.settings import CircleSettings
 
@@ -68,3 +69,14 @@ def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Circle
         law_mean=law_mean,
         law_sd=law_sd,
     )
+
+
+def with_experts(hyper: Any, settings: CircleSettings, experts: NDArray[np.int64]) -> Any:
+    """The hyperparameters, in a plane or on a sphere, with experts who differ.
+
+    ``experts`` are codes in the numbering of the kernels. Offsets of places are relative to the
+    median diameter: no unit enters.
+    """
+    place = settings.expert_position_sd * float(np.exp(hyper.level))
+    offset_sd = np.array([place, place, settings.expert_size_sd])
+    return with_bias(hyper, settings.expert_bias, experts, offset_sd, settings.expert_noise_sd)

@@ -16,11 +16,11 @@ The one whose parameters are learned, free of units, with l₀ the median log di
     a ~ Gamma(νx, mean exp(sx + gx (l − l₀))),  d ~ Gamma(νd, mean exp(sd + gd (l − l₀))).
 
 Where experts differ, y stands for a marking without its expert's offsets, and Σ is Σ / precision
-(``kernels.bias``); where they do not, nothing is taken off and the precision is 1.
+(``likelihoods.bias``); where they do not, nothing is taken off and the precision is 1.
 
-Of the contract in ``kernels.likelihood`` this module has what a scan needs of a cluster;
-``circle_covariance`` has the conditionals of Σ, ``circle_proposal`` what dealing two clusters out
-again takes, ``tolerance`` the law's updates.
+Of the contract in ``likelihoods.contract`` this module has what a scan needs of a cluster;
+``covariance`` has the conditionals of Σ, ``proposal`` what dealing two clusters out again takes,
+``tolerance`` the law's updates.
 """
 
 from __future__ import annotations
@@ -29,11 +29,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.likelihoods.circle.bias import ALIKE, Bias, corrected, log_noise_of
+from dfcrp.likelihoods.bias import (
+    ALIKE,
+    NOWHERE,
+    Bias,
+    log_noise_of,
+    of_chain,
+    offset_of,
+    precision_of,
+)
 from dfcrp.likelihoods.circle.covariance import (
     Conditional,
     CorrelationLaw,
@@ -81,10 +88,7 @@ class CircleHyper(NamedTuple):
     bias: Bias = ALIKE  # how experts differ
 
 
-@likelihood.of_chain.register
-def of_chain(hyper: CircleHyper, law: NDArray[np.float64]) -> CircleHyper:
-    """With sums over experts of the chain's own."""
-    return hyper._replace(law=law, bias=hyper.bias._replace(work=hyper.bias.work.copy()))
+likelihood.of_chain.register(CircleHyper, of_chain)
 
 
 def without_law() -> dict[str, Any]:
@@ -100,6 +104,19 @@ def without_law() -> dict[str, Any]:
         "law_mean": nothing,
         "law_sd": nothing,
     }
+
+
+@inline_kernel
+def corrected(hyper, y, i):
+    """Marking i without its expert's offsets (x, y, log diameter), and its precision r⁻²."""
+    if not hyper.bias.on:
+        return y[i, 0], y[i, 1], y[i, 2], 1.0
+    v1, v2, v3 = y[i, 0], y[i, 1], y[i, 2]
+    if hyper.bias.offsets != NOWHERE:
+        v1 -= offset_of(hyper, i, 0)
+        v2 -= offset_of(hyper, i, 1)
+        v3 -= offset_of(hyper, i, 2)
+    return v1, v2, v3, precision_of(hyper, i)
 
 
 @inline_kernel

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
+from dfcrp.likelihoods.bias_summary import bias_columns, expert_bias
 from dfcrp.likelihoods.circle import kernel, report, sphere
-from dfcrp.likelihoods.circle.bias_layout import bias_columns, with_bias
-from dfcrp.likelihoods.circle.bias_summary import expert_bias
-from dfcrp.likelihoods.circle.columns import REST, SPHERE_COLUMNS, circle_columns
-from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.likelihoods.circle.columns import AXES, LAW, REST, SPHERE_COLUMNS, circle_columns
+from dfcrp.likelihoods.circle.hyper import circle_hyper, with_experts
 from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.offsets import circle_offsets
@@ -138,8 +137,17 @@ class _Circles(Likelihood):
         return (report.scatter,)
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
-        """Offsets, size factors and noise factors, if they were learned."""
-        return expert_bias(draws)
+        """Offsets, size factors and noise factors, if they were learned.
+
+        On a sphere offsets are along the ground, to the east and north, in km.
+        """
+        site = items.site
+        if not site.on_sphere:
+            return expert_bias(draws, AXES, self.noun)
+        learned = LAW[0] in draws.columns.names
+        unit = length_unit(CircleSettings(tolerances="learned" if learned else "fixed"), site)
+        radius = site.sphere_radius_km
+        return expert_bias(draws, AXES, self.noun, unit=unit, radius_km=radius)
 
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """Places, and the log diameter last."""
@@ -193,15 +201,13 @@ def lay_out_circles(
     )
     columns = circle_columns(hyper)
     if config.likelihood.expert_bias != "none":
-        hyper = with_bias(hyper, config.likelihood, codes[neighbourhood.original])
-        columns = columns.joined(bias_columns(hyper.bias, names))
+        hyper = with_experts(hyper, config.likelihood, codes[neighbourhood.original])
+        columns = columns.joined(bias_columns(hyper.bias, names, AXES))
     return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes)
 
 
 def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
     """Circles in degrees and km."""
-    if config.likelihood.expert_bias != "none":
-        raise SettingsError("experts are compared in a plane only: leave out --expert-bias")
     unit = length_unit(config.likelihood, items.site)
     features = sphere_features(items, unit)
     radius = items.site.sphere_radius_km / unit
@@ -222,6 +228,9 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
         candidates=items.candidates,
     )
     columns = SPHERE_COLUMNS if hyper.learned else SPHERE_COLUMNS._replace(shared=())
+    if config.likelihood.expert_bias != "none":
+        hyper = with_experts(hyper, config.likelihood, items.families[neighbourhood.original])
+        columns = columns.joined(bias_columns(hyper.bias, items.experts, AXES))
     return Layout(features, hyper, sphere.WIDTH, columns, neighbourhood, log_sizes)
 
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.likelihoods.circle.bias import corrected
 from dfcrp.likelihoods.circle.kernel import (
     BETA,
     INV_A,
@@ -32,6 +31,7 @@ from dfcrp.likelihoods.circle.kernel import (
     VAR_SIZE,
     CircleHyper,
     complete_row,
+    corrected,
     draw_mean,
     log_density,
     log_variance_prior,

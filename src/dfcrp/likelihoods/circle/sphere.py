@@ -10,6 +10,9 @@ long as sqrt(a) is below a fifth of R, and is left out. m is uniform on the sphe
 members it has a von Mises-Fisher law again, around their sum. The log diameter is independent of
 the place, N(μ_l, d); the laws of a and d are those of ``circle``, and so are the columns of a
 parameter row, with λ = 0 and one more for the third coordinate of m.
+
+Where experts differ, y stands for a marking without its expert's offsets (``circle.bias``), and a
+and d are a / precision and d / precision.
 """
 
 from __future__ import annotations
@@ -21,9 +24,22 @@ import numpy as np
 
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.bias import (
+    ALIKE,
+    NOWHERE,
+    Bias,
+    log_noise_of,
+    of_chain,
+    offset_of,
+    precision_of,
+)
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import tolerance
-from dfcrp.likelihoods.circle.covariance import Conditional, Spread, slice_coordinate
+from dfcrp.likelihoods.circle.covariance import (
+    Conditional,
+    CorrelationLaw,
+    Spread,
+    slice_coordinate,
+)
 from dfcrp.likelihoods.circle.kernel import (
     INV_A,
     INV_S,
@@ -76,12 +92,50 @@ class SphereHyper(NamedTuple):
     law_sd: tuple[float, float, float, float]
     radius: float  # R, in the unit of length that features have
     unit: float  # that unit, in km
+    bias: Bias = ALIKE  # how experts differ: to the east, to the north, in log diameter
+
+
+likelihood.of_chain.register(SphereHyper, of_chain)
 
 
 @inline_kernel
-def squared_chord(theta, k, y, i):
-    """|y_i − m_k|²."""
-    v1, v2, v3 = y[i, X] - theta[k, MU_X], y[i, Y] - theta[k, MU_Y], y[i, Z] - theta[k, MU_Z]
+def compass(hyper, y, i):
+    """(e, f, across, up): east of marking i is (e, f, 0), north (−up f, up e, across)."""
+    flat = math.sqrt(y[i, X] * y[i, X] + y[i, Y] * y[i, Y])
+    flat = max(flat, 1e-9 * hyper.radius)  # at a pole there is no east
+    return -y[i, Y] / flat, y[i, X] / flat, flat / hyper.radius, y[i, Z] / hyper.radius
+
+
+@inline_kernel
+def corrected(hyper, y, i):
+    """Marking i's place and log diameter without its expert's offsets, and its precision r⁻²."""
+    c1, c2, c3, size = y[i, X], y[i, Y], y[i, Z], y[i, SIZE]
+    if not hyper.bias.on:
+        return c1, c2, c3, size, 1.0
+    if hyper.bias.offsets != NOWHERE:
+        east, north = offset_of(hyper, i, 0), offset_of(hyper, i, 1)
+        e, f, across, up = compass(hyper, y, i)
+        c1 -= east * e - north * up * f
+        c2 -= east * f + north * up * e
+        c3 -= north * across
+        size -= offset_of(hyper, i, 2)
+    return c1, c2, c3, size, precision_of(hyper, i)
+
+
+@inline_kernel
+def height_of(hyper, i):
+    """How far above the ground the corrected place of marking i is."""
+    if hyper.bias.offsets == NOWHERE:
+        return 0.0
+    east, north = offset_of(hyper, i, 0), offset_of(hyper, i, 1)
+    square = east * east + north * north
+    return square / (math.sqrt(hyper.radius * hyper.radius + square) + hyper.radius)
+
+
+@inline_kernel
+def squared_chord(theta, k, c1, c2, c3):
+    """|c − m_k|²."""
+    v1, v2, v3 = c1 - theta[k, MU_X], c2 - theta[k, MU_Y], c3 - theta[k, MU_Z]
     return v1 * v1 + v2 * v2 + v3 * v3
 
 
@@ -89,30 +143,39 @@ def squared_chord(theta, k, y, i):
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log p(y_i | m_k, a_k) + log N(l_i; μ_l, d_k)."""
-    v = y[i, SIZE] - theta[k, MU_L]
-    return theta[k, LOG_NORM] - 0.5 * (
-        squared_chord(theta, k, y, i) * theta[k, INV_A] + v * v * theta[k, INV_S]
-    )
+    c1, c2, c3, size, precision = corrected(hyper, y, i)
+    v = size - theta[k, MU_L]
+    quadratic = squared_chord(theta, k, c1, c2, c3) * theta[k, INV_A] + v * v * theta[k, INV_S]
+    return theta[k, LOG_NORM] - 3.0 * log_noise_of(hyper, i) - 0.5 * precision * quadratic
 
 
 @implements(likelihood.opening_weight, SphereHyper)
 @inline_kernel
 def opening_weight(hyper, theta, k, y, i):
-    """log of p(y_i | φ) p(φ) / q(φ | y_i): as for circles; a uniform mean leaves 1 / 4πR²."""
-    s = hyper.var0_l + theta[k, VAR_SIZE]
-    v = y[i, SIZE] - hyper.mu0_l
+    """log of p(y_i | φ) p(φ) / q(φ | y_i): as for circles; a uniform mean leaves 1 / 4πR².
+
+    Of a place at a height h it leaves R / (R + h) exp(−h² / 2a) of that.
+    """
+    _, _, _, size, precision = corrected(hyper, y, i)
+    s = hyper.var0_l + theta[k, VAR_SIZE] / precision
+    v = size - hyper.mu0_l
     log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
+    place = -math.log(4.0 * math.pi * hyper.radius * hyper.radius)
+    if hyper.bias.offsets != NOWHERE:
+        height = height_of(hyper, i)
+        place -= math.log1p(height / hyper.radius)
+        place -= 0.5 * precision * height * height * theta[k, INV_A]
     return (
-        -math.log(4.0 * math.pi * hyper.radius * hyper.radius)
+        place
         - 0.5 * (LOG_2PI + math.log(s) + v * v / s)
         + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
-        - log_variance_prior(hyper, y[i, SIZE], log_a, log_d)
+        - log_variance_prior(hyper, size, log_a, log_d)
     )
 
 
 @lean_kernel
 def draw_place(rng, hyper, theta, k, sum_x, sum_y, sum_z):
-    """Draw m_k given a_k and the sum of the members' places, exactly.
+    """Draw m_k given a_k and the sum of the members' places, weighted with precisions, exactly.
 
     With w the cosine of the angle to the sum, κ(1 − w) has an exponential law cut off at 2κ, and
     the direction around the sum is uniform.
@@ -143,7 +206,10 @@ def draw_place(rng, hyper, theta, k, sum_x, sum_y, sum_z):
 
 @inline_kernel
 def draw_size(rng, hyper, theta, k, count, sum_l):
-    """Draw μ_l from its normal conditional given d_k and the members' sum of log diameters."""
+    """Draw μ_l from its normal conditional given d_k and the members' sum of log diameters.
+
+    ``count`` and the sum are weighted with the members' precisions.
+    """
     precision = 1.0 / hyper.var0_l + count * theta[k, INV_S]
     mean = (hyper.mu0_l / hyper.var0_l + sum_l * theta[k, INV_S]) / precision
     return mean + rng.standard_normal() / math.sqrt(precision)
@@ -153,14 +219,15 @@ def draw_size(rng, hyper, theta, k, count, sum_l):
 @lean_kernel
 def open_cluster(hyper, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
-    shape_a, rate_a = position_law(hyper, y[i, SIZE])
-    shape_d, rate_d = size_law(hyper, y[i, SIZE])
+    c1, c2, c3, size, precision = corrected(hyper, y, i)
+    shape_a, rate_a = position_law(hyper, size)
+    shape_d, rate_d = size_law(hyper, size)
     theta[k, VAR_POSITION] = rng.standard_gamma(shape_a) / rate_a
     theta[k, VAR_SIZE] = rng.standard_gamma(shape_d) / rate_d
     theta[k, LAMBDA] = 0.0
     complete_row(theta, k)
-    draw_place(rng, hyper, theta, k, y[i, X], y[i, Y], y[i, Z])
-    theta[k, MU_L] = draw_size(rng, hyper, theta, k, 1.0, y[i, SIZE])
+    draw_place(rng, hyper, theta, k, precision * c1, precision * c2, precision * c3)
+    theta[k, MU_L] = draw_size(rng, hyper, theta, k, precision, precision * size)
     return opening_weight(hyper, theta, k, y, i)
 
 
@@ -171,10 +238,11 @@ def spread_of_sphere(hyper, theta, k, y, state):
     count, position, v33 = 0.0, 0.0, 0.0
     i = state.head[k]
     while i >= 0:
-        v = y[i, SIZE] - theta[k, MU_L]
+        c1, c2, c3, size, precision = corrected(hyper, y, i)
+        v = size - theta[k, MU_L]
         count += 1.0
-        position += squared_chord(theta, k, y, i)
-        v33 += v * v
+        position += precision * squared_chord(theta, k, c1, c2, c3)
+        v33 += precision * (v * v)
         i = state.after[i]
     return Spread(count, position, 0.0, 0.0, v33)
 
@@ -186,11 +254,12 @@ def update_mean(hyper, rng, prior, data, state, k):
     count, sum_x, sum_y, sum_z, sum_l = 0.0, 0.0, 0.0, 0.0, 0.0
     i = state.head[k]
     while i >= 0:
-        count += 1.0
-        sum_x += y[i, X]
-        sum_y += y[i, Y]
-        sum_z += y[i, Z]
-        sum_l += y[i, SIZE]
+        c1, c2, c3, size, precision = corrected(hyper, y, i)
+        count += precision
+        sum_x += precision * c1
+        sum_y += precision * c2
+        sum_z += precision * c3
+        sum_l += precision * size
         i = state.after[i]
     draw_place(rng, hyper, theta, k, sum_x, sum_y, sum_z)
     new, old = draw_size(rng, hyper, theta, k, count, sum_l), theta[k, MU_L]
@@ -212,9 +281,10 @@ def update_variances(hyper, rng, data, state, k):
     shape_d, rate_d = size_law(hyper, theta[k, MU_L])
     spread = spread_of_sphere(hyper, theta, k, data.features, state)
     given = Conditional(shape_a, rate_a, shape_d, rate_d, spread)
+    law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
     a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
-    a = math.exp(slice_coordinate(rng, hyper, given, 0, theta[k, LOG_A], 1.0, d, 0.0))
-    d = math.exp(slice_coordinate(rng, hyper, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
+    a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, 0.0))
+    d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
     theta[k, VAR_POSITION], theta[k, VAR_SIZE] = a, d
     complete_row(theta, k)
 
@@ -267,4 +337,3 @@ def record_row(hyper, theta, k, out, row):
 implements(likelihood.add_member, SphereHyper)(circle.add_member)
 implements(likelihood.remove_member, SphereHyper)(circle.remove_member)
 implements(likelihood.size_of, SphereHyper)(circle.size_of)
-implements(likelihood.update_shared, SphereHyper)(tolerance.update_shared)

@@ -1,4 +1,4 @@
-"""Parameters for a cluster on a sphere proposed from its members, as in ``circle_proposal``.
+"""Parameters for a cluster on a sphere proposed from its members, as in ``circle.proposal``.
 
 With S the length of the sum of n members' places and the mean integrated out,
 
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.bias import NOWHERE, log_noise_of
 from dfcrp.likelihoods.circle.kernel import (
     LAMBDA,
     LOG_2PI,
@@ -26,13 +27,27 @@ from dfcrp.likelihoods.circle.kernel import (
     size_law,
 )
 from dfcrp.likelihoods.circle.proposal import peaks, propose_variances, weight_of_variances
-from dfcrp.likelihoods.circle.sphere import SIZE, SphereHyper, X, Y, Z, draw_place, draw_size
+from dfcrp.likelihoods.circle.sphere import (
+    SIZE,
+    SphereHyper,
+    X,
+    Y,
+    Z,
+    corrected,
+    draw_place,
+    draw_size,
+)
 
 
 class SphereMoments(NamedTuple):
-    """Members' sums, the length of the sum of places, and the spread of places and sizes."""
+    """Members' sums, the length of that of places, and the spread of places and sizes.
+
+    But for the first they are weighted with the members' precisions.
+    """
 
     members: float
+    weight: float
+    log_noise: float  # of all members
     sum_x: float
     sum_y: float
     sum_z: float
@@ -46,16 +61,21 @@ class SphereMoments(NamedTuple):
 @inline_kernel
 def put_on_side(hyper, data, deal, side, m):
     """Count m in the side's running mean."""
+    c1, c2, c3, size, _ = corrected(hyper, data.features, m)
     deal.dealt[side] += 1.0
-    for column in range(4):
-        deal.sums[side, column] += data.features[m, column]
+    deal.sums[side, X] += c1
+    deal.sums[side, Y] += c2
+    deal.sums[side, Z] += c3
+    deal.sums[side, SIZE] += size
 
 
 @implements(likelihood.start_deal, SphereHyper)
 @lean_kernel
 def start_deal(hyper, data, deal, i, j):
     """Begin with i on one side and j on the other; variances are the prior's means."""
-    level = 0.5 * (data.features[i, SIZE] + data.features[j, SIZE])
+    _, _, _, first, _ = corrected(hyper, data.features, i)
+    _, _, _, second, _ = corrected(hyper, data.features, j)
+    level = 0.5 * (first + second)
     shape_a, rate_a = position_law(hyper, level)
     shape_d, rate_d = size_law(hyper, level)
     deal.variance[0], deal.variance[1] = shape_a / rate_a, shape_d / rate_d
@@ -73,10 +93,11 @@ def log_attraction(hyper, data, deal, side, m):
     """Log weight of dealing m to a side: its size times a density around its running mean."""
     count = deal.dealt[side]
     wider = 1.0 + 1.0 / count
-    v1 = data.features[m, X] - deal.sums[side, X] / count
-    v2 = data.features[m, Y] - deal.sums[side, Y] / count
-    v3 = data.features[m, Z] - deal.sums[side, Z] / count
-    vl = data.features[m, SIZE] - deal.sums[side, SIZE] / count
+    c1, c2, c3, size, _ = corrected(hyper, data.features, m)
+    v1 = c1 - deal.sums[side, X] / count
+    v2 = c2 - deal.sums[side, Y] / count
+    v3 = c3 - deal.sums[side, Z] / count
+    vl = size - deal.sums[side, SIZE] / count
     a, d = deal.variance[0] * wider, deal.variance[1] * wider
     chord = v1 * v1 + v2 * v2 + v3 * v3
     return math.log(count) - 1.5 * math.log(wider) - 0.5 * (chord / a + vl * vl / d)
@@ -85,25 +106,35 @@ def log_attraction(hyper, data, deal, side, m):
 @lean_kernel
 def moments_of(hyper, y, state, k):
     """Moments of cluster k's members."""
-    count, sum_x, sum_y, sum_z, sum_l = 0.0, 0.0, 0.0, 0.0, 0.0
+    count, weight, log_noise = 0.0, 0.0, 0.0
+    sum_x, sum_y, sum_z, sum_l = 0.0, 0.0, 0.0, 0.0
     i = state.head[k]
     while i != NONE:
+        c1, c2, c3, c4, precision = corrected(hyper, y, i)
         count += 1.0
-        sum_x += y[i, X]
-        sum_y += y[i, Y]
-        sum_z += y[i, Z]
-        sum_l += y[i, SIZE]
+        weight += precision
+        log_noise += log_noise_of(hyper, i)
+        sum_x += precision * c1
+        sum_y += precision * c2
+        sum_z += precision * c3
+        sum_l += precision * c4
         i = state.after[i]
     around, size = 0.0, 0.0
     i = state.head[k]
     while i != NONE:
-        around += (y[i, X] - sum_x / count) ** 2
-        around += (y[i, Y] - sum_y / count) ** 2 + (y[i, Z] - sum_z / count) ** 2
-        size += (y[i, SIZE] - sum_l / count) ** 2
+        c1, c2, c3, c4, precision = corrected(hyper, y, i)
+        around += precision * (c1 - sum_x / weight) ** 2
+        around += precision * ((c2 - sum_y / weight) ** 2 + (c3 - sum_z / weight) ** 2)
+        size += precision * (c4 - sum_l / weight) ** 2
         i = state.after[i]
     length = math.sqrt(sum_x * sum_x + sum_y * sum_y + sum_z * sum_z)
-    position = 2.0 * hyper.radius * count * around / (count * hyper.radius + length)
-    return SphereMoments(count, sum_x, sum_y, sum_z, sum_l, length, position, size)
+    position = 2.0 * hyper.radius * weight * around / (weight * hyper.radius + length)
+    if hyper.bias.offsets != NOWHERE:
+        # Places are not on the ground, but a little above it.
+        position = around + (length - weight * hyper.radius) ** 2 / weight
+    return SphereMoments(
+        count, weight, log_noise, sum_x, sum_y, sum_z, sum_l, length, position, size
+    )
 
 
 @implements(likelihood.propose_row, SphereHyper)
@@ -111,29 +142,33 @@ def moments_of(hyper, y, state, k):
 def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
     moments = moments_of(hyper, y, state, k)
-    propose_variances(rng, peaks(hyper, moments, moments.sum_l / moments.members), theta, row)
+    propose_variances(rng, peaks(hyper, moments, moments.sum_l / moments.weight), theta, row)
     theta[row, LAMBDA] = 0.0
     complete_row(theta, row)
     draw_place(rng, hyper, theta, row, moments.sum_x, moments.sum_y, moments.sum_z)
-    theta[row, MU_L] = draw_size(rng, hyper, theta, row, moments.members, moments.sum_l)
+    theta[row, MU_L] = draw_size(rng, hyper, theta, row, moments.weight, moments.sum_l)
 
 
 @lean_kernel
 def log_marginal(hyper, moments, a, d):
     """log p(members | a, d) with the mean integrated out."""
-    n = moments.members
+    n, weight = moments.members, moments.weight
     places = (
         (1.0 - n) * math.log(a)
         - n * LOG_2PI
         - 0.5 * moments.position / a
         - math.log(2.0 * hyper.radius * moments.length)
     )
-    wide = d + n * hyper.var0_l
-    v = moments.sum_l / n - hyper.mu0_l
+    wide = d + weight * hyper.var0_l
+    v = moments.sum_l / weight - hyper.mu0_l
     sizes = -0.5 * (
-        n * LOG_2PI + (n - 1.0) * math.log(d) + math.log(wide) + moments.size / d + n * v * v / wide
+        n * LOG_2PI
+        + (n - 1.0) * math.log(d)
+        + math.log(wide)
+        + moments.size / d
+        + weight * v * v / wide
     )
-    return places + sizes
+    return places + sizes - 3.0 * moments.log_noise
 
 
 @implements(likelihood.row_weight, SphereHyper)
@@ -141,6 +176,6 @@ def log_marginal(hyper, moments, a, d):
 def row_weight(hyper, y, state, k, theta, row):
     """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""
     moments = moments_of(hyper, y, state, k)
-    around = peaks(hyper, moments, moments.sum_l / moments.members)
+    around = peaks(hyper, moments, moments.sum_l / moments.weight)
     value = log_marginal(hyper, moments, theta[row, VAR_POSITION], theta[row, VAR_SIZE])
     return value + weight_of_variances(hyper, around, theta, row)

@@ -16,8 +16,11 @@ and the markings alone decide.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from dfcrp.compiled.jit import inline_kernel, lean_kernel
+from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.slice import log_target, shrinking_update, slice_update
+from dfcrp.compiled.state import Data, State
 from dfcrp.likelihoods.circle.covariance import Conditional, log_target_position, log_target_size
 from dfcrp.likelihoods.circle.kernel import (
     LAMBDA,
@@ -53,52 +56,64 @@ def log_law(value, mean, sd, nu, clusters, away, scale, growth, total):
     return -0.5 * z * z - nu * (clusters * scale + growth * away + math.exp(-scale) * total)
 
 
-@lean_kernel
-def slice_scale(rng, start, mean, sd, nu, clusters, away, growth, total):
+class Known(NamedTuple):
+    """Of one of the two laws: the prior of s or g, ν, and sums over the clusters."""
+
+    mean: float
+    sd: float
+    nu: float
+    clusters: float
+    away: float
+
+
+class Scale(NamedTuple):
+    """s given g and the scaled sum at g."""
+
+    known: Known
+    growth: float
+    total: float
+
+
+@implements(log_target, Scale)
+@inline_kernel
+def log_scale(target, value):
+    """log p(s | g, clusters)."""
+    mean, sd, nu, clusters, away = target.known
+    return log_law(value, mean, sd, nu, clusters, away, value, target.growth, target.total)
+
+
+class Growth(NamedTuple):
+    """g given s; ``column`` of the clusters' rows holds the variances."""
+
+    known: Known
+    scale: float
+    state: State
+    column: int
+    level: float
+
+
+@implements(log_target, Growth)
+@inline_kernel
+def log_growth(target, value):
+    """log p(g | s, clusters)."""
+    mean, sd, nu, clusters, away = target.known
+    total = scaled_sum(target.state, target.column, target.level, value)
+    return log_law(value, mean, sd, nu, clusters, away, target.scale, value, total)
+
+
+@inline_kernel
+def slice_scale(rng, start, known, growth, total):
     """One slice update of s given g."""
-    width = min(sd, 2.0 / math.sqrt(nu * clusters + 1.0))
-    level = log_law(start, mean, sd, nu, clusters, away, start, growth, total)
-    level -= rng.standard_exponential()
-    low = start - width * rng.random()
-    high = low + width
-    while log_law(low, mean, sd, nu, clusters, away, low, growth, total) > level:
-        low -= width
-    while log_law(high, mean, sd, nu, clusters, away, high, growth, total) > level:
-        high += width
-    while True:
-        value = low + (high - low) * rng.random()
-        if log_law(value, mean, sd, nu, clusters, away, value, growth, total) > level:
-            return value
-        if value < start:
-            low = value
-        else:
-            high = value
-        if high - low < 1e-14 * (1.0 + abs(start)):
-            return start
+    width = min(known.sd, 2.0 / math.sqrt(known.nu * known.clusters + 1.0))
+    target = Scale(known, growth, total)
+    return slice_update(rng, target, start, width, 1e-14 * (1.0 + abs(start)))
 
 
-@lean_kernel
-def slice_growth(rng, hyper, state, column, start, mean, sd, nu, clusters, away, scale):
-    """One slice update of g given s."""
-    width = 0.5 * sd
-    total = scaled_sum(state, column, hyper.level, start)
-    level = log_law(start, mean, sd, nu, clusters, away, scale, start, total)
-    level -= rng.standard_exponential()
-    low = start - width * rng.random()
-    high = low + width
-    # Shrinking alone, without stepping out, leaves the target unchanged as well, and each
-    # evaluation walks over all clusters; the width exceeds the posterior's when there are many.
-    while True:
-        value = low + (high - low) * rng.random()
-        total = scaled_sum(state, column, hyper.level, value)
-        if log_law(value, mean, sd, nu, clusters, away, scale, value, total) > level:
-            return value
-        if value < start:
-            low = value
-        else:
-            high = value
-        if high - low < 1e-14 * (1.0 + abs(start)):
-            return start
+@inline_kernel
+def slice_growth(rng, hyper, state, column, start, known, scale):
+    """One slice update of g given s; its width exceeds the posterior's when clusters are many."""
+    target = Growth(known, scale, state, column, hyper.level)
+    return shrinking_update(rng, target, start, 0.5 * known.sd, 1e-14 * (1.0 + abs(start)))
 
 
 @lean_kernel
@@ -138,29 +153,33 @@ def move_variances(hyper, state, which, step):
             complete_row(theta, k)
 
 
+class Along(NamedTuple):
+    """A step of one parameter of the law together with the variances."""
+
+    hyper: NamedTuple
+    data: Data
+    state: State
+    which: int
+
+
+@implements(log_target, Along)
+@inline_kernel
+def log_along(target, step):
+    """log p(y | θ) p(law) after the step."""
+    hyper, which = target.hyper, target.which
+    z = (hyper.law[which] + step - hyper.law_mean[which]) / hyper.law_sd[which]
+    return log_moved(hyper, target.data, target.state, which, step) - 0.5 * z * z
+
+
 @lean_kernel
 def update_law_along(rng, hyper, data, state, which):
-    """One parameter of the law together with the variances; leaves the joint unchanged.
-
-    A slice update without stepping out: each evaluation walks over all markings.
-    """
-    start, mean, sd = hyper.law[which], hyper.law_mean[which], hyper.law_sd[which]
-    z = (start - mean) / sd
-    level = log_moved(hyper, data, state, which, 0.0) - 0.5 * z * z - rng.standard_exponential()
-    width = 2.0 * sd
-    low = -width * rng.random()
-    high = low + width
-    while high - low > 1e-12 * sd:
-        step = low + (high - low) * rng.random()
-        z = (start + step - mean) / sd
-        if log_moved(hyper, data, state, which, step) - 0.5 * z * z > level:
-            hyper.law[which] = start + step
-            move_variances(hyper, state, which, step)
-            return
-        if step < 0.0:
-            low = step
-        else:
-            high = step
+    """One parameter of the law together with the variances; leaves the joint unchanged."""
+    sd = hyper.law_sd[which]
+    target = Along(hyper, data, state, which)
+    step = shrinking_update(rng, target, 0.0, 2.0 * sd, 1e-12 * sd)
+    if step != 0.0:
+        hyper.law[which] += step
+        move_variances(hyper, state, which, step)
 
 
 @lean_kernel
@@ -190,31 +209,11 @@ def update_law_given_variances(rng, hyper, state):
         column = VAR_POSITION if which == 0 else VAR_SIZE
         nu = hyper.nu_x if which == 0 else hyper.nu_d
         s, g = 2 * which, 2 * which + 1
-        hyper.law[g] = slice_growth(
-            rng,
-            hyper,
-            state,
-            column,
-            hyper.law[g],
-            hyper.law_mean[g],
-            hyper.law_sd[g],
-            nu,
-            clusters,
-            away,
-            hyper.law[s],
-        )
+        known = Known(hyper.law_mean[g], hyper.law_sd[g], nu, clusters, away)
+        hyper.law[g] = slice_growth(rng, hyper, state, column, hyper.law[g], known, hyper.law[s])
         total = scaled_sum(state, column, hyper.level, hyper.law[g])
-        hyper.law[s] = slice_scale(
-            rng,
-            hyper.law[s],
-            hyper.law_mean[s],
-            hyper.law_sd[s],
-            nu,
-            clusters,
-            away,
-            hyper.law[g],
-            total,
-        )
+        known = Known(hyper.law_mean[s], hyper.law_sd[s], nu, clusters, away)
+        hyper.law[s] = slice_scale(rng, hyper.law[s], known, hyper.law[g], total)
 
 
 @lean_kernel

@@ -3,7 +3,7 @@
     y_i ~ N(μ_k, Σ_k),    Σ_k ~ InverseWishart(ν, Ψ),    ν = 2 a + p - 1,    Ψ = 2 a L Lᵀ,
 
 and μ_k uniform over a box of volume V that holds the data (edges are ignored). Each variance then
-is InverseGamma(a, a s_j) as in ``kernels.normal``. L = D U with D = diag(e^h) and U unit lower
+is InverseGamma(a, a s_j) as in ``normal.kernel``. L = D U with D = diag(e^h) and U unit lower
 triangular; h and U are learned. With μ and Σ integrated out a cluster of n members with mean ȳ and
 scatter S has
 
@@ -13,6 +13,10 @@ scatter S has
 and one more member the density of a Student t with f = ν + n - p degrees of freedom about ȳ and
 the scale matrix (Ψ + S) (1 + 1/n) / f; the first member of a cluster has density 1 / V. A row holds
 the Cholesky factor C of Ψ + S, which a member changes by a step of rank one.
+
+Where experts differ (``likelihoods.bias``), y_i stands for the features without their expert's
+offsets, and Σ is r² Σ: with w = r⁻² of each member and W their sum, ȳ and S are weighted, n^(-p/2)
+becomes W^(-p/2) Π w^(p/2), and 1 + 1/n becomes 1/w + 1/W.
 """
 
 from __future__ import annotations
@@ -24,16 +28,24 @@ import numpy as np
 
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.bias import (
+    ALIKE,
+    NOWHERE,
+    Bias,
+    log_noise_of,
+    of_chain,
+    precision_of,
+)
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
-from dfcrp.likelihoods.law import fit_of_all, learn_law, log_fit
+from dfcrp.likelihoods.law import fit_of_all, log_fit
+from dfcrp.likelihoods.normal.kernel import feature_of
 
 LOG_PI = math.log(math.pi)
-#: Columns of a row: members, log |C|, what of the density depends on the row alone; then the mean,
-#: room to work in, and C row by row.
-MEMBERS, LOG_ROOT, LOG_NORM, FIRST = 0, 1, 2, 3
+#: Columns of a row: members, log |C|, what of the density depends on the row alone, W and Σ log w;
+#: then the mean, room to work in, and C row by row.
+MEMBERS, LOG_ROOT, LOG_NORM, WEIGHT, LOG_WEIGHTS, FIRST = range(6)
 
 
-@learn_law
 @integrate_out
 class CovarianceHyper(NamedTuple):
     """Hyperparameters."""
@@ -41,9 +53,13 @@ class CovarianceHyper(NamedTuple):
     features: int  # p
     shape: float  # a
     log_volume: float  # log V
-    law: np.ndarray  # (p + p (p - 1) / 2,): h, then U below the diagonal, row by row
-    law_mean: np.ndarray
+    law: np.ndarray  # h, U below the diagonal, row by row, and what experts differ in
+    law_mean: np.ndarray  # (p + p (p - 1) / 2,): of all but the last
     law_sd: np.ndarray
+    bias: Bias = ALIKE  # how experts differ
+
+
+likelihood.of_chain.register(CovarianceHyper, of_chain)
 
 
 def row_width(features: int) -> int:
@@ -69,7 +85,7 @@ def complete_row(hyper, theta, k):
         theta[k, LOG_NORM] = (
             math.lgamma(0.5 * (freedom + p))
             - math.lgamma(0.5 * freedom)
-            - 0.5 * p * (LOG_PI + math.log1p(1.0 / n))
+            - 0.5 * p * (LOG_PI + math.log1p(1.0 / theta[k, WEIGHT]))
             - total
         )
 
@@ -79,7 +95,7 @@ def complete_row(hyper, theta, k):
 def start_row(hyper, theta, k):
     """No member: C = sqrt(2 a) D U."""
     p = hyper.features
-    theta[k, MEMBERS] = 0.0
+    theta[k, MEMBERS], theta[k, WEIGHT], theta[k, LOG_WEIGHTS] = 0.0, 0.0, 0.0
     root = math.sqrt(2.0 * hyper.shape)
     below = p
     for a in range(p):
@@ -97,20 +113,25 @@ def start_row(hyper, theta, k):
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log p(y_i | members of k), by solving C x = y_i - ȳ."""
-    p, n = hyper.features, theta[k, MEMBERS]
+    p, n, weight = hyper.features, theta[k, MEMBERS], theta[k, WEIGHT]
     if n == 0.0:
         return -hyper.log_volume
     squares, work = 0.0, FIRST + p
     for a in range(p):
         at = FIRST + 2 * p + a * p
-        x = y[i, a] - theta[k, FIRST + a]
+        x = feature_of(hyper, y, i, a) - theta[k, FIRST + a]
         for b in range(a):
             x -= theta[k, at + b] * theta[k, work + b]
         x /= theta[k, at + a]
         theta[k, work + a] = x
         squares += x * x
     power = 0.5 * (2.0 * hyper.shape - 1.0 + n + p)
-    return theta[k, LOG_NORM] - power * math.log1p(squares / (1.0 + 1.0 / n))
+    wide = 1.0 + 1.0 / weight
+    if hyper.bias.noise == NOWHERE:
+        return theta[k, LOG_NORM] - power * math.log1p(squares / wide)
+    wider = 1.0 / precision_of(hyper, i) + 1.0 / weight
+    value = theta[k, LOG_NORM] - 0.5 * p * math.log(wider / wide)
+    return value - power * math.log1p(squares / wider)
 
 
 @inline_kernel
@@ -135,14 +156,17 @@ def change_root(theta, k, p, sign):
 @implements(likelihood.add_member, CovarianceHyper)
 @inline_kernel
 def add_member(hyper, theta, k, y, i):
-    """Marking i joins: the scatter grows by n / (n + 1) (y_i - ȳ)(y_i - ȳ)ᵀ."""
-    p, n = hyper.features, theta[k, MEMBERS]
-    share = math.sqrt(n / (n + 1.0))
+    """Marking i joins: the scatter grows by w W / (W + w) (y_i - ȳ)(y_i - ȳ)ᵀ."""
+    p, n, before = hyper.features, theta[k, MEMBERS], theta[k, WEIGHT]
+    w = precision_of(hyper, i)
+    share = math.sqrt(w * before / (before + w))
     for j in range(p):
-        z = y[i, j] - theta[k, FIRST + j]
+        z = feature_of(hyper, y, i, j) - theta[k, FIRST + j]
         theta[k, FIRST + p + j] = share * z
-        theta[k, FIRST + j] += z / (n + 1.0)
+        theta[k, FIRST + j] += w * z / (before + w)
     theta[k, MEMBERS] = n + 1.0
+    theta[k, WEIGHT] = before + w
+    theta[k, LOG_WEIGHTS] -= 2.0 * log_noise_of(hyper, i)
     if n > 0.0:
         change_root(theta, k, p, 1.0)
     complete_row(hyper, theta, k)
@@ -152,13 +176,17 @@ def add_member(hyper, theta, k, y, i):
 @inline_kernel
 def remove_member(hyper, theta, k, y, i):
     """Marking i leaves: the same backwards."""
-    p, n = hyper.features, theta[k, MEMBERS] - 1.0
-    share = math.sqrt(n / (n + 1.0))
+    p, w = hyper.features, precision_of(hyper, i)
+    before = theta[k, WEIGHT] - w
+    share = math.sqrt(w * before / (before + w))
     for j in range(p):
-        mean = theta[k, FIRST + j] - (y[i, j] - theta[k, FIRST + j]) / n
-        theta[k, FIRST + p + j] = share * (y[i, j] - mean)
+        value = feature_of(hyper, y, i, j)
+        mean = theta[k, FIRST + j] - w * (value - theta[k, FIRST + j]) / before
+        theta[k, FIRST + p + j] = share * (value - mean)
         theta[k, FIRST + j] = mean
-    theta[k, MEMBERS] = n
+    theta[k, MEMBERS] -= 1.0
+    theta[k, WEIGHT] = before
+    theta[k, LOG_WEIGHTS] += 2.0 * log_noise_of(hyper, i)
     change_root(theta, k, p, -1.0)
     complete_row(hyper, theta, k)
 
@@ -171,10 +199,12 @@ def row_marginal(hyper, theta, k):
     before = 2.0 * hyper.shape + p - 1.0
     after = before + n - 1.0
     log_root = 0.5 * p * math.log(2.0 * hyper.shape)
-    value = -hyper.log_volume - 0.5 * p * math.log(n) - 0.5 * (n - 1.0) * p * LOG_PI
+    value = -hyper.log_volume - 0.5 * p * math.log(theta[k, WEIGHT])
+    value -= 0.5 * (n - 1.0) * p * LOG_PI
     for j in range(p):
         log_root += hyper.law[j]
         value += math.lgamma(0.5 * (after - j)) - math.lgamma(0.5 * (before - j))
+    value += 0.5 * p * theta[k, LOG_WEIGHTS]
     return value + before * log_root - after * theta[k, LOG_ROOT]
 
 
@@ -195,5 +225,5 @@ def record_row(hyper, theta, k, out, row):
             variance += theta[k, at + b] ** 2
         variance /= over
         out[row, a] = theta[k, FIRST + a]
-        out[row, p + a] = math.sqrt(variance / n)
+        out[row, p + a] = math.sqrt(variance / theta[k, WEIGHT])
         out[row, 2 * p + a] = variance

@@ -17,6 +17,9 @@ and one more member with z_j = y_j - M_j, q_j = w_j + 1 / P_j has the density of
     Γ(a_n + d_g / 2) / Γ(a_n) Π_j (2π b_g q_j)^(-1/2) (1 + Σ_j z_j² / (2 b_g q_j))^-(a_n + d_g / 2),
 
 after which P_j grows by 1 / w_j, M_j by z_j / (w_j P_j) and b_g by Σ_j z_j² / 2 q_j.
+
+Where experts differ, y_ij stands for the feature without its expert's offset, and w_ij has the
+square of the noise factor besides (``likelihoods.bias``); l_ij stays what the expert said.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ import numpy as np
 
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.bias import ALIKE, NOWHERE, Bias, log_noise_of, of_chain, offset_of
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
-from dfcrp.likelihoods.law import learn_law
 
 LOG_2PI = math.log(2.0 * math.pi)
 #: Columns of a row: members, Σ log w, what of the density depends on the row alone; then b of each
@@ -37,7 +40,6 @@ LOG_2PI = math.log(2.0 * math.pi)
 MEMBERS, LOG_SCALES, LOG_NORM, FIRST = 0, 1, 2, 3
 
 
-@learn_law
 @integrate_out
 class NormalHyper(NamedTuple):
     """Hyperparameters."""
@@ -49,9 +51,13 @@ class NormalHyper(NamedTuple):
     level: np.ndarray  # (p,): l̄
     growth: np.ndarray  # (G,) int64: where a group's r is in the law, or -1 if it has none
     shape: float  # a
-    law: np.ndarray  # log s of each group, then r of some; a chain's own, updated as it runs
-    law_mean: np.ndarray
+    law: np.ndarray  # log s of each group, r of some, what experts differ in; a chain's own
+    law_mean: np.ndarray  # of all but the last
     law_sd: np.ndarray
+    bias: Bias = ALIKE  # how experts differ
+
+
+likelihood.of_chain.register(NormalHyper, of_chain)
 
 
 def row_width(features: int, groups: int) -> int:
@@ -60,12 +66,28 @@ def row_width(features: int, groups: int) -> int:
 
 
 @inline_kernel
-def log_scale(hyper, y, i, j, group):
-    """log w_ij."""
+def feature_of(hyper, y, i, j):
+    """y_ij without its expert's offset."""
+    if hyper.bias.offsets == NOWHERE:
+        return y[i, j]
+    return y[i, j] - offset_of(hyper, i, j)
+
+
+@inline_kernel
+def log_growth(hyper, y, i, j, group):
+    """log w_ij but for the noise of the expert."""
     at = hyper.size[j]
     if at < 0:
         return 0.0
     return hyper.law[hyper.growth[group]] * (y[i, at] - hyper.level[j])
+
+
+@inline_kernel
+def log_scale(hyper, y, i, j, group):
+    """log w_ij."""
+    if hyper.bias.noise == NOWHERE:
+        return log_growth(hyper, y, i, j, group)
+    return log_growth(hyper, y, i, j, group) + 2.0 * log_noise_of(hyper, i)
 
 
 @inline_kernel
@@ -106,8 +128,9 @@ def log_density(hyper, theta, k, y, i):
         squares, volume = 0.0, 1.0
         for j in range(hyper.start[group], hyper.start[group + 1]):
             q = 1.0 / theta[k, precisions + j]
-            q += 1.0 if hyper.size[j] < 0 else math.exp(log_scale(hyper, y, i, j, group))
-            z = y[i, j] - theta[k, means + j]
+            plain = hyper.size[j] < 0 and hyper.bias.noise == NOWHERE
+            q += 1.0 if plain else math.exp(log_scale(hyper, y, i, j, group))
+            z = feature_of(hyper, y, i, j) - theta[k, means + j]
             squares += z * z / q
             volume *= q
         half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
@@ -129,7 +152,7 @@ def add_member(hyper, theta, k, y, i):
             log_w = log_scale(hyper, y, i, j, group)
             w, before = math.exp(log_w), theta[k, precisions + j]
             after = before + 1.0 / w
-            z = y[i, j] - theta[k, means + j]
+            z = feature_of(hyper, y, i, j) - theta[k, means + j]
             theta[k, FIRST + group] += 0.5 * z * z / (w + 1.0 / before)
             theta[k, means + j] += z / (w * after)
             theta[k, precisions + j] = after
@@ -149,8 +172,9 @@ def remove_member(hyper, theta, k, y, i):
             log_w = log_scale(hyper, y, i, j, group)
             w, after = math.exp(log_w), theta[k, precisions + j]
             before = after - 1.0 / w
-            theta[k, means + j] -= (y[i, j] - theta[k, means + j]) / (w * before)
-            z = y[i, j] - theta[k, means + j]
+            value = feature_of(hyper, y, i, j)
+            theta[k, means + j] -= (value - theta[k, means + j]) / (w * before)
+            z = value - theta[k, means + j]
             theta[k, FIRST + group] -= 0.5 * z * z / (w + 1.0 / before)
             theta[k, precisions + j] = before
             theta[k, LOG_SCALES] -= log_w

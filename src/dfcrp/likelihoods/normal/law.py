@@ -1,4 +1,4 @@
-"""How well features fit the law of their group (``kernels.normal``), for its updates.
+"""How well features fit the law of their group (``normal.kernel``), for its updates.
 
 Of one group's law (log s_g, r_g) this group's features alone matter, so no rows are built.
 """
@@ -10,7 +10,12 @@ import math
 from dfcrp.compiled.jit import implements, lean_kernel
 from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods.law import log_fit
-from dfcrp.likelihoods.normal.kernel import NormalHyper, log_marginal_of_group, log_scale
+from dfcrp.likelihoods.normal.kernel import (
+    NormalHyper,
+    feature_of,
+    log_marginal_of_group,
+    log_scale,
+)
 
 
 @implements(log_fit, NormalHyper)
@@ -40,7 +45,7 @@ def log_group_of_cluster(hyper, y, state, k, group):
         while i != NONE:
             log_w = log_scale(hyper, y, i, j, group)
             w, before = math.exp(log_w), precision
-            z = y[i, j] - mean
+            z = feature_of(hyper, y, i, j) - mean
             precision += 1.0 / w
             mean += z / (w * precision)
             b += 0.5 * z * z / (w + 1.0 / before)

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
-from dfcrp.errors import InputError, SettingsError
+from dfcrp.errors import InputError
 from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
+from dfcrp.likelihoods.bias import with_bias
+from dfcrp.likelihoods.bias_summary import bias_columns, expert_bias
 from dfcrp.likelihoods.normal import covariance, kernel, report
 from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
@@ -82,8 +84,6 @@ class NormalLikelihood(Likelihood):
             candidates=items.candidates,
             images=images,
         )
-        if settings.expert_bias != "none":
-            raise SettingsError("expert_bias is not there yet for this kind of item")
         p, groups = len(shape.features), len(shape.groups)
         hyper: Any
         if self.name == "normal":
@@ -91,7 +91,18 @@ class NormalLikelihood(Likelihood):
         else:
             hyper = normal_hyper(settings, shape, features, pilot)
             width = kernel.row_width(p, groups)
-        return Layout(features, hyper, width, columns_of(shape), neighbourhood)
+        columns = columns_of(shape)
+        if settings.expert_bias != "none":
+            within = np.repeat(pilot.within, shape.groups)
+            hyper = with_bias(
+                hyper,
+                settings.expert_bias,
+                items.families[neighbourhood.original],
+                settings.expert_offset_sd * within,
+                settings.expert_noise_sd,
+            )
+            columns = columns.joined(bias_columns(hyper.bias, items.experts, shape.features))
+        return Layout(features, hyper, width, columns, neighbourhood)
 
     def centre(self, items: Items) -> Centre:
         """A cluster's mean given the members, and how uncertain that is."""
@@ -135,6 +146,10 @@ class NormalLikelihood(Likelihood):
         """What was learned of the scatter."""
         return (report.scatter,)
 
+    def expert_bias(self, draws: Draws, items: Items) -> Any:
+        """Offsets of the features and noise factors, if they were learned."""
+        return expert_bias(draws, self.shape(items).features, self.noun)
+
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """The features; positions of boxes and ellipses go with their sizes."""
         sizes = self.shape(items).size
@@ -150,7 +165,8 @@ class NormalLikelihood(Likelihood):
     def offsets(self, posterior: Any, row: int) -> Offsets:
         """Of position, sizes and shape, or of each column."""
         items = posterior.items
-        return normal_offsets(self.shape(items), posterior.draws.columns, items.features, row)
+        given = self.shape(items), posterior.draws.columns, items.features, row
+        return normal_offsets(*given, posterior.expert_bias, int(items.families[row]))
 
 
 class _Boxes(NormalLikelihood):

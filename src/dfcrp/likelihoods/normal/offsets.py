@@ -3,6 +3,9 @@
 A cluster's mean of feature j is M_j with the uncertainty e_j, and its members' variance is w_j v_g,
 as in ``likelihoods.normal.kernel``; so another item is expected at M_j with the variance
 w_j v_g + e_j², and the squared distance is the sum of (y_j − M_j)² / (w_j v_g + e_j²).
+
+Where experts differ, y is what the mean expert would have given, and w_j has the square of the
+noise factor.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns
 from dfcrp.likelihoods.base import Offsets, Part
+from dfcrp.likelihoods.bias_summary import ExpertBias
 from dfcrp.likelihoods.normal.shapes import Shape
 
 Floats = NDArray[np.float64]
@@ -39,19 +43,29 @@ def parts_of(shape: Shape) -> tuple[tuple[Part, slice], ...]:
     return tuple(found)
 
 
-def normal_offsets(shape: Shape, columns: Columns, features: Floats, row: int) -> Offsets:
-    """Of one item, by its features among all."""
+def normal_offsets(
+    shape: Shape,
+    columns: Columns,
+    features: Floats,
+    row: int,
+    bias: ExpertBias | None = None,
+    expert: int = 0,
+) -> Offsets:
+    """Of one item, by its features among all; ``expert`` is the code of whose it is."""
     p, parts = len(shape.features), parts_of(shape)
     group_of = np.repeat(np.arange(len(shape.groups)), shape.groups)
     excess = _log_size_excess(shape, features, row)
     growth = _growths(shape, columns)
-    feature = features[row]
+    feature, noise = features[row], 1.0
+    if bias is not None:
+        feature, noise = bias.corrected(feature, expert), bias.noise(expert)
 
     def measure(found: Floats, shared: Floats) -> Floats:
         mean, error, variance = found[:, :p], found[:, p : 2 * p], found[:, 2 * p :][:, group_of]
         none = np.zeros(len(found))
         rates = np.stack([shared[:, at] if at >= 0 else none for at in growth], axis=1)
-        away = (feature - mean) / np.sqrt(np.exp(rates * excess) * variance + error**2)
+        spread = noise**2 * np.exp(rates * excess) * variance + error**2
+        away = (feature - mean) / np.sqrt(spread)
         whole = np.linalg.norm(away, axis=1)
         each = [
             away[:, own][:, 0] if part.more else np.linalg.norm(away[:, own], axis=1)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from dfcrp.compiled.jit import inline_kernel, lean_kernel
+import numpy as np
+
+from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.priors.arrivals.order import log_product
 
 #: Scans of a chain that may still be far from where it is going.
@@ -24,6 +28,22 @@ def log_alpha_target(seated, n_clusters, shape, rate, log_alpha):
     return (n_clusters + shape) * log_alpha - rate * alpha - log_product(seated, alpha)
 
 
+class LogAlpha(NamedTuple):
+    """log α given D by arrival, the number of clusters, and the prior of α."""
+
+    seated: np.ndarray
+    n_clusters: int
+    shape: float
+    rate: float
+
+
+@implements(log_target, LogAlpha)
+@inline_kernel
+def log_of_alpha(target, value):
+    """Its conditional."""
+    return log_alpha_target(target.seated, target.n_clusters, target.shape, target.rate, value)
+
+
 @inline_kernel
 def step_width(scans, n_families, n_clusters, shape):
     """About one posterior standard deviation of log α; far more while it may have far to go.
@@ -40,20 +60,6 @@ def step_width(scans, n_families, n_clusters, shape):
 def update_alpha(rng, seated, n_clusters, shape, rate, alpha, width):
     """One slice update of log α; leaves p(α | c, order) unchanged. Returns the new α."""
     start = math.log(alpha)
-    level = log_alpha_target(seated, n_clusters, shape, rate, start) - rng.standard_exponential()
-    low = start - width * rng.random()
-    high = low + width
-    while log_alpha_target(seated, n_clusters, shape, rate, low) > level:
-        low -= width
-    while log_alpha_target(seated, n_clusters, shape, rate, high) > level:
-        high += width
-    while True:
-        value = low + (high - low) * rng.random()
-        if log_alpha_target(seated, n_clusters, shape, rate, value) > level:
-            return math.exp(value)
-        if value < start:
-            low = value
-        else:
-            high = value
-        if high - low < 1e-14 * (1.0 + abs(start)):
-            return alpha
+    target = LogAlpha(seated, n_clusters, shape, rate)
+    value = slice_update(rng, target, start, width, 1e-14 * (1.0 + abs(start)))
+    return alpha if value == start else math.exp(value)

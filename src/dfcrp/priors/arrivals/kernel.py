@@ -4,7 +4,7 @@ Given the order of arrival and auxiliary variables u the DFCRP is a product over
 
     α (n_k − 1)! exp( Σ_{i<j ∈ k} U_{x_i}(m_ij) + U_{x_j}(m_ij) ),   m_ij = max rank,
 
-with U_f(r) from ``kernels.tail``. Without the order's share this is the CRP, or with families the
+with U_f(r) from ``arrivals.tail``. Without the order's share this is the CRP, or with families the
 constrained CRP.
 """
 

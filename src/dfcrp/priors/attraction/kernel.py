@@ -29,12 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import (
     EXCHANGE_ACCEPTED,
     EXCHANGE_PROPOSED,
     NONE,
     ORDER_ACCEPTED,
     ORDER_PROPOSED,
+    State,
     count_clusters,
 )
 from dfcrp.priors import contract as partition_prior
@@ -364,27 +366,27 @@ def log_strength(prior, state, strength):
     return value
 
 
+class Strength(NamedTuple):
+    """τ given the rest."""
+
+    prior: Attraction
+    state: State
+
+
+@implements(log_target, Strength)
+@inline_kernel
+def log_strength_at(target, value):
+    """Its conditional."""
+    return log_strength(target.prior, target.state, value)
+
+
 @lean_kernel
 def update_strength(prior, rng, state):
-    """One slice update of τ (stepping out, then shrinking)."""
+    """One slice update of τ."""
     start = prior.own[0]
-    height = log_strength(prior, state, start) - rng.standard_exponential()
-    low = start - WIDTH * rng.random()
-    high = low + WIDTH
-    while log_strength(prior, state, low) > height:
-        low -= WIDTH
-    while log_strength(prior, state, high) > height:
-        high += WIDTH
-    while high - low > 1e-13 * (1.0 + abs(start)):
-        value = low + (high - low) * rng.random()
-        if log_strength(prior, state, value) > height:
-            prior.own[0] = value
-            prior.strong[0] = math.exp(value)
-            return
-        if value < start:
-            low = value
-        else:
-            high = value
+    target = Strength(prior, state)
+    prior.own[0] = slice_update(rng, target, start, WIDTH, 1e-13 * (1.0 + abs(start)))
+    prior.strong[0] = math.exp(prior.own[0])
 
 
 @implements(partition_prior.update_prior, Attraction)

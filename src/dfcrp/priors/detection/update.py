@@ -11,8 +11,10 @@ p(parameters | partition, sizes) unchanged.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.priors import contract as partition_prior
@@ -161,31 +163,26 @@ def log_slope(prior, p, slope):
     return value
 
 
+class Curve(NamedTuple):
+    """A skill a_gp, or the slope b_p if the class is NONE, given the rest."""
+
+    prior: Detection
+    g: int
+    p: int
+
+
+@implements(log_target, Curve)
 @inline_kernel
-def log_target(prior, g, p, value):
-    """Of a skill, or of a slope if the class is NONE."""
+def log_curve(target, value):
+    """Its conditional."""
+    prior, g, p = target.prior, target.g, target.p
     return log_slope(prior, p, value) if g == NONE else log_skill(prior, g, p, value)
 
 
-@lean_kernel
-def slice_update(rng, prior, g, p, start):
-    """One slice update (stepping out, then shrinking); leaves ``log_target`` unchanged."""
-    height = log_target(prior, g, p, start) - rng.standard_exponential()
-    low = start - WIDTH * rng.random()
-    high = low + WIDTH
-    while log_target(prior, g, p, low) > height:
-        low -= WIDTH
-    while log_target(prior, g, p, high) > height:
-        high += WIDTH
-    while high - low > 1e-13 * (1.0 + abs(start)):
-        value = low + (high - low) * rng.random()
-        if log_target(prior, g, p, value) > height:
-            return value
-        if value < start:
-            low = value
-        else:
-            high = value
-    return start
+@inline_kernel
+def slice_curve(rng, prior, g, p, start):
+    """One slice update of a skill or slope."""
+    return slice_update(rng, Curve(prior, g, p), start, WIDTH, 1e-13 * (1.0 + abs(start)))
 
 
 @inline_kernel
@@ -212,7 +209,7 @@ def update_curves(rng, prior):
     persons = prior.lists.shape[0]
     for g in range(parameters.weight.shape[0]):
         for p in range(persons):
-            parameters.skill[g, p] = slice_update(rng, prior, g, p, parameters.skill[g, p])
+            parameters.skill[g, p] = slice_curve(rng, prior, g, p, parameters.skill[g, p])
         skills = 0.0
         for p in range(persons):
             skills += parameters.skill[g, p]
@@ -222,7 +219,7 @@ def update_curves(rng, prior):
         parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
     if prior.away.shape[0] > 1:
         for p in range(persons):
-            parameters.slope[p] = slice_update(rng, prior, NONE, p, parameters.slope[p])
+            parameters.slope[p] = slice_curve(rng, prior, NONE, p, parameters.slope[p])
 
 
 @lean_kernel

@@ -10,12 +10,10 @@ import numpy as np
 
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.plots.flat import name_of, quantities_of
-from dfcrp.report.contents import Contents
+from dfcrp.report.contents import ABOUT, Contents
 from dfcrp.report.explorer.packing import Packer
 from dfcrp.report.explorer.places import Places
 
-#: Columns of a catalogue that do not describe the object itself.
-_ABOUT = ("cluster", "image", "n_experts", "p_consensus", "experts", "stability", "p_real")
 _ENDS = ("sd", "lo", "hi")
 
 
@@ -42,9 +40,11 @@ class Described:
         self.places = places
         self.likelihood: Likelihood = contents.posterior.likelihood
         self.cells: Mapping[str, Any] = self.items.columns
-        sizes = self.likelihood.sizes(self.items)
-        #: The column that holds the sizes, empty if items have none.
+        sizes, centre = self.likelihood.sizes(self.items), self.likelihood.centre(self.items)
+        #: The column that holds the sizes, empty if items have none or clusters do not.
         self.size = "" if sizes is None else name_of(sizes, self.cells)
+        if centre is None or self.size not in centre.quantities:
+            self.size = ""
         self.size_digits = contents.size_digits if self.size else 0
         self.quantities = self._quantities()
         placed = places.items
@@ -90,17 +90,16 @@ class Described:
             packer.floats("itemSize", self.cells[self.size])
 
     def _about_size(self) -> dict[str, Any] | None:
-        names = [quantity.name for quantity in self.quantities]
-        if self.size not in names:
+        if not self.size:
             return None
-        place = names.index(self.size)
+        place = [quantity.name for quantity in self.quantities].index(self.size)
         return {"name": self.size, "digits": self.size_digits, "quantity": place}
 
     def _quantities(self) -> list[Quantity]:
         """What describes an object, in the order of the catalogue."""
         table = self.catalogue
         numbers = quantities_of(table)
-        other = {f"{name}_{end}" for name in numbers for end in _ENDS} | {*_ABOUT}
+        other = {f"{name}_{end}" for name in numbers for end in _ENDS} | {*ABOUT}
         axes = self.places.items.axes if self.places.real else ()
         outlines = self.likelihood.outlines(self.cells)
         lengths: set[str] = set()

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.base import Likelihood
-from dfcrp.markup import plural
 from dfcrp.plots.flat import FlatMap
 from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.report.contents import Contents
@@ -67,7 +66,9 @@ class _Payload:
         counted_ids = [str(i + 1) for i in range(len(items))]
         classes = posterior.size_classes
         about = {
-            **self._words(),
+            "noun": contents.noun,
+            "nouns": contents.nouns,
+            "verb": contents.verb,
             **self._map(),
             **self.described.about(),
             "experts": list(items.experts),
@@ -86,12 +87,6 @@ class _Payload:
             "image": _image(contents.underlay) if self.places.real else None,
         }
         return about | {"arrays": self.packer.table}, self.packer.base64()
-
-    def _words(self) -> dict[str, Any]:
-        """What items are called, and what experts do with them."""
-        noun = self.likelihood.noun
-        verb = "marked" if self.places.real and self.places.items.equal else "listed"
-        return {"noun": noun, "nouns": plural(noun), "verb": verb}
 
     def _map(self) -> dict[str, Any]:
         """What the page must know of the map."""
@@ -157,7 +152,8 @@ class _Payload:
 
     def _centre(self) -> Centre | None:
         """How clusters are described, where the page has a use for it."""
-        return self.likelihood.centre(self.items) if self.places.real else None
+        wanted = self.places.real or self.described.size
+        return self.likelihood.centre(self.items) if wanted else None
 
     def _pack_groups(self, groups: Groups) -> None:
         packer, size = self.packer, self.described.size
@@ -169,7 +165,7 @@ class _Payload:
         if size in groups.values:
             logs = {"LogSize": np.log(groups.values[size])}
             _pack_values(packer, "sampled", groups, groups.sampled, logs)
-        if groups.values:
+        if groups.values and self.places.real:
             ghosts = groups.sampled[:: -(-len(groups.sampled) // MAX_GHOSTS)]
             _pack_values(packer, "ghost", groups, ghosts, self._ghosts(groups))
 

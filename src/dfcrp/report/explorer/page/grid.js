@@ -17,7 +17,18 @@ function makeGrid(x, y, size) {
   return {
     /** Call visit(i) for every outline that may touch the box; largest first. */
     visit(left, low, right, high, visit) {
-      for (let k = layers.length - 1; k >= 0; k--) visitLayer(layers[k], left, low, right, high, visit);
+      for (let k = layers.length - 1; k >= 0; k--) {
+        const { outlines } = layers[k];
+        visitCells(layers[k], left, low, right, high, (start, stop) => {
+          for (let p = start; p < stop; p++) visit(outlines[p]);
+        });
+      }
+    },
+    /** How many may touch the box. */
+    count(left, low, right, high) {
+      let found = 0;
+      for (const layer of layers) visitCells(layer, left, low, right, high, (start, stop) => (found += stop - start));
+      return found;
     },
   };
 }
@@ -43,7 +54,8 @@ function makeLayer(rows, x, y, size) {
   return layer;
 }
 
-function visitLayer(layer, left, low, right, high, visit) {
+/** Call visit(start, stop) for the outlines of every row of cells that the box reaches. */
+function visitCells(layer, left, low, right, high, visit) {
   const column = (value) => Math.floor((value - layer.left) / layer.cell);
   const row = (value) => Math.floor((value - layer.low) / layer.cell);
   const first = Math.max(column(left - layer.reach), 0);
@@ -51,8 +63,6 @@ function visitLayer(layer, left, low, right, high, visit) {
   const top = Math.min(row(high + layer.reach), layer.rows - 1);
   if (first > last) return;
   for (let r = Math.max(row(low - layer.reach), 0); r <= top; r++) {
-    const start = layer.offsets[r * layer.columns + first];
-    const stop = layer.offsets[r * layer.columns + last + 1];
-    for (let p = start; p < stop; p++) visit(layer.outlines[p]);
+    visit(layer.offsets[r * layer.columns + first], layer.offsets[r * layer.columns + last + 1]);
   }
 }

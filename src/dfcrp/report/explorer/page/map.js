@@ -29,7 +29,7 @@ function makeMap(state, view, canvas) {
     draw() {
       prepareCanvas(canvas, context, view, groundColour(state));
       if (image?.complete && state.showImage) drawImage(context, view, image, data);
-      const far = state.show !== "objects" ? countInView(view, items) > MAX_OUTLINES : false;
+      const far = state.show !== "objects" ? items.grid.count(...view.bounds()) > MAX_OUTLINES : false;
       const asObjects = state.show === "objects" || (far && map.colours.ofCluster);
       map.detail = far ? (asObjects ? "objects" : "dots") : "outlines";
       if (!asObjects) {
@@ -83,13 +83,6 @@ function drawImage(context, view, image, data) {
   const [x0, y0] = view.toScreen(left - data.origin[0], top - data.origin[1]);
   const [x1, y1] = view.toScreen(right - data.origin[0], bottom - data.origin[1]);
   context.drawImage(image, x0, y0, x1 - x0, y1 - y0);
-}
-
-function countInView(view, outlines) {
-  const [left, low, right, high] = view.bounds();
-  let count = 0;
-  outlines.grid.visit(left, low, right, high, () => count++);
-  return count;
 }
 
 /** Draw outlines colour by colour; level 1 is pale, 0 is left out. */
@@ -153,21 +146,25 @@ function dotRadius(total) {
 
 /** Stamp what is small on the screen, or everything as dots; the rows of the others. */
 function stampSmall(view, sheet, ratio, { shape, x, y, wide, high, turn }, rows, { colour, opacity, width, dot, asDots, hollow }) {
-  const shade = channels(colour);
-  const large = [];
-  const [scaleX, scaleY] = [(view.scaleX * ratio) / 2, (view.scale * ratio) / 2];
   const isDot = asDots || shape === "point";
   const stamp = !isDot ? shape : asDots || hollow ? "ellipse" : "dot";
+  const put = sheet.stamper(stamp, width * ratio, channels(colour), opacity);
+  const [scaleX, scaleY] = [view.scaleX * ratio, view.scale * ratio];
+  // Where (0, 0) is, and which way y goes.
+  const [left, top] = view.toScreen(0, 0).map((at) => at * ratio);
+  const up = (view.toScreen(0, 1)[1] * ratio - top) / scaleY;
+  const large = [];
   for (const i of rows) {
-    const [a, b] = isDot ? [dot * ratio, dot * ratio] : [wide[i] * scaleX, high[i] * scaleY];
+    const a = isDot ? dot * ratio : (wide[i] / 2) * scaleX;
+    let b = isDot ? a : (high[i] / 2) * scaleY;
     if (a > MAX_STAMP || b > MAX_STAMP) {
       large.push(i);
       continue;
     }
-    const [sx, sy] = view.toScreen(x[i], y[i]);
     // On a sphere what is nearly round is drawn round.
     const round = stamp === "ellipse" && Math.abs(a - b) < 0.25;
-    sheet.stamp(stamp, sx * ratio, sy * ratio, a, round ? a : b, isDot || round || !turn ? 0 : turn[i], width * ratio, shade, opacity);
+    if (round) b = a;
+    put(left + x[i] * scaleX, top + up * y[i] * scaleY, a, b, round || !turn ? 0 : turn[i]);
   }
   return large;
 }

@@ -7,7 +7,6 @@ const MAX_STAMP = 16;
 const STEPS = { circle: 4, other: 2 };
 /** Turns differ by this part of half a turn. */
 const TURNS = 16;
-const SHAPES = ["dot", "ellipse", "box"];
 
 /** Where an outline covers pixels, relative to its centre, and how much of each; a dot is filled. */
 function makeStamp(shape, a, b, turn, width) {
@@ -26,17 +25,22 @@ function makeStamp(shape, a, b, turn, width) {
   return { half, across: Int16Array.from(across), down: Int16Array.from(down), cover: Float32Array.from(cover) };
 }
 
-/** Stamps of one line width, made when first asked for. */
+/** Stamps by shape and line width, made when first asked for; those of other widths are forgotten. */
 function makeStamps() {
   let [stamps, known] = [new Map(), 0];
-  return (shape, a, b, turn, width) => {
+  return (shape, width) => {
     if (width !== known) [stamps, known] = [new Map(), width];
-    const steps = a === b && shape !== "box" ? STEPS.circle : STEPS.other;
-    const [p, q] = [Math.max(Math.round(a * steps), 1), Math.max(Math.round(b * steps), 1)];
-    const t = turn ? ((Math.round((turn / Math.PI) * TURNS) % TURNS) + TURNS) % TURNS : 0;
-    const key = (((SHAPES.indexOf(shape) * 2 + (steps === STEPS.circle)) * 128 + p) * 128 + q) * TURNS + t;
-    if (!stamps.has(key)) stamps.set(key, makeStamp(shape, p / steps, q / steps, (t * Math.PI) / TURNS, width));
-    return stamps.get(key);
+    if (!stamps.has(shape)) stamps.set(shape, new Map());
+    const made = stamps.get(shape);
+    return (a, b, turn) => {
+      const steps = a === b && shape !== "box" ? STEPS.circle : STEPS.other;
+      const p = Math.max(Math.round(a * steps), 1), q = Math.max(Math.round(b * steps), 1);
+      const t = turn ? ((Math.round((turn / Math.PI) * TURNS) % TURNS) + TURNS) % TURNS : 0;
+      const key = ((p * 128 + q) * TURNS + t) * 8 + steps;
+      let stamp = made.get(key);
+      if (!stamp) made.set(key, (stamp = makeStamp(shape, p / steps, q / steps, (t * Math.PI) / TURNS, width)));
+      return stamp;
+    };
   };
 }
 
@@ -44,7 +48,7 @@ function makeStamps() {
 function makeSheet() {
   const canvas = element("canvas");
   const context = canvas.getContext("2d", { willReadFrequently: true });
-  const stampOf = makeStamps();
+  const stampsOf = makeStamps();
   let image = null;
   return {
     clear(width, height) {
@@ -55,9 +59,10 @@ function makeSheet() {
         image.data.fill(0);
       }
     },
-    /** Put an outline or a dot at whole pixels, over what is there. */
-    stamp(shape, x, y, a, b, turn, width, colour, opacity) {
-      blend(image, stampOf(shape, a, b, turn, width), Math.round(x), Math.round(y), colour, opacity);
+    /** A function that puts outlines or dots of one look at whole pixels, over what is there. */
+    stamper(shape, width, colour, opacity) {
+      const stampOf = stampsOf(shape, width);
+      return (x, y, a, b, turn) => blend(image, stampOf(a, b, turn), Math.round(x), Math.round(y), colour, opacity);
     },
     layOver(target) {
       context.putImageData(image, 0, 0);

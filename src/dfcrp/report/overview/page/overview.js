@@ -1,7 +1,7 @@
 // Small multiples: a picture of every image, to be sorted, filtered and clicked.
 
 const TILES_SHOWN = 60;
-/** Agreed on, possibly so, and not: told apart by shade and by the width of the line. */
+/** Agreed on, in doubt, and not: told apart by shade and by the width of the line. */
 const SHADES = {
   light: ["#0072B2", "#D55E00", "#A9B2BA"],
   dark: ["#56B4E9", "#F0803C", "#59646D"],
@@ -18,7 +18,7 @@ function readImages() {
   return about;
 }
 
-/** 0: agreed on, 1: possibly, 2: not. */
+/** 0: agreed on, 1: in doubt, 2: not. */
 function shadeOf(p) {
   return p >= SURE[0] ? 0 : p > SURE[1] ? 1 : 2;
 }
@@ -52,7 +52,7 @@ function tile(data, k) {
   const canvas = element("canvas", { "aria-hidden": "true" });
   const words = [
     element("b", { title: data.names[k] }, data.names[k]),
-    element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, ${number(data.agreed[k], 1)} by ${data.minExperts}+`),
+    element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.minExperts}+`)),
     element("span", { class: "quiet" }, data.undecided[k] ? `${number(data.undecided[k])} undecided` : "none undecided"),
     data.good[k] ? null : element("span", { class: "short" }, "run too short"),
   ];
@@ -68,30 +68,67 @@ function drawTile(data, { canvas, image }) {
   canvas.width = Math.round(canvas.clientWidth * ratio);
   canvas.height = Math.round(canvas.clientHeight * ratio);
   const pen = canvas.getContext("2d");
+  (data.shape ? drawOutlines : drawBars)(data, image, pen, ratio);
+}
+
+/** The catalogue as a map. */
+function drawOutlines(data, image, pen, ratio) {
+  const { width, height } = pen.canvas;
   const colours = shades();
-  const [left, low, right, high] = data.frames.subarray(4 * image, 4 * image + 4);
-  const scale = 0.94 * Math.min(canvas.width / (right - left), canvas.height / (high - low));
-  const [x0, y0] = [canvas.width / 2 - (scale * (left + right)) / 2, canvas.height / 2 + (scale * (low + high)) / 2];
+  const [left, right, low, high] = data.frames.subarray(4 * image, 4 * image + 4);
+  const scale = 0.94 * Math.min(width / (right - left), height / (high - low));
+  const [x0, y0] = [width / 2 - (scale * (left + right)) / 2, height / 2 + (scale * (low + high)) / 2];
   // Those that nobody agrees on lie beneath.
   for (const shade of [2, 1, 0]) {
-    pen.strokeStyle = colours[shade];
+    pen.strokeStyle = pen.fillStyle = colours[shade];
     pen.lineWidth = WIDTHS[shade] * ratio;
-    for (let c = data.circleStart[image]; c < data.circleStart[image + 1]; c++) {
-      if (shadeOf(data.circleP[c]) !== shade) continue;
+    for (let c = data.outlineStart[image]; c < data.outlineStart[image + 1]; c++) {
+      if (shadeOf(data.outlineP[c]) !== shade) continue;
+      const half = (length) => Math.max((scale * length) / 2, 0.7 * ratio);
+      const dot = (shade < 2 ? 2 : 1.5) * ratio;
+      const [a, b] = data.shape === "point" ? [dot, dot] : [half(data.outlineW[c]), half(data.outlineH[c])];
       pen.beginPath();
-      pen.arc(x0 + scale * data.circleX[c], y0 - scale * data.circleY[c], Math.max((scale * data.circleD[c]) / 2, 0.7 * ratio), 0, 7);
-      pen.stroke();
+      trace(pen, data.shape, x0 + scale * data.outlineX[c], y0 - scale * data.outlineY[c], a, b, (-data.outlineA[c] * Math.PI) / 180);
+      if (data.shape === "point") pen.fill();
+      else pen.stroke();
     }
   }
 }
 
+/** How many objects so many experts share, where objects have no place. */
+function drawBars(data, image, pen, ratio) {
+  const { width, height } = pen.canvas;
+  const count = data.barsOfImage;
+  const parts = data.bars.subarray(3 * count * image, 3 * count * (image + 1));
+  const total = (bar) => parts[3 * bar] + parts[3 * bar + 1] + parts[3 * bar + 2];
+  const most = Math.max(...Array.from({ length: count }, (_, bar) => total(bar)));
+  const colours = shades();
+  const [base, step] = [height - 14 * ratio, width / count];
+  pen.font = `${10 * ratio}px system-ui, sans-serif`;
+  pen.textAlign = "center";
+  for (let bar = 0; bar < count; bar++) {
+    let top = base;
+    for (const shade of [0, 1, 2]) {
+      const tall = ((base - 4 * ratio) * parts[3 * bar + shade]) / most;
+      pen.fillStyle = colours[shade];
+      pen.fillRect((bar + 0.12) * step, top - tall, 0.76 * step, tall);
+      top -= tall;
+    }
+    pen.fillStyle = getComputedStyle(pen.canvas).color;
+    pen.fillText(String(bar + 1), (bar + 0.5) * step, height - 3 * ratio);
+  }
+}
+
 function legend(data) {
-  const names = [`at least ${counted(data.minExperts, "expert")}`, "possibly as many", "fewer"];
-  byId("key").replaceChildren(
-    ...names.map((name, shade) =>
-      element("li", {}, drawing("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" },
-        drawing("circle", { cx: 8, cy: 6, r: 5, fill: "none", stroke: shades()[shade], "stroke-width": WIDTHS[shade] })), ` ${name}`)),
-  );
+  const sample = (shade) => {
+    const [fill, stroke] = data.shape && data.shape !== "point" ? ["none", shades()[shade]] : [shades()[shade], "none"];
+    const look = { fill, stroke, "stroke-width": WIDTHS[shade] };
+    if (data.shape === "ellipse" || data.shape === "point") return drawing("circle", { cx: 8, cy: 6, r: data.shape === "point" ? 3.5 : 5, ...look });
+    return drawing("rect", { x: 3, y: 1, width: 10, height: 10, ...look });
+  };
+  const names = data.legend.map((name, shade) => element("li", {}, drawing("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, sample(shade)), ` ${name}`));
+  const bars = element("li", {}, "bars: objects by number of experts");
+  byId("key").replaceChildren(...names, ...(data.shape ? [] : [bars]));
 }
 
 function startOverview() {

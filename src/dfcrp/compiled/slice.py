@@ -1,0 +1,55 @@
+"""Slice updates of one number (Neal 2003): no tuning, and any width leaves the target unchanged.
+
+A target is a named tuple of whatever its log density needs, which ``log_target`` is told for its
+type. As a target is known when a kernel is compiled, the density is inlined where it is asked for.
+"""
+
+from __future__ import annotations
+
+from dfcrp.compiled.jit import by_type, inline_kernel, lean_kernel
+
+
+@by_type
+def log_target(target, value):
+    """Log density at a value, up to a constant."""
+
+
+@inline_kernel
+def shrink(rng, target, start, level, low, high, least):
+    """A value of the slice above ``level``, uniformly drawn from a bracket that holds ``start``.
+
+    A bracket narrower than ``least`` is given up: the value is then ``start``.
+    """
+    while high - low > least:
+        value = low + (high - low) * rng.random()
+        if log_target(target, value) > level:
+            return value
+        if value < start:
+            low = value
+        else:
+            high = value
+    return start
+
+
+@lean_kernel
+def slice_update(rng, target, start, width, least):
+    """One update: step out by ``width`` until the bracket holds the slice, then shrink."""
+    level = log_target(target, start) - rng.standard_exponential()
+    low = start - width * rng.random()
+    high = low + width
+    while log_target(target, low) > level:
+        low -= width
+    while log_target(target, high) > level:
+        high += width
+    return shrink(rng, target, start, level, low, high, least)
+
+
+@lean_kernel
+def shrinking_update(rng, target, start, width, least):
+    """One update without stepping out, where every evaluation walks over all clusters.
+
+    That leaves the target unchanged as well; ``width`` should exceed the target's own.
+    """
+    level = log_target(target, start) - rng.standard_exponential()
+    low = start - width * rng.random()
+    return shrink(rng, target, start, level, low, low + width, least)

@@ -1,0 +1,51 @@
+"""The slice sampler, on targets that are known; false-alarm rate 1e-5 each."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dfcrp.compiled import slice as slices
+from reference import small_problems as small
+
+FALSE_ALARM_RATE = 1e-5
+DRAWS = 3000
+
+
+def log_gamma(value: float) -> float:
+    """log density of a Gamma(3, 1) number."""
+    return 2.0 * math.log(value) - value if value > 0.0 else -math.inf
+
+
+def p_value(update, width: float, law) -> float:
+    """Of draws that start from the target, one update each."""
+    rng = np.random.default_rng(3)
+    start = rng.standard_gamma(3.0, DRAWS)
+    found = [update(rng, None, float(value), width, 1e-14) for value in start]
+    return float(stats.kstest(found, law.cdf).pvalue)
+
+
+@pytest.mark.parametrize("width", [0.3, 2.0, 30.0])
+@pytest.mark.parametrize("kernel", [slices.slice_update, slices.shrinking_update])
+def test_an_update_leaves_its_target_unchanged(kernel, width):
+    update = small.slice_update_of(log_gamma, kernel)
+    assert p_value(update, width, stats.gamma(3.0)) > FALSE_ALARM_RATE
+
+
+@pytest.mark.parametrize("kernel", [slices.slice_update, slices.shrinking_update])
+def test_another_target_is_noticed(kernel):
+    update = small.slice_update_of(log_gamma, kernel)
+    assert p_value(update, 2.0, stats.gamma(3.2)) < FALSE_ALARM_RATE
+
+
+def test_a_slice_of_one_point_is_given_up():
+    """As where rounding leaves nothing of it; the number stays what it was."""
+
+    def spike(value):
+        return 0.0 if value == 2.0 else -math.inf
+
+    update = small.slice_update_of(spike)
+    assert update(np.random.default_rng(4), None, 2.0, 1.0, 1e-14) == 2.0
