@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dfcrp.draws import Columns, MemoryDraws
+from dfcrp.draws import Columns, MemoryDraws, Variable
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.columns import LAW
 from dfcrp.markup import (
@@ -462,3 +462,34 @@ def test_which_records_could_share_a_cluster(tmp_path):
     items = replace(posterior.items, candidates=np.array([[0, 1], [2, 3]]))
     again = Posterior(posterior.draws, items, config, posterior.record)
     assert "Only records of the 2 pairs that were given" in page_of(again, tmp_path / "c").text
+
+
+def with_bias(posterior):
+    """The same draws with made-up offsets and noise of each expert."""
+    draws, rng = posterior.draws, np.random.default_rng(0)
+    axes = posterior.likelihood.shape(posterior.items).features
+    extra = Columns(
+        shared=(Variable("offset", ("expert", "axis")), Variable("log_noise", ("expert",))),
+        coords={"expert": posterior.items.experts, "axis": axes},
+    )
+    columns = draws.columns.joined(extra)
+    shared = np.concatenate(
+        [draws.shared(), rng.normal(0.0, 0.1, (*posterior.alpha.shape, extra.width))], axis=2
+    )
+    blocks = [draws.clusters(chain, 0, draws.n_draws) for chain in range(draws.n_chains)]
+    learned = MemoryDraws(posterior.labels, posterior.alpha, blocks, columns, shared)
+    return Posterior(learned, posterior.items, posterior.config, posterior.record)
+
+
+@pytest.mark.usefixtures("quick")
+def test_how_experts_differ_by_the_columns_of_their_items(tmp_path):
+    posterior = with_bias(kind_posterior("boxes", n_draws=10))
+    page = page_of(posterior, tmp_path)
+    heads = ["x offset", "y offset", "width", "height", "noise"]
+    (head,) = [row for row in page.rows if "x offset" in row]
+    assert head[:2] + head[2::2] == ["expert", "boxes", *heads]
+    bias = posterior.expert_bias
+    for f, name in enumerate(posterior.items.experts):
+        (row,) = [r for r in page.rows if r[0] == name and len(r) == len(head)]
+        assert row[6] == number(bias.found["width_factor"].mean[f], 3)
+    assert "Width and height: 1.05 is 5 % larger than the others." in page.text

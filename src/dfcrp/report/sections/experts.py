@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from dfcrp.markup import (
 )
 from dfcrp.plots.jaccard import MAX_SHOWN, prepare_jaccard
 from dfcrp.plots.singletons import loneliest_experts
-from dfcrp.report.contents import Contents
+from dfcrp.report.contents import Contents, digits_for
 
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
@@ -112,19 +113,8 @@ def expert_table(contents: Contents) -> Markup:
     )
 
 
-#: How the table of differences names a quantity, and the digits it shows.
-_BIAS_COLUMNS = {
-    "offset_x": ("x offset", 2),
-    "offset_y": ("y offset", 2),
-    "size_factor": ("size", 3),
-    "noise_factor": ("noise", 2),
-}
-_BIAS_NOTES = {
-    "offset_x": "Offsets: how far to the side of the others the expert draws, in the unit of x and "
-    "y.",
-    "size_factor": "Size: 1.05 is 5 % larger than the others.",
-    "noise_factor": "Noise: 2 is twice as far off.",
-}
+#: How names of what may differ begin and end.
+OFFSET, FACTOR, NOISE = "offset_", "_factor", "noise_factor"
 
 
 def bias_table(contents: Contents, bias: Any) -> Markup:
@@ -133,21 +123,44 @@ def bias_table(contents: Contents, bias: Any) -> Markup:
     names = contents.posterior.items.experts
     columns = [Column("expert", number=False), Column(contents.nouns)]
     for name in bias.found:
-        columns += [Column(_bias_column(name)[0]), Column("95 %")]
+        columns += [Column(_bias_head(name)), Column("95 %")]
+    digits = {name: _bias_digits(name, found) for name, found in bias.found.items()}
     rows = []
     for f in np.argsort(count, kind="stable")[-MAX_ROWS:]:
         row: list[object] = [names[f], number(int(count[f]))]
         for name, found in bias.found.items():
-            digits = _bias_column(name)[1]
-            row += [number(found.mean[f], digits), interval(found.lo[f], found.hi[f], digits)]
+            row.append(number(found.mean[f], digits[name]))
+            row.append(interval(found.lo[f], found.hi[f], digits[name]))
         rows.append(row)
-    notes = [note for name, note in _BIAS_NOTES.items() if name in bias.found]
-    caption = f"How each expert differs from the mean {contents.noun}. {' '.join(notes)}"
+    caption = f"How each expert differs from the mean {contents.noun}. {_bias_notes(bias.found)}"
     return table(columns, rows, caption + _only(contents, MAX_ROWS))
 
 
-def _bias_column(name: str) -> tuple[str, int]:
-    return _BIAS_COLUMNS.get(name, (name.replace("_", " "), 3))
+def _bias_head(name: str) -> str:
+    if name.startswith(OFFSET):
+        return f"{name.removeprefix(OFFSET)} offset"
+    return name.removesuffix(FACTOR)
+
+
+def _bias_digits(name: str, found: Any) -> int:
+    """Of factors as many as differences need, of offsets two digits of a typical interval."""
+    if not name.startswith(OFFSET):
+        return 2 if name == NOISE else 3
+    width = np.asarray(found.hi) - np.asarray(found.lo)
+    return digits_for(float(np.median(width[width > 0.0])), 2) if (width > 0.0).any() else 3
+
+
+def _bias_notes(names: Collection[str]) -> str:
+    """What the columns mean."""
+    notes = []
+    if any(name.startswith(OFFSET) for name in names):
+        notes.append("Offsets: how far to the side of the others, in the unit of the column.")
+    factors = [_bias_head(name) for name in names if name.endswith(FACTOR) and name != NOISE]
+    if factors:
+        notes.append(f"{' and '.join(factors).capitalize()}: 1.05 is 5 % larger than the others.")
+    if NOISE in names:
+        notes.append("Noise: 2 is twice as far off.")
+    return " ".join(notes)
 
 
 def _only(contents: Contents, shown: int) -> str:
