@@ -70,6 +70,14 @@ class StoredDraws:
         self.n_markings = first.n
         self.columns = first.columns
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_spans"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A pickle of draws on disk names their folder, and holds none of them.
+        vars(self).update(state)
+        self._spans = self._look_again()
+
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain, shape (stop - start, n_markings)."""
         return self._take(chain, "labels", self._kept[chain][start:stop])
