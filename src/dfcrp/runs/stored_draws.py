@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import DfcrpWarning, RunFolderError
-from dfcrp.runs.blocks import ARRAYS, Entry, Span, offsets_of
+from dfcrp.runs.blocks import ARRAYS, IndexEntry, Span, offsets_of
 from dfcrp.runs.shards import DamagedFile, ShardGone, drawn_again, place_of
 
 #: What can be missing where only labels are wanted.
@@ -237,7 +237,7 @@ def _lacking(chain: int, found: _Damage) -> str:
     return f"{found.error}; chain {chain} lacks {found.name} of {lost}"
 
 
-def _same_kind(place: str, chains: dict[int, list[Span]]) -> Entry:
+def _same_kind(place: str, chains: dict[int, list[Span]]) -> IndexEntry:
     """An entry that speaks for all; RunFolderError if they are of different things."""
     entries = [span.block.entry for spans in chains.values() for span in spans]
     first = entries[0]
