@@ -148,12 +148,25 @@ def test_images_share_their_experts(markings):
     both = dfcrp.Items.circles(
         markings.x, markings.y, markings.diameter, markings.expert, image=image
     )
-    with pytest.raises(SettingsError, match="--images shared"):
-        dfcrp.fit(both, expert_bias="both", scans=20)
     found = dfcrp.fit(both, expert_bias="both", images="shared", chains=2, scans=40)
     assert "noise_factor_lo" in found.experts()
     assert "noise_factor" in found.summary()["experts"][0]
     assert found["left"].expert_bias is not None
+
+
+def test_on_independent_images_experts_differ_image_by_image(markings):
+    """What they have in common needs shared images; an expert need not be on every image."""
+    image = np.where(markings.x < 3000.0, "left", "right")
+    kept = (image == "left") | (markings.expert != "A")
+    columns = (markings.x, markings.y, markings.diameter, markings.expert)
+    both = dfcrp.Items.circles(*(values[kept] for values in columns), image=image[kept])
+    found = dfcrp.fit(both, expert_bias="both", chains=2, scans=40)
+    assert found.expert_bias is None
+    assert "noise_factor" not in found.experts()
+    left, right = (found[name] for name in ("left", "right"))
+    assert len(left.expert_bias.found["noise_factor"].mean) == len(markings.experts)
+    assert len(right.expert_bias.found["noise_factor"].mean) == len(markings.experts) - 1
+    assert "noise_factor_lo" in right.experts()
 
 
 def test_not_for_records():

@@ -8,7 +8,8 @@ it away are the likelihood's own; by the chain rule they give all the moves ask 
 
 A module with such a likelihood registers ``empty_row``, ``log_marginal`` and, of the contract in
 ``likelihoods.contract``, ``log_density``, ``add_member``, ``remove_member`` and ``record_row``;
-``integrate_out`` does the rest, and ``likelihoods.law.learn_law`` the updates of what clusters share.
+``integrate_out`` does the rest, and ``likelihoods.law.learn_law`` the updates of what clusters
+share.
 """
 
 from __future__ import annotations

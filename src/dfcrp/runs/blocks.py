@@ -32,7 +32,7 @@ ARRAYS = {
 }
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """What the index says of a block."""
 
     part: int
@@ -95,7 +95,7 @@ class KeptBlock(Protocol):
     """Draws of a block, in memory or on disk."""
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> IndexEntry:
         """What the block is."""
         ...
 
@@ -112,7 +112,7 @@ class KeptBlock(Protocol):
 class MemoryBlock:
     """A block in memory."""
 
-    entry: Entry
+    entry: IndexEntry
     draws: DrawBlock
     state: Sequence[NDArray[np.uint8]] = ()
 

@@ -19,7 +19,7 @@ from dfcrp.errors import RunFolderError
 from dfcrp.files import write_errors
 from dfcrp.runs import blocks
 from dfcrp.runs.blocks import (
-    Entry,
+    IndexEntry,
     KeptBlock,
     MemoryBlock,
     bytes_per_draw,
@@ -228,7 +228,7 @@ class ChainWriter:
         scans: int = 0,
         state: Sequence[NDArray[np.uint8]] = (),
     ) -> MemoryBlock:
-        entry = Entry(
+        entry = IndexEntry(
             part=self._part,
             chain=self._chain,
             turn=self._turn,
@@ -316,5 +316,5 @@ class MemoryWriter:
         draws = self._draws[0]
         b, rows = len(draws.alpha), len(draws.cluster_labels)
         key = (self._part, self._chain)
-        entry = Entry(*key, 0, 0, b, rows, self._n, True, self.scans, 0, self._columns)
+        entry = IndexEntry(*key, 0, 0, b, rows, self._n, True, self.scans, 0, self._columns)
         return MemoryBlock(entry, draws)

@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
 from dfcrp.files import part_of, put_on_disk, replace_file, sync_folder
-from dfcrp.runs.blocks import ARRAYS, Entry, KeptBlock, MemoryBlock
+from dfcrp.runs.blocks import ARRAYS, IndexEntry, KeptBlock, MemoryBlock
 
 #: To be raised when older code could not read what newer code writes.
 FORMAT = 3
@@ -121,7 +121,7 @@ class Cut(NamedTuple):
 class Index(NamedTuple):
     """What a shard says that it holds."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[IndexEntry, ...]
     cut: Cut
     #: Size and checksum of each file of data, by its path in the shard.
     files: dict[str, tuple[int, int]]
@@ -238,7 +238,7 @@ class Shard:
 class StoredBlock:
     """A block of a shard; it stays on disk."""
 
-    entry: Entry
+    entry: IndexEntry
     shard: Shard
     at: int
 
@@ -267,7 +267,7 @@ def drawn_again(folder: Path) -> str:
     return f"delete {folder} and `dfcrp resume` the run: what it held is drawn again"
 
 
-def _nothing(name: str, entry: Entry) -> NDArray[Any]:
+def _nothing(name: str, entry: IndexEntry) -> NDArray[Any]:
     height = entry.n if name == "labels" else entry.columns.width
     return np.empty((height, entry.draws), ARRAYS[name])
 
@@ -466,7 +466,7 @@ def _attributes(index: Index) -> dict[str, Any]:
     columns = [
         kinds.setdefault(json.dumps(entry.columns.as_json()), len(kinds)) for entry in index.entries
     ]
-    names = Entry._fields[:-1]
+    names = IndexEntry._fields[:-1]
     values = zip(*(entry[:-1] for entry in index.entries), strict=True)
     fields = {
         "format": FORMAT,
@@ -482,9 +482,9 @@ def _attributes(index: Index) -> dict[str, Any]:
 def _index_of(fields: dict[str, Any]) -> Index:
     kinds = [Columns.from_json(kind) for kind in fields["kinds_of_columns"]]
     blocks, cut = dict(fields["blocks"]), Cut(*fields["cut"])
-    values = zip(*(blocks.pop(name) for name in Entry._fields[:-1]), strict=True)
+    values = zip(*(blocks.pop(name) for name in IndexEntry._fields[:-1]), strict=True)
     entries = tuple(
-        Entry._make((*found, kinds[kind]))
+        IndexEntry._make((*found, kinds[kind]))
         for found, kind in zip(values, fields["columns"], strict=True)
     )
     files = {key: (size, checksum) for key, (size, checksum) in fields["files"].items()}

@@ -38,8 +38,9 @@ import shutil
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
@@ -123,6 +124,9 @@ class DrawStore:
         #: Whether the run keeps states; without them it cannot be resumed.
         self.resumable = self._read_root()
         self.refresh()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(DrawStore.open, salvage=self._salvage), (self.folder,)
 
     @classmethod
     def create(
@@ -258,7 +262,7 @@ class DrawStore:
             _check_complete(place, found, stop, chains)
         return StoredDraws(
             found,
-            lambda: self._chains(part),
+            partial(self._chains, part),
             place,
             slice(burn_in, stop, thin),
             losses=list(self._losses) if self._salvage else None,
@@ -465,6 +469,13 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._writers: dict[int, dict[int, MemoryWriter]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_writers": self._writers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        vars(self).update(state)
+
     def writer(
         self, part: int, chain: int, n: int, columns: Columns, *, share: bool = False
     ) -> MemoryWriter:
@@ -502,7 +513,7 @@ class MemoryStore:
         found = self._chains(part)
         place = f"part {part}"
         _check_complete(place, found, stop, chains)
-        return StoredDraws(found, lambda: found, place, slice(burn_in, stop, thin))
+        return StoredDraws(found, found.copy, place, slice(burn_in, stop, thin))
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         writers = self._writers.get(part, {})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import DfcrpWarning, RunFolderError
-from dfcrp.runs.blocks import ARRAYS, Entry, Span, offsets_of
+from dfcrp.runs.blocks import ARRAYS, IndexEntry, Span, offsets_of
 from dfcrp.runs.shards import DamagedFile, ShardGone, drawn_again, place_of
 
 #: What can be missing where only labels are wanted.
@@ -69,6 +69,14 @@ class StoredDraws:
         self.n_chains = len(kept)
         self.n_markings = first.n
         self.columns = first.columns
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_spans"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A pickle of draws on disk names their folder, and holds none of them.
+        vars(self).update(state)
+        self._spans = self._look_again()
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain, shape (stop - start, n_markings)."""
@@ -229,7 +237,7 @@ def _lacking(chain: int, found: _Damage) -> str:
     return f"{found.error}; chain {chain} lacks {found.name} of {lost}"
 
 
-def _same_kind(place: str, chains: dict[int, list[Span]]) -> Entry:
+def _same_kind(place: str, chains: dict[int, list[Span]]) -> IndexEntry:
     """An entry that speaks for all; RunFolderError if they are of different things."""
     entries = [span.block.entry for spans in chains.values() for span in spans]
     first = entries[0]

@@ -58,11 +58,20 @@ function makeView(data, canvas) {
     },
     /** Centre an object, large enough to be looked at. */
     goTo(k) {
+      if (isLegible(data, view, k)) return;
       const high = Math.max(data.objects.reach[k], spread(data, k)) || (frame[3] - frame[1]) / 10;
       view.go(data.clusterX[k], data.clusterY[k], Math.max(view.scale, (0.25 * Math.min(view.width, view.height)) / high));
     },
   };
   return view;
+}
+
+/** Whether an object's cell on the grid is in view, and large enough for words. */
+function isLegible(data, view, k) {
+  const [left, low, right, high] = view.bounds();
+  const [x, y, half] = [data.clusterX[k], data.clusterY[k], data.objects.wide[k] / 2];
+  const inside = x - half >= left && x + half <= right && y - half >= low && y + half <= high;
+  return !data.hasPlaces && inside && 2 * half * view.scale >= CELL_WITH_WORDS;
 }
 
 /** How far apart the members of an object lie that are points, seen from bottom to top of the map. */
