@@ -159,8 +159,10 @@ _HEAD = """\
 A model is a [likelihood](features.md), which says what an item is, and a
 [prior](settings.md#run-how-long-how-many-which-model); images are an axis of every run. Nearly
 everything works with everything. What does not is refused, with a message that says why; the
-numbers lead to the reasons below. A test fits every cell of this page, which is made from the same
-list, `tests/combinations.py`.
+numbers lead to the reasons below. The page is made from the list in `tests/combinations.py`, and a
+test walks through the same list: it fits, resumes, reads back and asks a handful of items in every
+cell. Cells about files of drawing tools and crater counters, Dask, the explorer in a browser and
+`dfcrp compare` have tests of their own, not for every kind.
 """
 
 
