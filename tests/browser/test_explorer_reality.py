@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from browser.conftest import Run, made_up_posterior, write_page
+from browser.conftest import SIZE, Run, made_up_posterior, write_page
 from browser.test_explorer import slide, state, text
-from dfcrp.markup import interval, number
+from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.saving import write_results
+from reference.kind_posteriors import kind_posterior
 from reference.small_posteriors import under_detection
 
 
@@ -75,3 +76,26 @@ def test_a_link_keeps_the_choice(page, open_page):
     page.wait_for_function("location.hash.includes('realMin=0.75')")
     again = open_page(page.evaluate("location.hash"))
     assert state(again, "state.realMin") == 0.75
+
+
+@pytest.mark.parametrize("kind", ["boxes", "records"])
+def test_items_without_a_size(browser, tmp_path, kind):
+    """Real objects are counted without size classes, and every object says how real it is."""
+    posterior = under_detection(kind_posterior(kind, n_objects=15, n_experts=3, n_draws=8))
+    wrong = []
+    page = browser.new_page(viewport=SIZE)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(write_page(posterior, tmp_path).as_uri())
+    page.wait_for_selector("#explorer-root[data-ready=yes]")
+    seen = posterior.summary()["n_objects"]
+    assert text(page, "count") == number(seen["mean"], 1)
+    assert text(page, "count-noun") == "real objects"
+    assert page.locator("#explorer-colour").input_value() == "real"
+    slide(page, "real", 0.9)
+    listed = (posterior.catalogue()["p_real"] >= 0.9).sum()
+    assert text(page, "listed").startswith(f"{listed} object")
+    page.evaluate("explorer.state.set({ selected: 0 })")
+    p = posterior.catalogue()["p_real"][0]
+    assert f"P(real)\n{probability(p)}" in text(page, "object")
+    page.close()
+    assert wrong == []

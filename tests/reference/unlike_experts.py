@@ -28,7 +28,6 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import bias as circle_bias
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere
-from dfcrp.likelihoods.normal import bias as normal_bias
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.moves import assignment, revisit
@@ -42,7 +41,7 @@ FAMILIES = [0, 0, 1, 1, 2, 2]
 N = len(FAMILIES)
 SHAPE, RATE = 3.0, 1.5
 #: Draws of each kind that are left alone, and that an update or a planted bug is applied to.
-ALONE, UPDATED, BUGGED = 3000, 1200, 700
+ALONE, UPDATED, BUGGED = 3000, 1200, 1000
 
 
 class Features:
@@ -54,7 +53,7 @@ class Features:
         base = every_kernel.normal_hyper([1, 1], [1, -1])._replace(
             spread=np.array([1.5, 0.8]), law_sd=np.array([0.5, 0.5, 0.4])
         )
-        self.hyper = bias.with_bias(base, "both", np.array(FAMILIES), np.array([0.7, 0.5]), 0.4)
+        self.hyper = bias.with_bias(base, "both", np.array(FAMILIES), np.array([0.7, 0.5]), 0.7)
 
     def draw(self, rng, labels) -> tuple[np.ndarray, np.ndarray]:
         law = draw_law(rng, self.hyper)
@@ -71,7 +70,7 @@ class Vectors:
 
     def __init__(self) -> None:
         base = every_kernel.covariance_hyper(2)._replace(log_volume=2.0 * math.log(self.side))
-        self.hyper = bias.with_bias(base, "both", np.array(FAMILIES), np.array([0.7, 0.5]), 0.4)
+        self.hyper = bias.with_bias(base, "both", np.array(FAMILIES), np.array([0.7, 0.5]), 0.7)
 
     def draw(self, rng, labels) -> tuple[np.ndarray, np.ndarray] | None:
         law, y = draw_law(rng, self.hyper), np.empty((N, 2))
@@ -104,7 +103,7 @@ class Globe:
     def __init__(self) -> None:
         base = every_kernel.SPHERE._replace(radius=25.0)
         offset_sd = np.array([0.5, 0.4, 0.3])
-        self.hyper = bias.with_bias(base, "both", np.array(FAMILIES), offset_sd, 0.4)
+        self.hyper = bias.with_bias(base, "both", np.array(FAMILIES), offset_sd, 0.7)
         self.rows = np.zeros((N, self.width))
 
     def draw(self, rng, labels) -> tuple[np.ndarray, np.ndarray]:
@@ -265,56 +264,48 @@ def offsets_left_on(chain: Chain) -> None:
     normal.feature_of = covariance.feature_of = lambda hyper, y, i, j: y[i, j]
     try:
         experts(chain)
+        experts(chain)
     finally:
         normal.feature_of = covariance.feature_of = kept
 
 
-def means_not_drawn(chain: Chain) -> None:
-    """Offsets given the expected means of clusters, not drawn ones."""
-    stub = normal_bias.draw_parameters.implementations
-    kept = dict(stub)
-    for kind, kernel in kept.items():
-
-        def draw(hyper, rng, theta, k, own=kernel):
-            first = normal.FIRST + 2 if isinstance(hyper, normal.NormalHyper) else covariance.FIRST
-            mean = theta[k, first : first + 2].copy()
-            own(hyper, rng, theta, k)
-            theta[k, first : first + 2] = mean
-
-        stub[kind] = draw
+def noise_left_out_of_rows(chain: Chain) -> None:
+    """Parameters are drawn as if all experts were equally exact."""
+    kept = normal.log_scale, covariance.precision_of
+    normal.log_scale, covariance.precision_of = normal.log_growth, lambda *_: 1.0
     try:
         for _ in range(3):
             experts(chain)
     finally:
-        stub.update(kept)
+        normal.log_scale, covariance.precision_of = kept
 
 
-def noise_counts_one_feature(chain: Chain) -> None:
-    """The density of the noise lacks features."""
+def noise_left_out_of_places(chain: Chain) -> None:
+    """Means on the sphere are drawn as if all experts were equally exact."""
+    kept = sphere.corrected
+    given = chain.hyper, chain.rng, chain.prior, chain.problem.data, chain.state
+    for _ in range(4):
+        sphere.corrected = lambda hyper, y, i: (*kept(hyper, y, i)[:4], 1.0)
+        for k in np.flatnonzero(chain.state.size[:-1] > 0):
+            sphere.update_mean(*given, k)
+        sphere.corrected = kept
+        experts(chain)
+
+
+def noise_of_variances(chain: Chain) -> None:
+    """The noise factor is taken for one of variances, not of standard deviations."""
     kept = bias.log_noise_density
 
-    def density(noise_sd, _, count, squares, value):
-        return kept(noise_sd, 1.0, count, squares, value)
+    def density(noise_sd, features, count, squares, value):
+        extra = 0.5 * (math.exp(-2.0 * value) - math.exp(-value)) * squares
+        return kept(noise_sd, features, count, squares, value) + extra
 
     bias.log_noise_density = density
     try:
         experts(chain)
+        experts(chain)
     finally:
         bias.log_noise_density = kept
-
-
-def precision_ignored_in_places(chain: Chain) -> None:
-    """Means on the sphere are drawn as if all experts were equally exact."""
-    kept = sphere.corrected
-    sphere.corrected = lambda hyper, y, i: (*kept(hyper, y, i)[:4], 1.0)
-    try:
-        for _ in range(3):
-            for k in np.flatnonzero(chain.state.size[:-1] > 0):
-                given = chain.hyper, chain.rng, chain.prior, chain.problem.data, chain.state
-                sphere.update_mean(*given, k)
-    finally:
-        sphere.corrected = kept
-    experts(chain)
 
 
 def north_for_south(chain: Chain) -> None:
@@ -332,9 +323,9 @@ def north_for_south(chain: Chain) -> None:
 
 
 KINDS = {
-    "features": (Features, (offsets_left_on, means_not_drawn, noise_counts_one_feature)),
-    "vectors": (Vectors, (offsets_left_on, means_not_drawn, noise_counts_one_feature)),
-    "globe": (Globe, (precision_ignored_in_places, north_for_south, noise_counts_one_feature)),
+    "features": (Features, (offsets_left_on, noise_left_out_of_rows, noise_of_variances)),
+    "vectors": (Vectors, (offsets_left_on, noise_left_out_of_rows, noise_of_variances)),
+    "globe": (Globe, (noise_left_out_of_places, north_for_south, noise_of_variances)),
 }
 
 

@@ -222,7 +222,7 @@ def test_singletons(posterior):
     assert [table.experts[k] for k in table.expert] == [
         posterior.items.expert[posterior.items.x.tolist().index(x)] for x in table.outlines.x
     ]
-    with pytest.raises(InputError, match='did you mean "expert A"'):
+    with pytest.raises(InputError, match="did you mean 'expert A'"):
         plots.prepare_singletons(posterior, experts=["expert AA"])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.errors import InputError
+from dfcrp.errors import InputError, did_you_mean
 from dfcrp.markup import counted
 from dfcrp.plots import maps
 from dfcrp.plots.flat import FlatMap, flat_map
@@ -57,8 +56,7 @@ def prepare_singletons(
     names = loneliest_experts(posterior) if experts is None else tuple(experts)
     for name in names:
         if name not in found.experts:
-            near = difflib.get_close_matches(name, found.experts, n=1, cutoff=0.0)
-            raise InputError(f'there is no expert "{name}"; did you mean "{near[0]}"?')
+            raise InputError(f"there is no expert {name!r}{did_you_mean(name, found.experts, 0.0)}")
     codes = np.array([found.experts.index(name) for name in names])
     alone = posterior.expert_summary.alone
     position = np.full(len(found.experts), -1, np.int64)

@@ -1,4 +1,4 @@
-"""The image beneath the maps: read, reduced, and placed in the coordinates of the markings."""
+"""The image beneath the maps: read, reduced, and placed in the coordinates of the items."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_PIXELS = 3_000
 
 @dataclass(frozen=True)
 class Underlay:
-    """An image and where its edges lie in the coordinates of the markings."""
+    """An image and where its edges lie in the coordinates of the items."""
 
     #: (rows, columns) or (rows, columns, 3), the first row on top.
     pixels: NDArray[Any]
@@ -35,7 +35,7 @@ class Underlay:
 def read_underlay(
     image: Any, y: NDArray[np.float64], extent: Region | None = None
 ) -> Underlay | None:
-    """An image file, an array or an Underlay, placed beneath markings with these y.
+    """An image file, an array or an Underlay, placed beneath items with these y.
 
     Without an ``extent`` one pixel is one unit and the upper left corner is (0, 0): with y running
     upwards from the negative height to zero if most y are negative, downwards if not.
