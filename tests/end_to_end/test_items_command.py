@@ -64,10 +64,11 @@ def test_boxes_and_their_double(boxes, capsys):
 def test_report_in_the_items_own_columns(boxes):
     page = (boxes / "report.html").read_text(encoding="utf-8")
     for words in (
-        "width ± sd",
+        "x ± sd",
+        "width (95 %)",
         "Suspected doubles",
-        "How far do items scatter?",
-        "17 items (boxes)",
+        "How far do boxes scatter?",
+        "17 boxes by 4 experts",
     ):
         assert words in page
     assert "diameter" not in page.split("All settings (TOML)")[0]
@@ -118,7 +119,8 @@ def test_records_from_two_files(tmp_path):
     assert cluster.count(cluster[7]) == 1
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "Anna Berg" in page
-    assert "miss born" in page
+    assert "How often are fields wrong?" in page
+    assert "typos in born" in page or "wrong values in born" in page
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The clock of the candidate search starts anew without a trace."""
+"""The clock of the candidate search starts again without a trace."""
 
 import numpy as np
 import pytest

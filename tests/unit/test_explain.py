@@ -234,6 +234,7 @@ def test_family_rule_by_hand():
     assert [(c.id, c.probability) for c in rival.barred_by] == [("a1", 0.75)]
     text = found.text()
     assert "Marking a2 by Ann" in text
+    assert str(found) == text
     assert "alone: 75 %" in text
     assert "cluster 0 was closed to it in 75 % of draws: a1 (75 %) sat there" in text
     assert "b by Bob: 25 %" in text

@@ -111,7 +111,7 @@ def test_curves(posterior):
 
 
 def test_what_two_lists_of_a_person_share():
-    """If all objects are alike, looking anew for the other list finds the share s of them."""
+    """If all objects are alike, looking again for the other list finds the share s of them."""
     plain = random_posterior(4, n=14, n_families=5, n_draws=30)
     found = under_detection(plain, persons=PERSONS, classes=1, by_size=False)
     rows = found.detection.shared_noticing

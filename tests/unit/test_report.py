@@ -10,6 +10,7 @@ from PIL import Image
 
 from dfcrp.draws import Columns, MemoryDraws, Variable
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.circle.columns import LAW
 from dfcrp.markup import (
     Column,
@@ -493,3 +494,13 @@ def test_how_experts_differ_by_the_columns_of_their_items(tmp_path):
         (row,) = [r for r in page.rows if r[0] == name and len(r) == len(head)]
         assert row[6] == number(bias.found["width_factor"].mean[f], 3)
     assert "Width and height: 1.05 is 5 % larger than the others." in page.text
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_an_own_likelihood_learned(tmp_path, monkeypatch):
+    posterior = kind_posterior("diagonal", n_draws=10)
+    monkeypatch.setattr(type(posterior.likelihood), "sections", Likelihood.sections)
+    page = page_of(posterior, tmp_path)
+    assert "What was learned?" in page.words
+    for name, found in posterior.tolerances.items():
+        assert [name, *shown_interval(found)] in page.rows

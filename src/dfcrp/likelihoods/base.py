@@ -215,8 +215,8 @@ class Likelihood:
         return []
 
     def sections(self) -> tuple[SectionMaker, ...]:
-        """Sections of the report that only this kind has."""
-        return ()
+        """Sections of the report that only this kind has; by default, what was learned."""
+        return (report.learned,)
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """How experts differ, if that was learned."""

@@ -51,3 +51,16 @@ def learned_section(
     """A section on what was learned of the scatter of items, from ``estimates``."""
     body = table([Column("", number=False), *ESTIMATES], rows, caption)
     return Section("learned", title, join([*map(paragraph, sentences), body]))
+
+
+def learned(contents: Any) -> Section | None:
+    """Every number that was learned, by its name."""
+    posterior = contents.posterior
+    found = {
+        name: row for name, row in (posterior.tolerances or {}).items() if isinstance(row, Mapping)
+    }
+    if not found:
+        return None
+    words = posterior.likelihood.learned_words(posterior.tolerances)
+    rows = estimates(found, {name: name for name in found})
+    return learned_section("What was learned?", words, rows, "Posterior mean and 95 % interval.")

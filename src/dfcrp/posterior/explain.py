@@ -92,7 +92,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why one item is where it is; ``print(explanation.text())`` says it in words."""
+    """Why one item is where it is; printed, it says so in words."""
 
     index: int
     id: str
@@ -118,6 +118,9 @@ class Explanation:
     def text(self) -> str:
         """The explanation in plain words."""
         return explanation_text(self)
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 def find_item(items: Items, item: int | str) -> int:

@@ -582,7 +582,7 @@ class Posterior:
         return from_dict({"posterior": variables}, coords=coords, dims=dims)
 
     def explain(self, item: int | str) -> Explanation:
-        """Why an item (row or id) is where it is; ``print`` the answer's ``text()``."""
+        """Why an item (row or id) is where it is; ``print`` the answer to read it."""
         from dfcrp.posterior.explain import explain, find_item
 
         if self._images is None:
