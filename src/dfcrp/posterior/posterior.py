@@ -582,7 +582,23 @@ class Posterior:
         return from_dict({"posterior": variables}, coords=coords, dims=dims)
 
     def explain(self, item: int | str) -> Explanation:
-        """Why an item (row or id) is where it is; ``print`` the answer to read it."""
+        """Why an item is where it is.
+
+        Parameters
+        ----------
+        item : int or str
+            Its row from 0, or its id.
+
+        Returns
+        -------
+        Explanation
+            Candidate clusters with their probabilities and distances, what barred the item from
+            them, and whom it sat with; ``print`` it to read it.
+
+        Examples
+        --------
+        >>> print(posterior.explain("2390"))  # doctest: +SKIP
+        """
         from dfcrp.posterior.explain import explain, find_item
 
         if self._images is None:
