@@ -444,7 +444,8 @@ def main(arguments: list[str] | None = None) -> None:
         for test in ("geweke", "calibration"):
             part = outcome[case][test]
             print(f"{case} {test}: smallest p {part['smallest_p']:.2g} of {part['tests']}")
-    options.out.write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(outcome, indent=1, default=np.ndarray.tolist)
+    options.out.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -54,7 +55,8 @@ def test_summary_is_right_on_known_data(run_folder):
     for row in summary["experts"]:
         assert row["sensitivity"]["mean"] > 0.75
         assert ("shared_noticing" in row) == (row["expert"] in "EF")
-    assert 'persons = [["E", "F"]]' in (run_folder / "config.toml").read_text(encoding="utf-8")
+    settings = tomllib.loads((run_folder / "config.toml").read_text(encoding="utf-8"))
+    assert settings["run"]["persons"] == [["E", "F"]]
 
 
 def test_markings_are_called_real_rightly(run_folder, markings):

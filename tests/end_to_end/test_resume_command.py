@@ -75,7 +75,7 @@ def test_a_disk_that_takes_no_more(csv_file: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stderr
     assert "cannot be written: File too large" in done.stderr
-    assert "`dfcrp resume` goes on" in done.stderr
+    assert "`dfcrp resume` continues" in done.stderr
     assert "Traceback" not in done.stderr
     np.testing.assert_array_equal(dfcrp.load(out).labels, before)
     assert main(["resume", str(out), "--no-report"]) == 0

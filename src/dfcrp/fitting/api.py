@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import os
 import warnings
@@ -14,7 +15,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
 
-from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError, SettingsError
+from dfcrp.errors import (
+    DfcrpError,
+    DfcrpWarning,
+    RunFolderError,
+    SettingsError,
+    did_you_mean,
+)
 from dfcrp.fitting.prepare import AnyConfig, prepare
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
@@ -48,8 +55,14 @@ _GIVEN: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
 
 
 def _notes_what_is_given(function: Callable[P, R]) -> Callable[P, R]:
+    known = inspect.signature(function).parameters
+
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                near = did_you_mean(name, known)
+                raise SettingsError(f"fit has no setting {name!r}{near}")
         token = _GIVEN.set(frozenset(kwargs))
         try:
             return function(*args, **kwargs)

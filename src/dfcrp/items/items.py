@@ -379,10 +379,10 @@ class Items:
             f"{self.id[second]} repeats {self.id[first]} ({self.expert[second]})"
             for second, first in sorted(zip(later.tolist(), earlier.tolist(), strict=True))[:3]
         )
-        *most, last = named
         warnings.warn(
             f"{later.size} {noun}{'s' if later.size > 1 else ''} with the "
-            f"{', '.join(most)}{' and ' if most else ''}{last} of another by the same expert: "
+            f"{', '.join(self.columns)}{' and image' if self.image is not None else ''} of "
+            "another by the same expert: "
             f"{examples}{', ...' if later.size > 3 else ''}; if the list holds them twice by "
             "mistake, remove the copies, since each will be an object of its own",
             DfcrpWarning,

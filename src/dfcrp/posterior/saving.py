@@ -59,7 +59,9 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         return Posterior.of_images(parts, records, store, record)
     # A run that was stopped while it was being extended holds more draws than its results say.
     last = record.scans // record.thin
-    draws = store.draws(0, record.burn_in // record.thin, last, chains=config.run.chains)
+    # A posterior saved from memory has the chains that it has.
+    chains = config.run.chains if store.resumable else None
+    draws = store.draws(0, record.burn_in // record.thin, last, chains=chains)
     if draws.n_markings != len(items):
         raise RunFolderError(
             f"{folder}: the draws are of {draws.n_markings} items, {MARKINGS} has {len(items)}; "
