@@ -27,7 +27,7 @@ from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.parts import RunRecord
 from dfcrp.settings.config import make_config
 from dfcrp.summaries.streaming import canonical
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring import ratio_of, timed
 from dfcrp.baselines import dbscan_r14
-from dfcrp.baselines.dbscan import clusters_breaking_family_rule
 from dfcrp.baselines.scores import adjusted_rand
+from dfcrp.baselines.without_model import clusters_breaking_family_rule
 from dfcrp.baselines.wrapping import noise_alone
 from dfcrp.items.items import Items
 from dfcrp.simulate import highlands_like

@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of every reader and of the settings file.
+"""Coverage-guided fuzzing of every reader, of candidate pairs and of the settings file.
 
 ``python -m fuzz.fuzz tests/corpus --inputs 1000000 --out findings`` changes the files of a
 corpus at random and keeps the changes that reach new code (libFuzzer, through atheris). An input
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import random
 import re
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import DfcrpError, InputError
+from fuzz.blind import mutated
 
 #: File endings of the targets; the corpus has a folder for each.
 TARGETS = {
@@ -41,12 +43,15 @@ TARGETS = {
     "parquet": ".parquet",
     "shapefile": ".shp",
     "settings": ".toml",
+    "candidates": ".csv",
 }
 #: The parts of a shapefile in one input, between marks.
 PARTS, MARK = (".shp", ".dbf", ".prj"), b"\n--part--\n"
+#: The ending of the file with pairs, beside one with items.
+PAIRS = ".pairs"
 INSTRUMENTED = ["dfcrp.io", "dfcrp.settings", "dfcrp.items", "shapefile", "tomllib"]
 #: What an input is read as; its length says which of them.
-KINDS = ("circles", "points", "boxes", "ellipses", "records")
+KINDS = ("circles", "points", "boxes", "ellipses", "diagonal", "normal", "records")
 #: Of processor time for one input: a busy machine is no hang. The clock on the wall only ends what
 #: would never end by itself.
 SECONDS, WALL_SECONDS = 5, 120
@@ -74,13 +79,29 @@ def read_or_refuse(path: Path) -> None:
         if path.stem not in str(error):
             raise AssertionError(f"the message does not name the file: {error}") from error
         return
-    if kind == "records":
+    if kind in ("records", "diagonal", "normal"):
         return
     likelihood = likelihood_named(kind)
     numbers = all(np.isfinite(values).all() for values in columns.values())
     sizes = all((columns[name] > 0).all() for name in likelihood.positive if name in columns)
     if not (numbers and sizes and tuple(columns) == likelihood.columns):
         raise AssertionError(f"what was read is not {kind}")
+
+
+def pair_or_refuse(path: Path) -> None:
+    """Read records with the pairs that may share a cluster, which lie in a file beside them."""
+    from dfcrp.io import read_items
+
+    pairs = path.with_suffix(PAIRS)
+    try:
+        items = read_items(path, "records", candidates=pairs)
+    except InputError as error:
+        if path.stem not in str(error):
+            raise AssertionError(f"the message does not name the file: {error}") from error
+        return
+    found = items.candidates
+    if found is None or (found.size and not 0 <= found.min() <= found.max() < len(items)):
+        raise AssertionError("what was read is no pairs of items")
 
 
 def resolve_or_refuse(path: Path) -> None:
@@ -98,10 +119,12 @@ def resolve_or_refuse(path: Path) -> None:
 
 def write_parts(path: Path, data: bytes) -> None:
     """A file, or the parts of a shapefile."""
-    if path.suffix != ".shp":
+    if path.suffix != ".shp" and MARK not in data:
         path.write_bytes(data)
+        path.with_suffix(PAIRS).write_bytes(b"first,second\n")
         return
-    for suffix, part in zip(PARTS, [*data.split(MARK), b"", b""], strict=False):
+    suffixes = PARTS if path.suffix == ".shp" else (path.suffix, PAIRS)
+    for suffix, part in zip(suffixes, [*data.split(MARK), b"", b""], strict=False):
         path.with_suffix(suffix).write_bytes(part)
 
 
@@ -111,7 +134,8 @@ class Judge:
     def __init__(self, target: str, folder: Path, findings: Path) -> None:
         self.path = folder / f"input{TARGETS[target]}"
         self.findings = findings / target
-        self.check = resolve_or_refuse if target == "settings" else read_or_refuse
+        checks = {"settings": resolve_or_refuse, "candidates": pair_or_refuse}
+        self.check = checks.get(target, read_or_refuse)
         self.seen: set[str] = set()
         self.written: list[str] = []
         self.watching = False
@@ -145,7 +169,7 @@ class Judge:
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
         self.written.clear()
-        self.watching = self.check is read_or_refuse
+        self.watching = self.check is not resolve_or_refuse
         try:
             yield
         finally:
@@ -200,6 +224,20 @@ def fuzz_here(target: str, corpus: Path, findings: Path, inputs: int, seed: int)
         ]
         atheris.Setup([sys.argv[0], *options], judge)
         atheris.Fuzz()
+
+
+def fuzz_blindly(target: str, corpus: Path, findings: Path, inputs: int, seed: int) -> int:
+    """Try random changes of the corpus, without coverage: for machines without atheris."""
+    rng = random.Random(seed)
+    seeds = [path.read_bytes() for path in sorted((corpus / target).iterdir())]
+    known = words(corpus / target)
+    with tempfile.TemporaryDirectory(dir=_memory()) as folder:
+        judge = Judge(target, Path(folder), findings)
+        for data in seeds:
+            judge(data)
+        for _ in range(inputs):
+            judge(mutated(rng, seeds, known))
+    return len(judge.seen)
 
 
 def _memory() -> str | None:
@@ -261,7 +299,16 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("findings"), help="folder for what fails")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", choices=TARGETS, help="this one alone, in this process")
+    parser.add_argument("--blind", action="store_true", help="without coverage, and atheris")
     asked = parser.parse_args()
+    if asked.blind:
+        targets = [asked.target] if asked.target else list(TARGETS)
+        share, wrong = -(-asked.inputs // len(targets)), 0
+        for target in targets:
+            found = fuzz_blindly(target, asked.corpus, asked.out, share, asked.seed)
+            print(f"{target}: {share:,} inputs, {found} places where something went wrong")
+            wrong += found
+        return 1 if wrong else 0
     try:
         import atheris  # noqa: F401
     except ImportError:

@@ -71,7 +71,7 @@ class Trial:
         self.outcome = KillOutcome()
         self._rng = np.random.default_rng(seed)
         write_markings(folder / "markings.csv", paper_design(5, n_objects=8))
-        write_text(folder / "settings.toml", SETTINGS.format(chains=CHAINS, scans=scans))
+        write_text(folder, "settings.toml", SETTINGS.format(chains=CHAINS, scans=scans))
         self._until_done(self._fit("whole"))  # compiles
         begun = time.monotonic()
         self._until_done(self._fit("timed"))
@@ -91,7 +91,8 @@ class Trial:
                 if not drawing or self.outcome.kills == kills:
                     self._until_done(command)
                     break
-            self._compare(self.folder / name)
+            if not self.outcome.troubles:
+                self._compare(self.folder / name)
             number += 1
             print(f"{number} runs, {self.outcome.kills} of {kills} kills", file=sys.stderr)
         return self.outcome

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.baselines.dbscan import clusters_breaking_family_rule
 from dfcrp.baselines.scores import adjusted_rand
+from dfcrp.baselines.without_model import clusters_breaking_family_rule
 from dfcrp.baselines.wrapping import noise_alone
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_csv, write_json
 

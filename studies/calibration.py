@@ -79,8 +79,8 @@ LEARNED = HYPER._replace(
     log_gamma=math.lgamma(2.5) + math.lgamma(4.0),
     level=3.0,
     law=np.zeros(4),
-    law_mean=(0.3, 0.8, -2.5, -0.4),
-    law_sd=(0.7, 0.6, 0.5, 0.6),
+    law_mean=np.array((0.3, 0.8, -2.5, -0.4)),
+    law_sd=np.array((0.7, 0.6, 0.5, 0.6)),
 )
 #: The same with experts who differ.
 FAMILIES = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3)

@@ -13,9 +13,9 @@ import argparse
 import json
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from dfcrp.draws import Columns
 from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH
 from dfcrp.moves.assignment import refresh_spares
+from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.detection.kernel import Detection
 from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.settings import DetectionSettings
@@ -40,11 +41,13 @@ from studies.calibration import (
     everyone_in_touch,
     variance_means,
 )
-from studies.detection_story import Story, parts, tell_stories
+from studies.detection_story import Base, Story, parts, tell_stories, with_base
 
 Floats = NDArray[np.float64]
 #: Items say little of their object's size, so that the prior's word on it counts.
 WIDE = HYPER._replace(kappa_d=0.15)
+#: Sizes under the base measure.
+BASE = Base(WIDE.mu0_l, math.sqrt(WIDE.var0_l))
 #: Range of log sizes that the levels divide; the base measure's sizes spread over it.
 SIZES = (1.8, 4.2)
 
@@ -61,6 +64,9 @@ SETTINGS = DetectionSettings(
     listing_a=2.0,
     listing_b=1.5,
     objects_shape=2.0,
+    objects_shape_sd=0.5,
+    objects_mean_sd=0.5,
+    size_weight=12.0,
     false_shape=1.2,
     false_share=0.3,
     share_shape=4.0,
@@ -74,15 +80,27 @@ class DetectionCase:
     families: tuple[int, ...] = (0, 0, 1, 1, 2)
     persons: tuple[int, ...] = (0, 0, 1)
     settings: DetectionSettings = SETTINGS
+    #: Images of the markings, one after the other, and who looked and marked nothing: the last list
+    #: on the first. The first list does not cover the second image, though its person looked.
+    images: tuple[int, ...] = (0, 0, 0, 1, 1)
+    looks: tuple[tuple[int, int], ...] = ((0, 2),)
     #: So many objects are expected that the asked-for numbers of markings come up often.
-    objects_rate: float = 0.8
+    objects_mean: float = 1.5
 
     def prior(self) -> Detection:
         """The prior, with the parameters it starts from."""
         sizes = np.linspace(*SIZES, len(self.families))
         families = np.array(self.families, np.int64)
-        prior = make_detection(self.settings, sizes, families, np.array(self.persons, np.int64))
-        return prior._replace(beliefs=prior.beliefs._replace(objects_rate=self.objects_rate))
+        prior = make_detection(
+            self.settings,
+            sizes,
+            families,
+            np.array(self.persons, np.int64),
+            np.array(self.images, np.int64),
+            np.array(self.looks, np.int64),
+        )
+        prior = prior._replace(beliefs=prior.beliefs._replace(objects_mean=self.objects_mean))
+        return with_base(prior, *BASE)
 
 
 class DetectionDraw(NamedTuple):
@@ -130,6 +148,11 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "log false marks": math.log(own["false"][0]),
         "log false share": math.log(own["false_share"][0]),
         "log objects": math.log(own["objects"][0]),
+        "log objects, second image": math.log(own["objects"][1]),
+        "log mean of objects": math.log(own["objects_law"][1]),
+        "log spread of skills": math.log(own["skill_sd"][0]),
+        "sizes of objects": float(own["size_share"][:16].sum()),
+        "sizes of false marks": float(own["false_size"][:16].sum()),
         "clusters": float(len(sizes)),
         "pairs together": float((sizes * (sizes - 1) / 2).sum()),
         "one person's together": together,
@@ -154,7 +177,7 @@ class Independent(NamedTuple):
 def independent_draws(case: DetectionCase, count: int, seed: int) -> Independent:
     """So many draws by the story; the last that were asked for are kept."""
     rng, prior = np.random.default_rng([seed, 5]), case.prior()
-    stories = tell_stories(rng, prior, case.families, WIDE.mu0_l, math.sqrt(WIDE.var0_l))
+    stories = tell_stories(rng, prior, case.families, BASE)
     where = parts(prior)
     rows = [quantities(complete(rng, story), where) for story in islice(stories, count)]
     return Independent(rows, complete(rng, next(stories)).features(rng))
@@ -183,12 +206,31 @@ def geweke(
 def _chain(
     case: DetectionCase, prior: Detection, features: Floats, seed: int, mistake: Mistake | None
 ) -> Chain:
-    data = build_data(features, np.array(case.families, np.int64), everyone_in_touch(case.families))
+    data = build_data(features, np.array(case.families, np.int64), _within_images(case))
     names = Columns.plain(shared=tuple(map(str, range(len(prior.own)))))
     columns = circle_columns(WIDE).joined(names)
     problem = Problem(data, WIDE, prior, math.nan, WIDTH, columns)
     problem = mistake(problem) if mistake else problem
     return Chain(problem, np.random.SeedSequence([seed, 6]), "exact")
+
+
+def _within_images(case: DetectionCase) -> Neighbourhood:
+    """Everyone in touch with everyone on the same image."""
+    whole, images = everyone_in_touch(case.families), np.array(case.images, np.int64)
+    n = len(images)
+    pairs = np.array(list(combinations(range(n), 2)), np.int64)
+
+    def inside(listed: NDArray[np.int64]) -> NDArray[np.int64]:
+        return listed[images[listed[:, 0]] == images[listed[:, 1]]]
+
+    return replace(
+        whole,
+        bounded=True,
+        pairs=inside(pairs),
+        rivals=inside(whole.rivals),
+        contacts=inside(whole.contacts),
+        component=images,
+    )
 
 
 def _current(chain: Chain) -> DetectionDraw:
@@ -212,6 +254,7 @@ def main(arguments: list[str] | None = None) -> None:
     outcome = {
         "families": list(case.families),
         "persons": list(case.persons),
+        "images": list(case.images),
         "seed": options.seed,
         "steps": options.steps,
         "geweke": geweke(case, options.steps, options.seed),

@@ -31,7 +31,7 @@ from dfcrp.plots.style import save_figure
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import detection_summary
 from dfcrp.report.tables import markdown_table, write_json
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.parts import RunRecord
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.setup import make_problem

@@ -21,7 +21,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json, write_page
 from dfcrp.summaries.convergence import diagnose
-from dfcrp.summaries.intervals import summarise
+from dfcrp.summaries.streaming import summarise
 from studies import paper_figures as paper
 from studies.highlands import THRESHOLDS, run_dbscan
 from studies.highlands_data import Highlands, load_highlands

@@ -6,21 +6,24 @@ asked-for numbers of markings is thrown away.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, ndtr, ndtri
 
-from dfcrp.priors.detection.kernel import Detection, with_own
+from dfcrp.priors.detection.kernel import Detection
 
 Floats = NDArray[np.float64]
 #: Parameters drawn at a time.
-BATCH = 4000
+BATCH = 20_000
 #: More false marks than this are not counted: they are thrown away in any case.
 TOO_MANY = 1e6
+#: Images with more objects than this are thrown away: their lists would be longer than asked for,
+#: but for a probability that is negligible where experts find what they look for.
+MOST_OBJECTS = 200
 
 
 class Story(NamedTuple):
@@ -43,26 +46,31 @@ def parts(prior: Detection) -> dict[str, slice]:
 def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> Floats:
     """Draws of ``own`` from the beliefs, (count, parameters); the easiest class first."""
     beliefs, (classes, persons) = prior.beliefs, prior.parameters.skill.shape
-    families = len(prior.person)
+    families, images = len(prior.person), len(prior.parameters.objects)
     ease = rng.normal(beliefs.ease_mean, beliefs.ease_sd, (count, classes))
     while (low := ease < beliefs.ease_least).any():
         ease[low] = rng.normal(beliefs.ease_mean, beliefs.ease_sd, low.sum())
     ease = -np.sort(-ease, axis=1)
-    skill = ease[:, :, None] + beliefs.skill_sd * rng.standard_normal((count, classes, persons))
+    c = beliefs.skill_sd_shape
+    spread = beliefs.skill_sd * np.sqrt(c / rng.standard_gamma(c, (count, 1)))
+    skill = ease[:, :, None] + spread[:, :, None] * rng.standard_normal((count, classes, persons))
     slope = beliefs.slope_sd * rng.standard_normal((count, persons))
     listing = rng.beta(beliefs.listing_a, beliefs.listing_b, (count, classes, families))
     alone = prior.lists[prior.person] == 1
     listing[:, :, alone] = prior.parameters.listing[:, alone]
     share = beliefs.share_rate / rng.standard_gamma(beliefs.share_shape, (count, 1))
     false = rng.standard_gamma(beliefs.false_shape, (count, families)) / beliefs.false_shape
-    false *= share * beliefs.markings
-    objects = rng.standard_gamma(beliefs.objects_shape, (count, 1)) / beliefs.objects_rate
+    false *= share * beliefs.markings / prior.looks.covered
+    shape = beliefs.objects_shape * np.exp(beliefs.objects_shape_sd * rng.normal(size=(count, 1)))
+    mean = beliefs.objects_mean * np.exp(beliefs.objects_mean_sd * rng.normal(size=(count, 1)))
+    objects = np.maximum(rng.standard_gamma(shape, (count, images)) * mean / shape, 1e-300)
     weight = rng.dirichlet([beliefs.class_weight] * classes, count)
+    sizes = [rng.dirichlet(beliefs.size_weight * prior.usual, count) for _ in range(2)]
     slope = slope if len(prior.away) > 1 else 0.0 * slope
     return np.concatenate(
         [
-            *(weight, ease, skill.reshape(count, -1), slope, listing.reshape(count, -1)),
-            *(false, share, objects),
+            *(weight, ease, skill.reshape(count, -1), spread, slope, listing.reshape(count, -1)),
+            *(false, share, objects, shape, mean, *sizes),
             np.zeros((count, len(prior.parameters.tally))),
         ],
         axis=1,
@@ -79,64 +87,134 @@ def level_of(prior: Detection, size: float) -> int:
     return len(prior.away) - 1
 
 
-def find_objects(rng: np.random.Generator, prior: Detection, sizes: Floats) -> list[list[int]]:
-    """Who lists each object of these sizes, drawn until somebody does."""
-    parameters, found = prior.parameters, []
-    for size in sizes:
-        g = rng.choice(len(parameters.weight), p=parameters.weight)
-        level = level_of(prior, size)
-        members: list[int] = []
-        while not members:
-            for p in range(len(prior.lists)):
-                logit = parameters.skill[g, p] + parameters.slope[p] * prior.away[level]
-                if rng.random() * (1.0 + math.exp(-logit)) < 1.0:
-                    lists = [f for f in range(len(prior.person)) if prior.person[f] == p]
-                    r = parameters.listing[g]
-                    members += [f for f in lists if len(lists) == 1 or rng.random() < r[f]]
-        found.append(members)
-    return found
+def level_edges(prior: Detection, mean: float, sd: float) -> Floats:
+    """Where the levels end, as shares of a normal base measure: 0, ..., 1."""
+    inner = prior.low + prior.step * np.arange(1, len(prior.away))
+    return np.concatenate([[0.0], ndtr((inner - mean) / sd), [1.0]])
+
+
+def with_base(prior: Detection, mean: float, sd: float) -> Detection:
+    """The prior whose m is the share of the levels under a normal base measure of log sizes."""
+    return prior._replace(usual=np.diff(level_edges(prior, mean, sd)))
+
+
+class Base(NamedTuple):
+    """The base measure of log sizes, normal."""
+
+    mean: float
+    sd: float
+
+    def draw(
+        self, rng: np.random.Generator, prior: Detection, shares: Floats
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Levels with these shares, one for each row of them, and sizes within.
+
+        Inside a level sizes follow the base measure.
+        """
+        edges = level_edges(prior, self.mean, self.sd)
+        level = pick(rng, shares)
+        inside = edges[level] + rng.random(len(level)) * (edges[level + 1] - edges[level])
+        return level, np.asarray(self.mean + self.sd * ndtri(inside))
+
+
+def pick(rng: np.random.Generator, shares: Floats) -> NDArray[np.int64]:
+    """A column of each row, with these probabilities."""
+    ends = np.cumsum(shares, axis=1)
+    return (rng.random(len(ends))[:, np.newaxis] * ends[:, -1:] > ends).sum(axis=1)
+
+
+class _Seen(NamedTuple):
+    """Objects of many stories: which story's, on which image, of which size, on which lists."""
+
+    row: NDArray[np.int64]
+    image: NDArray[np.int64]
+    size: Floats
+    listed: NDArray[np.bool_]  # (objects, lists)
+
+
+def find_objects(
+    rng: np.random.Generator, prior: Detection, batch: Floats, counts: NDArray[np.int64], base: Base
+) -> _Seen:
+    """All objects of a batch of stories, ``counts`` on each image, and who lists them."""
+    where, looks = parts(prior), prior.looks
+    row, image = np.nonzero(counts)
+    row, image = (np.repeat(at, counts[row, image]) for at in (row, image))
+    own = {name: batch[:, place][row] for name, place in where.items()}
+    g = pick(rng, own["weight"])
+    level, size = base.draw(rng, prior, own["size_share"])
+    every = np.arange(len(row))
+    shape = (len(row), len(prior.parameters.weight), -1)
+    skill, listing = own["skill"].reshape(shape), own["listing"].reshape(shape)
+    listed = np.zeros((len(row), len(prior.person)), bool)
+    for v, (first, last) in enumerate(pairwise(looks.start)):
+        for viewer in looks.viewer[first:last]:
+            p = looks.viewer_person[viewer]
+            logit = skill[every, g, p] + own["slope"][:, p] * prior.away[level]
+            notices = (rng.random(len(row)) < expit(logit)) & (image == v)
+            for f in looks.row_list[looks.row_viewer == viewer]:
+                puts = (rng.random(len(row)) < listing[every, g, f]) | (prior.lists[p] == 1)
+                listed[:, f] = np.where(image == v, notices & puts, listed[:, f])
+    return _Seen(row, image, size, listed)
 
 
 def tell_stories(
-    rng: np.random.Generator,
-    template: Detection,
-    families: Sequence[int],
-    size_mean: float,
-    size_sd: float,
+    rng: np.random.Generator, prior: Detection, families: Sequence[int], base: Base
 ) -> Iterator[Story]:
-    """Exact draws, one after the other, given how many markings each expert has."""
-    prior = with_own(template, template.own.copy())
-    where, wanted = parts(template), np.bincount(families)
+    """Exact draws, one after the other, given how many markings each expert has on each image."""
+    where, images = parts(prior), prior.looks.image
+    wanted = np.zeros((len(prior.parameters.objects), len(prior.person)), np.int64)
+    np.add.at(wanted, (images, np.asarray(families)), 1)
+    covers = _covers(prior)
     while True:
-        batch = draw_parameters(rng, template, BATCH)
-        n_false = rng.poisson(np.minimum(batch[:, where["false"]], TOO_MANY))
-        n_objects = rng.poisson(batch[:, where["objects"]][:, 0])
+        batch = draw_parameters(rng, prior, BATCH)
+        rate = np.minimum(batch[:, where["false"]], TOO_MANY)
+        n_false = rng.poisson(rate[:, np.newaxis] * covers)
+        n_objects = rng.poisson(np.minimum(batch[:, where["objects"]], TOO_MANY))
         # Fewer objects than an expert still needs markings, or too many false ones, cannot do.
         lacking = wanted - n_false
-        hopeful = (lacking >= 0).all(axis=1) & (n_objects >= lacking.max(axis=1))
-        for row in np.flatnonzero(hopeful & (n_objects <= lacking.sum(axis=1))):
-            prior.own[:] = batch[row]
-            sizes = rng.normal(size_mean, size_sd, n_objects[row])
-            clusters = find_objects(rng, prior, sizes)
-            got = np.bincount([f for held in clusters for f in held], minlength=len(wanted))
-            if (got != lacking[row]).any():
-                continue
-            clusters += [[f] for f, count in enumerate(n_false[row]) for _ in range(count)]
-            sizes = np.append(sizes, rng.normal(size_mean, size_sd, n_false[row].sum()))
-            yield Story(batch[row], *_hand_out(rng, np.asarray(families), clusters, sizes))
+        hopeful = (lacking >= 0).all(axis=(1, 2)) & (n_objects >= lacking.max(axis=2)).all(axis=1)
+        hopeful &= (n_objects < MOST_OBJECTS).all(axis=1)
+        batch, n_false, lacking = batch[hopeful], n_false[hopeful], lacking[hopeful]
+        seen = find_objects(rng, prior, batch, n_objects[hopeful], base)
+        got = np.zeros_like(lacking)
+        np.add.at(got, (seen.row, seen.image), seen.listed)
+        for at in np.flatnonzero((got == lacking).all(axis=(1, 2))):
+            drawn = [
+                (int(seen.image[k]), np.flatnonzero(seen.listed[k]).tolist(), float(seen.size[k]))
+                for k in np.flatnonzero((seen.row == at) & seen.listed.any(axis=1))
+            ]
+            shares = batch[at, where["false_size"]][np.newaxis]
+            for v, f in zip(*np.nonzero(n_false[at]), strict=True):
+                for _ in range(n_false[at][v, f]):
+                    size = float(base.draw(rng, prior, shares)[1][0])
+                    drawn.append((int(v), [int(f)], size))
+            yield Story(batch[at], *_hand_out(rng, images, np.asarray(families), drawn))
+
+
+def _covers(prior: Detection) -> NDArray[np.int64]:
+    """Which lists cover which image, (images, lists)."""
+    looks = prior.looks
+    found = np.zeros((len(looks.start) - 1, len(prior.person)), np.int64)
+    for v, (a, b) in enumerate(pairwise(looks.start)):
+        for viewer in looks.viewer[a:b]:
+            found[v, looks.row_list[looks.row_viewer == viewer]] = 1
+    return found
 
 
 def _hand_out(
     rng: np.random.Generator,
+    images: NDArray[np.int32],
     families: NDArray[np.int64],
-    clusters: list[list[int]],
-    log_size: Floats,
+    clusters: list[tuple[int, list[int], float]],
 ) -> tuple[NDArray[np.int64], Floats]:
     """Say which of an expert's markings is in which cluster: any, equally likely."""
     label, size = np.zeros(len(families), np.int64), np.zeros(len(families))
-    left = {f: rng.permutation(np.flatnonzero(families == f)).tolist() for f in set(families)}
-    for k, held in enumerate(clusters):
+    left = {
+        (v, f): rng.permutation(np.flatnonzero((families == f) & (images == v))).tolist()
+        for v, f in {*zip(images.tolist(), families.tolist(), strict=True)}
+    }
+    for k, (v, held, log_size) in enumerate(clusters):
         for f in held:
-            i = left[f].pop()
-            label[i], size[i] = k, log_size[k]
+            i = left[v, f].pop()
+            label[i], size[i] = k, log_size
     return label, size

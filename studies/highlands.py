@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.baselines.dbscan import clusters_breaking_family_rule, dbscan_r14
+from dfcrp.baselines.without_model import clusters_breaking_family_rule, dbscan_r14
 from dfcrp.fitting import fit
-from dfcrp.plots.counts_by_size import draw_counts_by_size, prepare_counts_by_size, size_class_of
-from dfcrp.plots.jaccard import plot_jaccard
-from dfcrp.plots.singletons import plot_singletons
+from dfcrp.plots.experts import plot_jaccard, plot_singletons
+from dfcrp.plots.sizes import draw_counts_by_size, prepare_counts_by_size, size_class_of
 from dfcrp.plots.style import save_figure
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.tables import (

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dfcrp.fitting import fit
 from dfcrp.geometry import TangentPlanes
-from dfcrp.io.circles import BODIES
+from dfcrp.io.drawings import BODIES
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.summaries.intervals import summarise
+from dfcrp.summaries.streaming import summarise
 
 #: What an interval should hold.
 LEVEL = 0.95

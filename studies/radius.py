@@ -13,7 +13,7 @@ import numpy as np
 
 from dfcrp.fitting import fit
 from dfcrp.items.items import Items
-from dfcrp.plots.radius import RadiusTable, cluster_widths, draw_radius, prepare_radius
+from dfcrp.plots.neighbourhood import RadiusTable, cluster_widths, draw_radius, prepare_radius
 from dfcrp.plots.style import save_figure
 from dfcrp.report.tables import (
     markdown_table,

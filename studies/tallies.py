@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.baselines.scores import rand_index_of_rows, reference_members
+from dfcrp.baselines.scores import reference_members
 from dfcrp.compiled.jit import kernel
 from dfcrp.items.items import Items
+from dfcrp.summaries.kernels.partitions import rand_index_of_rows
 
 #: Clusters are counted with at least 1, 2, ... members, up to this.
 LARGEST_MINIMUM = 6

@@ -47,7 +47,8 @@ class Variable(NamedTuple):
 
     name: str
     dims: tuple[str, ...] = ()
-    judged: bool = True  # whether a run must have settled on it
+    judged: bool = True  # whether the verdict on a run asks for it
+    behind: bool = False  # whether it is a parameter behind the answers, not one of them
 
 
 #: A run is judged by what it learned of so many experts.
@@ -64,8 +65,8 @@ class Columns(NamedTuple):
 
     @classmethod
     def plain(cls, parameters: Sequence[str] = (), shared: Sequence[str] = ()) -> Columns:
-        """Columns whose shared quantities are all single numbers."""
-        return cls(tuple(parameters), tuple(Variable(name) for name in shared))
+        """Columns whose shared quantities are single numbers: what clusters have in common."""
+        return cls(tuple(parameters), tuple(Variable(name, behind=True) for name in shared))
 
     def shape(self, variable: Variable) -> tuple[int, ...]:
         """The lengths of a variable's axes."""
@@ -90,14 +91,29 @@ class Columns(NamedTuple):
     def names(self) -> tuple[str, ...]:
         """A readable name for each number of such a row: ``skill[2, Ann]``."""
         found = []
-        for name, dims, _ in self.shared:
+        for name, dims, *_ in self.shared:
             labels = itertools.product(*(self.coords[dim] for dim in dims))
             found += [f"{name}[{', '.join(at)}]" if dims else name for at in labels]
         return tuple(found)
 
+    def in_words(self, words: Mapping[str, str]) -> dict[str, str]:
+        """These names in plain words; ``words`` of a variable with axes has {} for each of them."""
+        found: list[str] = []
+        plain = {**self.coords}
+        plain["axis"] = tuple(at.removeprefix("log_") for at in plain.get("axis", ()))
+        for name, dims, *_ in self.shared:
+            labels = itertools.product(*(plain[dim] for dim in dims))
+            said = words.get(name, name + ", {}" * len(dims))
+            found += [said.format(*at) if dims else said for at in labels]
+        return dict(zip(self.names, found, strict=True))
+
     @property
     def judged(self) -> list[int]:
         """The numbers of a row that a run is judged by; of many experts those of the first."""
+        return self.judged_of(behind=False) + self.judged_of(behind=True)
+
+    def judged_of(self, *, behind: bool) -> list[int]:
+        """Of these the parameters behind the answers, or the answers."""
         found, start = [], 0
         for variable in self.shared:
             shape = self.shape(variable)
@@ -105,7 +121,7 @@ class Columns(NamedTuple):
             if "expert" in variable.dims:
                 first = range(min(MAX_JUDGED, len(self.coords["expert"])))
                 at = at.take(first, variable.dims.index("expert"))
-            if variable.judged:
+            if variable.judged and variable.behind == behind:
                 found += (start + at.ravel()).tolist()
             start += math.prod(shape)
         return found
@@ -120,7 +136,7 @@ class Columns(NamedTuple):
         """Plain lists and dictionaries."""
         return {
             "parameters": list(self.parameters),
-            "shared": [[name, list(dims), judged] for name, dims, judged in self.shared],
+            "shared": [[name, list(dims), *said] for name, dims, *said in self.shared],
             "coords": {dim: list(labels) for dim, labels in self.coords.items()},
         }
 
@@ -129,7 +145,7 @@ class Columns(NamedTuple):
         """What ``as_json`` made; ValueError, KeyError or TypeError if it is something else."""
         columns = cls(
             tuple(fields["parameters"]),
-            tuple(Variable(name, tuple(dims), judged) for name, dims, judged in fields["shared"]),
+            tuple(Variable(name, tuple(dims), *said) for name, dims, *said in fields["shared"]),
             {dim: tuple(labels) for dim, labels in fields["coords"].items()},
         )
         words = [*columns.parameters, *(variable.name for variable in columns.shared)]

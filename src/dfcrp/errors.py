@@ -1,9 +1,10 @@
-"""The few kinds of trouble that dfcrp reports."""
+"""The few kinds of trouble that dfcrp reports, and checks that the settings share."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class DfcrpError(Exception):
@@ -31,3 +32,28 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     folded = {str(one).casefold(): one for one in known}
     near = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=cutoff)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def check(holds: bool, name: str, value: Any, rule: str) -> None:
+    """Refuse a setting for which the rule does not hold."""
+    if not holds:
+        raise SettingsError(f"{name} is {shown(value)}; it must be {rule}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse what is none of the choices, and name the nearest."""
+    if value not in choices:
+        hint = difflib.get_close_matches(str(value), choices, n=1)
+        nearest = f' Did you mean "{hint[0]}"?' if hint else ""
+        raise SettingsError(
+            f"{name} is {shown(value)}; it must be one of {', '.join(choices)}.{nearest}"
+        )
+
+
+def shown(value: Any) -> str:
+    """A value in a message, shortened where it is long."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "beyond reason"
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
+from dfcrp.compiled.random import stream
 from dfcrp.errors import DfcrpWarning, SettingsError
 from dfcrp.priors.arrivals import seating
 
@@ -215,7 +216,7 @@ def sample(families: ArrayLike, alpha: float, draws: int, seed: Seed) -> NDArray
         raise SettingsError(f"draws is {draws}; it must not be negative")
     labels = np.empty((draws, codes.size), np.int32)
     tables = seating.empty_tables(codes.size, codes.max() + 1)
-    rng = np.random.default_rng(seed)
+    rng = stream(np.random.default_rng(seed))
     seating.sample_partitions(codes, _check_alpha(alpha), labels, tables, rng)
     return labels
 

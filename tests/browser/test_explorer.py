@@ -10,7 +10,7 @@ import pytest
 
 from browser.conftest import EVIL, posterior_astride_180, write_page
 from dfcrp.markup import interval, number, probability
-from dfcrp.posterior.explain import explain
+from dfcrp.posterior.explain import explain, percent
 from dfcrp.posterior.saving import write_results
 
 
@@ -129,9 +129,8 @@ def test_histogram_is_that_of_the_draws(page, run):
         counts = run.posterior.consensus_counts((least,)).counts[:, :, 0, 0].ravel()
         for bar in bars:
             value, share = re.fullmatch(r"([\d,]+): (.*) % of draws", bar).groups()
-            found = 100 * np.mean(counts == int(value.replace(",", "")))
-            expected = "0" if found == 0 else "less than 1" if found < 1 else f"{found:.0f}"
-            assert share == expected
+            found = float(np.mean(counts == int(value.replace(",", ""))))
+            assert f"{share} %" == percent(found)
 
 
 def test_size_frequency_curve_is_that_of_the_draws(page, run):

@@ -69,7 +69,8 @@ def test_every_image_is_shown_with_its_numbers(overview, many):
     for name, text in zip(names, words, strict=True):
         row = table.loc[name]
         objects, agreed = number(row["n_clusters"], 1), number(row["consensus"], 1)
-        assert f"{objects} objects, {agreed} by 2+" in text
+        # Not everybody marked something on every image, so that the consensus is a share.
+        assert f"{objects} objects, {agreed} by ≥ 60 % of experts" in text
         assert ("run too short" in text) == (not row["ok"])
     assert overview.locator("#explorer-range").inner_text() == f"1 to 60 of {COUNT} images"
     overview.locator("#explorer-on").click()

@@ -182,6 +182,26 @@ def test_a_single_expert_gives_singletons(tmp_path: Path) -> None:
     assert all(float(row["p_member"]) == 1 for row in members)
 
 
+def test_consensus_as_a_share(csv_file: Path, tmp_path: Path, capsys: Any) -> None:
+    """Of six experts 60 % are four; the settings keep the share, and the report may change it."""
+    out = tmp_path / "run"
+    assert main(["fit", str(csv_file), "--out", str(out), *QUICK, "--min-experts", "60 %"]) == 0
+    assert "at least 4 experts (60 % of the 6 who looked)" in capsys.readouterr().err
+    assert 'min_experts = "60%"' in (out / "config.toml").read_text()
+
+    def consensus() -> dict[Any, float]:
+        rows = json.loads((out / "summary.json").read_text())["consensus"]
+        return {r["min_experts"]: r["mean"] for r in rows if r["size_class"] == "all"}
+
+    assert consensus()["60%"] == consensus()[4]
+    share = [float(row["p_consensus"]) for row in rows_of(out / "catalogue.csv")]
+    for asked, number in (("4", 4), ("100%", 6)):
+        assert main(["report", str(out), "--min-experts", asked, "--quiet"]) == 0
+        assert consensus()[4 if asked == "4" else asked] == consensus()[number]
+        found = [float(row["p_consensus"]) for row in rows_of(out / "catalogue.csv")]
+        assert (found == share) == (asked == "4")
+
+
 def test_a_warning_is_one_plain_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "twice.csv"
     path.write_text("x,y,diameter,expert\n1,1,20,Ann\n1,1,20,Ann\n2,2,20,Bob\n")
@@ -206,6 +226,9 @@ NO_DIAMETER = "x,y,expert\n1,2,Ann\n"
         (["good.csv", "--scans", "10", "--burn-in", "10"], "run.burn_in is 10"),
         (["good.csv", "--scans", "10", "--thin", "11"], "run.thin is 11"),
         (["good.csv", "--radius", "near"], "'near' is not"),
+        (["good.csv", "--min-experts", "half"], "summary.min_experts is 'half'"),
+        (["good.csv", "--min-experts", "120%"], "above 0% and up to 100%"),
+        (["good.csv", "--min-experts", "0"], "summary.min_experts is 0; it must be at least 1"),
         (["good.csv", "--radius", "-1"], "run.radius is -1.0"),
         (["good.csv", "--config", "none.toml"], "none.toml: cannot be read"),
         (["good.csv", "--config", "typo.toml"], "did you mean 'chains'?"),
@@ -288,10 +311,12 @@ def test_an_interrupt_leaves_a_usable_run(csv_file: Path, tmp_path: Path) -> Non
         printed, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert "Stopping; what is drawn so far will be kept" in said
-    assert "Stopped early." in printed
+    assert f"`dfcrp report {out}` makes tables" in printed
     posterior = dfcrp.load(out)
     assert posterior.record.stopped_early
     assert posterior.draws.n_chains == 3
+    assert not (out / "summary.json").exists()
+    assert main(["report", str(out), "--quiet"]) == 0
     assert json.loads((out / "summary.json").read_text())["draws"] == posterior.alpha.size
     scans = posterior.record.scans
     assert main(["resume", str(out), "--scans", str(scans + 20), "--no-report", "--quiet"]) == 0

@@ -16,7 +16,9 @@ import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.errors import SettingsError
 from dfcrp.runs.dask import ClusterRunner, connected
+from dfcrp.runs.lock import taken_over
 from dfcrp.runs.store import DrawStore
+from fuzz.cluster_kills import ClusterTrial
 from studies.simulation import Plan, run_study
 
 EXTRA = "needs the extra: pip install dfcrp[dask]"
@@ -85,8 +87,8 @@ def test_a_killed_worker_costs_the_time_since_its_checkpoint(
         target=lambda: killed.append(kill_busy_worker(cluster, folder, beyond=20))
     )
     killer.start()
-    with connected(cluster.scheduler_address) as client:
-        runner = ClusterRunner(client, DrawStore.open(folder), begun.config)
+    with connected(cluster.scheduler_address) as client, taken_over(folder) as claim:
+        runner = ClusterRunner(client, DrawStore.open(folder, claim=claim), begun.config)
         runner.advance(scans)
     killer.join()
     [chain] = runner.chains
@@ -119,7 +121,7 @@ def test_images_are_those_of_one_machine(cluster: Any, tmp_path: Path) -> None:
     more = dfcrp.resume(tmp_path / "there", scans=60, dask=cluster.scheduler_address)
     again = dfcrp.resume(tmp_path / "here", scans=60)
     assert all(same_draws(more[name], again[name]) for name in again)
-    assert not (tmp_path / "there" / "tasks").exists()
+    assert not (tmp_path / "there" / "writing").exists()
 
 
 def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
@@ -130,6 +132,17 @@ def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
         for model in one["models"].values():
             del model["core_seconds"]
     np.testing.assert_equal(here, there)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "DFCRP_ALL_TESTS" not in os.environ, reason="takes minutes; ./run test --all runs it"
+)
+def test_resuming_while_tasks_of_a_dead_client_still_run(tmp_path: Path) -> None:
+    """Client, worker or scheduler are killed; before there were claims this destroyed draws."""
+    outcome = ClusterTrial(tmp_path, scans=3000, seed=3).run(kills=4)
+    assert outcome.good, outcome
+    assert outcome.kills == outcome.identical == 4
 
 
 def test_what_cannot_be_reached_is_said(

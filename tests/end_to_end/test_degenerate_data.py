@@ -127,7 +127,7 @@ def test_the_report_is_drawn(tmp_path: Path, name: str) -> None:
     assert main(["report", str(out), "--quiet"]) == 0
     page = (out / "report.html").read_text(encoding="utf-8")
     assert ">nan<" not in page.lower()
-    assert list((out / "figures").glob("*.png"))
+    assert list((out / "figures").glob("*.svg"))
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -77,7 +77,7 @@ def test_the_page_says_what_is_real_and_on_request_who_agrees(run_folder):
     assert "How many objects?" in page
     assert "anybody, and real" in page
     for name in ("sensitivity", "corrected_sizes", "cluster_sizes"):
-        assert (run_folder / "figures" / f"{name}.png").exists()
+        assert (run_folder / "figures" / f"{name}.svg").exists()
 
 
 def test_a_saved_run_answers_as_before(run_folder):

@@ -18,7 +18,6 @@ from dfcrp.likelihoods.registry import HOMES as LIKELIHOODS
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.priors.registry import prior_named
-from dfcrp.settings.choices import IMAGES, PRESETS, SAMPLERS
 from dfcrp.settings.config import (
     SECTIONS,
     Config,
@@ -27,6 +26,7 @@ from dfcrp.settings.config import (
     SummarySettings,
     make_config,
 )
+from dfcrp.settings.values import IMAGES, PRESETS, SAMPLERS
 from studies import reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -202,7 +202,7 @@ def test_the_list_of_combinations_has_every_part() -> None:
     }
     assert by_group["prior"] == list(PRIORS)
     assert by_group["sampler"] == list(SAMPLERS)
-    assert by_group["images"] == list(IMAGES)
+    assert ["auto", *by_group["images"]] == list(IMAGES)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_report_of_one_image(csv_file, finished, capsys):
     page = Path(capsys.readouterr().out.strip().removeprefix("page: "))
     assert page == finished / "pages" / "000001" / "report.html"
     assert "<h1>b &lt;i&gt;</h1>" in page.read_text(encoding="utf-8")
-    assert (page.parent / "figures" / "traces.png").exists()
+    assert (page.parent / "figures" / "traces.svg").exists()
     # Objects have the names that the catalogue gives them.
     catalogue = pandas.read_csv(finished / "catalogue.csv")
     mine = loaded(finished)["b <i>"].catalogue()["cluster"]

@@ -120,7 +120,7 @@ def test_records_from_two_files(tmp_path):
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "Anna Berg" in page
     assert "How often are fields wrong?" in page
-    assert "typos in born" in page or "wrong values in born" in page
+    assert "altered values in born" in page or "wrong values in born" in page
 
 
 @pytest.mark.parametrize(

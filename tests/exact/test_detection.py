@@ -8,7 +8,7 @@ its fixed point to 1e-10; planted bugs must not.
 from __future__ import annotations
 
 import math
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -25,11 +25,28 @@ from reference import small_problems as small
 from reference.branches import BranchingGenerator, ScriptedGenerator, every_branch
 
 TOLERANCE = 1e-10
-#: Families, whose lists they are, and settings.
+#: Families, whose lists they are, and settings; images and who looked besides.
 CASES = [
     ([0, 1, 0, 1, 2], [0, 1, 2], {"classes": 1}),
     ([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}),
     ([0, 1, 2, 3], [0, 1, 0, 1], {"classes": 4, "by_size": False}),
+    # Two images: list 2 looks at the second only, list 1 finds nothing there.
+    (
+        [0, 1, 0, 0, 2, 2],
+        [0, 1, 2],
+        {"classes": 2, "images": [0, 0, 0, 1, 1, 1], "looks": [(1, 1)]},
+    ),
+    # Three: two lists of one person, together, one alone; an image on which nobody marked.
+    (
+        [0, 1, 2, 1, 2, 0],
+        [0, 0, 1],
+        {"classes": 2, "images": [0, 0, 0, 1, 1, 1], "looks": [(2, 0), (2, 2)]},
+    ),
+    (
+        [0, 1, 2, 1, 2, 3],
+        [0, 0, 1, 1],
+        {"classes": 3, "by_size": False, "images": [0, 0, 0, 1, 1, 2], "looks": [(1, 0), (2, 2)]},
+    ),
 ]
 
 
@@ -39,11 +56,18 @@ class Setting:
     def __init__(self, families, persons, settings, seed):
         self.families = families
         self.prior = twin.make_prior(families, persons, seed=seed, **settings)
-        self.problem = twin.with_prior(small.make_problem(families), self.prior)
+        images = settings.get("images")
+        allowed = images and [[a == b for b in images] for a in images]
+        bare = small.make_problem(families, allowed=allowed)
+        self.problem = twin.with_prior(bare, self.prior)
         rng = self.rng = np.random.default_rng([seed, 92])
         self.problem.data.features[:] = rng.normal([0, 0, 3], 0.6, size=(len(families), 3))
         self.scratch = new_scratch(self.problem)
-        self.partitions = list(prior_module.partitions(families))
+        self.partitions = [
+            c
+            for c in prior_module.partitions(families)
+            if reference.keeps_the_rule(c, families, allowed)
+        ]
         self.place = {c: k for k, c in enumerate(self.partitions)}
 
     def target(self) -> np.ndarray:
@@ -124,31 +148,71 @@ def test_weights_are_ratios_of_factors():
             for size in (1.0, 2.3, 3.1, 3.9, 7.0):
                 for members in reference.clusters(labels):
                     held, k = [families[i] for i in members], members[0]
-                    whole = twin.log_factor(prior, held, size)
+                    image = int(prior.looks.image[k])
+                    whole = twin.log_factor(prior, held, size, image)
                     assert log_cluster(prior, data, state, k, size) == pytest.approx(whole)
                     assert log_tilt(prior, data, state, k, size) == pytest.approx(whole)
                     for i in range(len(families)):
-                        if families[i] not in held:
-                            more = twin.log_factor(prior, [*held, families[i]], size)
+                        if families[i] not in held and prior.looks.image[i] == image:
+                            more = twin.log_factor(prior, [*held, families[i]], size, image)
                             found = log_join(prior, data, state, scratch, i, k, size)
                             assert found == pytest.approx(more - whole, abs=1e-9)
                             assert found <= log_join_bound(prior, data, i, size) + 1e-12
                 for i in range(len(families)):
-                    alone = twin.log_factor(prior, [families[i]], size)
+                    image = int(prior.looks.image[i])
+                    alone = twin.log_factor(prior, [families[i]], size, image)
                     assert log_open(prior, 0.0, data, state, i, size) == pytest.approx(alone)
 
 
 def test_histories_sum_to_one():
-    """Every set of experts, the empty one included, in every class and level."""
+    """Every set of experts, the empty one included, in every class and level of every image."""
     for setting in settings():
         experts = range(len(setting.prior.person))
         sets = [s for size in range(len(experts) + 1) for s in combinations(experts, size)]
         for g in range(len(setting.prior.parameters.weight)):
-            for level in range(len(setting.prior.away)):
-                total = sum(twin.history(setting.prior, g, level, s) for s in sets)
-                assert total == pytest.approx(1.0, abs=1e-12)
-                missed = math.exp(setting.prior.tables.missed[level, g])
-                assert missed == pytest.approx(twin.history(setting.prior, g, level, ()))
+            for level in range(0, len(setting.prior.away), 5):
+                for image in range(len(setting.prior.looks.start) - 1):
+                    total = sum(twin.history(setting.prior, g, level, s, image) for s in sets)
+                    assert total == pytest.approx(1.0, abs=1e-12)
+                    missed = math.exp(setting.prior.tables.missed[image, level, g])
+                    nobody = twin.history(setting.prior, g, level, (), image)
+                    assert missed == pytest.approx(nobody)
+
+
+def test_lists_of_what_is_seen_sum_to_one():
+    """Over every multiset of clusters of one size the prior is a Poisson process: it sums to 1.
+
+    Markings of a list on an image are told apart by chance, as by their features, so that a
+    partition of n_vf markings of each counts once for Π n_vf! orders of theirs.
+    """
+    prior = twin.make_prior(
+        [0, 1], [0, 1], sizes=None, classes=2, seed=8, images=[0, 1], looks=[(0, 1), (1, 0)]
+    )
+    parameters = prior.parameters
+    parameters.objects[:], parameters.false[:] = (0.6, 0.3), (0.2, 0.1)
+    total, most = 0.0, 5
+    for counts in product(range(most), repeat=4):
+        images = np.repeat([0, 0, 1, 1], counts)
+        families = np.repeat([0, 1, 0, 1], counts)
+        weight = math.exp(twin.log_nothing_more(prior)) / math.prod(map(math.factorial, counts))
+        total += weight * sum_of_partitions(prior, images, families)
+    assert total == pytest.approx(1.0, abs=2e-3)
+
+
+def sum_of_partitions(prior, images, families) -> float:
+    """Σ over the partitions of Π factor(S)."""
+    value = 1.0
+    for image in (0, 1):
+        here = families[images == image]
+        a, b = (int((here == f).sum()) for f in (0, 1))
+        single = [math.exp(twin.log_factor(prior, [f], 0.0, image)) for f in (0, 1)]
+        both = math.exp(twin.log_factor(prior, [0, 1], 0.0, image))
+        value *= sum(
+            math.comb(a, m) * math.comb(b, m) * math.factorial(m)
+            * both**m * single[0] ** (a - m) * single[1] ** (b - m)
+            for m in range(min(a, b) + 1)
+        )  # fmt: skip
+    return value
 
 
 def test_updates_of_the_partition():
@@ -159,7 +223,7 @@ def test_updates_of_the_partition():
         for i, j in combinations(range(len(families)), 2):
             if families[i] == families[j]:
                 assert setting.worst_change(setting.two(i, j)) < TOLERANCE
-            else:
+            elif setting.prior.looks.image[i] == setting.prior.looks.image[j]:
                 assert setting.worst_change(setting.regroup(i, j)) < TOLERANCE
 
 
@@ -167,11 +231,24 @@ def test_planted_bugs_move_the_target():
     """A single that is never false; two lists of a person that notice apart."""
     setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}, 1)
     assert setting.worst_change(setting.one(0)) < TOLERANCE
-    setting.prior.tables.alone[:] -= 0.2
+    setting.prior.tables.false[:] -= 0.4
     assert setting.worst_change(setting.one(0)) > 1e-3
     detection.rebuild_tables(setting.prior)
     setting.prior.tables.again[:] += 0.5
     assert setting.worst_change(setting.one(0)) > 1e-3
+
+
+def test_bugs_about_who_looked_move_the_target():
+    """Who looked and found nothing is forgotten; a list counts where it does not cover."""
+    families, persons, chosen = CASES[3]
+    for looks in ([], [(1, 1), (0, 2)]):
+        setting = Setting(families, persons, {**chosen, "ease_mean": -0.5}, 3)
+        assert max(setting.worst_change(setting.one(i)) for i in range(6)) < TOLERANCE
+        wrong = twin.make_prior(families, persons, **{**chosen, "looks": [(1, 2), *looks]})
+        wrong.own[:] = setting.prior.own
+        detection.rebuild_tables(wrong)
+        setting.prior.tables.empty[:] = wrong.tables.empty
+        assert max(setting.worst_change(setting.one(i)) for i in range(6)) > 1e-4
 
 
 def gain_of_mean(setting, state, k, proposed, **callees) -> float:

@@ -1,8 +1,9 @@
-"""The record likelihood against the sum over all true values, and edit distances in plain loops."""
+"""The record likelihood against its slow twin, and edit distances in plain loops."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,109 +12,148 @@ from dfcrp.items.items import Items
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.record import kernel
-from dfcrp.likelihoods.record.fields import Fields
-from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
+from dfcrp.likelihoods.record.hyper import log_bayes_factors
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.strings import edit_distances
+from reference import record_reference
 
-NAMES = ["anna", "ann", "bob", "rob", "anna", "", "zoe"]
-YEARS = ["1980", "1981", "1980", "1980", "", "1981", "1890"]
-WEIGHTS = ["1.5", "1.6", "80.25", "1.5", "79", "", "2"]
+COLUMNS = {
+    "name": ["anna", "ann", "bob", "rob", "anna", "", "zoe"],
+    "year": ["1980", "1981", "1980", "1980", "", "1981", "1890"],
+    "weight": ["1.5", "1.6", "80.25", "1.5", "79", "", "2"],
+    "lat": ["48.1", "48.11", "", "48.1", "48.12", "50.0", "48.1"],
+    "lon": ["11.5", "11.5", "11.5", "11.5", "11.51", "8.0", ""],
+}
+MANY = [(0,), (5,), (0, 1), (0, 3), (0, 4), (2, 3, 5), (0, 1, 3, 4), (0, 1, 2, 3, 4, 6)]
 
 
-@pytest.fixture(scope="module")
-def records() -> Fields:
+def hyper_of(sources, most=6):
     everyone = [(i, j) for i in range(7) for j in range(i)]
-    columns = {"name": NAMES, "year": YEARS, "weight": WEIGHTS}
-    items = Items.from_columns(columns, kind="records", candidates=everyone)
-    return RECORDS.fields(items, RecordSettings(categories=("year",)))
-
-
-def features(records) -> np.ndarray:
-    """Codes, and the record's own number."""
-    codes = records.codes
-    return np.column_stack([codes, np.arange(len(codes))]).astype(np.float64)
-
-
-@pytest.fixture(scope="module")
-def hyper(records):
-    found = records_hyper(RecordSettings(), records)
-    found.law[:] = [-2.0, -1.5, -2.5, -1.0, -0.5, -1.2]
+    items = Items.from_columns(COLUMNS, sources, kind="records", candidates=everyone)
+    found = RECORDS.prepared(items, RecordSettings(categories=("year",))).hyper(most)
+    rng = np.random.default_rng(8)
+    found.law[:] = rng.normal(-1.0, 0.7, len(found.law))
     return found
 
 
-def typo(hyper, records, field, true, seen) -> float:
-    at = hyper.first[field] + true
-    for place in range(hyper.similar_start[at], hyper.similar_start[at + 1]):
-        if hyper.similar[place] == seen:
-            return float(hyper.typo[place])
-    return 0.0
+@pytest.fixture(scope="module")
+def hyper():
+    found = hyper_of(None)
+    assert found.kind.tolist() == [
+        kernel.SIMILAR,
+        kernel.SAME_OR_NOT,
+        kernel.MEASURE,
+        kernel.MEASURE,
+    ]
+    return found
 
 
-def brute_force(hyper, records, members) -> float:
-    """The definition, value by value; typos to a value that no member shows are left out."""
-    total = 0.0
-    for field, values in enumerate(records.values):
-        seen = [c for c in records.codes[list(members), field].tolist() if c >= 0]
-        miss = 1.0 / (1.0 + math.exp(-hyper.law[field]))
-        mistyped = 1.0 / (1.0 + math.exp(-hyper.law[3 + field]))
-        share = hyper.frequency[hyper.first[field] : hyper.first[field + 1]]
-        sum_of_all = 0.0
-        for true in range(len(values)):
-            chance = float(share[true])
-            for x in seen:
-                p = miss * share[x]
-                if true in seen:
-                    p += (1 - miss) * (1 - mistyped) * (x == true)
-                    p += (1 - miss) * mistyped * typo(hyper, records, field, true, x)
-                chance *= p
-            sum_of_all += chance
-        total += math.log(sum_of_all)
-    return total
+@pytest.fixture(scope="module")
+def sourced(hyper):
+    """Each of two sources with its own rates and scale."""
+    entries = np.argwhere(hyper.entry >= 0)
+    own = np.full((3, 4, 2), -1)
+    for number, (what, field) in enumerate(entries):
+        own[what, field] = len(hyper.law) + 2 * number + np.arange(2)
+    added = np.random.default_rng(9).normal(0.0, 0.8, 2 * len(entries))
+    source = np.array([0, 1, 0, 1, 1, 0, 1], np.int32)
+    return hyper._replace(law=np.concatenate([hyper.law, added]), own=own, source=source)
 
 
-def row_of(hyper, records, members) -> np.ndarray:
-    theta = np.zeros((1, kernel.FIRST + 6))
+def features(hyper) -> np.ndarray:
+    """Codes, and the record's own number."""
+    return np.column_stack([hyper.values, np.arange(7)]).astype(np.float64)
+
+
+def row_of(hyper, members) -> np.ndarray:
+    theta = np.zeros((1, kernel.row_width(6, True)))
     integrated.empty_row(hyper, theta, 0)
     for i in members:
-        likelihood.add_member(hyper, theta, 0, features(records), i)
+        likelihood.add_member(hyper, theta, 0, features(hyper), i)
     return theta
 
 
-def test_marginal_is_the_sum_over_true_values(records, hyper):
-    for members in [(0,), (5,), (0, 1), (0, 4), (2, 3, 5), (0, 1, 2, 3, 4, 6)]:
-        found = integrated.log_marginal(hyper, row_of(hyper, records, members), 0)
-        assert found == pytest.approx(brute_force(hyper, records, members), abs=1e-12)
+@pytest.mark.parametrize("which", ["hyper", "sourced"])
+@pytest.mark.parametrize("members", MANY)
+def test_ratio_is_the_sum_over_all_ways(which, members, request):
+    """Of six members the least probable sets of altered measures are given up."""
+    made = request.getfixturevalue(which)
+    found = integrated.log_marginal(made, row_of(made, members), 0)
+    close = 1e-10 if len(members) <= 4 else 2e-3
+    assert found == pytest.approx(record_reference.log_ratio(made, list(members)), abs=close)
 
 
-def test_density_is_the_ratio_and_leaving_undoes_joining(records, hyper):
-    theta = row_of(hyper, records, (0, 2, 4))
+def test_the_order_of_joining_makes_no_difference(hyper):
+    found = {
+        integrated.log_marginal(hyper, row_of(hyper, members), 0)
+        for members in [(0, 1, 2, 3, 4, 6), (6, 4, 3, 2, 1, 0), (3, 0, 6, 1, 4, 2)]
+    }
+    assert max(found) - min(found) < 1e-10
+
+
+def test_density_is_the_ratio_and_leaving_undoes_joining(hyper):
+    theta = row_of(hyper, (0, 2, 4))
     before = theta[0, kernel.LOG_MARGINAL]
-    density = likelihood.log_density(hyper, theta, 0, features(records), 1)
-    likelihood.add_member(hyper, theta, 0, features(records), 1)
+    density = likelihood.log_density(hyper, theta, 0, features(hyper), 1)
+    likelihood.add_member(hyper, theta, 0, features(hyper), 1)
     assert theta[0, kernel.LOG_MARGINAL] == pytest.approx(before + density)
-    likelihood.remove_member(hyper, theta, 0, features(records), 2)
-    expected = brute_force(hyper, records, (0, 1, 4))
+    likelihood.remove_member(hyper, theta, 0, features(hyper), 2)
+    expected = record_reference.log_ratio(hyper, [0, 1, 4])
     assert integrated.log_marginal(hyper, theta, 0) == pytest.approx(expected)
 
 
-def test_a_full_cluster_takes_no_more(records, hyper):
-    theta = row_of(hyper, records, range(6))
-    assert likelihood.log_density(hyper, theta, 0, features(records), 6) == -math.inf
-    likelihood.add_member(hyper, theta, 0, features(records), 6)
+def test_a_full_cluster_takes_no_more(hyper):
+    theta = row_of(hyper, range(6))
+    assert likelihood.log_density(hyper, theta, 0, features(hyper), 6) == -math.inf
+    likelihood.add_member(hyper, theta, 0, features(hyper), 6)
     assert integrated.log_marginal(hyper, theta, 0) == -math.inf
 
 
-def test_bayes_factors_of_pairs(records, hyper):
-    """At the prior's odds; a pair's marginal differs by true values that neither shows."""
-    at_prior = hyper._replace(law=hyper.law_mean)
-    pairs = np.array([(0, 4), (2, 3), (0, 6)])
-    found = log_bayes_factors(at_prior, records, pairs)
-    for (i, j), value in zip(pairs.tolist(), found, strict=True):
-        exact = brute_force(at_prior, records, (i, j))
-        exact -= brute_force(at_prior, records, (i,)) + brute_force(at_prior, records, (j,))
-        assert value == pytest.approx(exact, abs=0.35)
+def test_bayes_factors_of_pairs(hyper):
+    pairs = np.array([(i, j) for i in range(7) for j in range(i)])
+    found = log_bayes_factors(hyper, pairs)
+    exact = [record_reference.log_ratio(hyper, pair) for pair in pairs.tolist()]
+    assert found == pytest.approx(np.array(exact), abs=1e-10)
+
+
+@pytest.mark.parametrize("field", [0, 1])
+@pytest.mark.parametrize("members", [1, 2, 3])
+def test_chances_of_all_values_add_up(hyper, field, members):
+    """To one for categories; of text, similar values that the data lack are a part of it."""
+    count = int(hyper.first[field + 1] - hyper.first[field])
+    made = hyper._replace(values=np.full((members, 4), -1, np.int32))
+    total = 0.0
+    for values in product(range(count), repeat=members):
+        made.values[:, field] = values
+        everyone = [*range(members)]
+        log_p = record_reference.log_ratio_of_field(made, field, everyone)
+        total += math.exp(log_p + record_reference.log_share(made, field, everyone))
+    if field == 1 or members == 1:
+        assert total == pytest.approx(1.0)
+    else:
+        assert 0.5 < total < 1.0 + 1e-12
+
+
+def test_altered_measures_integrate_over_the_true_value():
+    """J(B) as a number against an integral, of three members with their own precision."""
+    made = hyper_of(None)
+    flat = made._replace(
+        log_density=np.full_like(made.log_density, math.log(0.02)),
+        source=np.array([0, 1, 2, 2, 2, 2, 2], np.int32),
+        own=np.where(np.arange(3)[:, None, None] == kernel.SCALE, len(made.law) + np.arange(3), -1)
+        * np.ones((1, 4, 1), int),
+        law=np.concatenate([made.law, [-0.5, 0.0, 0.7]]),
+    )
+    flat.law[flat.entry[kernel.SCALE, 2]] = 0.3
+    true = np.linspace(-40.0, 60.0, 200_001)
+    product_ = np.full(len(true), 0.02)
+    for i in (0, 1, 6):
+        x = flat.place[flat.first[2] + flat.values[i, 2], 0]
+        s2 = record_reference.variance(flat, 2, i)
+        product_ *= np.exp(-0.5 * (x - true) ** 2 / s2) / np.sqrt(2 * np.pi * s2) / 0.02
+    expected = float(product_.sum() * (true[1] - true[0]))
+    assert record_reference.nobody_same(flat, 2, [0, 1, 6]) == pytest.approx(expected, rel=1e-9)
 
 
 def slow_distance(a, b) -> int:

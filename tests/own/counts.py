@@ -1,30 +1,30 @@
 """Counts in several channels, Poisson about the rates of their object."""
 
 import math
-import sys
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from dfcrp.compiled.abi import F8, frame
 from dfcrp.compiled.jit import implements, lean_kernel
 from dfcrp.errors import InputError
 from dfcrp.likelihoods import contract
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
 from dfcrp.likelihoods.law import fit_of_all, learn_law, log_fit
-from dfcrp.likelihoods.own import OwnLikelihood, fingerprint
+from dfcrp.likelihoods.own import OwnLikelihood
 
 MEMBERS, LOG_FACTORIALS, SUMS = 0, 1, 2  # columns of a row; one sum for each channel follows
 
 
 @learn_law  # the entries of ``law`` are learned, with normal priors
 @integrate_out
+@frame  # compiled code is handed its address; F8 is an array of numbers
 class CountHyper(NamedTuple):
-    rate: np.ndarray  # b of each channel
-    law: np.ndarray  # log a
-    law_mean: np.ndarray
-    law_sd: np.ndarray
-    source: np.ndarray  # tells the version of this file
+    rate: F8  # b of each channel
+    law: F8  # log a
+    law_mean: F8
+    law_sd: F8
 
 
 @implements(empty_row, CountHyper)
@@ -104,7 +104,7 @@ class CountLikelihood(OwnLikelihood):
         """Rates such that the prior's mean is the channel's, whatever its level."""
         rate = settings.shape / items.values.mean(axis=0)
         log_a, sd = np.array([math.log(settings.shape)]), np.array([settings.shape_sd])
-        return CountHyper(rate, log_a, log_a.copy(), sd, fingerprint(sys.modules[__name__]))
+        return CountHyper(rate, log_a, log_a.copy(), sd)
 
     def row_width(self, items):
         return SUMS + len(items.columns)

@@ -9,11 +9,11 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from dfcrp import memory
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io import read_table
-from dfcrp.io.formats import parquet
+from dfcrp.io import read_items, read_table
 from dfcrp.settings.config import load_config, make_config, to_toml
-from fuzz.fuzz import KINDS, TARGETS, Judge, write_parts
+from fuzz.fuzz import KINDS, PAIRS, TARGETS, Judge, write_parts
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 FILES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("*/*"))
@@ -39,6 +39,10 @@ def test_every_target_has_a_file_that_is_read(tmp_path: Path) -> None:
         name = "attributes.parts" if target == "shapefile" else f"valid{suffix}"
         path = tmp_path / f"{target}{suffix}"
         write_parts(path, (CORPUS / target / name).read_bytes())
+        if target == "candidates":
+            pairs = path.with_suffix(PAIRS)
+            assert len(read_items(path, "records", candidates=pairs).candidates) == 2
+            continue
         assert len(read_table(path))
 
 
@@ -77,7 +81,7 @@ def test_absurd_settings_are_refused(name: str) -> None:
 def test_a_table_of_more_rows_than_reason_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "MOST_ROWS", 1000)
+    monkeypatch.setenv(memory.VARIABLE, "500000")
     buffer = io.BytesIO()
     columns = {name: [1.0] * 2000 for name in ("x", "y", "diameter")}
     pyarrow.parquet.write_table(pyarrow.table(columns), buffer)

@@ -16,15 +16,19 @@ from dfcrp.sampling.problem import Problem
 from reference import kernel_reference as reference
 from reference import small_problems as small
 from reference.joint_draws import JointDraws, seat_partition_row
-from studies.detection_story import draw_parameters, level_of, tell_stories
+from studies.detection_story import Base, draw_parameters, level_of, tell_stories
 
 
-def make_prior(families, persons, *, sizes=(2.0, 4.0), seed=None, **settings) -> Detection:
+def make_prior(
+    families, persons, *, images=None, looks=None, sizes=(2.0, 4.0), seed=None, **settings
+) -> Detection:
     """A prior for a few markings; with a seed its parameters are random."""
     families = np.asarray(families)
     chosen = DetectionSettings(**{"classes": 2, **settings})
     log_sizes = None if sizes is None else np.linspace(*sizes, len(families))
-    prior = make_detection(chosen, log_sizes, families, np.asarray(persons))
+    images = None if images is None else np.asarray(images)
+    looks = None if looks is None else np.asarray(looks)
+    prior = make_detection(chosen, log_sizes, families, np.asarray(persons), images, looks)
     if seed is not None:
         rng = np.random.default_rng([seed, 90])
         prior.own[:] = draw_parameters(rng, prior, 1)[0]
@@ -39,47 +43,82 @@ def with_prior(problem: Problem, prior: Detection) -> Problem:
     return replace(problem, prior=prior, alpha_start=math.nan, columns=columns)
 
 
-def history(prior: Detection, g: int, level: int, members) -> float:
-    """P_g(S): the probability that exactly the experts ``members`` list an object."""
+def covering(prior: Detection, image: int) -> list[int]:
+    """The lists that cover an image."""
+    looks = prior.looks
+    return [
+        int(f)
+        for look in range(looks.start[image], looks.start[image + 1])
+        for f in looks.row_list[looks.row_viewer == looks.viewer[look]]
+    ]
+
+
+def history(prior: Detection, g: int, level: int, members, image: int = 0) -> float:
+    """P_gv(S): the probability that exactly the experts ``members`` list an object of an image."""
     parameters, probability = prior.parameters, 1.0
-    for p in range(len(prior.lists)):
+    there = covering(prior, image)
+    if not set(members) <= set(there):
+        return 0.0
+    for p in {int(prior.person[f]) for f in there}:
         logit = parameters.skill[g, p] + parameters.slope[p] * prior.away[level]
         s = 1.0 / (1.0 + math.exp(-logit))
-        lists = [f for f in range(len(prior.person)) if prior.person[f] == p]
+        lists = [f for f in there if prior.person[f] == p]
         noticed = s
         for f in lists:
-            r = parameters.listing[g, f] if len(lists) > 1 else 1.0
+            r = parameters.listing[g, f] if np.sum(prior.person == p) > 1 else 1.0
             noticed *= r if f in members else 1.0 - r
         absent = 0.0 if any(f in members for f in lists) else 1.0 - s
         probability *= noticed + absent
     return probability
 
 
-def log_factor(prior: Detection, members, size: float) -> float:
-    """log factor(S) for the experts in a cluster."""
+def false_factor(prior: Detection, f: int, size: float) -> float:
+    """The part of factor({f}) that is false."""
+    level = level_of(prior, size)
+    return prior.parameters.false[f] * prior.parameters.false_size[level] / prior.usual[level]
+
+
+def log_factor(prior: Detection, members, size: float, image: int = 0) -> float:
+    """log factor(S) for the experts in a cluster on an image."""
     parameters, level = prior.parameters, level_of(prior, size)
     total = 0.0
     for g, weight in enumerate(parameters.weight):
-        seen = 1.0 - history(prior, g, level, ())
-        total += parameters.objects[0] * weight * history(prior, g, level, members) / seen
+        share = weight * parameters.size_share[level] / prior.usual[level]
+        total += parameters.objects[image] * share * history(prior, g, level, members, image)
     if len(members) == 1:
-        total += parameters.false[members[0]]
+        total += false_factor(prior, members[0], size)
     return math.log(total)
 
 
 def log_partition(prior: Detection, labels, families, sizes=None) -> float:
     """log of the product over clusters; ``sizes`` by marking, of its cluster."""
     sizes = np.zeros(len(labels)) if sizes is None else sizes
+    images = prior.looks.image
     return sum(
-        log_factor(prior, [families[i] for i in members], sizes[members[0]])
+        log_factor(
+            prior, [families[i] for i in members], sizes[members[0]], int(images[members[0]])
+        )
         for members in reference.clusters(labels)
     )
+
+
+def log_nothing_more(prior: Detection) -> float:
+    """log of exp(−Λ_v Σ_gl π_g ω_l (1 − P_gv(∅; l)) − Σ φ_f), over all images."""
+    parameters, total = prior.parameters, 0.0
+    for image, objects in enumerate(parameters.objects):
+        for g, weight in enumerate(parameters.weight):
+            for level, share in enumerate(parameters.size_share):
+                seen = 1.0 - history(prior, g, level, (), image)
+                total -= objects * weight * share * seen
+        total -= sum(parameters.false[f] for f in covering(prior, image))
+    return total
 
 
 def draw_joint(problem: Problem, families, draws: int, seed: int) -> JointDraws:
     """Exact draws of (parameters, c, θ, y) given how many markings each expert has."""
     rng, hyper = np.random.default_rng([seed, 91]), problem.hyper
-    told = tell_stories(rng, problem.prior, families, hyper.mu0_l, math.sqrt(hyper.var0_l))
+    base = Base(hyper.mu0_l, math.sqrt(hyper.var0_l))
+    told = tell_stories(rng, problem.prior, families, base)
     own, labels, sizes = map(np.array, zip(*islice(told, draws), strict=True))
     return _complete(problem, families, own, labels, sizes, rng)
 

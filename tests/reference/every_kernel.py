@@ -51,7 +51,8 @@ SPHERE = sphere.SphereHyper(
     kappa_x=1.0, eta_x=1.0, tau_x=1.0, kappa_d=1.0, eta_d=1.0, tau_d=1.0, lambda_a=1.0,
     lambda_b=1.0, mu0_l=1.0, var0_l=0.3, floor=0.3, learned=True, nu_x=3.0, nu_d=4.0,
     log_gamma=math.lgamma(3.0) + math.lgamma(4.0), level=1.0, law=np.array([-1.0, 0.5, -2.5, -0.4]),
-    law_mean=(-1.0, 0.5, -2.5, -0.4), law_sd=(0.4, 0.4, 0.5, 0.5), radius=60.0, unit=1.0,
+    law_mean=np.array([-1.0, 0.5, -2.5, -0.4]), law_sd=np.array([0.4, 0.4, 0.5, 0.5]),
+    radius=60.0, unit=1.0,
 )  # fmt: skip
 
 
@@ -90,18 +91,31 @@ def covariance_hyper(features: int) -> covariance.CovarianceHyper:
 
 
 def record_hyper() -> record.RecordHyper:
-    """Two fields: three values, of which the first two are similar, and two."""
-    law = np.array([-3.0, -3.0, -2.0, -2.0])
+    """Text of three values, two of them similar; a category of two; a number."""
+    law = np.array([-3.0, -3.0, -3.0, -2.0, -1.0, -0.5])
     return record.RecordHyper(
-        first=np.array([0, 3, 5]),
-        frequency=np.array([0.3, 0.3, 0.4, 0.5, 0.5]),
-        similar_start=np.array([0, 1, 2, 2, 2, 2]),
+        kind=np.array([record.SIMILAR, record.SAME_OR_NOT, record.MEASURE]),
+        first=np.array([0, 3, 5, 7]),
+        share=np.array([0.3, 0.3, 0.4, 0.5, 0.5, 0.3, 0.3]),
+        similar_start=np.array([0, 1, 2, 2, 2, 2, 2, 2]),
         similar=np.array([1, 0], np.int32),
-        typo=np.array([0.4, 0.4]),
-        values=np.array([[0, 0], [2, 1], [1, 0], [2, 1], [0, -1], [2, 1]], np.float64),
+        altered=np.array([1.4, 1.4]),
+        both_altered=np.array([0.4, 0.4]),
+        place=np.column_stack([np.arange(7.0), np.zeros((7, 2))]),
+        log_density=np.full(7, -2.0),
+        dimensions=np.array([0.0, 0.0, 1.0]),
+        rounding=np.array([0.0, 0.0, 0.1]),
+        values=np.array(
+            [[0, 0, 0], [2, 1, 1], [1, 0, 0], [2, 1, -1], [0, -1, 1], [2, 1, 0]], np.int32
+        ),
+        source=np.zeros(6, np.int32),
+        most=np.array([3]),
+        entry=np.array([[0, 1, 2], [3, -1, 4], [-1, -1, 5]]),
+        own=np.full((3, 3, 1), -1),
+        about=np.array([0, 1, 2, 0, 2, 2]),
         law=law,
         law_mean=law.copy(),
-        law_sd=np.full(4, 1.0),
+        law_sd=np.full(6, 1.0),
     )
 
 
@@ -158,7 +172,7 @@ def likelihoods() -> dict[str, tuple[Any, np.ndarray, int, int]]:
         "records": (
             record_hyper(),
             np.column_stack([codes, np.arange(len(codes))]),
-            record.FIRST + 3,
+            record.row_width(3, True),
             1,
         ),
     }

@@ -23,15 +23,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dfcrp import prior
 from dfcrp.draws import Columns
-from dfcrp.items.items import Items
-from dfcrp.items.matrix import items_of
+from dfcrp.items.items import Items, items_of
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.record import kernel as record_kernel
-from dfcrp.likelihoods.record.fields import Fields
-from dfcrp.likelihoods.record.hyper import records_hyper
 from dfcrp.likelihoods.record.likelihood import RECORDS as RECORD_LIKELIHOOD
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.moves import assignment, pair
@@ -40,7 +37,7 @@ from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, new_scratch
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import make_config
-from reference import feature_reference, kernel_reference
+from reference import feature_reference, kernel_reference, record_reference
 from reference import small_problems as small
 from reference.branches import every_branch
 
@@ -59,6 +56,7 @@ VALUES = {
 RECORDS = {
     "name": ["anna", "bob", "ann", "rob", "anna"],
     "year": ["1980", "1981", "1981", "", "1980"],
+    "weight": ["1.5", "1.7", "1.6", "80.25", ""],
 }
 
 
@@ -68,10 +66,6 @@ RECORDS = {
 def records() -> Items:
     everyone = [(i, j) for i in range(5) for j in range(i)]
     return Items.from_columns(RECORDS, FAMILIES, kind="records", candidates=everyone)
-
-
-def fields() -> Fields:
-    return RECORD_LIKELIHOOD.fields(records(), RecordSettings())
 
 
 #: Added to the name of a kind: its experts differ.
@@ -98,34 +92,10 @@ def log_marginal(problem: Problem, members: list[int]) -> float:
     hyper = problem.hyper
     y = problem.data.features[members]
     if isinstance(hyper, record_kernel.RecordHyper):
-        return log_record_marginal(hyper, y[:, -1].astype(int).tolist())
+        return record_reference.log_ratio(hyper, y[:, -1].astype(int).tolist())
     full = isinstance(hyper, covariance.CovarianceHyper)
     twin = feature_reference.log_marginal_full if full else feature_reference.log_marginal
     return twin(hyper, hyper.law, y, np.array(FAMILIES)[members])
-
-
-def log_record_marginal(hyper, members: list[int]) -> float:
-    """The definition: true values that some member shows, and the rest without typos."""
-    total, fields = 0.0, len(hyper.first) - 1
-    for field in range(fields):
-        seen = [int(v) for v in hyper.values[members, field] if v >= 0]
-        miss, typo = (1.0 / (1.0 + math.exp(-hyper.law[at])) for at in (field, fields + field))
-        share = hyper.frequency[hyper.first[field] : hyper.first[field + 1]]
-        chance = 0.0
-        for true in range(len(share)):
-            p = float(share[true])
-            for x in seen:
-                hit = (x == true) * (1 - typo) + typo * typo_between(hyper, field, true, x)
-                p *= miss * share[x] + (1 - miss) * hit * (true in seen)
-            chance += p
-        total += math.log(chance)
-    return total
-
-
-def typo_between(hyper, field: int, true: int, seen: int) -> float:
-    at = hyper.first[field] + true
-    similar = hyper.similar[hyper.similar_start[at] : hyper.similar_start[at + 1]].tolist()
-    return hyper.typo[hyper.similar_start[at] + similar.index(seen)] if seen in similar else 0.0
 
 
 class Partitions:
@@ -267,33 +237,45 @@ class FullNormal:
 
 
 class FewValues:
-    """Records of two fields with few values: all data of a cluster can be listed."""
+    """Text and a category with few values: all data of a cluster can be listed.
 
-    row_width = record_kernel.FIRST + 3
-    columns = ("members",), ("miss_a", "miss_b", "slip_a", "slip_b")
+    Chances of a measure's values do not add up to one exactly, and there are too many to list; its
+    marginals are checked by the enumerated posterior.
+    """
+
+    row_width = record_kernel.row_width(3, False)
+    columns = ("members",), ("miss_name", "miss_year", "typo_name")
 
     def __init__(self):
-        hyper = records_hyper(RecordSettings(), fields())
-        law = np.array([-0.5, -1.0, -0.7, -1.2])
-        self.hyper = hyper._replace(law=law, law_mean=law, law_sd=np.full(4, 0.8))
+        made = records()
+        two = {name: made.columns[name] for name in ("name", "year")}
+        settings = RecordSettings(categories=("year",))
+        items = Items.from_columns(two, FAMILIES, kind="records", candidates=made.candidates)
+        hyper = RECORD_LIKELIHOOD.prepared(items, settings).hyper(3)
+        law = np.array([-0.5, -1.0, -0.7])
+        self.hyper = hyper._replace(law=law, law_mean=law, law_sd=np.full(3, 0.8))
         self.mistake = self.hyper._replace(law_mean=law + 0.8)
 
     def first(self) -> np.ndarray:
-        codes = fields().codes
+        codes = self.hyper.values
         return np.column_stack([codes, np.arange(len(codes))]).astype(np.float64)
 
     def _tables(self, law, labels):
         """For each cluster and field: members, all their data, and the probability of each."""
-        fields = len(self.hyper.first) - 1
         for members in kernel_reference.clusters(labels):
-            for field in range(fields):
+            everyone = [*range(len(members))]
+            for field in range(2):
                 count = int(self.hyper.first[field + 1] - self.hyper.first[field])
                 data = list(product(range(count), repeat=len(members)))
-                hyper = self.hyper._replace(law=law, values=np.full((len(members), fields), -1.0))
+                empty = np.full((len(members), 2), -1, np.int32)
+                hyper = self.hyper._replace(law=law, values=empty)
                 chances = []
                 for values in data:
                     hyper.values[:, field] = values
-                    chances.append(math.exp(log_record_marginal(hyper, [*range(len(members))])))
+                    ratio = record_reference.log_ratio_of_field(hyper, field, everyone)
+                    chances.append(
+                        math.exp(ratio + record_reference.log_share(hyper, field, everyone))
+                    )
                 yield members, field, data, np.array(chances)
 
     def renew(self, rng, chain) -> None:

@@ -9,7 +9,7 @@ from dfcrp.items.items import Items
 from dfcrp.likelihoods.normal.likelihood import columns_of
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.parts import RunRecord
 from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.summary_reference import canonical
 

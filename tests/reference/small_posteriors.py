@@ -14,7 +14,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.base import Facts, PriorLayout
 from dfcrp.priors.detection.prior import DETECTION
 from dfcrp.priors.detection.settings import DetectionSettings
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.parts import RunRecord
 from dfcrp.settings.config import Config, SummarySettings
 from reference.detection_reference import draw_parameters
 from reference.summary_reference import COLUMNS, canonical, random_valid_labels
@@ -85,14 +85,14 @@ def random_posterior(seed=0, n=12, n_families=4, n_chains=2, n_draws=14, **optio
 def under_detection(posterior: Posterior, seed: int = 0, persons=(), **settings) -> Posterior:
     """The same draws as if they were made under the detection prior, with random parameters."""
     rng = np.random.default_rng(seed)
-    run = replace(posterior.config.run, prior="detection", persons=persons)
+    run = replace(posterior.config.run, prior="detection", persons=persons, images="shared")
     config = replace(posterior.config, run=run, prior=DetectionSettings(**settings))
     draws = posterior.draws
     layout = detection_layout(Posterior(draws, posterior.items, config, posterior.record))
     count = draws.n_chains * draws.n_draws
     renewed = MemoryDraws(
         posterior.labels,
-        np.full(posterior.alpha.shape, np.nan),
+        np.full(posterior.draws.alpha().shape, np.nan),
         [draws.clusters(chain, 0, draws.n_draws) for chain in range(draws.n_chains)],
         draws.columns._replace(shared=()).joined(layout.columns),
         draw_parameters(rng, layout.prior, count),
@@ -105,5 +105,5 @@ def detection_layout(posterior: Posterior) -> PriorLayout:
     items, config = posterior.items, posterior.config
     persons = persons_of(items.experts, config.run.persons)
     log_sizes = None if posterior.diameters is None else np.log(posterior.diameters)
-    facts = Facts(items.families, items.experts, persons, log_sizes)
+    facts = Facts(items.families, items.experts, persons, log_sizes, **items.look_facts())
     return DETECTION.lay_out(facts, config.prior)

@@ -38,8 +38,8 @@ LEARNED = HYPER._replace(
     log_gamma=math.lgamma(2.5) + math.lgamma(4.0),
     level=2.8,
     law=np.array([-0.3, 0.8, -2.5, -0.4]),
-    law_mean=(-0.2, 0.6, -2.3, -0.2),
-    law_sd=(0.6, 0.5, 0.4, 0.5),
+    law_mean=np.array((-0.2, 0.6, -2.3, -0.2)),
+    law_sd=np.array((0.6, 0.5, 0.4, 0.5)),
 )
 
 

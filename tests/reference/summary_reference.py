@@ -199,23 +199,31 @@ def split_rhat(series):
     return 1.0 if between == 0 else math.sqrt((n - 1) / n + between / within)
 
 
+def place_of(point, labels, i):
+    """Where item i sat in one draw: a cluster of the point partition, "alone" or "elsewhere"."""
+    companions = [j for j in range(len(labels)) if j != i and labels[j] == labels[i]]
+    if not companions:
+        return "alone"
+    stands_for = {}
+    for name, members in clusters_of(point).items():
+        others = [j for j in members if j != i]
+        held = sum(j in companions for j in others)
+        if held and held >= len(others) / 2:
+            stands_for[name] = held
+    own = int(point[i])
+    best = max(stands_for, key=lambda name: (stands_for[name], name == own, -name), default=None)
+    return "elsewhere" if best is None else best
+
+
 def membership(point, labels):
-    """[(p_member, {other place: probability})] for each item; place "alone" included."""
-    clusters = clusters_of(point)
+    """[(p_member, {other place: probability})] for each item; "alone" and "elsewhere" included."""
+    draws = [draw for chain in labels for draw in chain]
     out = []
     for i in range(len(point)):
-        place = {}
-        for name, members in clusters.items():
-            others = [j for j in members if j != i]
-            if others:
-                place[name] = sum(pair_probability(labels, i, j) for j in others) / len(others)
-        own = int(point[i])
-        if len(clusters[own]) == 1:
-            out.append((alone_probability(labels, i), place))
-        else:
-            p_member = place.pop(own)
-            place["alone"] = alone_probability(labels, i)
-            out.append((p_member, place))
+        places = Counter(place_of(point, draw, i) for draw in draws)
+        shares = {place: count / len(draws) for place, count in places.items()}
+        single = len(clusters_of(point)[int(point[i])]) == 1
+        out.append((shares.pop("alone" if single else int(point[i]), 0.0), shares))
     return out
 
 

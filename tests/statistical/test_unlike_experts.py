@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 #: Full covariances take several minutes in plain Python.
 LONG = pytest.mark.skipif(
-    "DFCRP_ALL_TESTS" not in os.environ, reason="takes minutes; set DFCRP_ALL_TESTS=1 to run it"
+    "DFCRP_ALL_TESTS" not in os.environ, reason="takes minutes; ./run test --all runs it"
 )
 
 

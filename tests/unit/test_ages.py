@@ -16,8 +16,8 @@ from dfcrp.cli.main import main
 from dfcrp.craterstats import Ages, Dating, check_chronology, find_command, model_ages
 from dfcrp.errors import DfcrpError, SettingsError
 from dfcrp.items.site import Site
-from dfcrp.plots.model_ages import draw_model_ages
-from dfcrp.posterior.ages import ModelAges, posterior_ages
+from dfcrp.plots.sizes import draw_model_ages
+from dfcrp.posterior.sizes import ModelAges, posterior_ages
 from reference.small_posteriors import random_posterior
 
 REAL = shutil.which("craterstats", path=str(Path(sys.executable).parent)) or shutil.which(

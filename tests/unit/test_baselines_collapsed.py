@@ -23,9 +23,12 @@ from dfcrp.baselines.collapsed import (
     run_links,
 )
 from dfcrp.baselines.collapsed import update_alpha as draw_alpha
-from dfcrp.baselines.constrained import constrained_crp, sample_blocks
-from dfcrp.baselines.distance_dependent import distance_dependent_crp
-from dfcrp.baselines.evidence import compressed_rows
+from dfcrp.baselines.relatives import (
+    compressed_rows,
+    constrained_crp,
+    distance_dependent_crp,
+    sample_blocks,
+)
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.items.items import Items
 from dfcrp.summaries.streaming import canonical

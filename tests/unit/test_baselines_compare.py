@@ -7,8 +7,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from dfcrp.baselines import Length, compare, dbscan_r14, kmeans, make_methods, posterior_of_labels
-from dfcrp.baselines.kmeans import scaled_features
 from dfcrp.baselines.methods import Offers, mean_counts
+from dfcrp.baselines.without_model import scaled_features
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.items.items import Items
 from dfcrp.simulate import paper_design

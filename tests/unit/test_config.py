@@ -270,11 +270,11 @@ def test_keywords_win_over_a_config_of_any_kind(tmp_path: Path) -> None:
     ],
 )
 def test_what_makes_a_consensus_of_few(experts: int, fewest: int, counted: tuple[int, ...]) -> None:
-    found = resolve(None, {}, experts).summary
+    found = resolve(None, {}, [experts]).summary
     assert (found.min_experts, found.thresholds) == (fewest, counted)
-    told = resolve({"summary": {"min_experts": 7, "thresholds": [9]}}, {}, experts).summary
+    told = resolve({"summary": {"min_experts": 7, "thresholds": [9]}}, {}, [experts]).summary
     assert (told.min_experts, told.thresholds) == (7, (9,))
-    assert resolve(None, {"min_experts": 6}, experts).summary.min_experts == 6
+    assert resolve(None, {"min_experts": 6}, [experts]).summary.min_experts == 6
 
 
 def test_an_unknown_keyword_is_an_error() -> None:

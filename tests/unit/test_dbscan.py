@@ -9,6 +9,7 @@ import pytest
 from sklearn.cluster import DBSCAN
 
 from dfcrp.baselines import clusters_breaking_family_rule, dbscan_r14
+from dfcrp.baselines.without_model import dbscan_r14_each
 from dfcrp.errors import SettingsError
 from dfcrp.items.items import Items
 from shared_data import highlands_path
@@ -100,6 +101,18 @@ def test_counting_experts():
     core = experts_around >= 4
     assert core.any()
     np.testing.assert_array_equal(labels >= 0, core | neighbours[:, core].any(axis=1))
+
+
+@pytest.mark.parametrize("count", ["markings", "experts"])
+def test_several_thresholds_at_once(count):
+    m = random_markings(6)
+    found = dbscan_r14_each(m, (5, 2, 3, 5), 0.3, 0.5, count)
+    assert list(found) == [2, 3, 5]
+    for least, labels in found.items():
+        np.testing.assert_array_equal(labels, dbscan_r14(m, 0.3, 0.5, least, count))
+    assert not np.array_equal(found[2], found[5])
+    with pytest.raises(SettingsError, match="min_points is 0"):
+        dbscan_r14_each(m, (4, 0))
 
 
 def test_order_of_rows_does_not_matter():

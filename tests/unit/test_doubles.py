@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfcrp.summaries.doubles import suspected_doubles
+from dfcrp.summaries.membership import suspected_doubles
 
 
 @pytest.fixture

@@ -5,12 +5,11 @@ import pytest
 
 from dfcrp.errors import InputError
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.record.fields import encode_fields
-from dfcrp.likelihoods.record.hyper import log_bayes_factors, records_hyper
-from dfcrp.posterior.explain import explain, find_item, most_common
-from dfcrp.posterior.explain_text import percent
+from dfcrp.likelihoods.record.hyper import log_bayes_factors
+from dfcrp.likelihoods.record.likelihood import RECORDS
+from dfcrp.posterior.explain import explain, find_item, most_common, percent
 from dfcrp.settings.config import Config, RunSettings
-from dfcrp.summaries.membership import ALONE
+from dfcrp.summaries.membership import ALONE, ELSEWHERE
 from reference import summary_reference as twin
 from reference.kind_posteriors import KINDS, kind_posterior, posterior_with
 from reference.small_posteriors import posterior_of, random_posterior
@@ -26,17 +25,15 @@ def all_draws(posterior):
 
 def place_of(point, labels, i):
     """Where marking i sat, by the definition."""
-    companions = [j for j in range(len(labels)) if j != i and labels[j] == labels[i]]
-    if not companions:
-        return ALONE
-    held = [int(point[j]) for j in companions]
-    return min(set(held), key=lambda name: (-held.count(name), name))
+    found = twin.place_of(point, labels, i)
+    return {"alone": ALONE, "elsewhere": ELSEWHERE}.get(found, found)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_probabilities_and_bars_match_loops(seed):
     posterior = random_posterior(seed)
     point, families = posterior.point_partition().labels, posterior.items.families
+    members = posterior.members()
     for i in range(len(families)):
         found = explain(posterior, i)
         draws = all_draws(posterior)
@@ -44,8 +41,12 @@ def test_probabilities_and_bars_match_loops(seed):
         probabilities = {c.cluster: c.probability for c in found.candidates if c.probability}
         assert probabilities == pytest.approx({p: sat.count(p) / len(sat) for p in set(sat)})
         assert sum(probabilities.values()) == pytest.approx(1.0)
+        single = (point == point[i]).sum() == 1
+        listed = members.loc[i]
+        assert probabilities.get(ALONE if single else point[i], 0.0) == listed["p_member"]
+        assert probabilities.get(listed["second_cluster"], 0.0) == listed["p_second"]
         for candidate in found.candidates:
-            if candidate.cluster == ALONE:
+            if not candidate.members:
                 continue
             by = {j: 0 for j in range(len(families)) if families[j] == families[i] and j != i}
             for _, _, labels in draws:
@@ -62,7 +63,7 @@ def test_distances_match_loops(seed):
     for i in (0, 5):
         y = posterior.items.features[i]
         for candidate in explain(posterior, i).candidates:
-            if candidate.cluster == ALONE:
+            if not candidate.members:
                 continue
             values = {True: [], False: []}
             for chain, draw, labels in all_draws(posterior):
@@ -117,7 +118,7 @@ def test_distances_of_normal_items_match_loops(kind):
     shared = posterior.draws.shared()
     for i in (0, 9):
         for candidate in explain(posterior, i).candidates:
-            if candidate.cluster == ALONE:
+            if not candidate.members:
                 continue
             values = {True: [], False: []}
             for chain, draw, labels in all_draws(posterior):
@@ -167,12 +168,11 @@ def test_records_are_compared_field_by_field():
     checked = 0
     for i in range(0, len(items), 7):
         for candidate in explain(posterior, i).candidates:
-            if candidate.cluster == ALONE:
+            if not candidate.members:
                 continue
             pairs = np.array([[i, j] for j in candidate.members])
-            fields = encode_fields(items.columns, kinds={}, keys=None, candidates=pairs)
-            hyper = records_hyper(settings, fields)._replace(law_mean=law)
-            whole = log_bayes_factors(hyper, fields, pairs).mean()
+            hyper = RECORDS.prepared(items, settings).hyper(2, pairs)
+            whole = log_bayes_factors(hyper._replace(law=law[: len(hyper.law)]), pairs).mean()
             assert sum(e.log_odds for e in candidate.evidence) == pytest.approx(whole)
             for said in candidate.evidence:
                 values = items.columns[said.name]

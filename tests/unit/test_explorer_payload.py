@@ -2,15 +2,19 @@
 
 import base64
 import json
+import shutil
+import subprocess
+import zlib
+from importlib import resources
 
 import numpy as np
 import pytest
 
-from dfcrp.plots.underlay import Underlay
+from dfcrp.plots.flat import Underlay
 from dfcrp.report.contents import Contents
-from dfcrp.report.explorer.groups import distinct_clusters
-from dfcrp.report.explorer.packing import Packer, script_json
-from dfcrp.report.explorer.payload import make_payload
+from dfcrp.report.explorer import data, embed
+from dfcrp.report.explorer.data import SIZE_BITS, Packer, distinct_clusters, script_json, unseen
+from dfcrp.report.explorer.embed import make_payload
 from dfcrp.summaries.catalogue import consensus_draws
 from reference.small_posteriors import random_posterior
 
@@ -106,3 +110,75 @@ def test_an_image_is_embedded_at_its_place():
     image = make_payload(contents)[0]["image"]
     assert image["extent"] == [0.0, 5000.0, 30.0, 0.0]
     assert image["uri"].startswith("data:image/jpeg;base64,")
+
+
+NODE = shutil.which("node")
+READ = """
+const text = require("fs").readFileSync(0, "utf8");
+const { table, packed, compressed } = JSON.parse(text);
+arraysOf(packed, table, compressed).then((arrays) => {
+  const listed = ([name, values]) => [name, values.constructor.name, Array.from(values)];
+  process.stdout.write(JSON.stringify(Object.entries(arrays).map(listed)));
+});
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not there to run the page's own reading")
+@pytest.mark.parametrize("large", [False, True])
+def test_the_page_reads_what_was_packed(large, monkeypatch):
+    monkeypatch.setattr(data, "LARGE", 0 if large else 10**9)
+    rng = np.random.default_rng(2)
+    given = {
+        "small": rng.integers(0, 200, 33),
+        "middle": rng.integers(0, 60_000, 1_001),
+        "whole": rng.integers(0, 4_000_000_000, 17),
+        "none": np.zeros(0, np.int64),
+        "again": np.zeros(0, np.int64),
+    }
+    packer = Packer()
+    for name, values in given.items():
+        packer.counts(name, values)
+    given["real"], given["exact"] = rng.normal(size=501).astype("f4"), rng.normal(size=9)
+    packer.floats("real", given["real"])
+    packer.floats("exact", given["exact"], "float64")
+    packer.floats("same", given["real"])
+    given["same"] = given["real"]
+    assert packer.compressed == large
+    order = {"table": packer.table, "packed": packer.base64(), "compressed": packer.compressed}
+    script = resources.files("dfcrp.report.explorer").joinpath("page", "base64.js").read_text()
+    answer = subprocess.run(
+        [NODE, "-e", script + READ], input=json.dumps(order), capture_output=True, text=True
+    )
+    assert answer.returncode == 0, answer.stderr
+    found = {name: (kind, values) for name, kind, values in json.loads(answer.stdout)}
+    assert set(found) == set(given)
+    for name, (kind, values) in found.items():
+        assert kind == f"{packer.table[name][0]}Array"
+        assert values == given[name].tolist()
+
+
+def test_rough_numbers_keep_what_is_seen():
+    rng = np.random.default_rng(5)
+    places, sizes = rng.uniform(-9e3, 9e3, 4_000), rng.lognormal(3.0, 1.0, 4_000)
+    packer = Packer(rough=True)
+    packer.floats("place", places, step=unseen(2))
+    packer.floats("size", sizes, bits=SIZE_BITS)
+    for name, given, most in (("place", places, 0.0005 + 0.0005), ("size", sizes, None)):
+        _, start, length = packer.table[name]
+        found = np.frombuffer(bytes(packer.content[start : start + 4 * length]), "<f4")
+        limit = most if most is not None else given / 2**SIZE_BITS
+        assert (np.abs(found - given) <= limit).all()
+        assert len(np.unique(found.view("u4") & 0x7F)) < 128
+    plain = Packer()
+    plain.floats("place", places, step=unseen(2))
+    assert np.array_equal(np.frombuffer(bytes(plain.content), "<f4"), places.astype("f4"))
+    plain.floats("size", sizes, bits=SIZE_BITS)
+    small, large = (len(zlib.compress(one._shuffled())) for one in (packer, plain))
+    assert small < 0.85 * large
+
+
+def test_very_many_objects_have_no_ghosts(monkeypatch):
+    contents = Contents(random_posterior(2, n=15))
+    assert "ghostX" in make_payload(contents)[0]["arrays"]
+    monkeypatch.setattr(embed, "MAX_GHOST_VALUES", 20)
+    assert not [name for name in make_payload(contents)[0]["arrays"] if name.startswith("ghost")]

@@ -17,7 +17,7 @@ from dfcrp.fitting import run as run_module
 from dfcrp.fitting.run import ImageDone
 from dfcrp.posterior.findings import Totals, spaced
 from dfcrp.runs import store as store_module
-from dfcrp.runs.parts import image_seed, most_experts
+from dfcrp.runs.parts import experts_by_image, image_seed
 from dfcrp.settings.config import make_config
 
 SETTINGS: dict[str, Any] = {"chains": 2, "scans": 40, "seed": 7}
@@ -228,10 +228,15 @@ def test_draws_for_totals():
     assert Totals.plan(make_config(), 6).draws == 250
 
 
-def test_what_makes_a_consensus_follows_from_the_fullest_image(markings, in_memory):
+def test_what_makes_a_consensus_follows_from_who_looked(markings, in_memory):
     assert len(markings.experts) == 4
-    assert most_experts(markings) == 3
-    assert in_memory.config.summary.min_experts == 2
+    looked = experts_by_image(markings)
+    assert max(looked) == 3
+    assert min(looked) < 3
+    assert in_memory.config.summary.min_experts == "60%"
+    assert in_memory.config.summary.thresholds == (2, 3)
+    for name, n in zip(in_memory, looked, strict=True):
+        assert in_memory[name].min_experts == min(n, 2)
 
 
 def test_the_verdict_is_good_only_if_every_image_is(in_memory):

@@ -46,7 +46,7 @@ def test_boxes_from_a_file(tmp_path: Path) -> None:
     assert items.values.tolist() == [[1, 2, 3, 4], [1, 2, 3, 5]]
     assert items.experts == ("A", "B")
     assert items.id.tolist() == ["7", "8"]
-    with pytest.raises(InputError, match=r"no column for major, minor, angle; .* major=NAME"):
+    with pytest.raises(InputError, match=r"no column for major, minor, angle .* major=NAME"):
         read_items(path, "ellipses")
 
 
@@ -59,6 +59,55 @@ def test_boxes_by_their_corners(tmp_path: Path) -> None:
     path = written(tmp_path, "source,xmin,ymin,xmax,ymax\nA,1,2,5,8\nB,1,2,5,9\n")
     items = read_items(path, "boxes")
     assert items.values.tolist() == [[3, 5, 4, 6], [3, 5.5, 4, 7]]
+
+
+def test_boxes_by_corner_and_sides(tmp_path: Path) -> None:
+    path = written(tmp_path, "source,left,top,width,height\nA,1,2,4,6\nB,1,2,4,7\n")
+    items = read_items(path, "boxes")
+    assert list(items.columns) == ["x", "y", "width", "height"]
+    assert items.values.tolist() == [[3, 5, 4, 6], [3, 5.5, 4, 7]]
+    path = written(tmp_path, "source,xmin,ymin,w,h\nA,1,2,4,6\nB,1,2,4,-7\n")
+    with pytest.raises(InputError, match=r"row 3, column 'h': .*-7"):
+        read_items(path, "boxes")
+
+
+def test_centre_goes_before_corner(tmp_path: Path) -> None:
+    path = written(tmp_path, "source,left,top,x,y,width,height\nA,1,2,9,9,4,6\n")
+    assert read_items(path, "boxes").values.tolist() == [[9, 9, 4, 6]]
+
+
+def test_turned_boxes_are_read_as_ellipses(tmp_path: Path) -> None:
+    text = "source,cx,cy,width,height,rotation\nA,1,2,8,4,10\nB,1,2,4,8,10\n"
+    items = read_items(written(tmp_path, text), "ellipses")
+    assert list(items.columns) == ["x", "y", "major", "minor", "angle"]
+    assert items.values.tolist() == [[1, 2, 8, 4, 10], [1, 2, 8, 4, 100]]
+    with pytest.raises(InputError, match=r"row 2, column 'height': .*0"):
+        read_items(written(tmp_path, text.replace("8,4,10", "8,0,10", 1)), "ellipses")
+
+
+LISTS_FROM_ONE = "expert,image,id,x,y\nA,p,1,1,2\nA,p,2,3,4\nB,p,1,1,2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        (LISTS_FROM_ONE, ["A:1", "A:2", "B:1"]),
+        (LISTS_FROM_ONE + "A,q,1,5,6\n", ["p:A:1", "p:A:2", "p:B:1", "q:A:1"]),
+        ("expert,image,id,x,y\nA,p,1,1,2\nA,q,1,3,4\n", ["p:1", "q:1"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["points", "records"])
+def test_ids_that_every_list_begins_from_one(
+    tmp_path: Path, kind: str, text: str, ids: list[str]
+) -> None:
+    assert read_items(written(tmp_path, text), kind).id.tolist() == ids
+
+
+def test_an_id_left_aside_is_no_field(tmp_path: Path) -> None:
+    path = written(tmp_path, "source,id,rec_id,name\nA,1,7,Ann\nB,1,7,Bob\n")
+    items = read_items(path, "records", columns="id=")
+    assert list(items.columns) == ["name"]
+    assert items.id.tolist() == ["1", "2"]
 
 
 def test_what_boxes_need(tmp_path: Path) -> None:
@@ -168,7 +217,7 @@ def test_filters_of_every_kind(tmp_path: Path, kind: str) -> None:
         ("expert,x,y\nA,1,2\nB,1,two\n", "row 3, column 'y': 'two' is not a number"),
         ("expert,x,y\nA,1,inf\n", "row 2, column 'y': 'inf' is not finite"),
         ("expert,x,y,x\nA,1,2,3\n", "the columns 'x', 'x' could all be x"),
-        ("expert,x,y,id\nA,1,2,7\nB,1,2,7\n", "row 3, column 'id': id '7' was used before"),
+        ("expert,x,y,id\nA,1,2,7\nA,1,2,7\n", "row 3, column 'id': id '7' was used before"),
         ("expert,x,y\n,1,2\n", "row 2, column 'expert': no expert"),
         ("expert,x,y\n", "no row below it"),
     ],

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.items.items import Items
-from dfcrp.items.matrix import items_of
+from dfcrp.items.items import Items, items_of
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.shapes import BOXES, ELLIPSES, SHAPES, shape_of
-from dfcrp.likelihoods.record.fields import blocked_pairs, digits_of_date
-from dfcrp.likelihoods.record.hyper import records_hyper
+from dfcrp.likelihoods.record.fields import digits_of_date
+from dfcrp.likelihoods.record.levels import NEAR, NEXT
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.registry import HOMES, likelihood_named
@@ -222,23 +221,20 @@ COLUMNS = {
 def test_records_are_encoded_with_missing_values():
     items = Items.from_columns(COLUMNS, ["p", "q", "p", "q", "q"], kind="records")
     records = RECORDS.fields(items, RecordSettings())
-    assert records.codes.tolist() == [[0, 0], [2, 0], [1, 1], [-1, 1], [-1, -1]]
-    assert records.values == (("Ann", "Bob", "ann"), ("1980", "1981"))
+    # Capital letters make no difference.
+    assert records.codes.tolist() == [[0, 0], [0, 0], [1, 1], [-1, 1], [-1, -1]]
+    assert records.values == (("ann", "bob"), ("1980", "1981"))
     assert items.cells["name"] == ["Ann", "ann", "Bob", "", ""]
     assert records.kinds == ("string", "string")
-    assert set(map(tuple, records.candidates.tolist())) == {(0, 1), (2, 3)}
 
 
 def test_keys_say_who_is_compared():
-    codes = np.array([[0, 0, 5], [0, 1, 5], [0, 0, 5], [1, 1, -1], [1, 1, -1]])
-    fields = ("a", "b", "c")
-    pairs = {tuple(pair) for pair in blocked_pairs(codes, fields, [("a", "b")]).tolist()}
-    assert pairs == {(0, 2), (3, 4)}
+    columns = {"a": list("xxxyy"), "b": list("pqpqq"), "c": ["5", "5", "5", "", ""]}
+    items = Items.from_columns(columns, kind="records")
+    found = RECORDS.prepared(items, RecordSettings(keys=("a+b",))).candidates
+    assert {tuple(pair) for pair in found.pairs.tolist()} == {(0, 2), (3, 4)}
     with pytest.raises(SettingsError, match="no field 'd'"):
-        blocked_pairs(codes, fields, ["d"])
-    four = np.column_stack([codes, [7, 7, 8, 9, 9]])
-    pairs = {tuple(pair) for pair in blocked_pairs(four, (*fields, "d")).tolist()}
-    assert pairs == {(0, 1), (0, 2), (1, 2), (3, 4)}
+        RECORDS.prepared(items, RecordSettings(keys=("d",)))
 
 
 def test_wrong_kinds_are_refused():
@@ -253,13 +249,11 @@ def test_dates_are_known_by_their_look_and_may_be_exchanged():
     columns = {"born": ["1980-01-02", "1980-02-01", "1980-01-03", "1979-12-24"]}
     pairs = [(0, 1), (0, 2), (0, 3)]
     items = Items.from_columns(columns, kind="records", candidates=pairs)
-    records = RECORDS.fields(items, RecordSettings())
-    assert records.kinds == ("date",)
-    hyper = records_hyper(RecordSettings(), records)
-    first = hyper.similar_start[records.codes[0, 0]]
-    count = hyper.similar_start[records.codes[0, 0] + 1] - first
-    similar = hyper.similar[first : first + count].tolist()
-    # The exchange of day and month is one error, like another digit; the fourth date is far.
-    assert similar == sorted([records.codes[1, 0], records.codes[2, 0]])
-    assert hyper.typo[first] == hyper.typo[first + 1] < 0.7
+    found = RECORDS.prepared(items, RecordSettings())
+    assert found.records.kinds == ("date",)
+    comparison = found.compared[0].comparison
+    codes = found.records.codes[:, 0]
+    # Day and month exchanged are one error; the next day is next, ten days are near.
+    levels = comparison.levels(np.array([[codes[0], codes[other]] for other in (1, 2, 3)]))
+    assert levels.tolist() == [1, NEXT, NEAR]
     assert digits_of_date("3.1.1980") == digits_of_date("1980-01-03") == "19800103"

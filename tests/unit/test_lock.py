@@ -1,4 +1,4 @@
-"""The lock of a run folder: one process at a time, and a dead one is no obstacle."""
+"""Who may write to a run folder: one process at a time, and who was overruled writes no more."""
 
 from __future__ import annotations
 
@@ -12,8 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from dfcrp.errors import RunFolderError
-from dfcrp.runs.lock import LOCK, locked
+from dfcrp.errors import DfcrpError, RunFolderError
+from dfcrp.files import Folder, opened
+from dfcrp.runs.lock import (
+    LOCK,
+    WRITING,
+    Claim,
+    LostClaimError,
+    ask_to_stop,
+    locked,
+    taken_over,
+    task_claim,
+)
 
 HOLD = (
     "import sys, time; from pathlib import Path; from dfcrp.runs.lock import locked\n"
@@ -66,3 +76,114 @@ def test_a_lock_that_says_nothing_is_taken(tmp_path: Path, content: str) -> None
     (tmp_path / LOCK).write_text(content)
     with locked(tmp_path):
         pass
+
+
+def test_a_damaged_lock_file_is_nobody(tmp_path: Path) -> None:
+    for content in (b"[" * 100_000, b"7", b"\xff", b"x" * 1_000_000):
+        (tmp_path / LOCK).write_bytes(content)
+        with locked(tmp_path):
+            pass
+
+
+def write_a_file(claim: Claim, name: str = "file") -> None:
+    with claim.desk() as desk, desk.writing(name) as file:
+        file.write(b"content")
+
+
+def test_who_was_overruled_writes_no_more(tmp_path: Path) -> None:
+    with taken_over(tmp_path) as old:
+        write_a_file(old)
+        with taken_over(tmp_path) as new:
+            assert not old.held()
+            with pytest.raises(LostClaimError, match="another process has taken over"):
+                write_a_file(old)
+            with pytest.raises(LostClaimError):
+                old.check()
+            write_a_file(new)
+        assert not new.held()
+    assert not (tmp_path / WRITING).exists()
+
+
+def test_who_is_overruled_in_the_middle_publishes_nothing(tmp_path: Path) -> None:
+    """The folder is held open when another takes over."""
+    with taken_over(tmp_path) as old:
+        write_a_file(old)
+        with (
+            opened(tmp_path) as run,
+            pytest.raises(LostClaimError),
+            old.desk() as desk,
+            taken_over(tmp_path),
+        ):
+            desk.move("file", run, "published")
+        with pytest.raises(LostClaimError), old.desk() as desk, taken_over(tmp_path):
+            desk.make("folder")
+    assert sorted(path.name for path in tmp_path.iterdir()) == []
+
+
+def test_a_chain_has_one_task_at_a_time(tmp_path: Path) -> None:
+    with (
+        taken_over(tmp_path) as start,
+        task_claim(tmp_path, start.start, "chain-0") as first,
+        task_claim(tmp_path, start.start, "chain-1") as other,
+        task_claim(tmp_path, start.start, "chain-0") as second,
+    ):
+        with pytest.raises(LostClaimError):
+            write_a_file(first)
+        with pytest.raises(LostClaimError):
+            first.must_stop()
+        for claim in (other, second):
+            write_a_file(claim)
+            assert not claim.must_stop()
+        ask_to_stop(tmp_path, start.start)
+        assert other.must_stop()
+        assert second.must_stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_end_of_an_overruled_task_leaves_the_other_alone(tmp_path: Path) -> None:
+    with taken_over(tmp_path) as start:
+        first = task_claim(tmp_path, start.start, "chain-0")
+        first.__enter__()
+        with task_claim(tmp_path, start.start, "chain-0") as second:
+            first.__exit__(None, None, None)
+            write_a_file(second)
+
+
+def test_tasks_of_an_earlier_start_cannot_begin(tmp_path: Path) -> None:
+    """They may wait in the queue of a scheduler while the run is resumed."""
+    with taken_over(tmp_path) as old:
+        pass
+    with taken_over(tmp_path) as new:
+        with (
+            pytest.raises(LostClaimError),
+            task_claim(tmp_path, old.start, "chain-0"),
+        ):
+            pass
+        with task_claim(tmp_path, new.start, "chain-0") as claim:
+            write_a_file(claim)
+
+
+def test_a_deleted_run_folder_is_said(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    with taken_over(run) as claim:
+        (run / WRITING).rename(tmp_path / "away")
+        run.rmdir()
+        with pytest.raises(DfcrpError, match="deleted or moved while the run was at work"):
+            write_a_file(claim)
+
+
+def test_a_folder_that_another_removed_is_made_again(tmp_path: Path, monkeypatch) -> None:
+    """Threads that share a store remove its empty folder, perhaps while another is to use it."""
+    make, removed = Folder.make, []
+
+    def late(self: Folder, name: str) -> None:
+        if name.startswith("free-") and not removed:
+            removed.append(name)
+            (tmp_path / WRITING).rmdir()
+        make(self, name)
+
+    monkeypatch.setattr(Folder, "make", late)
+    with Claim(tmp_path).desk() as desk:
+        desk.make("something")
+    assert removed

@@ -22,8 +22,8 @@ def test_sparse_and_dense_counts_are_the_same() -> None:
         labels = random_draws(rng, 6, n, clusters)
         _, holder = family_arrays(codes, n)
         everyone = np.arange(n_families)
-        dense = experts.count_densely(labels, codes, holder, everyone)
-        sparse = experts.count_sparsely(labels, codes, holder, everyone)
+        dense = experts.count_densely(labels, codes, holder, everyone, len(everyone))
+        sparse = experts.count_sparsely(labels, codes, holder, everyone, len(everyone))
         for name in dense._fields:
             assert np.allclose(getattr(dense, name), getattr(sparse, name)), name
 

@@ -1,14 +1,18 @@
 """Maps of every kind of item: outlines where they are, and of what has no place none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dfcrp import plots
 from dfcrp.errors import InputError
 from dfcrp.items.items import Items
+from dfcrp.items.site import Site
 from dfcrp.plots import maps, style
 from dfcrp.plots.flat import flat_catalogue, flat_map, flat_map_or_none
 from reference.kind_posteriors import KINDS, kind_posterior
+from reference.small_posteriors import posterior_of
 
 PLACED = [kind for kind in KINDS if kind != "records"]
 MAPS = ("items_map", "catalogue_map", "expert_panels", "singletons")
@@ -97,3 +101,56 @@ def test_points_in_one_place_have_room():
     left, right, low, high = maps.frame(flat_map(items))
     assert left < 2.0 < right
     assert low < 3.0 < high
+
+
+def circles(site):
+    found = Items.circles([0.0, 40.0, 100.0], [0.0, 5.0, 50.0], [3.0, 4.0, 5.0], ["a", "b", "a"])
+    return replace(found, site=site)
+
+
+@pytest.mark.parametrize(
+    ("site", "unit", "length", "words"),
+    [
+        (Site("km"), "km", 20.0, "20 km"),
+        (Site("m"), "m", 20.0, "20 m"),
+        (Site("px", metres_per_pixel=0.5), "px", 20.0, "10 m"),
+        (Site("px", metres_per_pixel=200.0), "px", 25.0, "5 km"),
+    ],
+)
+def test_maps_have_their_unit_and_a_scale_bar(site, unit, length, words):
+    placed, region = flat_map(circles(site)), (0.0, 100.0, 0.0, 50.0)
+    assert placed.unit == unit
+    found, said = maps.bar_length(region, placed)
+    assert found == pytest.approx(length)
+    assert said == words
+    posterior = posterior_of(np.tile(np.arange(3, dtype=np.int32), (2, 4, 1)), circles(site))
+    for figure in MAPS:
+        _, axes = getattr(plots, f"plot_{figure}")(posterior)
+        panels = axes if isinstance(axes, list) else [axes]
+        bars = [text for ax in panels for text in ax.texts if text.get_text().endswith("m")]
+        assert len(bars) == 1
+        if len(panels) == 1:
+            assert panels[0].get_xlabel() == f"x ({unit})"
+            assert panels[0].get_ylabel() == f"y ({unit})"
+
+
+def test_a_bar_on_a_sphere_is_as_long_as_on_the_ground():
+    site = Site("deg", body_radius_km=1000.0)
+    placed = flat_map(circles(site))
+    region = (10.0, 14.0, 58.0, 62.0)
+    length, words = maps.bar_length(region, placed)
+    kilometres = float(words.removesuffix(" km"))
+    on_the_ground = np.radians(length) * 1000.0 * np.cos(np.radians(60.0))
+    assert on_the_ground == pytest.approx(kilometres)
+    assert length <= 1.0
+
+
+def test_short_bars_are_in_metres():
+    placed = flat_map(circles(Site("km")))
+    assert maps.bar_length((0.0, 0.9, 0.0, 1.0), placed)[1] == "200 m"
+
+
+def test_no_bar_where_nothing_is_known_of_the_ground():
+    posterior = posterior_of(np.tile(np.arange(3, dtype=np.int32), (2, 4, 1)), circles(Site("px")))
+    _, ax = plots.plot_items_map(posterior)
+    assert (ax.get_xlabel(), list(ax.texts), list(ax.lines)) == ("x", [], [])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dfcrp.cli.outcome import LINE, describe
+from dfcrp.cli.job import LINE, describe
 from dfcrp.draws import Columns, MemoryDraws, Variable
 from dfcrp.markup import plural
 from dfcrp.posterior.posterior import Posterior

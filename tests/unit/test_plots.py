@@ -13,8 +13,9 @@ from dfcrp.errors import InputError
 from dfcrp.items.items import Items
 from dfcrp.markup import plural
 from dfcrp.plots import style
-from dfcrp.plots.catalogue_map import AGREED, IN_DOUBT, NOT_AGREED
+from dfcrp.plots.maps import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
+from dfcrp.plots.sizes import plain_ticks, tick_words
 from dfcrp.plots.traces import MAX_LEARNED, rank_shares
 from dfcrp.settings.config import Config, SummarySettings
 from reference import summary_reference as twin
@@ -182,6 +183,43 @@ def test_counts_taken_from_elsewhere_are_the_same(posterior):
     assert (one.series == two.series).all()
 
 
+def test_everyone_agrees_with_themselves(posterior):
+    table = plots.prepare_jaccard(posterior)
+    ax = plots.draw_jaccard(table)
+    shown = ax.images[0].get_array()
+    assert np.array_equal(np.diag(shown), np.ones(len(table.experts)))
+    apart = ~np.eye(len(table.experts), dtype=bool)
+    assert np.array_equal(shown[apart], table.mean[apart])
+    assert ax.images[0].norm.vmax == 1.0
+    assert [text.get_text() for text in ax.texts].count("1") == len(table.experts)
+
+
+@pytest.mark.parametrize(
+    ("value", "near", "words"),
+    [
+        (0.05, True, "0.05"),
+        (20_000.0, True, "20000"),
+        (2e5, False, "2×10⁵"),
+        (1e6, False, "10⁶"),
+        (5e-7, False, "5×10⁻⁷"),
+        (1.0, False, "10⁰"),
+    ],
+)
+def test_ticks_are_all_of_one_form(value, near, words):
+    assert tick_words(value, near) == words
+
+
+def test_a_wide_axis_has_powers_of_ten():
+    ax = style.single_axes(3.0, 2.0)
+    for top, powers in ((900.0, False), (3e6, True)):
+        ax.set(xscale="log", xlim=(1.0, top))
+        plain_ticks(ax.xaxis)
+        ax.figure.draw_without_rendering()
+        shown = [label.get_text() for label in ax.get_xticklabels() if label.get_text()]
+        assert len(shown) > 2
+        assert all(any(mark in words for mark in "⁰¹²³⁴⁵⁶⁷⁸⁹") == powers for words in shown)
+
+
 def test_jaccard(posterior):
     table = plots.prepare_jaccard(posterior)
     markings = posterior.items
@@ -229,9 +267,9 @@ def test_singletons(posterior):
 def test_traces(posterior):
     table = plots.prepare_traces(posterior, bins=2)
     counts = [[len(set(draw)) for draw in chain] for chain in posterior.labels.tolist()]
-    assert table.names[1:] == ("number of clusters", "clusters of at least 2 experts")
-    assert table.series[1].tolist() == counts
-    assert (table.series[0] == posterior.alpha).all()
+    assert table.names[:2] == ("number of clusters", "clusters of at least 2 experts")
+    assert table.series[0].tolist() == counts
+    assert (table.series[2] == posterior.alpha).all()
     assert table.ranks.shape == (3, 2, 2)
     # over all chains the ranks are flat
     assert table.ranks.mean(axis=1) == pytest.approx(np.ones((3, 2)))
@@ -370,20 +408,22 @@ def test_counts_without_sizes():
 def test_traces_of_what_was_learned():
     posterior = kind_posterior("records")
     table = plots.prepare_traces(posterior)
-    rhat = {found.name: found.rhat for found in posterior.verdict.diagnostics}
-    learned = [name for name in posterior.draws.columns.names if name in table.names]
+    rhat = {found.name: found.rhat for found in posterior.verdict.parameters}
+    words = [posterior.quantity_words[name] for name in posterior.draws.columns.names]
+    assert "share of typos in surname" in words
+    learned = [name for name in words if name in table.names]
     assert len(learned) == MAX_LEARNED == len(table.names) - 3
-    others = set(posterior.draws.columns.names) - {*learned}
+    others = set(words) - {*learned}
     assert min(rhat[name] for name in learned) >= max(rhat[name] for name in others)
-    at = posterior.draws.columns.names.index(learned[0])
+    at = words.index(learned[0])
     shown = table.series[table.names.index(learned[0])]
     assert (shown == posterior.draws.shared()[:, :, at]).all()
 
 
 def test_traces_under_detection_have_its_tallies(posterior):
     names = plots.prepare_traces(under_detection(posterior)).names
-    assert names[-3:] == ("n_objects", "n_missed", "n_false_marks")
-    assert "concentration α" not in names
+    assert names[2:] == ("real objects seen", "real objects missed by all", "false marks")
+    assert not any("α" in name for name in names)
 
 
 def test_figures_of_detection_need_it(posterior):

@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from dfcrp.draws import Columns, shared_variable
+from dfcrp.errors import DfcrpWarning
+from dfcrp.items.items import Items
 from dfcrp.priors.detection import update as detection_update
 from dfcrp.priors.detection.curves import sensitivity_curves
 from dfcrp.priors.detection.kernel import with_own
+from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
-from reference.small_posteriors import detection_layout, random_posterior, under_detection
+from reference.small_posteriors import (
+    detection_layout,
+    posterior_of,
+    random_posterior,
+    under_detection,
+)
 
 PERSONS = (("expert A", "expert C"),)
 
@@ -50,7 +58,8 @@ def test_probability_to_be_real(posterior):
             real = 1.0
             if len(members) == 1:
                 f = int(families[members[0]])
-                real -= prior.parameters.false[f] / math.exp(twin.log_factor(prior, [f], size))
+                whole = math.exp(twin.log_factor(prior, [f], size))
+                real -= twin.false_factor(prior, f, size) / whole
             expected[members] += real
     expected /= posterior.draws.n_chains * posterior.draws.n_draws
     assert posterior.detection.p_real_marking == pytest.approx(expected, abs=1e-6)
@@ -79,13 +88,33 @@ def test_every_marking_is_real_or_false(posterior):
 
 
 def test_missed_objects_have_their_expected_number():
-    """Geometric numbers by their mean; the false-alarm rate is 1e-6 (4.9 standard errors)."""
+    """Poisson numbers by their mean and variance; the false-alarm rate is 1e-6 each."""
     rng = np.random.default_rng(5)
-    for missed in (0.02, 0.4, 0.9):
-        total = detection_update.draw_missed(rng, 40_000.0, math.log(missed))
-        expected = 40_000 * missed / (1.0 - missed)
-        error = math.sqrt(40_000 * missed) / (1.0 - missed)
-        assert abs(total - expected) < 4.9 * error
+    for expected in (0.02, 0.9, 7.0):
+        drawn = np.array([detection_update.draw_poisson(rng, expected) for _ in range(20_000)])
+        assert abs(drawn.mean() - expected) < 4.9 * math.sqrt(expected / 20_000)
+        spread = math.sqrt((expected + 2.0 * expected**2) / 20_000)
+        assert abs(drawn.var() - expected) < 4.9 * spread
+
+
+def expected_missed(prior, image=0) -> float:
+    """Λ_v Σ π_g ω_l P_gv(∅; l)."""
+    parameters = prior.parameters
+    return parameters.objects[image] * sum(
+        weight * share * twin.history(prior, g, level, (), image)
+        for g, weight in enumerate(parameters.weight)
+        for level, share in enumerate(parameters.size_share)
+    )
+
+
+def test_missed_objects_of_a_posterior():
+    """Summed over draws; the false-alarm rate is 1e-6."""
+    plain = random_posterior(6, n=14, n_families=5, n_draws=30)
+    found = under_detection(plain, classes=2, objects_mean_sd=0.1, objects_shape=5.0)
+    expected = sum(expected_missed(prior) for _, _, prior in priors(found))
+    total = found.detection.missed[:, 0].sum()
+    assert abs(total - expected) < 4.9 * math.sqrt(expected)
+    assert found.detection.p_complete == pytest.approx([np.mean(found.detection.missed[:, 0] == 0)])
 
 
 def test_curves(posterior):
@@ -96,10 +125,7 @@ def test_curves(posterior):
     draws = list(priors(posterior))
     expected = np.zeros(len(experts))
     for _, _, prior in draws:
-        weight = prior.parameters.weight / [
-            1.0 - twin.history(prior, g, level, ()) for g in range(len(prior.parameters.weight))
-        ]
-        weight = weight / weight.sum()
+        weight = prior.parameters.weight / prior.parameters.weight.sum()
         for size in experts:
             for members in combinations(experts, size + 1):
                 for g, w in enumerate(weight):
@@ -145,9 +171,12 @@ def test_summary_and_tables(posterior):
 def test_a_run_is_judged_by_what_has_a_meaning(posterior):
     tally = ["n_objects", "n_missed", "n_false_marks"]
     columns = Columns.plain((), ["scale_x"]).joined(posterior.draws.columns)
-    assert [columns.names[at] for at in columns.judged] == ["scale_x", *tally]
+    assert [columns.names[at] for at in columns.judged] == [*tally, "scale_x"]
+    assert [columns.names[at] for at in columns.judged_of(behind=True)] == ["scale_x"]
     assert Columns.plain((), ("scale_x", "growth_x")).judged == [0, 1]
-    assert {d.name for d in posterior.verdict.diagnostics} >= set(tally)
+    judged = {d.name for d in posterior.verdict.diagnostics}
+    assert judged >= {"real objects seen", "real objects missed by all", "false marks"}
+    assert not {d.name for d in posterior.verdict.parameters} & judged
 
 
 def test_parameters_have_their_axes(posterior):
@@ -165,3 +194,84 @@ def test_parameters_have_their_axes(posterior):
     assert found["skill"].dims == ("chain", "draw", "class", "person")
     assert found["listing"].dims == ("chain", "draw", "class", "expert")
     assert found["false_marks"].sel(expert="expert B").shape == posterior.alpha.shape
+
+
+# Several images -------------------------------------------------------------------------------
+
+IMAGES = ["a", "a", "a", "b", "b", "b", "b"]
+EXPERTS = ["ann", "bob", "cho", "ann", "ann", "dee", "cho"]
+#: Bob looked at b and found nothing, Eve at a; nobody found anything on c.
+LOOKED = [("b", "bob"), ("a", "eve"), ("c", "ann"), ("c", "eve")]
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    rng = np.random.default_rng(8)
+    with pytest.warns(DfcrpWarning, match="without being listed"):
+        items = Items.circles(
+            rng.uniform(0, 50, 7), rng.uniform(0, 50, 7), rng.uniform(5, 60, 7), EXPERTS,
+            image=IMAGES, looked=LOOKED,
+        )  # fmt: skip
+    parts = [([0, 0, 0], [3, 4, 3, 3]), ([0, 1, 0], [3, 4, 3, 6]), ([0, 1, 2], [3, 4, 5, 6])]
+    draws = [[*a, *b] for a, b in parts]
+    labels = [[draws[k] for k in rng.integers(0, 3, 40)] for _ in range(2)]
+    settings = {"classes": 2, "objects_shape": 4.0, "objects_mean_sd": 0.3}
+    config = Config(run=RunSettings(scans=80, burn_in=40), summary=SummarySettings(min_experts=2))
+    plain = posterior_of(labels, items, config=config)
+    return under_detection(plain, persons=(("ann", "bob"),), **settings)
+
+
+def test_every_image_is_judged_with_the_parameters_of_all(crowd):
+    families, images = crowd.items.families, crowd.items.looks.image
+    expected = np.zeros(len(families))
+    for chain, draw, prior in priors(crowd):
+        for members, size in clusters_of(crowd, chain, draw):
+            real = 1.0
+            if len(members) == 1:
+                f, image = int(families[members[0]]), int(images[members[0]])
+                whole = math.exp(twin.log_factor(prior, [f], size, image))
+                real -= twin.false_factor(prior, f, size) / whole
+            expected[members] += real / 80
+    assert crowd.detection.p_real_marking == pytest.approx(expected, abs=1e-6)
+    assert crowd["b"].detection.p_real_marking == pytest.approx(expected[3:], abs=1e-6)
+
+
+def test_missed_objects_of_every_image_empty_ones_included(crowd):
+    found = crowd.detection
+    assert found.image_names == ("a", "b", "c")
+    for image in range(3):
+        expected = sum(expected_missed(prior, image) for _, _, prior in priors(crowd))
+        assert abs(found.missed_on[:, image].sum() - expected) < 4.9 * math.sqrt(expected)
+    assert (found.seen_on[:, 2] == 0).all()
+    assert (found.missed_on.sum(axis=1) == found.missed[:, 0]).all()
+    assert (found.seen_on.sum(axis=1) == found.seen[:, 0]).all()
+    assert found.p_complete == pytest.approx((found.missed_on == 0).mean(axis=0))
+
+
+def test_experts_count_where_they_looked(crowd):
+    found, experts = crowd.detection, crowd.items.experts
+    assert experts == ("ann", "bob", "cho", "dee", "eve")
+    looks = dict(zip(experts, found.looks.tolist(), strict=True))
+    assert looks == {"ann": 3, "bob": 2, "cho": 2, "dee": 1, "eve": 2}
+    objects = found.seen_on + found.missed_on
+    where = {"ann": [0, 1, 2], "bob": [0, 1], "cho": [0, 1], "dee": [1], "eve": [0, 2]}
+    for f, name in enumerate(experts):
+        assert (found.looked[:, 0, f] == objects[:, where[name]].sum(axis=1)).all()
+    assert np.nanmax(found.sensitivity[:, 0, experts.index("eve")]) == 0.0
+    rows = {row["expert"]: row for row in crowd.summary()["experts"]}
+    assert rows["eve"]["looks"] == 2
+    assert rows["eve"]["count"] == 0
+    assert crowd.experts()["looks"].tolist() == [rows[e]["looks"] for e in crowd.experts().expert]
+
+
+def test_an_image_is_settled_if_every_cluster_is_as_listed(crowd):
+    """On c nothing is listed; elsewhere the probability is at most that of the least sure."""
+    found, table = crowd.detection, crowd.catalogue()
+    for at, image in enumerate(("a", "b")):
+        p = table.loc[table["image"] == image, "p_real"]
+        assert 0.0 < found.p_settled[at] <= np.maximum(p, 1.0 - p).min() + 1e-9
+    assert found.p_settled[2] == 1.0
+    images = crowd.image_table()
+    assert images["image"].tolist() == ["a", "b", "c"]
+    assert images["p_complete"].to_numpy() == pytest.approx(found.p_complete)
+    assert images["n_looks"].tolist() == [4, 4, 2]

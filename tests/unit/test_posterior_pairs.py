@@ -7,9 +7,9 @@ import pytest
 
 from dfcrp.draws import MemoryDraws
 from dfcrp.errors import InputError
-from dfcrp.posterior.kernels.partitions import component_roots
 from dfcrp.summaries.coclustering import coclustering, pair_histories
-from dfcrp.summaries.membership import ALONE, NOWHERE, membership, partial_partition
+from dfcrp.summaries.kernels.partitions import component_roots
+from dfcrp.summaries.membership import ALONE, ELSEWHERE, NOWHERE, membership, partial_partition
 from dfcrp.summaries.streaming import as_draws, canonical, labels_by_item, n_clusters
 from reference import summary_reference as twin
 
@@ -69,13 +69,14 @@ def test_pair_histories(step):
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(12))
 def test_membership(seed):
-    draws, labels, _, _ = twin.random_draws(seed, n=10, n_families=3)
+    draws, labels, _, _ = twin.random_draws(seed, n=16, n_families=2 + seed % 5)
     point = labels[0, 0].astype(np.int32)
-    result = membership(point, coclustering(draws))
+    result = membership(point, draws)
     for i, (p_member, places) in enumerate(twin.membership(point, labels)):
         assert result.p_member[i] == pytest.approx(p_member)
+        elsewhere = places.pop("elsewhere", 0.0)
         best = max(places.values(), default=0.0)
         assert result.p_second[i] == pytest.approx(best)
         second = int(result.second[i])
@@ -83,8 +84,35 @@ def test_membership(seed):
             assert second == NOWHERE
         else:
             assert places["alone" if second == ALONE else second] == pytest.approx(best)
+        others = sum(places.values()) - best + elsewhere
+        assert result.p_elsewhere[i] == pytest.approx(others, abs=1e-12)
+        rows = result.places.of(i)
+        shares = result.places.probability[rows].tolist()
+        assert sum(shares) == pytest.approx(1.0)
+        found = dict(zip(result.places.place[rows].tolist(), shares, strict=True))
+        assert found.get(ELSEWHERE, 0.0) == pytest.approx(elsewhere)
     for name, stability in zip(result.clusters, result.stability, strict=True):
         assert stability == pytest.approx(result.p_member[point == name].mean())
+
+
+def test_places_are_fair_to_both_sides():
+    """Two that part are both alone, halves that part both leave, two that meet both do."""
+    point = np.array([0, 0, 2, 2, 2, 2, 6, 7], np.int32)
+    split = [0, 1, 2, 2, 4, 4, 6, 6]
+    result = membership(point, as_draws(np.array([point, split])))
+    assert result.p_member.tolist() == [0.5] * 8
+    assert result.second.tolist() == [ALONE, ALONE, *[NOWHERE] * 4, 7, 6]
+    assert result.p_second.tolist() == [0.5, 0.5, 0, 0, 0, 0, 0.5, 0.5]
+    assert result.p_elsewhere.tolist() == [0, 0, 0.5, 0.5, 0.5, 0.5, 0, 0]
+
+
+def test_a_small_cluster_joins_a_large_one_and_not_the_reverse():
+    point = np.array([0, 0, 2, 2, 2], np.int32)
+    merged = [0, 0, 0, 0, 0]
+    result = membership(point, as_draws(np.array([point, point, merged, merged])))
+    assert result.p_member.tolist() == [0.5, 0.5, 1, 1, 1]
+    assert result.second.tolist() == [2, 2, NOWHERE, NOWHERE, NOWHERE]
+    assert result.p_second.tolist() == [0.5, 0.5, 0, 0, 0]
 
 
 def test_partial_partition_renames_and_lists():

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.summaries.credible_ball import credible_ball
-from dfcrp.summaries.losses import distances
-from dfcrp.summaries.point_partition import point_partition
+from dfcrp.summaries.point_partition import credible_ball, distances, point_partition
 from dfcrp.summaries.streaming import as_draws
 from reference import summary_reference as twin
 

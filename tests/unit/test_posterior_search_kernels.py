@@ -6,7 +6,7 @@ The search repairs most mistakes of a single move, so each is checked by itself.
 import numpy as np
 import pytest
 
-from dfcrp.posterior.kernels.division import (
+from dfcrp.summaries.kernels.division import (
     best_division,
     cluster_cost,
     coarsen,
@@ -15,17 +15,18 @@ from dfcrp.posterior.kernels.division import (
     unit_conflicts,
     units_by_size,
 )
-from dfcrp.posterior.kernels.partitions import distinct_patterns
-from dfcrp.posterior.kernels.point_search import (
+from dfcrp.summaries.kernels.partitions import distinct_patterns
+from dfcrp.summaries.kernels.point_search import (
     join_cost,
     merge_linked,
+    new_marks,
+    new_scratch,
     polish,
     recombine,
     redivide,
+    state_from_labels,
 )
-from dfcrp.posterior.kernels.search_state import new_marks, new_scratch, state_from_labels
-from dfcrp.summaries.losses import loss_table
-from dfcrp.summaries.point_partition import _problem
+from dfcrp.summaries.point_partition import _problem, loss_table
 from dfcrp.summaries.streaming import canonical
 from reference import summary_reference as twin
 

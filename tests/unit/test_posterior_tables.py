@@ -4,18 +4,19 @@ import csv
 import math
 
 import numpy as np
+import pandas
 import pytest
 
 from dfcrp.draws import MemoryDraws
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.summaries import experts as experts_module
 from dfcrp.summaries.catalogue import catalogue, join_names
-from dfcrp.summaries.coclustering import coclustering
 from dfcrp.summaries.consensus import SizeClasses, consensus_counts, family_arrays
 from dfcrp.summaries.experts import expert_summary
-from dfcrp.summaries.intervals import summarise
 from dfcrp.summaries.membership import membership
+from dfcrp.summaries.streaming import summarise
 from reference import summary_reference as twin
+from reference.small_posteriors import random_posterior
 
 BOUNDS = {"all": (0, math.inf), "small": (0, 50), "medium": (50, 100), "large": (100, math.inf)}
 
@@ -132,7 +133,7 @@ def test_expert_intervals_from_evenly_spaced_draws(monkeypatch):
 def test_catalogue(seed):
     draws, labels, families, _ = twin.random_draws(seed, n=12)
     point = labels[0, 2].astype(np.int32)
-    members = membership(point, coclustering(draws))
+    members = membership(point, draws)
     names = ["Ann", "Bo; Co", 'Di "D"', "Ed"]
     given = {"families": families, "expert_names": names, "min_experts": 2}
     table = catalogue(draws, point, members, centre=twin.CENTRE, **given)
@@ -166,7 +167,7 @@ def test_catalogue(seed):
 def test_catalogue_needs_a_name_for_each_expert():
     draws, labels, families, _ = twin.random_draws(0)
     point = labels[0, 0].astype(np.int32)
-    members = membership(point, coclustering(draws))
+    members = membership(point, draws)
     with pytest.raises(InputError, match="4 experts, but 1 names"):
         catalogue(draws, point, members, families=families, expert_names=["Ann"])
 
@@ -191,3 +192,12 @@ def test_many_experts_cost_no_more_memory_than_few():
     draws = MemoryDraws(labels, np.ones((1, 1)))
     counts = consensus_counts(draws, (1, 2, 3), SizeClasses.none(), families=np.arange(n))
     assert counts.counts.ravel().tolist() == [n // 2, n // 2, 0]
+
+
+def test_the_catalogue_is_made_once_and_may_be_changed(monkeypatch):
+    posterior = random_posterior(4, n=12)
+    first = posterior.catalogue()
+    monkeypatch.setattr(type(posterior), "catalogue_columns", None)
+    kept = first.copy()
+    first.loc[:, "x"] = 0.0
+    pandas.testing.assert_frame_equal(posterior.catalogue(), kept)

@@ -9,10 +9,9 @@ from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.coclustering import coclustering
 from dfcrp.summaries.consensus import SizeClasses, consensus_counts
-from dfcrp.summaries.credible_ball import credible_ball
 from dfcrp.summaries.experts import expert_summary
 from dfcrp.summaries.membership import ALONE, membership, partial_partition
-from dfcrp.summaries.point_partition import point_partition
+from dfcrp.summaries.point_partition import credible_ball, point_partition
 from reference.summary_reference import CENTRE
 
 FAMILIES = np.array([0, 1, 2, 0, 1])
@@ -69,11 +68,11 @@ def test_partition_and_ball(draws):
 
 def test_members(draws):
     labels = np.array([0, 0, 0, 3, 3], np.int32)
-    result = membership(labels, coclustering(draws))
-    assert result.p_member.tolist() == [0.875, 0.875, 0.75, 0.75, 0.75]
+    result = membership(labels, draws)
+    assert result.p_member.tolist() == [1, 1, 0.75, 0.75, 0.75]
     assert result.second[2:].tolist() == [3, ALONE, ALONE]
     assert result.p_second[2:].tolist() == [0.25, 0.25, 0.25]
-    assert result.stability == pytest.approx([2.5 / 3, 0.75])
+    assert result.stability == pytest.approx([2.75 / 3, 0.75])
     partial = partial_partition(labels, result.p_member, 0.8)
     assert partial.labels.tolist() == [0, 0, -1, -1, -1]
 
@@ -92,7 +91,7 @@ def test_tables(draws):
 
 def test_rows(draws):
     labels = np.array([0, 0, 0, 3, 3], np.int32)
-    members = membership(labels, coclustering(draws))
+    members = membership(labels, draws)
     table = catalogue(
         draws,
         labels,

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dfcrp.items.items import Items
-from dfcrp.items.matrix import items_of
+from dfcrp.items.items import Items, items_of
 from dfcrp.items.site import Site
 from dfcrp.neighbours.neighbourhood import nearest_pairs
 from dfcrp.sampling.problem import Problem

@@ -11,10 +11,9 @@ import pytest
 from dfcrp import plots
 from dfcrp.errors import SettingsError
 from dfcrp.items.site import Site
-from dfcrp.posterior.size_bins import BINNINGS, bin_edges
-from dfcrp.posterior.size_frequency import KINDS
+from dfcrp.posterior.sizes import BINNINGS, KINDS, bin_edges
 from dfcrp.report.contents import Contents
-from dfcrp.report.sections.sizes import size_table
+from dfcrp.report.sections.objects import size_table
 from dfcrp.settings.config import Config, SummarySettings
 from reference import summary_reference as twin
 from reference.small_posteriors import random_posterior

@@ -36,8 +36,9 @@ from dfcrp.runs import blocks as sizes
 from dfcrp.runs import chain_writer, shards
 from dfcrp.runs import store as store_module
 from dfcrp.runs.blocks import MemoryBlock
+from dfcrp.runs.lock import LostClaimError, taken_over
 from dfcrp.runs.shards import META, StoredBlock, _checksum
-from dfcrp.runs.store import DrawStore, MemoryStore
+from dfcrp.runs.store import DrawStore, MemoryStore, anything_drawn
 
 N = 11
 NAMES = Columns.plain(("mean_x", "mean_y", "spread"), ("level", "growth"))
@@ -845,7 +846,8 @@ def test_opening_many_parts_reads_one_index_per_shard(tmp_path, monkeypatch):
     store.flush()
     read = []
     monkeypatch.setattr(
-        "dfcrp.runs.store.read_index", lambda path: read.append(path) or shards.read_index(path)
+        "dfcrp.runs.store.read_index",
+        lambda *path: read.append(path) or shards.read_index(*path),
     )
     store = DrawStore.open(tmp_path)
     assert store.parts() == tuple(range(200))
@@ -1280,3 +1282,62 @@ def test_the_checksum_is_that_of_the_index(tmp_path):
     attributes = json.loads(path.read_text())["attributes"]
     text = json.dumps(attributes["dfcrp_shard"], sort_keys=True).encode()
     assert attributes["checksum"] == zlib.crc32(text)
+
+
+def test_an_overruled_store_neither_adds_nor_removes(tmp_path: Path) -> None:
+    """Two writers of one chain, of which the old one is far ahead: the draws of the new one stay.
+
+    Before there were claims, a block of the old one took the place of longer ones of the new, and
+    those were removed.
+    """
+    chain = Chain(60, 1)
+    with taken_over(tmp_path) as first:
+        DrawStore.create(tmp_path, claim=first)
+        old = DrawStore.open(tmp_path, claim=first).writer(0, 0, N, NAMES)
+        for at in range(10):
+            chain.append_to(old, at, at + 1)
+            save(old)
+        with taken_over(tmp_path) as second:
+            store = tmp_path / "draws.zarr"
+            before = sorted(path.name for path in store.iterdir())
+            with pytest.raises(LostClaimError):
+                chain.append_to(old, 10, 30)
+            with pytest.raises(LostClaimError):
+                save(old)
+            found = DrawStore.open(tmp_path).spans(0, 0)[-1].block.shard
+            with pytest.raises(LostClaimError):
+                found.remove(first)
+            assert sorted(p.name for p in store.iterdir()) == before
+            found.remove(second)
+            assert not found.folder.exists()
+
+
+def test_a_shard_that_is_written_while_another_thread_looks_stays(tmp_path, monkeypatch):
+    """A look lists the shards and then forgets those that are not on the list."""
+    store = DrawStore.create(tmp_path)
+    listing, chain = store._names, Chain(6, 1)
+    writer = store.writer(0, 0, N, NAMES)
+
+    def write_meanwhile():
+        names = listing()
+        if not threads:
+            thread = threading.Thread(target=lambda: (chain.append_to(writer, 0, 6), save(writer)))
+            threads.append(thread)
+            thread.start()
+            thread.join(0.5)  # it may have to wait for the look
+        return names
+
+    threads = []
+    monkeypatch.setattr(store, "_names", write_meanwhile)
+    store.refresh()
+    threads[0].join()
+    assert [block.entry.draws for block in store._blocks[0][0]] == [6, 0]
+
+
+def test_what_cannot_be_read_is_not_taken_for_nothing(tmp_path):
+    """A run that fails is discarded if nothing was drawn; a damaged shard is not nothing."""
+    assert not anything_drawn(tmp_path)
+    write(tmp_path, 0, Chain(6, 1))
+    for path in tmp_path.rglob(META):
+        path.write_text("damaged")
+    assert anything_drawn(tmp_path)

@@ -14,7 +14,10 @@ import dfcrp
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "dfcrp"
 #: Decorators of functions whose types Numba infers.
-COMPILED = {"kernel", "entry_kernel", "inline_kernel", "lean_kernel", "by_type", "implements"}
+COMPILED = {
+    *("kernel", "entry_kernel", "entry_kernel_with_arrays", "inline_kernel", "lean_kernel"),
+    *("by_type", "implements", "LIKELIHOOD", "PRIOR"),
+}
 SETTINGS = "[mypy]\nstrict = true\ndisallow_any_expr = true\nfollow_imports = silent\n"
 #: Names that are there, one that is not, arguments of the wrong type, a setting that is unknown.
 WRONG = """
@@ -101,8 +104,10 @@ def is_typed(function: ast.FunctionDef) -> bool:
 
 
 def is_compiled(function: ast.FunctionDef) -> bool:
+    """Whether it is a kernel, or a function of a contract, whose first parameter may vary."""
     calls = (d.func if isinstance(d, ast.Call) else d for d in function.decorator_list)
-    return any(isinstance(name, ast.Name) and name.id in COMPILED for name in calls)
+    names = (call.value if isinstance(call, ast.Attribute) else call for call in calls)
+    return any(isinstance(name, ast.Name) and name.id in COMPILED for name in names)
 
 
 @pytest.mark.parametrize("folder", ["likelihoods", "moves", "posterior", "priors"])

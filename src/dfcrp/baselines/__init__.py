@@ -1,16 +1,14 @@
 """Other ways to merge the lists, behind one interface: markings in, labels or draws out."""
 
 from dfcrp.baselines.comparison import Comparison, compare
-from dfcrp.baselines.constrained import constrained_crp
-from dfcrp.baselines.dbscan import clusters_breaking_family_rule, dbscan_r14
-from dfcrp.baselines.distance_dependent import distance_dependent_crp
-from dfcrp.baselines.kmeans import kmeans
 from dfcrp.baselines.methods import METHODS, Length, Method, make_methods
+from dfcrp.baselines.relatives import constrained_crp, distance_dependent_crp
 from dfcrp.baselines.scores import (
     adjusted_rand,
     adjusted_rand_of_draws,
     variation_of_information,
 )
+from dfcrp.baselines.without_model import clusters_breaking_family_rule, dbscan_r14, kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
 
 __all__ = [

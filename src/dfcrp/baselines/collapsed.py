@@ -17,52 +17,57 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dfcrp.compiled.jit import kernel
+from dfcrp.compiled.abi import F8, I8, F8x2, I8x2, frame
+from dfcrp.compiled.jit import entry_kernel, lean_kernel
+from dfcrp.compiled.random import Stream
 
 WIDTH = 6
 
 
+@frame
 class CollapsedProblem(NamedTuple):
     """What does not change: whom each item may be with, and what its features say."""
 
-    start: NDArray[np.int64]  # (n + 1,) into other and log_weight
-    other: NDArray[np.int64]
-    log_weight: NDArray[np.float64]  # of following the other; unused by blocks
-    own: NDArray[np.float64]  # (n, WIDTH): each item's sums
-    prior: NDArray[np.float64]  # (3,): precision of the prior mean
-    weight: NDArray[np.int64]  # (n,): markings in each item, more than one in a block
+    start: I8  # (n + 1,) into other and log_weight
+    other: I8
+    log_weight: F8  # of following the other; unused by blocks
+    own: F8x2  # (n, WIDTH): each item's sums
+    prior: F8  # (3,): precision of the prior mean
+    weight: I8  # (n,): markings in each item, more than one in a block
 
 
+@frame
 class CollapsedGroups(NamedTuple):
     """The partition: slots with their sums, and a stack of unused slots."""
 
-    label: NDArray[np.int64]  # (n,): slot of each item
-    sums: NDArray[np.float64]  # (n, WIDTH) by slot
-    items: NDArray[np.int64]  # (n,) by slot
-    weight: NDArray[np.int64]  # (n,) by slot: markings
-    free: NDArray[np.int64]  # (n,)
-    n_free: NDArray[np.int64]  # (1,)
+    label: I8  # (n,): slot of each item
+    sums: F8x2  # (n, WIDTH) by slot
+    items: I8  # (n,) by slot
+    weight: I8  # (n,) by slot: markings
+    free: I8  # (n,)
+    n_free: I8  # (1,)
 
 
+@frame
 class Links(NamedTuple):
     """Whom each item follows (itself: nobody), and its followers as a doubly linked list."""
 
-    target: NDArray[np.int64]
-    first: NDArray[np.int64]
-    after: NDArray[np.int64]
-    before: NDArray[np.int64]
+    target: I8
+    first: I8
+    after: I8
+    before: I8
 
 
+@frame
 class CollapsedScratch(NamedTuple):
     """Buffers whose content means nothing between calls, except that ``seen`` only grows."""
 
-    queue: NDArray[np.int64]
-    seen: NDArray[np.int64]
-    clock: NDArray[np.int64]
-    option: NDArray[np.int64]
-    log_weight: NDArray[np.float64]
+    queue: I8
+    seen: I8
+    clock: I8
+    option: I8
+    log_weight: F8
 
 
 def new_scratch(n: int) -> CollapsedScratch:
@@ -95,7 +100,7 @@ def new_links(n: int) -> Links:
     return Links(np.arange(n), none, none.copy(), none.copy())
 
 
-@kernel
+@lean_kernel
 def log_evidence(sums: Any, k: Any, more: Any, i: Any, prior: Any) -> Any:
     """g of row k of ``sums`` together with row i of ``more`` (i < 0: of row k alone)."""
     total = 0.0
@@ -109,7 +114,7 @@ def log_evidence(sums: Any, k: Any, more: Any, i: Any, prior: Any) -> Any:
     return total
 
 
-@kernel
+@lean_kernel
 def pick(rng: Any, log_weight: Any, count: Any) -> Any:
     """Draw one of the first ``count`` options by their log weights."""
     highest = log_weight[0]
@@ -126,7 +131,7 @@ def pick(rng: Any, log_weight: Any, count: Any) -> Any:
     return count - 1
 
 
-@kernel
+@lean_kernel
 def add_item(problem: Any, groups: Any, i: Any, k: Any) -> None:
     """Put item i into slot k."""
     groups.label[i] = k
@@ -136,7 +141,7 @@ def add_item(problem: Any, groups: Any, i: Any, k: Any) -> None:
         groups.sums[k, column] += problem.own[i, column]
 
 
-@kernel
+@lean_kernel
 def empty_slot(groups: Any, k: Any) -> None:
     """Forget what slot k held."""
     groups.items[k] = 0
@@ -144,7 +149,7 @@ def empty_slot(groups: Any, k: Any) -> None:
     groups.sums[k, :] = 0.0
 
 
-@kernel
+@lean_kernel
 def release(groups: Any, k: Any) -> None:
     """Empty slot k and put it on the stack of unused ones."""
     empty_slot(groups, k)
@@ -152,14 +157,14 @@ def release(groups: Any, k: Any) -> None:
     groups.n_free[0] += 1
 
 
-@kernel
+@lean_kernel
 def take(groups: Any) -> Any:
     """An unused slot."""
     groups.n_free[0] -= 1
     return groups.free[groups.n_free[0]]
 
 
-@kernel
+@lean_kernel
 def follow(links: Any, i: Any, j: Any) -> None:
     """Let i follow j; following oneself needs no entry in the list."""
     links.target[i] = j
@@ -173,7 +178,7 @@ def follow(links: Any, i: Any, j: Any) -> None:
     links.first[j] = i
 
 
-@kernel
+@lean_kernel
 def unfollow(links: Any, i: Any) -> Any:
     """Let i follow nobody; returns whom it followed."""
     j = links.target[i]
@@ -189,7 +194,7 @@ def unfollow(links: Any, i: Any) -> Any:
     return j
 
 
-@kernel
+@lean_kernel
 def visit(scratch: Any, i: Any, count: Any) -> Any:
     """Queue item i unless it has been seen since the clock's last tick."""
     if scratch.seen[i] == scratch.clock[0]:
@@ -199,7 +204,7 @@ def visit(scratch: Any, i: Any, count: Any) -> Any:
     return count + 1
 
 
-@kernel
+@lean_kernel
 def connected(links: Any, i: Any, scratch: Any) -> Any:
     """Queue all items that links connect with i, either way; returns how many."""
     scratch.clock[0] += 1
@@ -216,7 +221,7 @@ def connected(links: Any, i: Any, scratch: Any) -> Any:
     return count
 
 
-@kernel
+@lean_kernel
 def gather(problem: Any, links: Any, groups: Any, scratch: Any, i: Any, k: Any) -> Any:
     """Make slot k the group of everything connected with i; returns its size."""
     count = connected(links, i, scratch)
@@ -226,7 +231,7 @@ def gather(problem: Any, links: Any, groups: Any, scratch: Any, i: Any, k: Any) 
     return count
 
 
-@kernel
+@lean_kernel
 def weigh_links(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> Any:
     """Log weights of whom i may follow, itself last; returns the number of options.
 
@@ -250,7 +255,7 @@ def weigh_links(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any)
     return count + 1
 
 
-@kernel
+@lean_kernel
 def update_link(
     rng: Any, problem: Any, links: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any
 ) -> None:
@@ -272,27 +277,28 @@ def update_link(
     follow(links, i, j)
 
 
-@kernel
+@entry_kernel
 def run_links(
-    rng: Any,
-    problem: Any,
-    links: Any,
-    groups: Any,
-    scratch: Any,
-    alpha: Any,
-    thin: Any,
-    out: Any,
-) -> None:
+    rng: Stream,
+    problem: CollapsedProblem,
+    links: Links,
+    groups: CollapsedGroups,
+    scratch: CollapsedScratch,
+    alpha: float,
+    thin: int,
+    out: I8x2,
+):
     """Sweeps over all links, ``thin`` for each row of slots written to ``out``."""
     log_alpha = math.log(alpha)
     for draw in range(out.shape[0]):
         for _ in range(thin):
             for i in range(out.shape[1]):
                 update_link(rng, problem, links, groups, scratch, i, log_alpha)
-        out[draw] = groups.label
+        for i in range(out.shape[1]):
+            out[draw, i] = groups.label[i]
 
 
-@kernel
+@lean_kernel
 def weigh_groups(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> Any:
     """Log weights of the groups that block i (taken out) may join, a new one (-1) last.
 
@@ -331,7 +337,7 @@ def weigh_groups(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any
     return count + 1
 
 
-@kernel
+@lean_kernel
 def update_block(rng: Any, problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> None:
     """Gibbs update of block i's group; leaves the posterior of the partition unchanged."""
     k = groups.label[i]
@@ -346,7 +352,7 @@ def update_block(rng: Any, problem: Any, groups: Any, scratch: Any, i: Any, log_
     add_item(problem, groups, i, chosen if chosen >= 0 else take(groups))
 
 
-@kernel
+@lean_kernel
 def update_alpha(rng: Any, alpha: Any, n_groups: Any, n: Any, shape: Any, rate: Any) -> Any:
     """Escobar and West's draw of α given the number of groups, under a Gamma prior."""
     rate_now = rate - math.log(rng.beta(alpha + 1.0, n))
@@ -357,23 +363,25 @@ def update_alpha(rng: Any, alpha: Any, n_groups: Any, n: Any, shape: Any, rate: 
     return rng.standard_gamma(shape_now) / rate_now
 
 
-@kernel
+@entry_kernel
 def run_blocks(
-    rng: Any,
-    problem: Any,
-    groups: Any,
-    scratch: Any,
-    alpha: Any,
-    alpha_prior: Any,
-    thin: Any,
-    out: Any,
-) -> None:
+    rng: Stream,
+    problem: CollapsedProblem,
+    groups: CollapsedGroups,
+    scratch: CollapsedScratch,
+    alpha: F8,
+    alpha_prior: F8,
+    thin: int,
+    out: I8x2,
+):
     """Sweeps over all blocks, ``thin`` for each row of slots written to ``out``.
 
     ``alpha`` (one number, in place) is updated unless ``alpha_prior`` = (shape, rate) has a rate
     of zero.
     """
-    n_markings = problem.weight.sum()
+    n_markings = 0
+    for i in range(problem.weight.shape[0]):
+        n_markings += problem.weight[i]
     for draw in range(out.shape[0]):
         for _ in range(thin):
             # Sums that are added to and taken from for ever would drift.
@@ -388,4 +396,5 @@ def run_blocks(
                 alpha[0] = update_alpha(
                     rng, alpha[0], n_groups, n_markings, alpha_prior[0], alpha_prior[1]
                 )
-        out[draw] = groups.label
+        for i in range(out.shape[1]):
+            out[draw, i] = groups.label[i]

@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.baselines.dbscan import clusters_breaking_family_rule
 from dfcrp.baselines.methods import IN_A_PLANE, Length, Method, Offers, make_methods
 from dfcrp.baselines.scores import (
     adjusted_rand,
     adjusted_rand_of_draws,
     variation_of_information,
 )
+from dfcrp.baselines.without_model import clusters_breaking_family_rule
 from dfcrp.errors import InputError
-from dfcrp.fitting.prepare import refuse_several_images
+from dfcrp.fitting.api import refuse_several_images
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.settings.config import SummarySettings
 from dfcrp.simulate import paper_design
-from dfcrp.summaries.losses import distances
+from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
+from dfcrp.summaries.point_partition import distances
 
 #: The paper's criteria in its words, by the fields of Offers.
 CRITERIA = {
@@ -149,7 +151,7 @@ def compare(
     known = markings.truth if truth is None else np.asarray(truth, np.int64)
     if known is not None and known.shape != (len(markings),):
         raise InputError(f"the truth has {known.size} labels for {len(markings)} markings")
-    chosen = _chosen(methods, length or Length())
+    chosen = _chosen(methods, _with_classes(length or Length(), markings))
     if markings.site.on_sphere:
         chosen = _for_a_sphere(chosen, asked=methods is not None)
     outcomes = []
@@ -164,6 +166,17 @@ def compare(
         ari=_table(adjusted_rand, partitions),
         vi=_table(variation_of_information, partitions),
     )
+
+
+def _with_classes(length: Length, markings: Items) -> Length:
+    """The same size classes for all methods: those asked for, or those that suit the markings."""
+    asked = SummarySettings(**length.summary)
+    if asked.class_edges is not None:
+        return length
+    edges = choose_edges(markings.diameter, len(asked.class_names))
+    if length.preset is not None and len(edges) == len(PAPER_EDGES):
+        edges = PAPER_EDGES
+    return dataclasses.replace(length, summary={**length.summary, "class_edges": edges})
 
 
 def _for_a_sphere(methods: list[Method], asked: bool) -> list[Method]:

@@ -12,11 +12,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dfcrp.baselines.constrained import Pairs, constrained_crp
-from dfcrp.baselines.dbscan import dbscan_r14
-from dfcrp.baselines.distance_dependent import check_length, distance_dependent_crp
-from dfcrp.baselines.evidence import alpha_of, model_of
-from dfcrp.baselines.kmeans import kmeans
+from dfcrp.baselines.relatives import (
+    Pairs,
+    alpha_of,
+    check_length,
+    constrained_crp,
+    distance_dependent_crp,
+    model_of,
+)
+from dfcrp.baselines.without_model import dbscan_r14, kmeans
 from dfcrp.baselines.wrapping import posterior_of_labels
 from dfcrp.errors import DfcrpWarning, SettingsError
 from dfcrp.fitting import fit
@@ -66,11 +70,12 @@ class Method(Protocol):
 
 def mean_counts(posterior: Posterior, min_experts: Sequence[int]) -> dict[tuple[int, str], float]:
     """Posterior mean number of clusters with at least so many different experts."""
-    found = posterior.consensus_counts(tuple(min_experts))
+    wanted = tuple(min_experts)
+    found = posterior.consensus_counts(wanted)
     means = found.counts.mean(axis=(0, 1))
     return {
         (threshold, name): float(means[row, column])
-        for row, threshold in enumerate(found.min_experts)
+        for row, threshold in enumerate(wanted)
         for column, name in enumerate(found.size_classes)
     }
 

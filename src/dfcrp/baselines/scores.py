@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.compiled.jit import kernel
 from dfcrp.errors import InputError
-from dfcrp.summaries.losses import members_by_cluster
+from dfcrp.summaries.kernels.partitions import rand_index_of_rows
+from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import as_draws, label_blocks
 
 
@@ -61,46 +61,6 @@ def reference_members(reference: ArrayLike, n: int) -> tuple[NDArray[np.int64], 
         raise InputError(f"the reference has {labels.size} labels for {n} markings")
     _, order, offsets = members_by_cluster(labels)
     return order, offsets
-
-
-@kernel
-def rand_index_of_rows(
-    labels: NDArray[np.int32],
-    order: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    out: NDArray[np.float64],
-) -> None:
-    """ARI between each row of canonical labels and one partition.
-
-    The partition's clusters have the members ``order[offsets[k]:offsets[k + 1]]``. Overlaps are
-    counted cluster by cluster and wiped by the same walk, so a row costs O(n).
-    """
-    n_draws, n = labels.shape
-    size = np.zeros(n, np.int64)
-    overlap = np.zeros(n, np.int64)
-    all_pairs = 0.5 * n * (n - 1)
-    in_reference = 0.0
-    for k in range(offsets.size - 1):
-        members = offsets[k + 1] - offsets[k]
-        in_reference += 0.5 * members * (members - 1)
-    for d in range(n_draws):
-        size[:] = 0
-        together = 0
-        for k in range(offsets.size - 1):
-            for p in range(offsets[k], offsets[k + 1]):
-                label = labels[d, order[p]]
-                size[label] += 1
-                # The pairs that this member makes with those of its cluster and label so far.
-                together += overlap[label]
-                overlap[label] += 1
-            for p in range(offsets[k], offsets[k + 1]):
-                overlap[labels[d, order[p]]] = 0
-        in_draw = 0.0
-        for i in range(n):
-            in_draw += 0.5 * size[i] * (size[i] - 1)
-        chance = in_reference * in_draw / max(all_pairs, 1.0)
-        most = 0.5 * (in_reference + in_draw) - chance
-        out[d] = (together - chance) / most if most > 0.0 else 1.0
 
 
 def _contingency(

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.compiled.jit import kernel
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.errors import InputError
 from dfcrp.geometry import degrees_of
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.parts import RunRecord
 from dfcrp.settings.config import Config, make_config
+from dfcrp.summaries.kernels.tables import member_means
 from dfcrp.summaries.streaming import canonical
 
 #: Columns of the cluster parameters: the members' plain means, as Robbins et al. took them.
@@ -70,32 +70,6 @@ def draws_with_means(labels: NDArray[np.int32], markings: Items) -> MemoryDraws:
         clusters.append(ClusterBlock(offsets, names, means.astype(np.float32)))
     no_alpha = np.full(labels.shape[:2], np.nan)
     return MemoryDraws(labels, no_alpha, clusters, MEANS)
-
-
-@kernel
-def member_means(labels: Any, features: Any, offsets: Any, names: Any, means: Any) -> None:
-    """Names of each draw's clusters, ascending, and the mean features of their members."""
-    n = labels.shape[1]
-    row_of = np.zeros(n, np.int64)
-    size = np.zeros(n, np.int64)
-    for d in range(labels.shape[0]):
-        row = offsets[d]
-        for i in range(n):
-            # Labels are canonical: a cluster's smallest member comes first and names it.
-            if labels[d, i] == i:
-                row_of[i] = row
-                names[row] = i
-                size[i] = 0
-                means[row, :] = 0.0
-                row += 1
-            label = labels[d, i]
-            size[label] += 1
-            for column in range(features.shape[1]):
-                means[row_of[label], column] += features[i, column]
-        for i in range(n):
-            if labels[d, i] == i:
-                for column in range(features.shape[1]):
-                    means[row_of[i], column] /= size[i]
 
 
 def _config(draws: MemoryDraws, keeps_family_rule: bool, summary: dict[str, Any]) -> Config:

@@ -12,7 +12,7 @@ from dfcrp.cli.ground import site_options
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
-    from dfcrp.posterior.ages import ModelAges
+    from dfcrp.posterior.sizes import ModelAges
 
 TABLE, FIGURE = "ages.csv", "ages"
 
@@ -78,10 +78,10 @@ def command(
     from dfcrp.craterstats import Dating, check_chronology, find_command
     from dfcrp.errors import InputError, SettingsError
     from dfcrp.files import write_text
-    from dfcrp.plots.model_ages import draw_model_ages
+    from dfcrp.plots.sizes import draw_model_ages
     from dfcrp.plots.style import save_figure
-    from dfcrp.posterior.ages import posterior_ages
     from dfcrp.posterior.saving import load
+    from dfcrp.posterior.sizes import posterior_ages
 
     program = find_command(options["craterstats"])
     posterior = load(run)
@@ -102,8 +102,8 @@ def command(
     found = posterior_ages(
         posterior, program, dating, draws=draws, min_experts=min_experts, keep=keep
     )
-    write_text(run / TABLE, _csv(found))
-    png, _ = save_figure(draw_model_ages(found).get_figure(root=True), run / "figures", FIGURE)
+    write_text(run, TABLE, _csv(found))
+    png, _ = save_figure(draw_model_ages(found).get_figure(root=True), run, f"figures/{FIGURE}")
     click.echo(describe(found))
     click.echo(f"\n{run / TABLE}: one row per draw and expert\n{png}: the figure")
 
@@ -111,7 +111,7 @@ def command(
 def _chronology(given: str | None, site: Site) -> str:
     from dfcrp.craterstats import MOON
     from dfcrp.errors import SettingsError
-    from dfcrp.io.circles import BODIES
+    from dfcrp.io.drawings import BODIES
 
     if given is not None:
         return given
@@ -127,6 +127,8 @@ def describe(found: ModelAges) -> str:
     """The posterior and the experts in a few lines."""
     import numpy as np
 
+    from dfcrp.settings.consensus import or_more
+
     low, high = found.dating.fit_range
     dated = np.isfinite(found.draws.age)
     lines = [
@@ -136,7 +138,7 @@ def describe(found: ModelAges) -> str:
         f"{'Model age in Ga':<34}{'craters':>9}{'mean':>8}   95 % interval",
     ]
     if dated.any():
-        who = f"posterior, {found.min_experts} or more experts"
+        who = f"posterior, {or_more(found.min_experts)}"
         craters = f"{found.draws.craters.mean():.1f}"
         for name, value in ((who, found.matching), ("  with counting error", found.total)):
             lines.append(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dfcrp.cli.fit import Radius, filter_options
-from dfcrp.settings.choices import PRESETS
+from dfcrp.settings.values import PRESETS
 
 
 @click.command(short_help="Other methods side by side with the DFCRP.")

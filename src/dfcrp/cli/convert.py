@@ -104,10 +104,9 @@ def command(
     circles in .diam, .scc or .shp.
     """
     from dfcrp.io import converting
-    from dfcrp.io.circles import body_radius
+    from dfcrp.io.drawings import body_radius
     from dfcrp.io.registry import writer_for
-    from dfcrp.io.tables import ReadOptions
-    from dfcrp.io.writing import notes
+    from dfcrp.io.tables import ReadOptions, notes
 
     writer_for(out)  # before any work
     reading = ReadOptions(

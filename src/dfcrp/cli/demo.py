@@ -30,6 +30,7 @@ def command(out: Path, quiet: bool) -> None:
     from importlib.resources import as_file, files
 
     from dfcrp.cli.job import run_job
+    from dfcrp.files import write_text
     from dfcrp.io import read_markings
 
     with as_file(files("dfcrp") / "data" / "demo.csv") as path:
@@ -41,7 +42,7 @@ def command(out: Path, quiet: bool) -> None:
         # Also after a failure: the next demo may then replace what is left of this one.
         if out.is_dir():
             text = "This folder is the output of `dfcrp demo`; the next demo replaces it.\n"
-            (out / MARKER).write_text(text, encoding="utf-8")
+            write_text(out, MARKER, text)
     if not quiet:
         click.echo(
             "\nNow your own data: dfcrp fit MARKINGS.csv --out RUN, a table with the columns\n"

@@ -7,9 +7,15 @@ from typing import Any
 
 import click
 
-from dfcrp.cli.ground import IMAGE_OPTIONS, SITE_OPTIONS, image_options, site_options
+from dfcrp.cli.ground import (
+    IMAGE_OPTIONS,
+    SITE_OPTIONS,
+    figures_option,
+    image_options,
+    site_options,
+)
 from dfcrp.priors.registry import HOMES as PRIORS
-from dfcrp.settings.choices import EXPERT_BIAS, IMAGES, PRESETS, SAMPLERS
+from dfcrp.settings.values import EXPERT_BIAS, IMAGES, PRESETS, SAMPLERS
 
 
 class Radius(click.ParamType):
@@ -118,6 +124,12 @@ def filter_options(command: Any) -> Any:
     help="Only these pairs may share an object. Two columns of ids.",
 )
 @click.option(
+    "--looked",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Who looked at which image, also without a marking. Columns image and expert.",
+)
+@click.option(
     "--preset",
     type=click.Choice(PRESETS),
     help="The paper's hyperparameters for one of its data sets.",
@@ -152,8 +164,10 @@ def filter_options(command: Any) -> Any:
 )
 @click.option(
     "--min-experts",
-    type=int,
-    help="Experts that make a consensus (p_consensus).  [default: 5; a majority of fewer than 5]",
+    metavar="N|SHARE",
+    help="Experts that make a consensus (p_consensus), or a share of those who looked at the "
+    "image: 60%.  [default: 5; a majority of fewer than 5; 60% where images differ in how many "
+    "looked]",
 )
 @click.option(
     "--side-by-side",
@@ -165,8 +179,9 @@ def filter_options(command: Any) -> Any:
     "--images",
     type=click.Choice(IMAGES),
     help="Several images: each with tolerances and a concentration of its own, or all with the "
-    "same.  [default: independent]",
+    "same.  [default: independent; with the prior detection shared]",
 )
+@figures_option
 @click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def command(
@@ -177,6 +192,8 @@ def command(
     quiet: bool,
     dask: str | None,
     candidates: Path | None,
+    looked: Path | None,
+    figures: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Merge the markings in FILE... into one catalogue.
@@ -203,7 +220,7 @@ def command(
     refuse_used(out)  # before any work
     given = picture | {name: value for name, value in options.items() if value is not None}
     asked = resolve(config, dict(given))
-    read = read_items(files, asked.run.likelihood, candidates=candidates, **filters)
+    read = read_items(files, asked.run.likelihood, candidates=candidates, looked=looked, **filters)
     if len(read.images) > 1 and "image_file" in picture:
         raise InputError(
             "--image-file is for one image, and the items are on several; choose one with "
@@ -217,4 +234,5 @@ def command(
         dask=dask,
         quiet=quiet,
         report=not no_report,
+        figures=figures,
     )

@@ -1,4 +1,4 @@
-"""Options that fit, report and age share: the ground that was searched, and its image."""
+"""Options that several commands share: the ground that was searched, its image, the figures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.settings.choices import IMAGE_Y
+from dfcrp.settings.values import IMAGE_Y
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
 
 SITE_OPTIONS = ("metres_per_pixel", "area_km2", "body")
+#: As in ``dfcrp.plots.drawing``, which takes longer to load than the help should.
+FIGURE_FORMATS = ("svg", "pdf", "png")
 IMAGE_OPTIONS = ("image_file", "image_y", "image_offset", "image_scale")
 
 
@@ -81,6 +83,34 @@ def image_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
+class Formats(click.ParamType):
+    """Names of formats with commas between them."""
+
+    name = "FORMAT,..."
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
+        """As they are called in file names."""
+        if isinstance(value, tuple):
+            return value
+        given = tuple(part.strip().lower() for part in value.split(","))
+        unknown = [kind for kind in given if kind not in FIGURE_FORMATS]
+        if unknown:
+            self.fail(f"{unknown[0]!r} is not one of {', '.join(FIGURE_FORMATS)}", param, ctx)
+        return given
+
+
+def figures_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The formats of the figures' files."""
+    option = click.option(
+        "--figures",
+        type=Formats(),
+        default=("svg",),
+        metavar="FORMAT,...",
+        help="Formats of the figures: svg, pdf, png, or several.  [default: svg]",
+    )
+    return option(command)
+
+
 def _with_options(command: Callable[..., Any], *options: Any) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
@@ -89,7 +119,7 @@ def _with_options(command: Callable[..., Any], *options: Any) -> Callable[..., A
 
 def told_site(site: Site, options: Mapping[str, Any]) -> Site:
     """The site with what the options say of it."""
-    from dfcrp.io.circles import body_radius
+    from dfcrp.io.drawings import body_radius
 
     told: dict[str, Any] = {}
     for name in ("metres_per_pixel", "area_km2"):
@@ -108,7 +138,7 @@ def image_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the image that were given, as settings; the file is looked for."""
     given = {name: options[name] for name in IMAGE_OPTIONS if options[name] is not None}
     if "image_file" in given:
-        from dfcrp.plots.underlay import check_image
+        from dfcrp.plots.flat import check_image
 
         file = Path(given["image_file"])
         if not file.is_file():

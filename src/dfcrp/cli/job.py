@@ -1,7 +1,8 @@
-"""One run from markings to a finished folder, as the user sees it: fit, resume and demo."""
+"""One run from markings to a finished folder, as the user sees it; its summary in plain words."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.errors import DfcrpError
-from dfcrp.settings.config import Config, ImageSettings, SummarySettings
+from dfcrp.fitting.progress import duration
+from dfcrp.markup import counted, plural
+from dfcrp.settings.config import Config, ImageSettings
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
-    from dfcrp.runs.part_run import Watch
+    from dfcrp.runs.parts import Watch
+    from dfcrp.settings.consensus import Least
 
 
 def run_job(
@@ -26,20 +30,21 @@ def run_job(
     quiet: bool,
     dask: str | None = None,
     report: bool = True,
+    figures: Sequence[str] = ("svg",),
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
     from dfcrp.fitting import fit
-    from dfcrp.runs.parts import most_experts
+    from dfcrp.runs.parts import experts_by_image
     from dfcrp.settings.config import resolve
 
-    settled = resolve(config, dict(settings), most_experts(markings))
+    settled = resolve(config, dict(settings), experts_by_image(markings))
     if not quiet:
         _introduce(markings, settled)
 
     def work(watch: Watch) -> Posterior:
         return fit(markings, config=settled, out=out, dask=dask, **vars(watch))
 
-    show_work(work, markings, out, settled, quiet=quiet, report=report)
+    show_work(work, markings, out, settled, quiet=quiet, report=report, figures=figures)
 
 
 def show_work(
@@ -51,25 +56,33 @@ def show_work(
     quiet: bool,
     report: bool,
     begun: Sequence[int] = (),
+    figures: Sequence[str] = ("svg",),
 ) -> None:
     """Do the work, showing progress; then print the summary and make the report.
 
     ``begun`` are the scans that each chain has behind it already.
     """
-    from dfcrp.cli.outcome import describe, list_files
-    from dfcrp.fitting.progress import describe_look, make_display, make_tracker
-    from dfcrp.posterior.warm import warm_up_beside
-    from dfcrp.runs.part_run import Watch
+    from dfcrp.fitting.progress import (
+        describe_look,
+        expected_scans,
+        make_display,
+        make_tracker,
+    )
+    from dfcrp.runs.parts import Watch
 
-    warm_up_beside()
     tracker = make_tracker(markings, config, begun)
     display = make_display(tracker, quiet=quiet)
 
     def on_look(posterior: Posterior) -> None:
         if config.run.scans is None:
             display.say(describe_look(posterior))
+            display.expect(expected_scans(posterior))
+
+    interrupted = False
 
     def on_stop() -> None:
+        nonlocal interrupted
+        interrupted = True
         display.say("Stopping; what is drawn so far will be kept ...")
 
     try:
@@ -77,10 +90,13 @@ def show_work(
             posterior = work(Watch(display.advance, on_look, on_stop))
     except KeyboardInterrupt:
         raise DfcrpError(_what_is_left(out)) from None
+    if interrupted:
+        click.echo(_how_to_go_on(posterior, out))
+        return
     if not quiet:
         click.echo(f"\n{describe(posterior)}\n")
     if report:
-        make_report(posterior, out, quiet=quiet)
+        make_report(posterior, out, quiet=quiet, figures=figures)
     if not quiet:
         click.echo(list_files(out))
         if posterior.record.stopped_early:
@@ -88,6 +104,14 @@ def show_work(
                 "The run was stopped early; the files hold what was drawn until then. "
                 f"`dfcrp resume {out}` continues it."
             )
+
+
+def _how_to_go_on(posterior: Posterior, out: Path) -> str:
+    """After Ctrl-C: tables can take longer than whoever pressed it wants to wait."""
+    return (
+        f"Stopped early, after {posterior.record.scans:,} scans; what was drawn is saved.\n"
+        f"`dfcrp report {out}` makes tables and report of it, `dfcrp resume {out}` continues."
+    )
 
 
 def _what_is_left(out: Path) -> str:
@@ -103,6 +127,7 @@ def make_report(
     *,
     quiet: bool,
     pages: int | None = None,
+    figures: Sequence[str] = ("svg",),
 ) -> None:
     """Figures and page, with DBSCAN on the same items for comparison where they have a size.
 
@@ -115,15 +140,21 @@ def make_report(
     if posterior.many is not None:
         write_overview(posterior, folder, pages=pages)
     else:
-        write_report(posterior, folder, dbscan=_dbscan(posterior))
+        dbscan = _dbscan(posterior)
+        write_report(posterior, folder, dbscan=dbscan, figures=figures, helpers=None)
 
 
 def make_image_report(
-    posterior: Posterior, folder: Path, name: str, *, picture: ImageSettings, quiet: bool
+    posterior: Posterior,
+    folder: Path,
+    name: str,
+    *,
+    picture: ImageSettings,
+    quiet: bool,
+    figures: Sequence[str] = ("svg",),
 ) -> None:
     """Figures and page of one image of many."""
-    from dfcrp.plots.flat import flat_map_or_none
-    from dfcrp.plots.underlay import configured_underlay
+    from dfcrp.plots.flat import configured_underlay, flat_map_or_none
     from dfcrp.report import write_image
 
     if not quiet:
@@ -131,31 +162,39 @@ def make_image_report(
     part = posterior[name]
     placed = flat_map_or_none(part.items)
     underlay = None if placed is None else configured_underlay(picture, placed.y)
-    page = write_image(posterior, folder, name, image=underlay, dbscan=_dbscan(part))
+    page = write_image(
+        posterior,
+        folder,
+        name,
+        image=underlay,
+        dbscan=_dbscan(part),
+        figures=figures,
+        helpers=None,
+    )
     if not quiet:
         click.echo(f"page: {page}")
 
 
 def _dbscan(posterior: Posterior) -> dict[int, Any] | None:
     """R14's answer for every number of experts that the tables ask for; it is for circles."""
-    from dfcrp.baselines import dbscan_r14
+    from dfcrp.baselines.without_model import dbscan_r14_each
 
     if posterior.diameters is None:
         return None
-    asked = posterior.config.summary
-    return {
-        experts: dbscan_r14(posterior.items, min_points=experts)
-        for experts in {*asked.thresholds, asked.min_experts}
-    }
+    asked = (*posterior.config.summary.thresholds, posterior.min_experts)
+    return dbscan_r14_each(posterior.items, asked)
 
 
 def _introduce(markings: Items, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
+    from dfcrp.items.site import column_words
     from dfcrp.likelihoods.registry import likelihood_named
     from dfcrp.markup import counted
-    from dfcrp.runs.parts import most_experts
+    from dfcrp.runs.parts import experts_by_image
 
-    run, n_experts = config.run, most_experts(markings)
+    run, n_experts = config.run, max(experts_by_image(markings))
+    for line in column_words(markings.sources):
+        click.echo(line, err=True)
     removed = markings.rows_filtered_out
     if removed:
         click.echo(
@@ -172,17 +211,151 @@ def _introduce(markings: Items, config: Config) -> None:
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
-    wanted = config.summary.min_experts
-    if 1 < n_experts < wanted:
-        click.echo(
-            f"Note: consensus means at least {wanted} experts, but there are {n_experts}"
-            f"{' on any one image' * (images > 1)}; "
-            "p_consensus will be 0. Choose fewer with --min-experts.",
-            err=True,
+    said = _consensus_note(config.summary.min_experts, n_experts, images)
+    if said:
+        click.echo(said, err=True)
+
+
+def _consensus_note(wanted: Least, looked: int, images: int) -> str:
+    """What makes a consensus, unless it is as usual; ``looked`` at most at one image."""
+    from dfcrp.settings.consensus import USUAL, in_words
+
+    several = images > 1
+    if isinstance(wanted, str):
+        words = f"{in_words(wanted)} at its image" if several else in_words(wanted, looked)
+        return f"Consensus on an object means {words} (--min-experts changes that)."
+    if 1 < looked < wanted:
+        return (
+            f"Note: consensus means at least {wanted} experts, but there are {looked}"
+            f"{' on any one image' * several}; p_consensus will be 0. Choose fewer with "
+            "--min-experts."
         )
-    elif 1 < n_experts < SummarySettings.min_experts:
-        click.echo(
-            f"Consensus means at least {wanted} of the {n_experts} experts "
-            "(--min-experts changes that).",
-            err=True,
+    if 1 < looked < USUAL:
+        return (
+            f"Consensus means at least {wanted} of the {looked} experts "
+            "(--min-experts changes that)."
         )
+    return ""
+
+
+#: Sentences are folded to this width.
+LINE = 88
+#: What the files of a run folder are for, in the order in which one would open them.
+FILES = {
+    "report.html": "everything on one page, for a browser",
+    "catalogue.csv": "one row per object, with uncertainty",
+    "members.csv": "one row per item: its object, and how sure that is",
+    "experts.csv": "one row per expert",
+    "images.csv": "one row per image: its counts, and whether its draws suffice",
+    "size_frequency.csv": "size-frequency distributions, with each expert's own",
+    "summary.json": "these numbers, for programs",
+    "config.toml": "all settings, as used",
+}
+
+
+def describe(posterior: Posterior) -> str:
+    """Counts with their intervals, what was learned, and the verdict; of one image or many."""
+    found = posterior.summary()
+    parts = [
+        [_first_line(posterior, found)],
+        _counts(posterior, found),
+        _learned(posterior, found),
+        _doubles(posterior, found),
+        _verdict(posterior),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def list_files(folder: Path) -> str:
+    """Where the files are and what each is for."""
+    found = [(name, use) for name, use in FILES.items() if (folder / name).exists()]
+    return "\n".join([f"Files in {folder}/", *(f"  {name:<19} {use}" for name, use in found)])
+
+
+def _first_line(posterior: Posterior, found: dict[str, Any]) -> str:
+    record, items, run = posterior.record, posterior.items, posterior.config.run
+    thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
+    images = found.get("n_images")
+    where = "" if images is None else f" on {counted(images, 'image')}"
+    most = "up to " if images is not None and run.scans is None else ""
+    return (
+        f"{counted(len(items), posterior.likelihood.noun)} by "
+        f"{counted(len(items.experts), 'expert')}{where}; "
+        f"{counted(run.chains, 'chain')} of {most}{record.scans:,} scans "
+        f"(the first {record.burn_in:,} left out{thinned}); {duration(record.seconds)}"
+    )
+
+
+def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+    """What was learned of the scatter of items, of experts, and by the prior, in sentences."""
+    tolerances, bias = posterior.tolerances, posterior.expert_bias
+    sentences = [] if tolerances is None else posterior.likelihood.learned_words(tolerances)
+    if bias is not None:
+        sentences = [*sentences, bias.in_words(posterior.items.experts)]
+    nouns = plural(posterior.likelihood.noun)
+    sentences = [*sentences, *posterior.prior.learned_words(found, nouns)]
+    return [textwrap.fill(sentence, LINE) for sentence in sentences]
+
+
+def _doubles(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+    """Whether an expert may have listed an object twice."""
+    count, likelihood = found.get("suspected_doubles", 0), posterior.likelihood
+    if not count:
+        return []
+    sentence = (
+        f"Suspected doubles: {counted(count, likelihood.noun)} as close to an object as its own "
+        f"{plural(likelihood.noun)}, by an expert who has {likelihood.verb} it already. They count "
+        "as objects of their own; the report lists them."
+    )
+    return textwrap.wrap(sentence, LINE)
+
+
+def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+    """A table: how many objects at least so many experts listed; and how many are published."""
+    from dfcrp.summaries.catalogue import listed_words
+
+    n_experts = found["n_experts"]
+    from dfcrp.settings.consensus import or_more
+
+    counts = [
+        row
+        for row in found["consensus"]
+        if isinstance(row["min_experts"], str) or row["min_experts"] <= n_experts
+    ]
+    if not counts and n_experts > 1:
+        # Fewer experts than any threshold of the tables.
+        counts = posterior.consensus_counts(tuple(range(2, n_experts + 1))).rows()
+    rows = [("by any expert (all clusters)", found["n_clusters"])]
+    rows += [
+        (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
+    ]
+    if posterior.prior.knows_reality:
+        rows += [
+            ("real, seen by somebody", found["n_objects"]),
+            ("real, missed by all", found["n_missed"]),
+            ("false marks", found["n_false_marks"]),
+        ]
+    head = f"Objects {posterior.likelihood.verb}"
+    lines = [f"{head:<30}{'mean':>9}   95 % interval"]
+    lines += [f"  {name:<28}{row['mean']:>9,.1f}   {_interval(row)}" for name, row in rows]
+    min_experts = posterior.config.summary.min_experts
+    words = listed_words(found, min_experts, posterior.likelihood.noun)
+    return [*lines, "", *textwrap.wrap(words, LINE)]
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return f"{row['lo']:,.0f} to {row['hi']:,.0f}"
+
+
+def _verdict(posterior: Posterior) -> list[str]:
+    verdict = posterior.verdict
+    opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
+    if posterior.record.stopped_early:
+        opening = f"Stopped early. {opening}"
+    if len(verdict.advice) == 1:
+        return [textwrap.fill(f"{opening} {verdict.advice[0]}", LINE)]
+    return [opening, *(_bullet(sentence) for sentence in verdict.advice)]
+
+
+def _bullet(sentence: str) -> str:
+    return textwrap.fill(sentence, LINE, initial_indent="- ", subsequent_indent="  ")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfcrp.cli.ground import image_options, site_options
+from dfcrp.cli.ground import figures_option, image_options, site_options
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(
     "--min-experts",
-    type=int,
-    help="Count as consensus what this many experts share, from now on.  [default: as in the run]",
+    metavar="N|SHARE",
+    help="Count as consensus what this many experts share, or this share of those who looked "
+    "(60%), from now on.  [default: as in the run]",
 )
 @click.option(
     "--side-by-side",
@@ -41,14 +42,16 @@ if TYPE_CHECKING:
 )
 @site_options
 @image_options
+@figures_option
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def command(
     run: Path,
-    min_experts: int | None,
+    min_experts: str | None,
     side_by_side: bool | None,
     image: str | None,
     pages: int | None,
     quiet: bool,
+    figures: tuple[str, ...],
     **options: Any,
 ) -> None:
     """(Re)make the tables, figures and page of the run folder RUN from its draws.
@@ -56,8 +59,7 @@ def command(
     What the options say is kept in the run folder.
     """
     from dfcrp.cli.ground import image_settings
-    from dfcrp.cli.job import make_image_report, make_report
-    from dfcrp.cli.outcome import describe, list_files
+    from dfcrp.cli.job import describe, list_files, make_image_report, make_report
     from dfcrp.errors import InputError
     from dfcrp.posterior.saving import load, write_results
     from dfcrp.settings.config import resolve
@@ -73,7 +75,7 @@ def command(
         raise InputError("--image-file is for one image; name it with --image")
     if image is not None:
         picture = resolve(posterior.config, changes).image
-        make_image_report(posterior, run, image, picture=picture, quiet=quiet)
+        make_image_report(posterior, run, image, picture=picture, quiet=quiet, figures=figures)
         return
     if min_experts is not None:
         changes["min_experts"] = min_experts
@@ -84,7 +86,7 @@ def command(
     write_results(posterior, run)
     if not quiet:
         click.echo(f"{describe(posterior)}\n")
-    make_report(posterior, run, quiet=quiet, pages=pages)
+    make_report(posterior, run, quiet=quiet, pages=pages, figures=figures)
     if not quiet:
         click.echo(list_files(run))
 

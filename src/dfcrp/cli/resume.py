@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfcrp.cli.ground import figures_option
+
 if TYPE_CHECKING:
     from dfcrp.fitting.api import FoundRun
 
@@ -36,9 +38,17 @@ if TYPE_CHECKING:
     metavar="ADDRESS|FILE",
     help="Run the chains on this Dask cluster, as in `dfcrp fit`.",
 )
+@figures_option
 @click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
-def command(run: Path, no_report: bool, quiet: bool, dask: str | None, **changes: Any) -> None:
+def command(
+    run: Path,
+    no_report: bool,
+    quiet: bool,
+    dask: str | None,
+    figures: tuple[str, ...],
+    **changes: Any,
+) -> None:
     """Go on with the run in the folder RUN, or extend it.
 
     Works after Ctrl-C, a power cut, a full disk or a kill at any moment: the draws will be those
@@ -58,6 +68,7 @@ def command(run: Path, no_report: bool, quiet: bool, dask: str | None, **changes
         quiet=quiet,
         report=not no_report,
         begun=found.scans,
+        figures=figures,
     )
 
 

@@ -1,217 +1,190 @@
-"""The decorators that compile kernels: all Numba flags and the cache's home are decided here.
+"""The decorators of compiled code, and how it is called; nothing here loads Numba.
 
-Numba's file cache looks only at the file of the compiled function, so a changed callee in
-another module would go unnoticed. The cache directory is therefore named after a hash of every
-kernel source and of Numba's version: any edit of code starts a new one. Within it files are found
-by the name of their module, so that copies of the package with the same kernels share it.
+A *kernel* is a function that Numba compiles. Kernels call each other freely; Python calls
+
+* an ``entry_kernel``, whose parameters have declared types (``compiled.abi``) and which is compiled
+  ahead of use, with all that it calls, into the library of its module;
+* any other kernel for the types it is given: tests do that (``compiled.library.door``).
+
+``by_type`` makes a function whose code depends on the type of its first argument. Where that is
+known as a kernel is compiled, the choice costs nothing. A *contract* is a set of such functions
+that are also called by address: a class of frames that implements it has a table of them, and a
+kernel that is given "any likelihood" looks them up there. So moves are compiled once, whatever
+the likelihood and the prior.
+
+With NUMBA_DISABLE_JIT=1 every kernel is its own source: slow, but at once, on small data.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
-import hashlib
 import inspect
 import os
-import sys
-from pathlib import Path
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin
 
-import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.options import DefaultOptions
-from numba.core.registry import CPUDispatcher
-from numba.extending import overload
+from dfcrp.compiled.abi import Description, Frame, described
 
-#: What a module with kernels imports.
-_MARK = "from dfcrp.compiled.jit import"
+#: Whether kernels run as plain Python.
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
+AnyLikelihood = Annotated[Any, ("any", "likelihood")]
+AnyPrior = Annotated[Any, ("any", "prior")]
 
-def kernel_sources() -> list[Path]:
-    """The files of this package that hold compiled code."""
-    package = Path(__file__).parents[1]
-    home = Path(__file__).parent
-    return sorted(
-        source
-        for source in package.rglob("*.py")
-        if source.parent == home or _MARK in source.read_text(encoding="utf-8")
-    )
+#: Every function that ``by_type`` or a contract has made, for the compiler.
+STUBS: list[Stub] = []
+CONTRACTS: dict[str, Contract] = {}
 
 
-def _code_of(source: Path) -> str:
-    """What of a source is compiled: everything but comments and docstrings."""
-    tree = ast.parse(source.read_bytes())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(
-            node
-        ):
-            del node.body[0]
-    return ast.dump(tree)
+class Kernel:
+    """A function to be compiled, and called like the function itself."""
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(
+        self, function: Callable[..., Any], *, entry: bool, inline: bool, arrays: bool
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.entry = entry
+        #: Whether it becomes part of every caller.
+        self.inline = inline
+        #: Whether it creates arrays.
+        self.arrays = arrays
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(inspect.signature(self.py_func).parameters)
+
+    @functools.cached_property
+    def parameters(self) -> tuple[Description, ...]:
+        """The declared types of an entry's parameters."""
+        hints = inspect.get_annotations(self.py_func, eval_str=True)
+        lacking = [name for name in self.names if name not in hints]
+        if lacking:
+            raise TypeError(f"{self.__module__}.{self.__qualname__}: types of {lacking}?")
+        return tuple(described(hints[name]) for name in self.names)
+
+    def __call__(self, *args: Any) -> Any:
+        from dfcrp.compiled import library
+
+        return library.call(self, args)
 
 
-def _cache_directory() -> Path:
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for source in kernel_sources():
-        digest.update(f"{source.name} {_code_of(source)}".encode())
-    base = os.environ.get("DFCRP_CACHE_DIR")
-    if base is None:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        base = str(Path(home) / "dfcrp")
-    return Path(base) / f"kernels-{digest.hexdigest()[:16]}"
+def _decorator(*, entry: bool = False, inline: bool = False, arrays: bool = False) -> Any:
+    def decorate(function: Any) -> Any:
+        if INTERPRETED:
+            function.py_func = function
+            return function
+        return Kernel(function, entry=entry, inline=inline, arrays=arrays)
+
+    return decorate
 
 
-CACHE = str(_cache_directory())
-#: Whether kernels run as plain Python (NUMBA_DISABLE_JIT=1): slow, but at once, on small data.
-INTERPRETED = bool(numba.config.DISABLE_JIT)
-#: Whether this Numba still knows the switch for its run time (an internal name).
-_LEAN = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+#: Called from Python, with declared types; creates no arrays. Without reference counts, which are
+#: atomic operations, a scan is six times faster.
+entry_kernel = _decorator(entry=True)
+#: The same for code that creates arrays.
+entry_kernel_with_arrays = _decorator(entry=True, arrays=True)
+#: Called by other kernels; creates no arrays.
+lean_kernel = _decorator()
+#: The same, always made a part of its callers.
+inline_kernel = _decorator(inline=True)
+#: Called by other kernels; may create arrays.
+kernel = _decorator(arrays=True)
 
 
-#: What holds for every compiled function.
-_COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+def framed(value: Any) -> Any:
+    """A named tuple as kernels take it fastest, for who calls them again and again."""
+    return value if INTERPRETED else Frame(value)
 
 
-class _Inner(CPUDispatcher):
-    """A kernel that only other kernels call; called from Python, it gets a door of its own.
+class Stub:
+    """A function whose code depends on the type of its first argument."""
 
-    Tests do that. The door, a function that does nothing but call the kernel, is compiled at that
-    moment: only what is tested alone pays for the code that unpacks a state.
-    """
+    __name__: str
 
-    def __call__(self, *args):
-        if not hasattr(self, "door"):
-            self.door = numba.njit(**_COMMON, **_LEAN)(_call_of(self))
-        return self.door(*args)
+    def __init__(self, source: Callable[..., Any], contract: Contract | None = None) -> None:
+        functools.update_wrapper(self, source)
+        self.source = source
+        self.contract = contract
+        self.implementations: dict[Any, Any] = {}
+        #: The code for types that have none of their own.
+        self.usual: Any = None
+        STUBS.append(self)
 
+    def of(self, kind: Any) -> Any:
+        """The code for one type."""
+        found = self.implementations.get(kind, self.usual)
+        if found is None:
+            raise NotImplementedError(f"{kind.__name__} has no {self.__module__}.{self.__name__}")
+        return found
 
-class _Locator(_CacheLocator):
-    """Where a kernel's compiled code lies: by its module, wherever the source file is."""
+    def __call__(self, first: Any, *rest: Any) -> Any:
+        value = first.value if isinstance(first, Frame) else first
+        return self.of(type(value))(first, *rest)
 
-    def __init__(self, function):
-        self._path = os.path.join(CACHE, function.__module__)
+    @functools.cached_property
+    def parameters(self) -> tuple[Description, ...]:
+        """Of a function of a contract: the declared types of all parameters but the first."""
+        hints = inspect.get_annotations(self.source, eval_str=True)
+        names = list(inspect.signature(self.source).parameters)[1:]
+        return tuple(_described(hints[name]) for name in names)
 
-    def get_cache_path(self):
-        return self._path
-
-    def get_source_stamp(self):
-        return "as the directory says"
-
-    def get_disambiguator(self):
-        return None
-
-    @classmethod
-    def from_function(cls, function, source):
-        return cls(function)
-
-
-class _Files(CompileResultCacheImpl):
-    _locator_classes = (_Locator,)
-
-
-class _KernelCache(FunctionCache):
-    _impl_class = _Files
+    @functools.cached_property
+    def result(self) -> Description:
+        """The declared type of the result."""
+        return described(inspect.get_annotations(self.source, eval_str=True)["return"])
 
 
-def _compile(function, **options):
-    compiled = numba.njit(**_COMMON, **options)(function)
-    if isinstance(compiled, CPUDispatcher):
-        compiled._cache = _KernelCache(compiled.py_func)
-    else:  # compiling is switched off (NUMBA_DISABLE_JIT): a kernel is its own source
-        compiled.py_func = function
-    return compiled
+def _described(annotation: Any) -> Description:
+    if get_origin(annotation) is Annotated and get_args(annotation)[1][0] == "any":
+        return list(get_args(annotation)[1])
+    return described(annotation)
 
 
-def kernel(function):
-    """Compile in nopython mode, without the GIL, cached on disk.
-
-    ``error_model="numpy"`` lets a division by zero give inf, as the weights expect;
-    ``fastmath`` stays off: inf and NaN must keep their meaning.
-    """
-    return _compile(function)
+def by_type(source: Callable[..., Any]) -> Stub:
+    """Make ``source``, which has no body, a function that ``implements`` gives code by type."""
+    return Stub(source)
 
 
-def entry_kernel(function):
-    """Like ``kernel``, for code that creates no arrays.
+class Contract:
+    """Functions of a kind of model part that are also called by address."""
 
-    Without Numba's run time the arrays of a state are passed around without reference counts.
-    These are atomic operations, some fifty per call of a small function that takes a state;
-    leaving them out makes a scan six times faster.
-    """
-    return _compile(function, **_LEAN)
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.functions: list[Stub] = []
+        CONTRACTS[name] = self
 
-
-def lean_kernel(function):
-    """Like ``entry_kernel``, for functions that only other kernels call.
-
-    The code that unpacks a whole state from Python objects costs more time to compile than
-    most updates themselves; it is left out here.
-    """
-    return _inner(function)
+    def function(self, source: Callable[..., Any]) -> Stub:
+        """Add a function; all its parameters but the first, and its result, have types."""
+        stub = Stub(source, self)
+        self.functions.append(stub)
+        return stub
 
 
-def inline_kernel(function):
-    """Like ``lean_kernel``, always inlined into its caller.
-
-    A call hands over every array of a state as seven words; for what is called once per marking
-    or more often that would be most of the work.
-    """
-    return _inner(function, forceinline=True)
+#: For the code of types that have none of their own.
+ANYTHING = object()
 
 
-def _inner(function, **options):
-    compiled = _compile(function, no_cpython_wrapper=True, **options, **_LEAN)
-    if isinstance(compiled, CPUDispatcher):  # not so where compiling is switched off
-        compiled.__class__ = _Inner
-    return compiled
-
-
-def compile_for(function, *args):
-    """Compile a kernel for arguments like these without calling it, unless that is switched off."""
-    if isinstance(function, CPUDispatcher):
-        function.compile(tuple(numba.typeof(arg) for arg in args))
-
-
-def by_type(stub):
-    """Make ``stub`` a function whose code depends on the type of its first argument.
-
-    ``implements`` adds the code for one type, a class of named tuples. A kernel that calls the
-    stub is compiled for the type at hand and with that code inside: a choice costs nothing.
-    """
-    implementations = {}
-
-    def of_kind(kind):
-        if kind not in implementations:
-            raise NotImplementedError(f"{kind.__name__} has no {stub.__module__}.{stub.__name__}")
-        return implementations[kind]
-
-    @functools.wraps(stub)
-    def call(first, *rest):
-        return of_kind(type(first))(first, *rest)
-
-    def choose(first, *rest):
-        return _call_of(of_kind(first.instance_class))
-
-    options = {**_COMMON, **_LEAN, "no_cpython_wrapper": True, "forceinline": True}
-    overload(call, jit_options=options, strict=False)(choose)
-    call.implementations = implementations
-    return call
-
-
-def _call_of(kernel):
-    """A plain function that does nothing but call the kernel, which is compiled by its own rules.
-
-    Numba wants functions with named arguments here, so it has to be written out.
-    """
-    names = ", ".join(inspect.signature(kernel.py_func).parameters)
-    scope = {"kernel": kernel}
-    exec(f"def call({names}):\n    return kernel({names})", scope)
-    return scope["call"]
-
-
-def implements(stub, kind):
+def implements(stub: Stub, kind: Any) -> Any:
     """Let the decorated kernel do the work of ``stub`` when its first argument is a ``kind``."""
 
-    def note(function):
+    def note(function: Any) -> Any:
+        if kind is ANYTHING:
+            stub.usual = function
+            return function
         stub.implementations[kind] = function
+        if stub.contract is not None and not INTERPRETED:
+            kind.function_table = functools.partial(_table, stub.contract, kind)
         return function
 
     return note
+
+
+def _table(contract: Contract, kind: Any) -> int:
+    from dfcrp.compiled import library
+
+    return library.function_table(contract, kind)

@@ -9,35 +9,36 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
+from dfcrp.compiled.abi import F8, I1, I4, I8, F8x2, I4x2, frame
 from dfcrp.compiled.jit import inline_kernel, lean_kernel
 
 NONE = -1
 
 
+@frame
 class Data(NamedTuple):
     """What does not change during a run. Items are renumbered so that neighbours are close."""
 
-    features: np.ndarray  # (n, p) float64
+    features: F8x2  # (n, p) float64
     weigh_features: bool  # False: sample from the partition prior alone
-    family: np.ndarray  # (n,) int32
+    family: I4  # (n,) int32
     n_families: int
-    family_start: np.ndarray  # (F + 1,) int64 into family_member
-    family_member: np.ndarray  # (n,) int32: markings by family
-    component: np.ndarray  # (n,) int32: markings of a component are contiguous
+    family_start: I8  # (F + 1,) int64 into family_member
+    family_member: I4  # (n,) int32: markings by family
+    component: I4  # (n,) int32: markings of a component are contiguous
     has_radius: bool
-    neighbour_start: np.ndarray  # (n + 1,) int64
-    neighbours: np.ndarray  # int32: neighbour j, or ~j (negative) if of the same family
-    pair_start: np.ndarray  # (n + 1,) int64: close markings of the same family, listed once
-    pair_other: np.ndarray  # int32
-    contact: np.ndarray  # (contacts, 2) int32: markings of two families at middling distance
-    block_start: np.ndarray  # (blocks + 1,) int64: markings of whole components, and their slots
-    block_contact: np.ndarray  # (blocks + 1,) int64: their contacts
-    original: np.ndarray  # (n,) int32: internal index -> input index
-    internal: np.ndarray  # (n,) int32: input index -> internal index
+    neighbour_start: I8  # (n + 1,) int64
+    neighbours: I4  # int32: neighbour j, or ~j (negative) if of the same family
+    pair_start: I8  # (n + 1,) int64: close markings of the same family, listed once
+    pair_other: I4  # int32
+    contact: I4x2  # (contacts, 2) int32: markings of two families at middling distance
+    block_start: I8  # (blocks + 1,) int64: markings of whole components, and their slots
+    block_contact: I8  # (blocks + 1,) int64: their contacts
+    original: I4  # (n,) int32: internal index -> input index
+    internal: I4  # (n,) int32: input index -> internal index
 
 
+@frame
 class Tail(NamedTuple):
     """U_f(r) = sum of u over members of family f that arrive after slot r.
 
@@ -45,41 +46,42 @@ class Tail(NamedTuple):
     the sums from there on: memory O(n).
     """
 
-    dense: np.ndarray  # (n, F) or (0, 0)
-    start: np.ndarray  # (F + 1,) int64 into rank and suffix
-    rank: np.ndarray  # (n,) int32 or (0,)
-    suffix: np.ndarray  # (n,) or (0,)
-    total: np.ndarray  # (n,): over all families; bounds the prior's share of a weight
+    dense: F8x2  # (n, F) or (0, 0)
+    start: I8  # (F + 1,) int64 into rank and suffix
+    rank: I4  # (n,) int32 or (0,)
+    suffix: F8  # (n,) or (0,)
+    total: F8  # (n,): over all families; bounds the prior's share of a weight
 
 
+@frame
 class State(NamedTuple):
     """Everything the next scan needs besides the random generator."""
 
-    label: np.ndarray  # (n,) int32: slot of the marking's cluster
-    size: np.ndarray  # (n + 1,) int32 by slot; the last slot is nowhere and has size -1
-    head: np.ndarray  # (n,) int32 by slot: first member
-    after: np.ndarray  # (n,) int32: next member of the same cluster
-    before: np.ndarray  # (n,) int32
-    free_head: np.ndarray  # (components,) int32: first unused slot
-    free_after: np.ndarray  # (n,) int32
-    theta: np.ndarray  # (n, q) by slot: cluster parameters
-    spare: np.ndarray  # (n, q): each marking's parameters for a cluster it might open
-    spare_weight: np.ndarray  # (n,): log p(y|spare) p(spare) / q(spare|y)
-    order: np.ndarray  # (n,) int32: marking in each arrival slot
-    rank: np.ndarray  # (n,) int32: arrival slot of each marking
-    seated: np.ndarray  # (n,) int64 by arrival slot: D, as of the last update of the order
-    u: np.ndarray  # (n,)
+    label: I4  # (n,) int32: slot of the marking's cluster
+    size: I4  # (n + 1,) int32 by slot; the last slot is nowhere and has size -1
+    head: I4  # (n,) int32 by slot: first member
+    after: I4  # (n,) int32: next member of the same cluster
+    before: I4  # (n,) int32
+    free_head: I4  # (components,) int32: first unused slot
+    free_after: I4  # (n,) int32
+    theta: F8x2  # (n, q) by slot: cluster parameters
+    spare: F8x2  # (n, q): each marking's parameters for a cluster it might open
+    spare_weight: F8  # (n,): log p(y|spare) p(spare) / q(spare|y)
+    order: I4  # (n,) int32: marking in each arrival slot
+    rank: I4  # (n,) int32: arrival slot of each marking
+    seated: I8  # (n,) int64 by arrival slot: D, as of the last update of the order
+    u: F8  # (n,)
     tail: Tail
-    alpha: np.ndarray  # (1,)
-    law: np.ndarray  # what the likelihood's clusters share; the chain's hyper.law is this array
-    own: np.ndarray  # the prior's own parameters; the chain's prior.own is this array
-    doubt: np.ndarray  # (n,): summed probability of other places, while it is noted
-    visit: np.ndarray  # (n,) int8: 2 in doubt, 1 companion of one, 0 neither
-    contact_doubt: np.ndarray  # (contacts,): summed acceptance probability, while it is noted
-    contact_visit: np.ndarray  # (contacts,) int8: 1 visited in every scan
-    stale: np.ndarray  # (1,) int8: whether every spare has to be drawn again
-    scans: np.ndarray  # (1,) int64
-    tally: np.ndarray  # (len(TALLY),) int64: proposals and acceptances since the start
+    alpha: F8  # (1,)
+    law: F8  # what the likelihood's clusters share; the chain's hyper.law is this array
+    own: F8  # the prior's own parameters; the chain's prior.own is this array
+    doubt: F8  # (n,): summed probability of other places, while it is noted
+    visit: I1  # (n,) int8: 2 in doubt, 1 companion of one, 0 neither
+    contact_doubt: F8  # (contacts,): summed acceptance probability, while it is noted
+    contact_visit: I1  # (contacts,) int8: 1 visited in every scan
+    stale: I1  # (1,) int8: whether every spare has to be drawn again
+    scans: I8  # (1,) int64
+    tally: I8  # (len(TALLY),) int64: proposals and acceptances since the start
 
 
 #: Entries of ``State.tally``.
@@ -125,6 +127,7 @@ TALLY = (
 ) = range(len(TALLY))
 
 
+@frame
 class Block(NamedTuple):
     """A block of the data: all that its updates touch is its own.
 
@@ -138,43 +141,46 @@ class Block(NamedTuple):
     last_contact: int
 
 
+@frame
 class Deal(NamedTuple):
     """Buffers for dealing the members of two clusters out again."""
 
-    member: np.ndarray  # (n,) int32
-    side: np.ndarray  # (n,) int32: 0 or 1
-    old_side: np.ndarray  # (n,) int32
-    partner: np.ndarray  # (n,) int32: position of the relative on the other side, or NONE
-    dealt: np.ndarray  # (2,): members dealt to each side
-    sums: np.ndarray  # (2, width of a row): sums over them
-    variance: np.ndarray  # (width of a row,)
-    theta: np.ndarray  # (2, q): proposed parameters
+    member: I4  # (n,) int32
+    side: I4  # (n,) int32: 0 or 1
+    old_side: I4  # (n,) int32
+    partner: I4  # (n,) int32: position of the relative on the other side, or NONE
+    dealt: F8  # (2,): members dealt to each side
+    sums: F8x2  # (2, width of a row): sums over them
+    variance: F8  # (width of a row,)
+    theta: F8x2  # (2, q): proposed parameters
 
 
+@frame
 class Scratch(NamedTuple):
     """Buffers whose content means nothing between calls."""
 
-    seen: np.ndarray  # (n + 1,) int64 by slot: neighbours found, above the clock's reading
-    clock: np.ndarray  # (1,) int64
-    log_size: np.ndarray  # (F + 2,): logarithms of cluster sizes
-    candidate: np.ndarray  # (n + 1,) int32
-    weight: np.ndarray  # (n + 1,)
-    candidate2: np.ndarray  # (n + 1,) int32
-    weight2: np.ndarray  # (n + 1,)
-    excluded: np.ndarray  # (F,) int64: seated customers at tables that hold the family
-    table_start: np.ndarray  # (n + 1,) int64 by slot: where the table's seats begin
-    at_table: np.ndarray  # (n + 1,) int32 by slot: seated members
-    to_open: np.ndarray  # (F,) int64: customers to come whose table is not open yet
-    to_join: np.ndarray  # (F,) int64: customers to come whose table is open
-    seat_family: np.ndarray  # (n,) int32: families at the tables, in order of arrival
-    seat_rank: np.ndarray  # (n,) int32: ranks at the tables, in order of arrival
-    proposal: np.ndarray  # (n,) int32: a proposed order
-    proposed: np.ndarray  # (n,) int64 by arrival slot: D under the proposed order
-    chosen: np.ndarray  # (n,) int32 by arrival slot: position among the chosen, or NONE
-    slots: np.ndarray  # (n,) int32: the chosen arrival slots
-    value: np.ndarray  # (n,): surrogate of the chosen
-    free_seats: np.ndarray  # (n,): customers before a chosen slot
-    barred: np.ndarray  # (n, F) or (0, 0): of those, at tables that hold the family
+    seen: I8  # (n + 1,) int64 by slot: neighbours found, above the clock's reading
+    clock: I8  # (1,) int64
+    log_size: F8  # (F + 2,): logarithms of cluster sizes
+    candidate: I4  # (n + 1,) int32
+    weight: F8  # (n + 1,)
+    candidate2: I4  # (n + 1,) int32
+    weight2: F8  # (n + 1,)
+    log_object: F8  # (n + 1,): log sizes of the candidates' objects
+    excluded: I8  # (F,) int64: seated customers at tables that hold the family
+    table_start: I8  # (n + 1,) int64 by slot: where the table's seats begin
+    at_table: I4  # (n + 1,) int32 by slot: seated members
+    to_open: I8  # (F,) int64: customers to come whose table is not open yet
+    to_join: I8  # (F,) int64: customers to come whose table is open
+    seat_family: I4  # (n,) int32: families at the tables, in order of arrival
+    seat_rank: I4  # (n,) int32: ranks at the tables, in order of arrival
+    proposal: I4  # (n,) int32: a proposed order
+    proposed: I8  # (n,) int64 by arrival slot: D under the proposed order
+    chosen: I4  # (n,) int32 by arrival slot: position among the chosen, or NONE
+    slots: I4  # (n,) int32: the chosen arrival slots
+    value: F8  # (n,): surrogate of the chosen
+    free_seats: F8  # (n,): customers before a chosen slot
+    barred: F8x2  # (n, F) or (0, 0): of those, at tables that hold the family
     deal: Deal
 
 

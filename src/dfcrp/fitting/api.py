@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -18,19 +18,26 @@ from numpy.typing import ArrayLike
 from dfcrp.errors import (
     DfcrpError,
     DfcrpWarning,
+    InputError,
     RunFolderError,
     SettingsError,
     did_you_mean,
+    shown,
 )
-from dfcrp.fitting.prepare import AnyConfig, prepare
+from dfcrp.files import remove_file
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
-from dfcrp.items.items import Items
+from dfcrp.items.items import Items, items_of
+from dfcrp.items.looks import with_looks
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.persons import check_groups, groups_by_person, persons_of
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.saving import finish
+from dfcrp.priors.registry import prior_named
 from dfcrp.runs.dask import connected
 from dfcrp.runs.folder import (
     CONFIG,
+    PROVENANCE,
     discard_folder,
     make_folder,
     prepare_folder,
@@ -41,12 +48,98 @@ from dfcrp.runs.folder import (
     write_provenance,
     write_settings,
 )
-from dfcrp.runs.lock import locked
-from dfcrp.runs.part_run import NothingDrawnError, Watch
-from dfcrp.runs.parts import Parts
-from dfcrp.runs.store import DrawStore, MemoryStore
+from dfcrp.runs.lock import LostClaimError, locked, taken_over
+from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_image
+from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
 from dfcrp.sampling.setup import problem_of
-from dfcrp.settings.config import Config, resolve, settings_of_draws
+from dfcrp.settings.config import Config, load_config, resolve, settings_of_draws, with_run
+from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
+
+AnyConfig = Config | Mapping[str, Any] | str | os.PathLike[str] | None
+
+
+def prepare(
+    data: Items | Any,
+    config: AnyConfig,
+    settings: dict[str, Any],
+    *,
+    families: Any = None,
+    likelihood: str | None = None,
+    candidates: Any = None,
+    looked: Any = None,
+) -> tuple[Items, Config]:
+    """Items and all settings, checked and in agreement with each other."""
+    if not isinstance(data, Items):
+        asked = resolve(config, {**settings, **({"likelihood": likelihood} if likelihood else {})})
+        kind = asked.run.likelihood if likelihood or "likelihood" in _run(config) else "diagonal"
+        data = items_of(data, families, kind, candidates)
+        if families is None:
+            settings = {"prior": "crp", **settings}
+    elif families is not None or candidates is not None:
+        raise InputError("families and candidates are for a matrix; these items have their own")
+    if looked is not None:
+        data = with_looks(data, looked)
+    named = {"likelihood": likelihood or _run(config).get("likelihood", data.kind), **settings}
+    settled = resolve(config, named, experts_by_image(data))
+    if settled.run.likelihood != data.kind:
+        raise SettingsError(
+            f'run.likelihood is "{settled.run.likelihood}", but these items are {data.kind}'
+        )
+    part = likelihood_named(data.kind)
+    settled = replace(settled, likelihood=part.adapt(data, settled.likelihood))
+    settled = with_size_classes(with_persons(settled, data), data)
+    check_fittable(data, settled)
+    return data, settled
+
+
+def _run(config: Any) -> Mapping[str, Any]:
+    """The section [run] of a config of any form, for whether it names something."""
+    if config is None or isinstance(config, Config):
+        return {} if config is None else {"likelihood": config.run.likelihood}
+    tables = config if isinstance(config, Mapping) else load_config(config)
+    found = tables.get("run", {})
+    return found if isinstance(found, Mapping) else {}
+
+
+def with_persons(config: Config, items: Items) -> Config:
+    """Settings that know from the items which lists are one person's, unless they say it."""
+    if config.run.persons or items.person is None:
+        return config
+    groups = groups_by_person(items.id.tolist(), items.expert.tolist(), items.person.tolist())
+    return with_run(config, persons=groups)
+
+
+def with_size_classes(config: Config, items: Items) -> Config:
+    """Settings whose size classes suit the items, unless they say which; a preset has the paper's.
+
+    All images of a run have the same.
+    """
+    asked, sizes = config.summary, likelihood_named(config.run.likelihood).sizes(items)
+    if asked.class_edges is not None or sizes is None:
+        return config
+    named, paper = len(asked.class_names), len(PAPER_EDGES) + 1
+    edges = choose_edges(sizes, named)
+    if config.run.preset is not None and named == paper:
+        edges = PAPER_EDGES
+    return replace(config, summary=replace(asked, class_edges=edges))
+
+
+def check_fittable(items: Items, config: Config) -> None:
+    """Refuse what would be fitted wrongly in silence."""
+    check_groups(items.experts, config.run.persons)
+    prior_named(config.run.prior).check(persons_of(items.experts, config.run.persons))
+    likelihood_named(config.run.likelihood).check(items, config)
+
+
+def refuse_several_images(markings: Items) -> None:
+    """For work that is done on one image."""
+    if len(markings.images) > 1:
+        names = ", ".join(markings.images[:5])
+        raise InputError(
+            f"the markings are on {len(markings.images)} images ({names}...), and this is done on "
+            "one; choose it with image= (--image)"
+        )
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,6 +173,7 @@ def fit(
     likelihood: str | None = None,
     prior: str = "dfcrp",
     candidates: ArrayLike | None = None,
+    looked: Any = None,
     chains: int = 4,
     scans: int | None = None,
     burn_in: int | None = None,
@@ -93,10 +187,10 @@ def fit(
     checkpoint_seconds: float = 30.0,
     sampler: str = "exact",
     preset: str | None = None,
-    images: str = "independent",
+    images: str = "auto",
     persons: Sequence[Sequence[str]] = (),
     expert_bias: str = "none",
-    min_experts: int | None = None,
+    min_experts: int | str | None = None,
     side_by_side: bool = False,
     image_file: str | None = None,
     image_y: str = "auto",
@@ -125,6 +219,10 @@ def fit(
         "dfcrp", "constrained", "crp", "attraction" or "detection".
     candidates : (m, 2) integers, optional
         Pairs of rows from 0; only these may share a cluster.
+    looked : table or sequence of pairs, optional
+        Who looked at which image, with the columns image and expert, also of those who listed
+        nothing there; of one image, the experts' names. Left out, it is what the items know, or
+        whoever has an item on an image.
     chains, scans, burn_in, thin : int
         Independent chains, and scans of each. Without ``scans`` the run continues until the
         convergence verdict is good, or ``max_scans`` or ``max_minutes`` is reached.
@@ -141,13 +239,15 @@ def fit(
     preset : str, optional
         The paper's hyperparameters for "highlands", "reduced" or "simulation".
     images : str
-        Several images: "independent", or "shared" hyperparameters.
+        Several images: "independent", or "shared" hyperparameters; "auto" shares them under the
+        prior "detection" only.
     persons : sequence of sequences of names
         Lists by one person.
     expert_bias : str
         Learn how experts differ: "offset", "precision", "both" or "none".
-    min_experts : int, optional
-        Experts that make a consensus; five, or a majority of fewer, if left out.
+    min_experts : int or str, optional
+        Experts that make a consensus, or a share of those who looked at the image, as in "60%". If
+        left out: five, or a majority of fewer; 60 % where images differ in how many looked.
     side_by_side, image_file, image_y, image_offset, image_scale
         For the report: count by number of experts, too; the image beneath the maps.
     config : Config, dict, or path of a TOML file, optional
@@ -164,7 +264,8 @@ def fit(
     Returns
     -------
     Posterior
-        Ctrl-C ends the run early and returns what there is.
+        Ctrl-C ends the run early and returns what there is; with ``out`` the draws are in the
+        folder then, and ``dfcrp report`` makes its tables.
 
     Examples
     --------
@@ -178,7 +279,13 @@ def fit(
     if settings.get("min_experts", 0) is None:
         del settings["min_experts"]
     checked, settled = prepare(
-        items, config, settings, families=families, likelihood=likelihood, candidates=candidates
+        items,
+        config,
+        settings,
+        families=families,
+        likelihood=likelihood,
+        candidates=candidates,
+        looked=looked,
     )
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
@@ -191,7 +298,7 @@ def fit(
 
 #: Keywords of ``fit`` that are no settings.
 _NO_SETTINGS = {
-    *("items", "families", "likelihood", "candidates", "config", "out"),
+    *("items", "families", "likelihood", "candidates", "looked", "config", "out"),
     *("progress", "on_look", "on_stop", "dask"),
 }
 
@@ -202,28 +309,29 @@ def _fit_in_folder(
     if len(Parts.of_run(items, config)) == 1:
         problem_of(items, config)  # refuses what cannot be fitted, before anything is written
     make_folder(folder)
-    with locked(folder):
+    with locked(folder), taken_over(folder) as claim:
         try:
-            # provenance.json comes last: with it the run has begun.
-            store = DrawStore.create(folder, seconds=config.run.checkpoint_seconds)
+            # provenance.json comes last: with it the run has begun. A start that was killed before
+            # leaves an empty store.
+            if not (folder / PROVENANCE).exists() and not anything_drawn(folder):
+                remove_file(folder, STORE)
+            seconds = config.run.checkpoint_seconds
+            store = DrawStore.create(folder, seconds=seconds, claim=claim)
             prepare_folder(folder, items, config)
-            posterior = Run(items, config, store, watch, client).run()
+            run = Run(items, config, store, watch, client)
+            posterior = run.run()
         except NothingDrawnError:
             discard_folder(folder)
             raise
+        except LostClaimError:
+            raise
         except DfcrpError:
-            if not _anything_drawn(folder):
+            if not anything_drawn(folder):
                 discard_folder(folder)
             raise
-        finish(posterior, folder)
+        claim.check()
+        finish(posterior, folder, tables=not run.interrupted)
     return posterior
-
-
-def _anything_drawn(folder: Path) -> bool:
-    try:
-        return bool(DrawStore.open(folder).parts())
-    except DfcrpError:
-        return False
 
 
 def resume(
@@ -289,14 +397,14 @@ def find_run(path: str | os.PathLike[str], **changes: Any) -> FoundRun:
     """
     folder = Path(path)
     items, config = read_beginning(folder)
-    store = DrawStore.open(folder)
+    parts = Parts.of_run(items, config)
+    store = DrawStore.open(folder, bounds=parts.bounds())
     if not store.resumable:
         raise RunFolderError(
             f"{folder}: holds no checkpoints, so it cannot be resumed: it was saved from memory; "
             "fit again, with the folder as out="
         )
     _refuse_other_settings(folder, config)
-    parts = Parts.of_run(items, config)
     if len(parts) > 1:
         scans = [min(store.scans(part, config.run.chains)) for part in range(len(parts))]
         reached = max(scans)
@@ -312,19 +420,27 @@ def continue_run(
 ) -> Posterior:
     """Draw what is missing, then write tables and record again."""
     folder, config, items = found.folder, found.config, found.items
-    with connected(dask) as client, locked(folder):
+    with connected(dask) as client, locked(folder), taken_over(folder) as claim:
         _warn_of_other_versions(folder)
-        store = DrawStore.open(folder, seconds=config.run.checkpoint_seconds)
+        store = DrawStore.open(
+            folder,
+            seconds=config.run.checkpoint_seconds,
+            claim=claim,
+            bounds=Parts.of_run(items, config).bounds(),
+        )
         store.clean()
         run = Run(items, config, store, watch, client)
         before = read_provenance(folder)
-        run.seconds_before = float(before.get("run", {}).get("seconds", 0.0))
-        if "run" in before and min(found.scans) < record_of(folder, before).scans:
-            # Draws behind the results are no longer there: the results are taken back.
-            write_provenance(folder, items, config, None)
+        if "run" in before:
+            record = record_of(folder, before)
+            run.seconds_before = record.seconds
+            if min(found.scans) < record.scans:
+                # Draws behind the results are no longer there: the results are taken back.
+                write_provenance(folder, items, config, None)
         write_settings(folder, config)
         posterior = run.run()
-        finish(posterior, folder)
+        claim.check()
+        finish(posterior, folder, tables=not run.interrupted)
     return posterior
 
 
@@ -355,7 +471,7 @@ def _refuse_other_settings(folder: Path, config: Config) -> None:
     # As JSON has it, in which a tuple is a list.
     now = json.loads(json.dumps(settings_of_draws(config)))
     differing = [
-        f"{name} is {now.get(name)!r}, it was {begun.get(name)!r}"
+        f"{name} is {shown(now.get(name))}, it was {shown(begun.get(name))}"
         for name in sorted({*now, *begun})
         if now.get(name) != begun.get(name)
     ]

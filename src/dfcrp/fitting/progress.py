@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
 from dfcrp.markup import counted
-from dfcrp.runs.part_run import Watch
+from dfcrp.runs.parts import Watch, least_by_item
+from dfcrp.sampling.limit import TimeLimit, compiling
 from dfcrp.settings.config import Config
+from dfcrp.settings.consensus import Least, in_short, needed
+from dfcrp.summaries.convergence import Limits
 
 if TYPE_CHECKING:
     from dfcrp.fitting.run import ImageDone
@@ -27,9 +30,11 @@ if TYPE_CHECKING:
 
 #: Plain lines come about this often.
 SECONDS_PER_LINE = 10.0
-#: After this much silence before the first draw the kernels are probably being compiled.
-SECONDS_TO_COMPILE = 4.0
-COMPILING = "starting; the first run on a machine compiles the sampler, a minute or two"
+#: Whether code is being compiled is looked at this often.
+SECONDS_PER_TICK = 0.5
+#: Compiling that takes no longer is not worth a word.
+SECONDS_TO_COMPILE = 2.0
+COMPILING = "compiling the sampler, once on this machine; --max-minutes does not count it"
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ class Glimpse:
     """Where the run stands, averaged over the chains that have begun."""
 
     scans: float
+    #: The look that the run is on its way to, and where it will probably end.
     target: int
+    expected: int
     seconds_left: float | None
     clusters: float
     agreed: float
@@ -45,16 +52,22 @@ class Glimpse:
 
     @property
     def share(self) -> float:
-        """How much of the way to the target is done, from 0 to 1."""
-        return self.scans / self.target
+        """How much of the way to the expected end is done, from 0 to 1."""
+        return min(self.scans / self.expected, 1.0)
+
+    @property
+    def arrived(self) -> bool:
+        """Whether all scans until the next look are done."""
+        return self.scans >= self.target
 
     def place(self) -> str:
         """How far, in words."""
-        return f"scan {self.scans:,.0f} of {self.target:,}"
+        about = "" if self.expected == self.target else "about "
+        return f"scan {self.scans:,.0f} of {about}{self.expected:,}"
 
-    def counts(self, min_experts: int) -> str:
+    def counts(self, min_experts: Least) -> str:
         """The running counts in words."""
-        counts = f"{self.clusters:,.0f} clusters, {self.agreed:,.0f} by {min_experts}+ experts"
+        counts = f"{self.clusters:,.0f} clusters, {self.agreed:,.0f} by {in_short(min_experts)}"
         # Not every prior has an α.
         return counts if math.isnan(self.alpha) else f"{counts}, α {self.alpha:.1f}"
 
@@ -62,21 +75,32 @@ class Glimpse:
 class Tracker:
     """Averages what the chains report; safe to call from their threads.
 
-    ``begun`` are the scans that each chain has done before.
+    ``begun`` are the scans that each chain has done before, ``least`` for each item the experts
+    that make a consensus on its image, where it has several.
     """
 
     def __init__(
-        self, families: NDArray[np.int64], config: Config, begun: Sequence[int] = ()
+        self,
+        families: NDArray[np.int64],
+        config: Config,
+        begun: Sequence[int] = (),
+        least: NDArray[np.int64] | None = None,
     ) -> None:
         self.min_experts = config.summary.min_experts
+        usual = np.full(len(families), needed(self.min_experts, int(families.max()) + 1))
+        self._least = usual if least is None else least
         self._families = families
         self._n_families = int(families.max()) + 1
         self._latest: dict[int, tuple[float, float, float]] = {}
         self._scans = list(begun) or [0] * config.run.chains
         self._first: tuple[float, int] | None = None
-        minutes = config.run.max_minutes
-        self._deadline = None if minutes is None else time.monotonic() + 60.0 * minutes
+        self._limit = TimeLimit(config.run.max_minutes)
+        self._expected = 0
         self._lock = threading.Lock()
+
+    def expect(self, scans: int) -> None:
+        """Count on so many scans in all."""
+        self._expected = scans
 
     def note(self, seen: Progress) -> Glimpse:
         """Take in one chain's report and give the state of them all."""
@@ -87,14 +111,15 @@ class Tracker:
             means = [float(mean) for mean in np.mean(list(self._latest.values()), axis=0)]
             self._scans[seen.chain] = seen.scans
             done, chains = sum(self._scans), len(self._scans)
-            left = self._seconds_left(done, chains * seen.target - done)
-        return Glimpse(done / chains, seen.target, left, *means)
+            expected = max(self._expected, seen.target)
+            left = self._seconds_left(done, chains * expected - done)
+        return Glimpse(done / chains, seen.target, expected, left, *means)
 
     def _count(self, labels: NDArray[np.int32]) -> tuple[int, int]:
         """Clusters, and clusters with enough different experts."""
         held = np.unique(labels.astype(np.int64) * self._n_families + self._families)
-        _, experts = np.unique(held // self._n_families, return_counts=True)
-        return len(experts), int(np.count_nonzero(experts >= self.min_experts))
+        names, experts = np.unique(held // self._n_families, return_counts=True)
+        return len(experts), int(np.count_nonzero(experts >= self._least[names]))
 
     def _seconds_left(self, done: int, to_do: int) -> float | None:
         """From the pace since the first report, which came after compilation."""
@@ -103,10 +128,10 @@ class Tracker:
             self._first = (now, done)
         elapsed, advanced = now - self._first[0], done - self._first[1]
         left = elapsed * to_do / advanced if advanced > 0 and elapsed > 1.0 else None
-        if self._deadline is None:
+        until = self._limit.seconds_left()
+        if until is None:
             return left
-        until = max(self._deadline - now, 0.0)
-        return until if left is None else min(left, until)
+        return max(until if left is None else min(left, until), 0.0)
 
 
 @dataclass(frozen=True)
@@ -125,14 +150,19 @@ class ImagesGlimpse:
         """How many of the images are done, from 0 to 1."""
         return self.done / self.of
 
+    @property
+    def arrived(self) -> bool:
+        """Whether all images are done."""
+        return self.done >= self.of
+
     def place(self) -> str:
         """How far, in words."""
         return f"{self.done:,} of {self.of:,} images"
 
-    def counts(self, min_experts: int) -> str:
+    def counts(self, min_experts: Least) -> str:
         """The running counts in words."""
         return (
-            f"{self.clusters:,.0f} clusters, {self.agreed:,.0f} by {min_experts}+ experts, "
+            f"{self.clusters:,.0f} clusters, {self.agreed:,.0f} by {in_short(min_experts)}, "
             f"verdict good for {self.good:,}"
         )
 
@@ -147,6 +177,9 @@ class ImagesTracker:
         self._good = 0
         self._done = 0
         self._first: tuple[float, int] | None = None
+
+    def expect(self, scans: int) -> None:
+        """Images are counted, not scans."""
 
     def note(self, seen: ImageDone) -> ImagesGlimpse:
         """Take in one image's report and give the state of them all."""
@@ -167,7 +200,11 @@ class ImagesTracker:
 class AnyTracker(Protocol):
     """Takes what a run reports and says where it stands."""
 
-    min_experts: int
+    min_experts: Least
+
+    def expect(self, scans: int) -> None:
+        """Count on so many scans in all."""
+        ...
 
     def note(self, seen: Any) -> Glimpse | ImagesGlimpse:
         """Take in a report."""
@@ -189,6 +226,10 @@ class Display(Protocol):
         """Show how far a chain has come, or that an image is done."""
         ...
 
+    def expect(self, scans: int) -> None:
+        """Count on so many scans in all."""
+        ...
+
     def say(self, line: str) -> None:
         """Print a line that stays."""
         ...
@@ -206,8 +247,39 @@ class Silent:
     def advance(self, seen: Any) -> None:
         """Nothing to do."""
 
+    def expect(self, scans: int) -> None:
+        """Nothing to do."""
+
     def say(self, line: str) -> None:
         """Nothing to do."""
+
+
+class _Ticker:
+    """Looks from time to time whether code is being compiled, and tells how it goes."""
+
+    def __init__(self, tell: Callable[[float, int], None]) -> None:
+        """``tell`` gets the seconds since the start of the run, and the parts done."""
+        self._tell = tell
+        self._compiling = compiling()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._before = self._compiling.seconds, self._compiling.parts
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._end.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        seconds, parts = self._before
+        while not self._end.wait(SECONDS_PER_TICK):
+            spent = self._compiling.seconds - seconds
+            if self._compiling.busy and spent > SECONDS_TO_COMPILE:
+                self._tell(spent, self._compiling.parts - parts)
 
 
 class Lines:
@@ -217,30 +289,44 @@ class Lines:
         self._tracker = tracker
         self._lock = threading.Lock()
         self._next = 0.0
-        self._timer = threading.Timer(SECONDS_TO_COMPILE, self.say, [COMPILING])
-        self._timer.daemon = True
+        self._said_compiling = False
+        self._ticker = _Ticker(self._tell_compiling)
 
     def __enter__(self) -> Lines:
         self._next = time.monotonic() + SECONDS_PER_LINE
-        self._timer.start()
+        self._ticker.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
+        self._ticker.stop()
 
     def advance(self, seen: Any) -> None:
         """Print a line if the last one is long enough ago."""
-        self._timer.cancel()
         glimpse = self._tracker.note(seen)
-        with self._lock:
-            if time.monotonic() < self._next:
-                return
-            self._next = time.monotonic() + SECONDS_PER_LINE
+        if self._is_time():
             click.echo(_line(glimpse, self._tracker.min_experts), err=True)
+
+    def expect(self, scans: int) -> None:
+        """Count on so many scans in all."""
+        self._tracker.expect(scans)
 
     def say(self, line: str) -> None:
         """Print a line."""
         click.echo(line, err=True)
+
+    def _is_time(self) -> bool:
+        with self._lock:
+            if time.monotonic() < self._next:
+                return False
+            self._next = time.monotonic() + SECONDS_PER_LINE
+            return True
+
+    def _tell_compiling(self, seconds: float, parts: int) -> None:
+        if not self._said_compiling:
+            self._said_compiling = True
+            self.say(COMPILING)
+        elif self._is_time():
+            self.say(f"compiling: {counted(parts, 'part')} done, {duration(seconds)}")
 
 
 class Bar:
@@ -258,39 +344,41 @@ class Bar:
             transient=True,
         )
         self._task = self._bar.add_task("starting", total=1.0, counts="")
-        self._timer = threading.Timer(SECONDS_TO_COMPILE, self._say_compiling)
-        self._timer.daemon = True
+        self._ticker = _Ticker(self._tell_compiling)
 
     def __enter__(self) -> Bar:
         self._bar.start()
-        self._timer.start()
+        self._ticker.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
+        self._ticker.stop()
         self._bar.stop()
 
     def advance(self, seen: Any) -> None:
         """Move the bar."""
-        self._timer.cancel()
         glimpse = self._tracker.note(seen)
-        arrived = glimpse.share >= 1.0
         left = "" if glimpse.seconds_left is None else f"{_clock(glimpse.seconds_left)} left, "
         self._bar.update(
             self._task,
             description=glimpse.place(),
             completed=glimpse.share,
             counts="looking at the draws"
-            if arrived
+            if glimpse.arrived
             else left + glimpse.counts(self._tracker.min_experts),
         )
+
+    def expect(self, scans: int) -> None:
+        """Count on so many scans in all."""
+        self._tracker.expect(scans)
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
         self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    def _say_compiling(self) -> None:
-        self._bar.update(self._task, description=COMPILING)
+    def _tell_compiling(self, seconds: float, parts: int) -> None:
+        done = f"{counted(parts, 'part')} done, {_clock(seconds)}"
+        self._bar.update(self._task, description=COMPILING, counts=done)
 
 
 def make_display(tracker: AnyTracker, *, quiet: bool) -> Display:
@@ -322,9 +410,17 @@ def watched(
         from rich.console import Console
 
         display = Bar(make_tracker(items, config), Console(stderr=True))
+
+    def look(posterior: Any) -> None:
+        display.expect(expected_scans(posterior))
+        if on_look is not None:
+            on_look(posterior)
+
     with display:
-        silent = isinstance(display, Silent)
-        yield Watch(None if silent else display.advance, on_look, on_stop)
+        if isinstance(display, Silent):
+            yield Watch(None, on_look, on_stop)
+        else:
+            yield Watch(display.advance, look, on_stop)
 
 
 def _interactive() -> bool:
@@ -336,7 +432,27 @@ def make_tracker(items: Items, config: Config, begun: Sequence[int] = ()) -> Any
     """What adds up the progress; ``begun`` are the scans that each chain has behind it already."""
     if len(items.images) > 1 and config.run.images == "independent":
         return ImagesTracker(config)
-    return Tracker(items.families, config, begun)
+    least = least_by_item(items, config.summary.min_experts)
+    return Tracker(items.families, config, begun, least)
+
+
+def expected_scans(posterior: Posterior) -> int:
+    """Scans at the look at which the verdict will probably be good, judged by those so far.
+
+    The effective sample size grows with the number of scans, and R-hat - 1 falls with it. Looks
+    come at each doubling; chains that disagree on a pair need at least one more.
+    """
+    verdict, run, scans = posterior.verdict, posterior.config.run, posterior.record.scans
+    if run.scans is not None or verdict.ok:
+        return scans if run.scans is None else run.scans
+    limits = Limits()
+    needed = [2.0]
+    if verdict.min_ess > 0.0:
+        needed.append(limits.ess / verdict.min_ess)
+    if np.isfinite(verdict.max_rhat):
+        needed.append((verdict.max_rhat - 1.0) / (limits.rhat - 1.0))
+    doublings = math.ceil(math.log2(max(needed)) - 1e-9)
+    return int(min(scans * 2**doublings, run.max_scans))
 
 
 def describe_look(posterior: Posterior) -> str:
@@ -374,6 +490,6 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes_left:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _line(glimpse: Glimpse | ImagesGlimpse, min_experts: int) -> str:
+def _line(glimpse: Glimpse | ImagesGlimpse, min_experts: Least) -> str:
     left = "" if glimpse.seconds_left is None else f", {duration(glimpse.seconds_left)} left"
     return f"{glimpse.place()} ({glimpse.share:.0%}{left}): {glimpse.counts(min_experts)}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,21 +21,22 @@ from typing import Any, NamedTuple
 from dfcrp.draws import Draws
 from dfcrp.items.items import Items
 from dfcrp.posterior.findings import Findings, Series, Totals, find
-from dfcrp.posterior.pooling import Pool
+from dfcrp.posterior.images import Pool
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.runs.blocks import MemoryBlock
-from dfcrp.runs.dask import Claim, ClusterRunner, StopSign, refuse_other_versions, slots
+from dfcrp.runs.dask import ClusterRunner, StopSign, refuse_other_versions, slots, submitted
 from dfcrp.runs.folder import read_beginning, versions
-from dfcrp.runs.part_run import (
+from dfcrp.runs.lock import Claim, task_claim
+from dfcrp.runs.parts import (
     NothingDrawnError,
     PartRun,
+    Parts,
+    RunRecord,
     Watch,
-    deadline_of,
     stopped_by_interrupt,
 )
-from dfcrp.runs.parts import Parts
-from dfcrp.runs.record import RunRecord
 from dfcrp.runs.store import DrawStore, MemoryStore
+from dfcrp.sampling.limit import TimeLimit
 from dfcrp.sampling.runner import Progress, cores
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import Config
@@ -85,9 +85,13 @@ class PartDrawer:
         stopped: Callable[[], bool],
         *,
         workers: int = 1,
-        deadline: float | None = None,
+        limit: TimeLimit | None = None,
+        claim: Claim | None = None,
     ) -> Found | None:
-        """Draw a part as far as it is to go, or until ``stopped``; None if nothing is there."""
+        """Draw a part as far as it is to go, or until ``stopped``; None if nothing is there.
+
+        ``claim`` is that of a task which has this part alone.
+        """
         if stopped() and not self.store.begun(part):
             return None
         items, config = self.parts.items_of(part), self.parts.config_of(part)
@@ -100,9 +104,11 @@ class PartDrawer:
         def judge(draws: Draws, record: RunRecord) -> Posterior:
             return Posterior(draws, items, config, record)
 
-        one = PartRun(config, self.store, part, judge, watch=Watch(look), deadline=deadline)
+        one = PartRun(config, self.store, part, judge, watch=Watch(look), limit=limit)
         writers = [
-            self.store.writer(part, chain, problem.n, problem.columns, share=problem.n <= LARGE)
+            self.store.writer(
+                part, chain, problem.n, problem.columns, share=problem.n <= LARGE, claim=claim
+            )
             for chain in range(config.run.chains)
         ]
         runner = one.start(problem, list(writers), workers)
@@ -127,12 +133,19 @@ class Run:
         self._store = store
         self._stop = threading.Event()
         self._done = 0
+        #: Whether Ctrl-C ended it.
+        self.interrupted = False
         #: Time spent before this start.
         self.seconds_before = 0.0
 
     def stop(self) -> None:
         """Let every chain finish its block, and begin no other part."""
         self._stop.set()
+
+    def _on_interrupt(self) -> None:
+        self.interrupted = True
+        if self._watch.on_stop is not None:
+            self._watch.on_stop()
 
     def run(self) -> Posterior:
         """Draw everything, as far as time allows, and give the posterior."""
@@ -148,8 +161,8 @@ class Run:
         def judge(draws: Draws, record: RunRecord) -> Posterior:
             return Posterior(draws, parts.items, config, record)
 
-        deadline = deadline_of(config)
-        one = PartRun(config, self._store, 0, judge, watch=self._watch, deadline=deadline)
+        limit = TimeLimit(config.run.max_minutes)
+        one = PartRun(config, self._store, 0, judge, watch=self._watch, limit=limit)
         runner: Any
         if self._client is None:
             problem = problem_of(parts.items, config)
@@ -161,7 +174,7 @@ class Run:
         else:
             assert isinstance(self._store, DrawStore)
             runner = ClusterRunner(self._client, self._store, config)
-        with stopped_by_interrupt(runner, self._watch.on_stop):
+        with stopped_by_interrupt(runner, self._on_interrupt, lambda: one.looking):
             return one.advance(runner)
 
     # Many parts
@@ -170,7 +183,7 @@ class Run:
         begun = time.monotonic()
         parts = self._drawer.parts
         pool, findings = Pool(len(parts.items.experts), self._drawer.totals), _InOrder()
-        with stopped_by_interrupt(self, self._watch.on_stop):
+        with stopped_by_interrupt(self, self._on_interrupt):
             for part, found in self._draw_all():
                 if found is not None:
                     self._tell(part, found[0])
@@ -185,43 +198,42 @@ class Run:
     def _draw_all(self) -> Iterator[tuple[int, Found | None]]:
         """Every part; None for those that the run did not come to."""
         workers = self._config.run.workers or cores()
-        deadline = deadline_of(self._config)
+        limit = TimeLimit(self._config.run.max_minutes)
         numbers = range(len(self._drawer.parts))
         if self._client is not None:
-            yield from self._draw_on_cluster(list(numbers), deadline)
+            yield from self._draw_on_cluster(list(numbers), limit)
             return
         small = []
         for part in numbers:
             if len(self._drawer.parts.rows[part]) <= LARGE:
                 small.append(part)
             else:
-                yield part, self._draw_here(part, deadline, workers)
+                yield part, self._draw_here(part, limit, workers)
         with ThreadPoolExecutor(workers) as pool:
             tasks = _Tasks(pool.submit, AHEAD * workers)
             try:
-                yield from tasks.run(self._draw_here, small, deadline)
+                yield from tasks.run(self._draw_here, small, limit)
             except BaseException:
                 self.stop()  # or leaving the pool would wait for every part
                 raise
 
-    def _draw_here(self, part: int, deadline: float | None, workers: int = 1) -> Found | None:
-        if deadline is not None and time.monotonic() > deadline:
+    def _draw_here(self, part: int, limit: TimeLimit | None, workers: int = 1) -> Found | None:
+        if limit is not None and limit.passed:
             self.stop()
-        return self._drawer.draw(part, self._stop.is_set, workers=workers, deadline=deadline)
+        return self._drawer.draw(part, self._stop.is_set, workers=workers, limit=limit)
 
     def _draw_on_cluster(
-        self, parts: list[int], deadline: float | None
+        self, parts: list[int], limit: TimeLimit | None
     ) -> Iterator[tuple[int, Found | None]]:
         assert isinstance(self._store, DrawStore)
         place = str(self._store.folder.resolve())
-        ticket = uuid.uuid4().hex
-        with StopSign(Path(place), self._stop, deadline) as sign:
-            submit = partial(self._client.submit, pure=False)
-            tasks = _Tasks(submit, AHEAD * slots(self._client), sign.wait)
-            for part, drawn in tasks.run(draw_on_worker, parts, place, ticket, versions()):
-                if drawn is not None:
-                    self._store.add(drawn.blocks)
-                yield part, None if drawn is None else drawn.found
+        claim = self._store.claim
+        sign = StopSign(claim, self._stop, limit)
+        tasks = _Tasks(partial(submitted, self._client), AHEAD * slots(self._client), sign.result)
+        for part, drawn in tasks.run(draw_on_worker, parts, place, claim.start, versions()):
+            if drawn is not None:
+                self._store.add(drawn.blocks)
+            yield part, None if drawn is None else drawn.found
 
     def _tell(self, part: int, found: Findings) -> None:
         self._done += 1
@@ -260,11 +272,11 @@ class _Tasks:
         self,
         submit: Callable[..., Any],
         ahead: int,
-        wait: Callable[[Any], None] | None = None,
+        result: Callable[[Any], Any] = lambda task: task.result(),
     ) -> None:
         self._submit = submit
         self._ahead = ahead
-        self._wait = wait
+        self._result = result
 
     def run(
         self, call: Callable[..., Any], parts: list[int], *arguments: Any
@@ -280,27 +292,30 @@ class _Tasks:
 
     def _first(self, begun: deque[tuple[int, Any]]) -> tuple[int, Any]:
         part, task = begun.popleft()
-        if self._wait is not None:
-            self._wait(task)
-        return part, task.result()
+        return part, self._result(task)
 
 
-def draw_on_worker(part: int, folder: str, ticket: str, expected: dict[str, str]) -> Drawn | None:
+def draw_on_worker(part: int, folder: str, start: str, expected: dict[str, str]) -> Drawn | None:
     """The task of a cluster's worker: one part of the run in a folder."""
     refuse_other_versions(expected)
-    drawer = _drawer_at(folder, ticket)
-    with Claim(Path(folder), f"part-{part}") as claim:
-        found = drawer.draw(part, claim.must_stop)
+    drawer = _drawer_at(folder, start)
     assert isinstance(drawer.store, DrawStore)
-    blocks = drawer.store.take(part)
+    blocks: list[MemoryBlock] = []
+    try:
+        with task_claim(Path(folder), start, f"part-{part}") as claim:
+            found = drawer.draw(part, claim.must_stop, claim=claim)
+    finally:
+        # Also after an error: they would wait for ever.
+        blocks = drawer.store.take(part)
     return None if found is None else Drawn(found, blocks)
 
 
 @lru_cache(maxsize=1)
-def _drawer_at(folder: str, ticket: str) -> PartDrawer:
-    """Read once for all parts of a run that come to this worker; ``ticket`` tells starts apart."""
+def _drawer_at(folder: str, start: str) -> PartDrawer:
+    """Read once for all parts of a run that come to this worker; ``start`` tells starts apart."""
     items, config = read_beginning(Path(folder))
-    return PartDrawer(items, config, DrawStore.open(folder, hold=True))
+    bounds = Parts.of_run(items, config).bounds()
+    return PartDrawer(items, config, DrawStore.open(folder, hold=True, bounds=bounds))
 
 
 class _InOrder:

@@ -14,14 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
-from dfcrp.io.circles import offsets
-from dfcrp.io.drawings import COLUMNS
+from dfcrp.io.drawings import COLUMNS, offsets
 from dfcrp.io.formats.geojson import write_geojson
-from dfcrp.io.paths import RUN_FILES, PathLike, join, read_paths
-from dfcrp.io.reading import known_names
+from dfcrp.io.reading import RUN_FILES, PathLike, join, known_names, read_paths
 from dfcrp.io.registry import writer_for
-from dfcrp.io.tables import ReadOptions, ReadTable
-from dfcrp.io.writing import LENGTHS, write_files
+from dfcrp.io.tables import LENGTHS, ReadOptions, ReadTable, write_files
 from dfcrp.items.checks import Cells, to_names, to_numbers
 from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.site import UNITS, Site

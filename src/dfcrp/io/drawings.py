@@ -1,17 +1,27 @@
-"""Gathers the shapes of drawing tools, and gives them as items of the kind that is asked for."""
+"""What drawing tools export: JSON, shapes, and which polygons are circles.
+
+Shapes are given as items of the kind that is asked for. On a sphere places are in degrees of
+longitude and latitude; all is exact at the poles and at ±180°."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from dfcrp.errors import InputError
-from dfcrp.io.circles import Points, circle_of_polygon
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import InputError, SettingsError, did_you_mean
+from dfcrp.geometry import tangents, unit_vectors
+from dfcrp.io.formats.delimited import decode
 from dfcrp.io.tables import (
     LeftOut,
+    Look,
     NothingToReadError,
     RawTable,
     ReadOptions,
@@ -19,6 +29,206 @@ from dfcrp.io.tables import (
 )
 from dfcrp.items.checks import shown
 from dfcrp.items.site import Site
+
+
+def load_json(name: str, data: bytes) -> Any:
+    """Parse a whole file."""
+    return parse_json(decode(name, data), name)
+
+
+def parse_json(text: str, where: str) -> Any:
+    """Parse a piece of text; ``where`` is what a message calls it."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where}: not JSON at line {error.lineno}, column {error.colno} ({error.msg}); "
+            "is the file whole? Export it again"
+        ) from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, nests of brackets
+        raise InputError(f"{where}: JSON beyond reason; export the file again") from None
+
+
+def as_object(value: Any, where: str) -> dict[str, Any]:
+    """Insist on {...}."""
+    if isinstance(value, dict):
+        return value
+    raise InputError(f"{where}: {shown(str(value)[:100])} should be {{...}}; export the file again")
+
+
+def as_list(value: Any, where: str) -> list[Any]:
+    """Insist on [...]."""
+    if isinstance(value, list):
+        return value
+    raise InputError(f"{where}: {shown(str(value)[:100])} should be [...]; export the file again")
+
+
+def text_or_none(value: Any) -> str | None:
+    """A name, whether it came as text or as a number; None if there is none."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    try:
+        return str(value).strip() or None
+    except ValueError:  # a number of thousands of digits
+        return None
+
+
+def refuse_unknown_json(name: str, data: bytes) -> NoReturn:
+    """Say what is wrong with JSON that no reader knows."""
+    load_json(name, data)
+    raise InputError(
+        f"{name}: JSON of an unknown kind; GeoJSON, COCO, LabelMe and Label Studio exports are read"
+    )
+
+
+Points = Sequence[tuple[float, float]]
+
+FEWEST_VERTICES = 5
+"""A square is no drawing of a circle, whatever its author meant."""
+DEVIATION = 0.15
+"""By how much of the radius a vertex may lie off the circle."""
+_WIDEST_GAP = math.radians(100)
+_AREA_SHARE = 0.7, 1.15
+"""Area of the polygon over that of the circle; a pentagon has 0.76, a star less."""
+BODIES = {"moon": 1737.4, "mars": 3396.19, "mercury": 2439.4, "ceres": 469.7}
+"""Radii in km."""
+
+
+def body_radius(body: str) -> float:
+    """Give the radius in km of a body, by its name or as a number."""
+    if body.casefold() in BODIES:
+        return BODIES[body.casefold()]
+    try:
+        radius = float(body)
+    except ValueError:
+        raise SettingsError(
+            f"there is no body {shown(body)}{did_you_mean(body, BODIES)}; "
+            f"there are {', '.join(BODIES)}, or give a radius in km"
+        ) from None
+    if not 0 < radius < math.inf:
+        raise SettingsError(f"the body's radius is {body}; it must be a positive number of km")
+    return radius
+
+
+def circle_of_polygon(points: Points) -> tuple[float, float, float] | None:
+    """Give centre and radius of the circle that a polygon draws, or None if it draws none.
+
+    The circle has the least sum of (|p - c|² - r²)² over the vertices p, which finds it exactly
+    where they lie on one, however they are spaced.
+    """
+    vertices = np.array(distinct(points), dtype=np.float64)
+    if len(vertices) < FEWEST_VERTICES or not np.isfinite(vertices).all():
+        return None
+    middle = vertices.mean(axis=0)
+    spread = float(np.abs(vertices - middle).max())
+    if not 0 < spread < 1e150 or spread < 1e-9 * float(np.abs(middle).max()):
+        return None
+    scaled = (vertices - middle) / spread
+    system = np.column_stack([2 * scaled, np.ones(len(scaled))])
+    (a, b, c), *_ = np.linalg.lstsq(system, (scaled**2).sum(axis=1), rcond=None)
+    radius = math.sqrt(max(c + a * a + b * b, 0.0))
+    if not _is_round(scaled - (a, b), radius):
+        return None
+    return float(middle[0] + spread * a), float(middle[1] + spread * b), spread * radius
+
+
+def ring(x: float, y: float, radius: float, vertices: int = 72) -> list[tuple[float, float]]:
+    """Points around a circle, counterclockwise, the first again at the end."""
+    angles = [2 * math.pi * k / vertices for k in range(vertices)]
+    points = [(x + radius * math.cos(angle), y + radius * math.sin(angle)) for angle in angles]
+    return [*points, points[0]]
+
+
+def centroid(points: Points) -> tuple[float, float]:
+    """The centre of mass of a polygon; of a point or a line the mean of its ends."""
+    (x0, y0), *_ = points
+    twice = moment_x = moment_y = 0.0
+    for (x1, y1), (x2, y2) in itertools.pairwise([*points, points[0]]):
+        cross = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
+        twice += cross
+        moment_x += cross * (x1 + x2 - 2 * x0)
+        moment_y += cross * (y1 + y2 - 2 * y0)
+    if not twice:
+        return sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)
+    return x0 + moment_x / (3 * twice), y0 + moment_y / (3 * twice)
+
+
+def distinct(points: Points) -> list[tuple[float, float]]:
+    """The vertices of a polygon, without repeats of the one before and of the first at the end."""
+    kept = [point for k, point in enumerate(points) if k == 0 or point != points[k - 1]]
+    return kept[:-1] if len(kept) > 1 and kept[0] == kept[-1] else kept
+
+
+def _is_round(around: NDArray[np.float64], radius: float) -> bool:
+    """Whether points around the origin draw a circle of this radius."""
+    distance = np.hypot(around[:, 0], around[:, 1])
+    if radius <= 0 or (np.abs(distance - radius) > DEVIATION * radius).any():
+        return False
+    angles = np.sort(np.arctan2(around[:, 1], around[:, 0]))
+    gaps = np.diff(angles, append=angles[0] + 2 * math.pi)
+    if gaps.max() > _WIDEST_GAP:
+        return False
+    x, y = around.T
+    area = abs(float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum())) / 2
+    least, most = _AREA_SHARE
+    return least <= area / (math.pi * radius**2) <= most
+
+
+def circle_on_sphere(points: Points) -> tuple[float, float, float] | None:
+    """Give longitude, latitude and angular radius (all in degrees) of the circle drawn, or None.
+
+    The vertices of a circle on a sphere lie in a plane, whose normal points to its centre.
+    """
+    vertices = np.array(distinct(points), dtype=np.float64)
+    if len(vertices) < FEWEST_VERTICES or not np.isfinite(vertices).all():
+        return None
+    vectors = unit_vectors(vertices[:, 0], vertices[:, 1])
+    normal = np.linalg.svd(vectors - vectors.mean(axis=0))[2][2]
+    if normal @ vectors.sum(axis=0) < 0:
+        normal = -normal
+    # The sine of half the chord keeps its digits where the cosine of a small angle does not.
+    chords = np.linalg.norm(vectors - normal, axis=1)
+    angles = 2 * np.arcsin(np.minimum(chords / 2, 1.0))
+    radius = float(angles.mean())
+    if radius <= 0 or (np.abs(angles - radius) > DEVIATION * radius).any():
+        return None
+    east, north = tangents(normal)
+    flat = list(zip((vectors @ east).tolist(), (vectors @ north).tolist(), strict=True))
+    if circle_of_polygon(flat) is None:
+        return None
+    longitude = math.degrees(math.atan2(normal[1], normal[0]))
+    latitude = math.degrees(math.atan2(normal[2], math.hypot(normal[0], normal[1])))
+    return longitude, latitude, math.degrees(radius)
+
+
+def ring_on_sphere(
+    longitude: float, latitude: float, radius: float, vertices: int = 72
+) -> list[tuple[float, float]]:
+    """Points around a circle of this angular radius in degrees, the first again at the end.
+
+    Longitudes run on across ±180° instead of jumping, as long as the circle holds no pole.
+    """
+    angles = 2 * np.pi * np.arange(vertices) / vertices
+    away = np.full(vertices, math.radians(radius))
+    return [*(points := offsets(longitude, latitude, angles, away)), points[0]]
+
+
+def offsets(
+    longitude: float,
+    latitude: float,
+    bearings: NDArray[np.float64],
+    distances: NDArray[np.float64],
+) -> list[tuple[float, float]]:
+    """Where one gets to from a place, by angle from the east and distance, both in radians."""
+    centre = unit_vectors(np.array([longitude]), np.array([latitude]))[0]
+    east, north = tangents(centre)
+    ways = np.outer(np.cos(bearings), east) + np.outer(np.sin(bearings), north)
+    ends = np.cos(distances)[:, None] * centre + np.sin(distances)[:, None] * ways
+    longitudes = np.degrees(np.arctan2(ends[:, 1], ends[:, 0]))
+    longitudes += 360 * np.round((longitude - longitudes) / 360)
+    latitudes = np.degrees(np.arctan2(ends[:, 2], np.hypot(ends[:, 0], ends[:, 1])))
+    return list(zip(longitudes.tolist(), latitudes.tolist(), strict=True))
+
 
 NO_CIRCLE = "polygon that is no circle"
 CENTRES = "there are no points in it; the centres of its shapes are read"
@@ -78,6 +288,7 @@ class Drawings:
         self.options = options
         self._marks: list[Mark] = []
         self._left_out: list[LeftOut] = []
+        self._looked: dict[Look, None] = {}
         self._note = ""
 
     def number(self, origin: Origin, value: object, what: str) -> float:
@@ -146,6 +357,11 @@ class Drawings:
         """Take a point."""
         self._marks.append(Mark(origin, "point", x, y))
 
+    def look(self, image: str | None, expert: str | None = None) -> None:
+        """Note that someone looked at an image, whether or not there is a mark on it."""
+        if image is not None:
+            self._looked[image, expert] = None
+
     def leave(self, origin: Origin, why: str) -> None:
         """Leave out what is no shape; ``why`` says what it is."""
         self._left_out.append(LeftOut(why, origin.row))
@@ -163,7 +379,7 @@ class Drawings:
                 origins.append(mark.origin)
                 numbers.append(found)
         if not numbers:
-            raise NothingToReadError(self._nothing())
+            raise NothingToReadError(self._nothing(), tuple(self._looked))
         header = list(COLUMNS[self.options.kind])
         columns: list[Sequence[Any]] = [list(column) for column in zip(*numbers, strict=True)]
         for role in ("expert", "image", "label"):
@@ -174,7 +390,17 @@ class Drawings:
         rows = [origin.row for origin in origins]
         site = site or Site("px")
         left_out = sorted(self._left_out, key=lambda entry: entry.row)
-        return RawTable(self.name, header, columns, rows, self.record, site, left_out, self._note)
+        return RawTable(
+            self.name,
+            header,
+            columns,
+            rows,
+            self.record,
+            site,
+            left_out,
+            self._note,
+            tuple(self._looked),
+        )
 
     def _conversion(self) -> Callable[[Mark], tuple[float, ...] | str]:
         """What makes an item of a mark, or says what it is instead."""

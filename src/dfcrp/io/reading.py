@@ -1,26 +1,296 @@
-"""From files to Items, through the user's filters."""
+"""From the user's paths to Items: files and folders are read, joined, checked and filtered."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import numbers
+import os
 import warnings
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.io.paths import PathLike, PathTable, join, read_file, read_paths
-from dfcrp.io.tables import RawTable, ReadOptions
-from dfcrp.items.candidates import checked_pairs
-from dfcrp.items.checks import shown, to_names
-from dfcrp.items.columns import ColumnChoice, listed
+from dfcrp.io.drawings import told
+from dfcrp.io.formats.delimited import decode
+from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
+from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
+from dfcrp.items.checks import check_columns, checked_pairs, shown, to_names
+from dfcrp.items.columns import ABOUT, ABOUT_ELSE, ColumnChoice, listed, plain, suspect_words
 from dfcrp.items.items import Items
-from dfcrp.items.site import Site, Source
+from dfcrp.items.looks import looked_pairs, with_looks
+from dfcrp.items.site import MOST_UNUSED, Site, Source
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.memory import in_words, refuse_more_than_memory
+
+PathLike = str | os.PathLike[str]
+
+#: Bytes of memory for each of a file: a short field is an object of Python.
+MEMORY_PER_BYTE = 8
+#: Of a file, to see whether it is text.
+_LOOKED_AT = 1 << 16
+BINARY_ENDINGS = (".parquet", ".shp", ".dbf", ".shx", ".prj")
+BINARY_MARKS = (b"PAR1", b"\x00\x00\x27\x0a", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+
+RUN_FILES = ("config.toml", "markings.csv")
+"""What tells a run folder from a folder of exports."""
+
+
+@dataclass(frozen=True)
+class PathTable:
+    """What one of the user's paths holds."""
+
+    name: str
+    stem: str
+    sha256: str
+    table: ReadTable
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+
+def read_paths(
+    paths: PathLike | Sequence[PathLike], columns: ColumnChoice, options: ReadOptions
+) -> list[PathTable]:
+    """Read every path; what is of another kind is told in one warning for each file."""
+    named = _distinct([paths] if isinstance(paths, (str, os.PathLike)) else list(paths))
+    return [
+        _read_folder(name, path, columns, options)
+        if path.is_dir()
+        else _read_file(name, path, columns, options)
+        for name, path in named.items()
+    ]
+
+
+def join(parts: Sequence[PathTable], *, nameless: bool = False) -> ReadTable:
+    """Put the parts one after the other; those without an expert column are one expert each.
+
+    A single part without one is refused unless ``nameless``.
+    """
+    _refuse_mixture("expert", parts, "give every file such a column, or none")
+    if "expert" not in parts[0].table.about and not (nameless and len(parts) == 1):
+        parts = _named_after_files(parts)
+    return _joined(parts)
+
+
+def _distinct(paths: Sequence[PathLike]) -> dict[str, Path]:
+    """Give each file a name for messages and ids: the short one where that is unique."""
+    if not paths:
+        raise InputError("no file to read; give at least one")
+    found = {os.path.abspath(path): Path(path) for path in paths}
+    if len(found) < len(paths):
+        times = Counter(os.path.abspath(path) for path in paths)
+        twice = next(path for whole, path in found.items() if times[whole] > 1)
+        raise InputError(f"{twice}: the file is given twice; give it once")
+    short = Counter(path.name for path in found.values())
+    return {path.name if short[path.name] == 1 else str(path): path for path in found.values()}
+
+
+def read_file(name: str, path: Path, options: ReadOptions) -> tuple[RawTable, str]:
+    """The table in a file as it is, and the SHA-256 of the file."""
+    try:
+        with path.open("rb") as file:
+            data = _first_bytes(name, path, file)
+            data += file.read()
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the path") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InputError(f"{path}: the file cannot be read: {error}") from None
+    return read_raw(name, path, data, options), hashlib.sha256(data).hexdigest()
+
+
+def _first_bytes(name: str, path: Path, file: BinaryIO) -> bytes:
+    """The beginning of a file; what cannot be read is refused here, before the rest is."""
+    refuse_more_than_memory(
+        MEMORY_PER_BYTE * os.fstat(file.fileno()).st_size,
+        f"{name}: reading a file of {in_words(os.fstat(file.fileno()).st_size)}",
+        "split it by image, or leave columns out of it",
+    )
+    data = file.read(_LOOKED_AT)
+    if path.suffix.lower() not in BINARY_ENDINGS and not data.startswith(BINARY_MARKS):
+        # Says so if it is no text; a letter may be cut in two at the end.
+        decode(name, data[: data.find(0) + 1])
+    return data
+
+
+def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
+    raw, sha256 = read_file(name, path, options)
+    table = raw.checked(options.kind, columns, options.units)
+    if said := told(raw, options.kind):
+        warnings.warn(f"{name}: {said}", DfcrpWarning, stacklevel=4)
+    return PathTable(name, path.stem, sha256, table)
+
+
+def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
+    """Read a folder of exports, such as one annotator's LabelMe files, as one part.
+
+    A file without an item of the kind, as of an image on which there is none, is passed over.
+    """
+    if all((path / file).is_file() for file in RUN_FILES):
+        raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
+    files = sorted(
+        file
+        for file in path.iterdir()
+        if file.suffix.lower() in FOLDER_ENDINGS
+        and file.is_file()
+        and not file.stem.upper().endswith("_AREA")
+    )
+    if not files:
+        raise InputError(
+            f"{path}: this is a directory without a file that ends in "
+            f"{', '.join(FOLDER_ENDINGS)}; give the files in it"
+        )
+    parts, empty = [], []
+    for file in files:
+        try:
+            parts.append(_read_file(f"{name}/{file.name}", file, columns, options))
+        except NothingToReadError as error:
+            empty.append(error)
+    if not parts:
+        raise empty[0]
+    if empty:
+        warnings.warn(
+            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are passed "
+            f"over, the first: {empty[0]}",
+            DfcrpWarning,
+            stacklevel=4,
+        )
+    _refuse_mixture("expert", parts, "give every file such a column, or none")
+    digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
+    table = _joined(parts)
+    if table.looked:
+        looked = [*table.looked, *(look for error in empty for look in error.looked)]
+        table = replace(table, looked=looked)
+    return PathTable(name, path.name or name, digest, table)
+
+
+def _joined(parts: Sequence[PathTable]) -> ReadTable:
+    for role in ("image", "truth", "person"):
+        _refuse_mixture(role, parts, f"add it, or leave it aside with --columns {role}=")
+    _refuse_other_columns(parts)
+    first = parts[0].table
+    columns = {
+        role: np.concatenate([part.table.columns[role] for part in parts]) for role in first.columns
+    }
+    about: dict[str, Any] = {}
+    for role in ("expert", "image", "person", "truth"):
+        if role in first.about:
+            about[role] = [value for part in parts for value in part.table.about[role]]
+    if len(parts) > 1 or "id" in first.about:
+        about["id"] = [name for part in parts for name in _ids(part, several=len(parts) > 1)]
+    titles = dict.fromkeys(title for part in parts for title in part.table.extra)
+    extra = {
+        title: [cell for part in parts for cell in part.table.extra.get(title, [None] * len(part))]
+        for title in titles
+    }
+    left_out = [entry for part in parts for entry in part.table.left_out]
+    looked: list[Look] = []
+    if all(part.table.looked for part in parts):
+        looked = [look for part in parts for look in part.table.looked]
+    return ReadTable(
+        first.kind,
+        columns,
+        about,
+        _common_site(parts),
+        extra,
+        left_out,
+        first.read_as,
+        tuple(extra)[:MOST_UNUSED],
+        list(dict.fromkeys(one for part in parts for one in part.table.suspects)),
+        looked,
+    )
+
+
+def _refuse_other_columns(parts: Sequence[PathTable]) -> None:
+    """All files must describe items by the same columns, in any order."""
+    first = parts[0]
+    for part in parts[1:]:
+        if set(part.table.columns) != set(first.table.columns):
+            raise InputError(
+                f"{part.name}: the columns that describe an item are "
+                f"{listed(list(part.table.columns))}, but in {first.name} they are "
+                f"{listed(list(first.table.columns))}; give every file the same"
+            )
+
+
+def _common_site(parts: Sequence[PathTable]) -> Site:
+    """What all parts say of the place; they must agree on the units."""
+    sites = [part.table.site for part in parts]
+    for part in parts[1:]:
+        if part.table.site.units != sites[0].units:
+            raise InputError(
+                f"{parts[0].name} is in {sites[0].units}, {part.name} in "
+                f"{part.table.site.units}; convert one of them, or name other columns"
+            )
+    agreed: dict[str, Any] = {}
+    for key in ("body_radius_km", "area_km2", "boundary"):
+        known = {value for site in sites if (value := getattr(site, key))}
+        if len(known) == 1:
+            agreed[key] = known.pop()
+        elif known:
+            warnings.warn(
+                f"the files do not agree on the {key.split('_')[0]}; none of theirs is kept",
+                DfcrpWarning,
+                stacklevel=5,
+            )
+    return Site(sites[0].units, **agreed)
+
+
+def _refuse_mixture(role: str, parts: Sequence[PathTable], fix: str) -> None:
+    having = [part.name for part in parts if role in part.table.about]
+    lacking = [part.name for part in parts if role not in part.table.about]
+    if having and lacking:
+        raise InputError(f"{lacking[0]} has no column for {role}, but {having[0]} has one; {fix}")
+
+
+def _perhaps(part: PathTable) -> str:
+    """A column that may be the experts'."""
+    for role, title in part.table.suspects:
+        if role == "expert":
+            return f" (is it {shown(title)}?)"
+    return ""
+
+
+def _named_after_files(parts: Sequence[PathTable]) -> list[PathTable]:
+    if len(parts) == 1:
+        raise InputError(
+            f"{parts[0].name}: no column for expert{_perhaps(parts[0])}; name it with --columns "
+            f"expert=NAME "
+            "(in Python columns={'expert': 'NAME'}), or give several files, one per expert"
+        )
+    check_columns({"expert": [part.stem for part in parts]}, lambda _, at: parts[at].name)
+    files: dict[str, str] = {}
+    for part in parts:
+        if part.stem in files:
+            raise InputError(
+                f"{files[part.stem]} and {part.name} would both be the expert {shown(part.stem)}, "
+                "since files without an expert column are named after the file; rename one"
+            )
+        files[part.stem] = part.name
+    return [
+        replace(
+            part,
+            table=replace(
+                part.table,
+                about={**part.table.about, "expert": [part.stem] * len(part)},
+                looked=[(image, expert or part.stem) for image, expert in part.table.looked],
+            ),
+        )
+        for part in parts
+    ]
+
+
+def _ids(part: PathTable, *, several: bool) -> list[str]:
+    ids: list[str] = part.table.about.get("id") or [
+        str(number) for number in range(1, len(part) + 1)
+    ]
+    return [f"{part.name}:{name}" for name in ids] if several else ids
 
 
 def read_items(
@@ -32,6 +302,7 @@ def read_items(
     min_diameter: float | None = None,
     exclude_experts: str | Sequence[str] = (),
     candidates: PathLike | None = None,
+    looked: Any = None,
 ) -> Items:
     """Read lists of items from one file or several, or from a folder for each expert.
 
@@ -58,6 +329,9 @@ def read_items(
     candidates : path, optional
         A file with two columns, the ids of two items in each row: only these pairs may share a
         cluster.
+    looked : path, table or sequence of pairs, optional
+        Who looked at which image, also of those who marked nothing there: a file or table with the
+        columns image and expert. Left out, it is taken from the files if their format says it.
 
     Returns
     -------
@@ -75,12 +349,15 @@ def read_items(
     _refuse_bad_bound(min_diameter)
     parts = read_paths(paths, columns, ReadOptions(kind=kind))
     table = join(parts)
+    for role, title in table.suspects:
+        warnings.warn(suspect_words(role, title), DfcrpWarning, stacklevel=2)
     site = _site(table.site, kind)
     whole = replace(Items.build({**table.columns, **table.about}, kind), site=site)
     keep = _kept(whole, image, exclude_experts, min_diameter)
     if candidates is not None:
         pairs = _read_pairs(Path(candidates), parts, whole)
         whole = replace(whole, candidates=checked_pairs(pairs, len(whole)))
+    pairs_looked = _looks(table, looked, whole, image, exclude_experts)
     filters = {
         "columns": columns,
         "image": image,
@@ -93,7 +370,56 @@ def read_items(
         filters={name: value for name, value in filters.items() if value},
     )
     items.warn_of_repeats()
-    return items
+    if pairs_looked is None:
+        return items
+    return with_looks(items, pairs_looked, tell=looked is not None)
+
+
+def read_looked(path: PathLike) -> NDArray[np.str_]:
+    """Who looked at which image, (m, 2), from a file with the columns image and expert."""
+    file = Path(path)
+    table, _ = read_file(file.name, file, ReadOptions(kind="records"))
+    found: dict[str, list[str]] = {}
+    for role in ("image", "expert"):
+        names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
+        at = [k for k, title in enumerate(table.header) if plain(title) in names]
+        if len(at) == 1:
+            found[role] = to_names(table.columns[at[0]])
+        elif at or role == "expert":
+            what = "several columns" if at else "no column"
+            raise InputError(
+                f"{file}, header: {what} for {role}; it needs one called image and one called "
+                f"expert, and has {listed(table.header)}"
+            )
+    for role, names_given in found.items():
+        for record, name in enumerate(names_given):
+            if not name:
+                raise InputError(f"{table.where(record)}, column {role}: it is empty; fill it in")
+    return looked_pairs(found)
+
+
+def _looks(
+    table: ReadTable,
+    looked: Any,
+    items: Items,
+    image: str | Sequence[str] | None,
+    exclude_experts: str | Sequence[str],
+) -> NDArray[np.str_] | None:
+    """Who looked where, after the filters; None if nothing says it."""
+    if looked is None:
+        known = [(name, expert) for name, expert in table.looked if expert is not None]
+        if not known or items.image is None:
+            return None
+        pairs = looked_pairs(known)
+    elif isinstance(looked, (str, os.PathLike)):
+        pairs = read_looked(looked)
+    else:
+        pairs = looked_pairs(looked)
+    if image is not None:
+        kept = [image] if isinstance(image, str) else list(image)
+        pairs = pairs[np.isin(pairs[:, 0], ["", *kept])]
+    excluded = [exclude_experts] if isinstance(exclude_experts, str) else list(exclude_experts)
+    return pairs[~np.isin(pairs[:, 1], excluded)]
 
 
 def read_markings(
@@ -103,6 +429,7 @@ def read_markings(
     image: str | Sequence[str] | None = None,
     min_diameter: float | None = None,
     exclude_experts: str | Sequence[str] = (),
+    looked: Any = None,
 ) -> Items:
     """Read lists of circles: ``read_items`` with the kind "circles".
 
@@ -110,7 +437,7 @@ def read_markings(
     ----------
     paths : path or sequence of paths
         Files, or folders for one expert each.
-    columns, image, min_diameter, exclude_experts
+    columns, image, min_diameter, exclude_experts, looked
         As in `read_items`.
 
     Returns
@@ -132,6 +459,7 @@ def read_markings(
         image=image,
         min_diameter=min_diameter,
         exclude_experts=exclude_experts,
+        looked=looked,
     )
 
 
@@ -139,7 +467,15 @@ def _sources(parts: Sequence[PathTable], keep: NDArray[np.bool_]) -> tuple[Sourc
     ends = np.cumsum([len(part) for part in parts])
     kept = [int(np.count_nonzero(piece)) for piece in np.split(keep, ends[:-1])]
     return tuple(
-        Source(part.name, part.sha256, len(part), count, len(part.table.left_out))
+        Source(
+            part.name,
+            part.sha256,
+            len(part),
+            count,
+            len(part.table.left_out),
+            part.table.read_as,
+            part.table.unused,
+        )
         for part, count in zip(parts, kept, strict=True)
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import DRAWN
+from dfcrp.io.drawings import DRAWN, refuse_unknown_json
 from dfcrp.io.formats.coco import looks_like_coco, read_coco
 from dfcrp.io.formats.craterstats import (
     looks_like_craterstats,
@@ -18,12 +18,11 @@ from dfcrp.io.formats.craterstats import (
 from dfcrp.io.formats.cvat import looks_like_cvat, read_cvat
 from dfcrp.io.formats.delimited import read_delimited, write_delimited
 from dfcrp.io.formats.geojson import looks_like_geojson, read_geojson, write_geojson
-from dfcrp.io.formats.json_text import refuse_unknown_json
 from dfcrp.io.formats.label_studio import looks_like_label_studio, read_label_studio
 from dfcrp.io.formats.labelme import looks_like_labelme, read_labelme
 from dfcrp.io.formats.parquet import looks_like_parquet, read_parquet, write_parquet
-from dfcrp.io.formats.shapefile_writing import write_shapefile
-from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile
+from dfcrp.io.formats.particles import looks_like_particles, read_particles
+from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile, write_shapefile
 from dfcrp.io.formats.via import looks_like_via, read_via
 from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
@@ -107,6 +106,7 @@ FORMATS: tuple[Format, ...] = (
         lambda name, path, data, options: refuse_unknown_json(name, data),
         kinds=None,
     ),
+    Format("particle boxes", looks_like_particles, read_particles, kinds=("boxes", "points")),
     Format(
         "CraterStats",
         looks_like_craterstats,
@@ -125,7 +125,10 @@ FORMATS: tuple[Format, ...] = (
 
 WRITERS: dict[str, Writer] = {ending: writer for form in FORMATS for ending, writer in form.writers}
 
-FOLDER_ENDINGS = (".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp")
+FOLDER_ENDINGS = (
+    *(".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp"),
+    *(".box", ".star", ".cbox"),
+)
 """Files that are read where a folder is given; images and notes may lie beside them."""
 
 

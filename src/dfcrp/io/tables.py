@@ -1,25 +1,41 @@
-"""Tables on their way in: as a format's reader hands them on, and checked for a kind of item."""
+"""Tables between files and items: what a format's reader returns, and what its writer takes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError
+from dfcrp.files import replace_file, why
 from dfcrp.items.checks import Cells, Place, check_columns, shown, to_names, to_numbers
-from dfcrp.items.columns import ColumnChoice, Roles, recognise, unit_of, units_by_name
-from dfcrp.items.site import Site
+from dfcrp.items.columns import (
+    ColumnChoice,
+    Roles,
+    recognise,
+    suspects,
+    unit_of,
+    units_by_name,
+)
+from dfcrp.items.site import MOST_UNUSED, Site
 from dfcrp.likelihoods.registry import likelihood_named
 
 _NAMED_ROWS = 5
+#: An image and who looked at it; None where the format does not name the expert.
+Look = tuple[str, str | None]
 
 
 class NothingToReadError(InputError):
     """A file that is in order, but holds no item of the kind asked for."""
+
+    def __init__(self, message: str, looked: Sequence[Look] = ()) -> None:
+        super().__init__(message)
+        #: Who looked at which image nevertheless.
+        self.looked = looked
 
 
 @dataclass(frozen=True)
@@ -66,6 +82,13 @@ class ReadTable:
     extra: Mapping[str, Cells] = field(default_factory=dict)
     """The other columns, as they came."""
     left_out: Sequence[LeftOut] = ()
+    read_as: tuple[tuple[str, str], ...] = ()
+    """Roles, and the names of their columns."""
+    unused: tuple[str, ...] = ()
+    suspects: Sequence[tuple[str, str]] = ()
+    """Columns that are not used and look like a role, with that role."""
+    looked: Sequence[Look] = ()
+    """Who looked at which image, if the file says so; None stands for the file's one expert."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -109,6 +132,8 @@ class RawTable:
     left_out: Sequence[LeftOut] = ()
     note: str = ""
     """What the user should know of the way the file was read."""
+    looked: Sequence[Look] = ()
+    """Who looked at which image, if the format says so."""
 
     def where(self, record: int) -> str:
         """The place of a record, for messages."""
@@ -124,7 +149,8 @@ class RawTable:
             column = "" if at is None else f", column {shown(self.header[at])}"
             return self.where(record) + column
 
-        cells = {role: self.columns[at] for role, at in {**roles.columns, **roles.about}.items()}
+        cell_at = {**roles.columns, **roles.about}
+        cells = {role: self.columns[at] for role, at in cell_at.items()}
         found = check_columns(
             cells,
             place,
@@ -139,10 +165,11 @@ class RawTable:
         if site.units == "deg" and "x" in columns:
             _refuse_beyond_degrees(columns, place)
             columns = self._in_km(roles, columns)
+        used = roles.used()
         extra = {
             title: self.columns[at]
             for at, title in enumerate(self.header)
-            if at not in roles.used() and title
+            if at not in used and title
         }
         return ReadTable(
             kind,
@@ -151,6 +178,10 @@ class RawTable:
             site,
             extra if likelihood.columns is not None else {},
             self.left_out,
+            tuple((role, self.header[at]) for role, at in cell_at.items()),
+            tuple(list(extra)[:MOST_UNUSED]),
+            suspects(self.header, self.columns, roles) if likelihood.columns is not None else (),
+            self.looked,
         )
 
     def _in_km(self, roles: Roles, columns: dict[str, Any]) -> dict[str, Any]:
@@ -195,10 +226,10 @@ def describe_left_out(left_out: Sequence[LeftOut], record: str) -> str:
     for entry in left_out:
         rows.setdefault(entry.why, []).append(entry.row)
     parts = []
-    for why, at in sorted(rows.items()):
+    for reason, at in sorted(rows.items()):
         named = ", ".join(str(row) for row in at[:_NAMED_ROWS])
         more = ", ..." if len(at) > _NAMED_ROWS else ""
-        what = f"1 {why}" if len(at) == 1 else f"{len(at)} {plural(why)}"
+        what = f"1 {reason}" if len(at) == 1 else f"{len(at)} {plural(reason)}"
         parts.append(f"{what} ({record}{'s' if len(at) > 1 else ''} {named}{more})")
     return "; ".join(parts)
 
@@ -210,3 +241,131 @@ def plural(why: str) -> str:
     if rest.startswith("that is no "):
         return f"{noun} that are no {plural(rest.removeprefix('that is no '))}"
     return noun + blank + rest.replace("that is ", "that are ")
+
+
+KILOMETRES = {"km": 1.0, "m": 1e-3, "deg": 1.0}
+"""Of one unit of diameter; pixels have no size of their own."""
+LENGTHS = frozenset({"x", "y", "diameter", "width", "height", "major", "minor"})
+"""Columns that are measured in the units of the site."""
+_IN_DEGREES = {"x": "lon", "y": "lat", "diameter": "diameter_km"}
+
+
+def titles(table: ReadTable) -> dict[str, str]:
+    """The titles under which columns are written, which tell the units when they are read again."""
+    if table.site.units == "deg":
+        return {role: _IN_DEGREES.get(role, role) for role in table.columns}
+    unit = "" if table.site.units == "px" else f"_{table.site.units}"
+    return {role: role + unit if role in LENGTHS else role for role in table.columns}
+
+
+def titled_columns(table: ReadTable) -> dict[str, list[Any]]:
+    """All columns of a table to be written: names first, then the item, then the rest."""
+    about = table.about
+    columns: dict[str, list[Any]] = {
+        role: list(about[role]) for role in ("id", "expert", "person") if role in about
+    }
+    for role, title in titles(table).items():
+        columns[title] = table.columns[role].tolist()
+    if "image" in about:
+        columns["image"] = list(about["image"])
+    if "truth" in about:
+        columns["truth"] = [int(value) for value in about["truth"]]
+    for title, values in table.typed_extra().items():
+        columns.setdefault(title, values)
+    return columns
+
+
+def only_circles(table: ReadTable, path: Path) -> None:
+    """Refuse what a format of crater counts cannot hold."""
+    if table.kind != "circles":
+        raise InputError(
+            f"{path}: {path.suffix} holds circles, and these are {table.kind}; "
+            "end the name in .csv, .tsv or .parquet"
+        )
+
+
+def only_one_list(table: ReadTable, path: Path) -> None:
+    """Refuse to melt several experts' lists into one where the format cannot tell them apart."""
+    experts = sorted(set(table.about.get("expert", ())))
+    if len(experts) > 1:
+        raise InputError(
+            f"{path}: {path.suffix} holds one list, but there are {len(experts)} experts; "
+            f"choose one with --expert, as in --expert '{experts[0]}'"
+        )
+
+
+def area_of(table: ReadTable, path: Path) -> float:
+    """The area, or a request for it."""
+    if table.site.area_km2 is None:
+        raise InputError(
+            f"{path}: {path.suffix} needs the area that was searched; give it with --area-km2"
+        )
+    return table.site.area_km2
+
+
+def radius_of(table: ReadTable, path: Path) -> float:
+    """The radius of the body, or a request for it."""
+    if table.site.body_radius_km is None:
+        raise InputError(
+            f"{path}: this needs the radius of the body; give it with --body, as in --body moon"
+        )
+    return table.site.body_radius_km
+
+
+def in_degrees(table: ReadTable, path: Path) -> None:
+    """Insist on longitude and latitude."""
+    if table.site.units != "deg":
+        raise InputError(
+            f"{path}: {path.suffix} needs longitude and latitude, the data are in "
+            f"{table.site.units}; place them with --origin LON,LAT and --body, or, if they are "
+            "degrees, say so with --units deg"
+        )
+
+
+def in_kilometres(table: ReadTable, path: Path) -> list[float]:
+    """The diameters in km."""
+    factor = KILOMETRES.get(table.site.units)
+    if factor is None:
+        raise InputError(
+            f"{path}: {path.suffix} has diameters in km, the data are in pixels; "
+            "give their size with --metres-per-pixel"
+        )
+    kilometres: list[float] = (table.columns["diameter"] * factor).tolist()
+    return kilometres
+
+
+def write_files(files: Mapping[Path, bytes], *, overwrite: bool) -> list[Path]:
+    """Write all files, each whole or not at all; none if one of them is there already."""
+    for path in files:
+        if path.exists() and not overwrite:
+            raise InputError(f"{path}: already exists; choose another name, or give --overwrite")
+    for path, content in files.items():
+        _write_file(path, content)
+    return list(files)
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    try:
+        if path.exists() and not path.is_file():  # a device such as /dev/stdout
+            path.write_bytes(content)
+        else:
+            replace_file(path, content)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {why(error)}") from None
+
+
+def notes(table: ReadTable, path: Path) -> list[str]:
+    """What the target cannot hold, for the user to know."""
+    said: list[str] = []
+    if path.suffix.lower() in (".diam", ".scc"):
+        dropped = [role for role in ("person", "image", "id", "truth") if role in table.about]
+        dropped += [
+            title for title in table.extra if title not in ("fraction", "topo_scale_factor")
+        ]
+        if dropped:
+            said.append(f"{path.suffix} has no place for {', '.join(dropped)}")
+        if path.suffix.lower() == ".diam" and table.site.units != "deg":
+            said.append("the places are not written, since .diam has them in degrees only")
+    elif table.site.area_km2 is not None and path.suffix.lower() in (".csv", ".tsv", ".parquet"):
+        said.append(f"{path.suffix} has no place for the area")
+    return said

@@ -1,4 +1,4 @@
-"""The checks that every column of items passes, wherever it comes from."""
+"""The checks that every column of items passes, wherever it comes from, and pairs of items."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check_columns(
         why = _why_not_name(role, cell) if role in NAMES else _why_not_number(role, cell)
         raise InputError(f"{place(role, row)}: {why}{_and_more(total)}")
     if "id" in columns:
-        _refuse_repeated_ids(columns["id"], place)
+        columns["id"] = _unique_ids(columns, place)
     return columns
 
 
@@ -218,9 +218,17 @@ def _refuse_unequal(cells: Mapping[str, Cells]) -> None:
         raise InputError("there are no items; give at least one")
 
 
-def _refuse_repeated_ids(ids: list[str], place: Place) -> None:
+def _unique_ids(columns: Mapping[str, Any], place: Place) -> list[str]:
+    """The ids; with the expert, the image or both before them if each numbers its own items."""
+    ids: list[str] = columns["id"]
     if len(set(ids)) == len(ids):
-        return
+        return ids
+    for roles in (("expert",), ("image",), ("image", "expert")):
+        if all(role in columns for role in roles):
+            parts = zip(*(columns[role] for role in roles), ids, strict=True)
+            named = [":".join(part) for part in parts]
+            if len(set(named)) == len(named):
+                return named
     first = {name: row for row, name in reversed(list(enumerate(ids)))}
     repeats = [row for row, name in enumerate(ids) if first[name] != row]
     raise InputError(
@@ -236,3 +244,15 @@ def _and_more(total: int) -> str:
 def shown(text: str) -> str:
     """Quote a piece of the user's data for a message, shortened where it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def checked_pairs(candidates: Any, n: int) -> NDArray[np.int64]:
+    """Each pair of n items once, the smaller number first; an item with itself is no pair."""
+    pairs = np.asarray(candidates)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
+        raise InputError("candidates are pairs of row numbers from 0: an integer array (m, 2)")
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
+        wrong = pairs.min() if pairs.min() < 0 else pairs.max()
+        raise InputError(f"candidates name the row {wrong}; rows go from 0 to {n - 1}")
+    ordered = np.sort(pairs.astype(np.int64), axis=1)
+    return np.unique(ordered[ordered[:, 0] < ordered[:, 1]], axis=0)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dfcrp.errors import InputError, SettingsError, did_you_mean
-from dfcrp.items.checks import shown
+import numpy as np
+
+from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
+from dfcrp.items.checks import shown, to_names
 
 if TYPE_CHECKING:
     from dfcrp.likelihoods.base import Likelihood
@@ -76,6 +79,27 @@ GEOGRAPHIC: dict[str, frozenset[str]] = {
     "y": frozenset({"lat", "latitude", "latcircimg", "latitudecircleimage"}),
 }
 
+#: Words in the names of columns that may well be images or experts, and words beside them that
+#: say that they are not.
+_LOOKS_LIKE: dict[str, frozenset[str]] = {
+    "image": frozenset(
+        {"image", "images", "img", "picture", "photo", "frame", "tile", "scene", "subject", "slide"}
+        | {"filename", "file", "page", "patch", "plate", "exposure", "imagefilename", "imagename"}
+    ),
+    "expert": frozenset(
+        {"expert", "observer", "user", "username", "annotator", "rater", "labeler", "labeller"}
+        | {"analyst", "volunteer", "reader", "worker", "login", "author", "creator", "contributor"}
+    ),
+}
+_BUT_NOT = frozenset(
+    {"width", "height", "size", "w", "h", "x", "y", "scale", "quality", "score", "agent", "ip"}
+    | {"time", "date", "count", "number", "rate", "url", "version", "type", "format", "area"}
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_IMAGE_FILE = re.compile(r"\.(png|jpe?g|tiff?|img|cub|gif|bmp|fits?|jp2|svs)$", re.IGNORECASE)
+#: Cells of a column that are looked at for names of image files.
+_LOOK_AT = 100
+
 _BRACKETED_UNIT = re.compile(r"\s*[(\[][^)\]]*[)\]]\s*$")
 _FILLING = re.compile(r"[\s_.\-]+")
 
@@ -88,6 +112,9 @@ class Roles:
     """What describes an item."""
     about: Mapping[str, int]
     """Expert, image, id, person, truth, as far as there is a column for them."""
+
+    aside: frozenset[str] = frozenset()
+    """Roles that the user left aside."""
 
     def used(self) -> set[int]:
         """All positions that have a role."""
@@ -158,6 +185,10 @@ class _Recognition:
         self, header: Sequence[str], likelihood: Likelihood, chosen: Mapping[str, str], where: str
     ) -> None:
         self.header = header
+        #: Where the columns are whose names are the same but for what does not matter.
+        self.places: dict[str, list[int]] = {}
+        for at, title in enumerate(header):
+            self.places.setdefault(plain(title), []).append(at)
         self.likelihood = likelihood
         self.where = where
         self.ways = (
@@ -176,16 +207,18 @@ class _Recognition:
         about: dict[str, int] = {}
         aside: set[int] = set()
         for role, names in ABOUT.items():
-            matches = self._matches(names) or self._matches(ABOUT_ELSE.get(role, frozenset()))
+            other = ABOUT_ELSE.get(role, frozenset())
+            matches = self._matches(names) or self._matches(other)
             if role in self.found:
                 about[role] = self.found[role]
             elif role in self.aside:
-                aside |= set(matches)
+                # All that would be recognised: an id must not become a field of a record.
+                aside |= {*self._matches(names), *self._matches(other)}
             elif matches:
                 about[role] = self._only(role, matches)
         if not self.ways:
             columns = self._all_others({*about.values(), *aside})
-        return Roles(columns, about)
+        return Roles(columns, about, frozenset(self.aside))
 
     def _columns(self) -> dict[str, int]:
         """The first way to describe an item for which every column is there."""
@@ -217,11 +250,8 @@ class _Recognition:
         return self._matches(names_of(role, self.likelihood))
 
     def _matches(self, names: frozenset[str]) -> list[int]:
-        return [
-            at
-            for at, title in enumerate(self.header)
-            if at not in self.taken and plain(title) in names
-        ]
+        found = [at for name in names for at in self.places.get(name, ())]
+        return sorted(at for at in found if at not in self.taken)
 
     def _only(self, role: str, matches: Sequence[int]) -> int:
         if len(matches) > 1:
@@ -306,9 +336,8 @@ class _Recognition:
                 at = wanted.index(replaced[0])
                 wanted[at] += f" (or {', '.join(instead)})"
             elif len(replaced) > 1:
-                either = (
-                    f" ({self.likelihood.name} have {', '.join(self.ways[0])}, or {', '.join(way)})"
-                )
+                ways = ", or ".join(", ".join(one) for one in self.ways)
+                either = f" ({self.likelihood.name} have {ways})"
         return (
             f"{self.where}: no column for {', '.join(wanted)}{either}; the header is "
             f"{listed(self.header)}{self._nearest(missing[0], found)}; {_say_which(missing[0])}"
@@ -326,6 +355,52 @@ class _Recognition:
             if near:
                 return f"; is {role} {shown(free[near[0]])}?"
         return ""
+
+
+def suspects(header: Sequence[str], columns: Sequence[Any], roles: Roles) -> list[tuple[str, str]]:
+    """Columns without a role that look as if they had one: the role, and the column's name.
+
+    Only images and experts, which change what may share a cluster; only where no column has the
+    role and the user did not leave it aside; and only columns in which there are several names.
+    """
+    found = []
+    used = roles.used()
+    for role, words in _LOOKS_LIKE.items():
+        if role in roles.about or role in roles.aside:
+            continue
+        for at, title in enumerate(header):
+            if at in used or not title:
+                continue
+            parts = {word.casefold() for word in _WORDS.findall(title)}
+            named = bool(words & {*parts, plain(title)}) and not parts & _BUT_NOT
+            if (named or (role == "image" and _image_files(columns[at]))) and _several(columns[at]):
+                found.append((role, title))
+                break
+    return found
+
+
+def _image_files(cells: Any) -> bool:
+    """Whether a column holds names of image files."""
+    some = to_names(cells[:_LOOK_AT])
+    return bool(some) and all(_IMAGE_FILE.search(name) for name in some)
+
+
+def _several(cells: Any) -> bool:
+    """Whether a column holds different names."""
+    return len(set(to_names(cells))) > 1
+
+
+def suspect_words(role: str, title: str) -> str:
+    """The warning about a column that is not used and looks as if it should be."""
+    what = {
+        "image": "all items are taken to be on one image",
+        "expert": "every file is taken to be one expert's list",
+    }[role]
+    return (
+        f"the column {shown(title)} looks like {role}s and is not used: {what}. If it is, give "
+        f"--columns {role}={title} (in Python columns={{'{role}': {title!r}}}); if not, --columns "
+        f"{role}= says so"
+    )
 
 
 def names_of(role: str, likelihood: Likelihood) -> frozenset[str]:
@@ -352,6 +427,10 @@ def frame_columns(
         )
     header = [str(name) for name in names]
     roles = recognise(header, likelihood, choice, "the table")
+    if likelihood.columns is not None and "expert" in roles.about:
+        cells = [np.asarray(frame[name]) for name in names]
+        for role, title in suspects(header, cells, roles):
+            warnings.warn(suspect_words(role, title), DfcrpWarning, stacklevel=4)
     columns = {role: frame[names[at]] for role, at in roles.columns.items()}
     about = {role: frame[names[at]] for role, at in roles.about.items()}
     titles = {role: header[at] for role, at in {**roles.columns, **roles.about}.items()}

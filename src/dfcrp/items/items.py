@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
-from dfcrp.items.candidates import checked_pairs
-from dfcrp.items.checks import Place, check_columns
+from dfcrp.items.checks import Place, check_columns, checked_pairs
 from dfcrp.items.columns import ColumnChoice, frame_columns, listed
+from dfcrp.items.looks import Looks, looks_of, on_images, with_looks
 from dfcrp.items.site import Site, Source
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
@@ -48,6 +48,9 @@ class Items:
         The image an item is on, the person who made the expert's list, the true cluster.
     candidates : array (m, 2) or None
         Pairs of rows that may share a cluster, where only these may.
+    looked : array (m, 2) or None
+        Images and the experts who looked at them, also those who listed nothing; None if that is
+        not known.
     sources, filters, site
         The files, the filters applied on reading, and where the items lie.
 
@@ -69,6 +72,7 @@ class Items:
     truth: NDArray[np.int64] | None = None
     person: NDArray[np.str_] | None = None
     candidates: NDArray[np.int64] | None = None
+    looked: NDArray[np.str_] | None = None
     sources: tuple[Source, ...] = ()
     filters: Mapping[str, Any] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
@@ -91,6 +95,7 @@ class Items:
         truth: ArrayLike | None = None,
         person: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
+        looked: Any = None,
         site: Site | None = None,
         place: Place | None = None,
     ) -> Items:
@@ -109,6 +114,9 @@ class Items:
             As in `Items`; ids default to 1, 2, 3, ...
         candidates : (m, 2) integers, optional
             Pairs of row numbers from 0: only these items may share a cluster.
+        looked : table or sequence of pairs, optional
+            Who looked at which image, with the columns image and expert; of one image, the names
+            of the experts. It also tells of those who looked and listed nothing.
         site : Site, optional
             Units, body and area.
         place : callable, optional
@@ -134,7 +142,7 @@ class Items:
         pairs = None if candidates is None else checked_pairs(candidates, count)
         items = replace(items, candidates=pairs, site=site or Site())
         items.warn_of_repeats()
-        return items
+        return items if looked is None else with_looks(items, looked)
 
     @classmethod
     def circles(  # noqa: PLR0917 - the first four have a natural order, the rest a name
@@ -148,12 +156,12 @@ class Items:
         truth: ArrayLike | None = None,
         person: ArrayLike | None = None,
         site: Site | None = None,
+        looked: Any = None,
     ) -> Items:
         """Circles by their centres and diameters; the rest is as in `from_columns`."""
         columns = {"x": x, "y": y, "diameter": diameter}
-        return cls.from_columns(
-            columns, expert, image=image, id=id, truth=truth, person=person, site=site
-        )
+        about: Any = {"image": image, "id": id, "truth": truth, "person": person}
+        return cls.from_columns(columns, expert, **about, looked=looked, site=site)
 
     @classmethod
     def from_frame(
@@ -319,6 +327,8 @@ class Items:
             _add_names(hasher, None if names is None else names.tolist())
         if self.candidates is not None:
             hasher.update(self.candidates.astype("<i8").tobytes())
+        if self.looked is not None:
+            _add_names(hasher, self.looked.ravel().tolist())
         return hasher.hexdigest()
 
     def select(self, mask: ArrayLike) -> Items:
@@ -331,19 +341,35 @@ class Items:
         return self.take(np.flatnonzero(chosen))
 
     def take(self, rows: NDArray[np.int64]) -> Items:
-        """Keep the items in these rows; ids and sources stay as they were."""
+        """Keep the items in these rows; ids, sources and who looked stay as they were."""
         columns: dict[str, Any] = {name: values[rows] for name, values in self.columns.items()}
         for role in ABOUT:
             values = getattr(self, role)
             if values is not None:
                 columns[role] = values[rows].tolist() if role == "expert" else values[rows]
-        return replace(
+        items = replace(
             Items.build(columns, self.kind),
             candidates=self._candidates_among(rows),
             sources=self.sources,
             filters=self.filters,
             site=self.site,
         )
+        return items if self.looked is None else with_looks(items, self.looked, tell=False)
+
+    def of_image(self, name: str, rows: NDArray[np.int64]) -> Items:
+        """The items of one image, in these rows; its experts are those who looked at it."""
+        looked = on_images(self.looked, [name])
+        return replace(self, looked=looked).take(rows)
+
+    def look_facts(self) -> dict[str, Any]:
+        """Who looked where, as a prior over partitions is told."""
+        looks = self.looks
+        return {"image_names": looks.images, "images": looks.image, "looks": looks.pairs}
+
+    @cached_property
+    def looks(self) -> Looks:
+        """Who looked at which image; if nothing says it, whoever has an item on it."""
+        return looks_of(self)
 
     def _candidates_among(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         if self.candidates is None:
@@ -423,3 +449,48 @@ def _add_names(hasher: Any, names: list[str] | None) -> None:
     hasher.update("".join(distinct).encode())
     if codes is not None:
         hasher.update(codes.astype("<i8").tobytes())
+
+
+def items_of(
+    data: Any,
+    experts: Any = None,
+    kind: str = "diagonal",
+    candidates: Any = None,
+) -> Items:
+    """One row per item; ``experts`` says whose list each is on, as a name or number."""
+    columns = _matrix_columns(data, kind)
+    n = len(next(iter(columns.values())))
+    if experts is not None:
+        raw = np.asarray(experts)
+        if raw.shape != (n,):
+            raise InputError(
+                f"families must be {n} names or numbers, one per item, not {raw.shape}"
+            )
+        experts = [str(name) for name in raw.tolist()]
+    return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
+
+
+def _matrix_columns(data: Any, kind: str) -> dict[str, Any]:
+    """Columns by their own names; of a matrix by those of the kind, or x1, x2, ..."""
+    names = list(data) if isinstance(data, Mapping) else list(getattr(data, "columns", ()))
+    wanted = likelihood_named(kind).columns
+    if names:
+        found = {str(name): data[name] for name in names}
+        if wanted is None or set(found) == set(wanted) or len(found) != len(wanted):
+            return (
+                {name: found[name] for name in wanted if name in found}
+                if (wanted is not None and set(found) == set(wanted))
+                else found
+            )
+        return dict(zip(wanted, found.values(), strict=True))
+    matrix = np.asarray(data)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InputError(
+            f"items are a matrix with one row each and at least one column, not {matrix.shape}"
+        )
+    if wanted is not None and len(wanted) != matrix.shape[1]:
+        raise InputError(
+            f"{kind} have {len(wanted)} columns ({', '.join(wanted)}), not {matrix.shape[1]}"
+        )
+    titles = wanted or tuple(f"x{j + 1}" for j in range(matrix.shape[1]))
+    return dict(zip(titles, matrix.T, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,41 @@ class Source:
     """Rows left after the filters on reading."""
     left_out: int = 0
     """Entries of the file that are of another kind, of which a warning told."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """What was read as what: a role, and the name of its column."""
+    unused: tuple[str, ...] = ()
+    """Columns that were left aside, the first ``MOST_UNUSED`` of them."""
+
+
+#: A file may have any number of columns that are not used; so many are noted by name.
+MOST_UNUSED = 100
+
+
+def column_words(sources: Sequence[Source]) -> list[str]:
+    """In words, for each way in which the columns of files were read, what was read as what."""
+    ways: dict[tuple[Any, ...], list[Source]] = {}
+    for source in sources:
+        if source.columns:
+            ways.setdefault((source.columns, source.unused), []).append(source)
+    words = []
+    for (columns, unused), files in ways.items():
+        of = f" of {files[0].file}" if len(ways) > 1 else ""
+        more = f" and {len(files) - 1:,} more" if len(ways) > 1 and len(files) > 1 else ""
+        read = ", ".join(
+            role if role == name else f"{role} = {_legible(name)}" for role, name in columns
+        )
+        text = f"Columns{of}{more}: {read}"
+        if unused:
+            names = ", ".join(map(_legible, unused[:20])) + (", ..." if len(unused) > 20 else "")
+            text += f"; not used: {names}"
+        words.append(text + ".")
+    return words[:5] + ([f"... and {len(words) - 5:,} other ways."] if len(words) > 5 else [])
+
+
+def _legible(name: str) -> str:
+    """A column's name for a line of text: short, and without what a terminal would obey."""
+    short = name if len(name) <= 60 else name[:57] + "..."
+    return short if short.isprintable() else repr(short)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from dfcrp.draws import Columns, Draws
 from dfcrp.likelihoods import report
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood
-from dfcrp.summaries.centre import Centre
-from dfcrp.summaries.intervals import summarise
+from dfcrp.summaries.catalogue import Centre
+from dfcrp.summaries.streaming import summarise
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Place = Callable[[str, int], str]
+
+#: Log sizes that differ by no more than this say nothing of how scatter grows with size.
+NARROW = 0.1
+#: Standard deviation of that growth then: it stays as believed, and is no part of the model.
+HELD = 1e-3
 
 
 @dataclass(frozen=True)
@@ -187,6 +192,14 @@ class Likelihood:
         """What was learned of the scatter of items about their object, by name; (chains, draws)."""
         return {}
 
+    def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
+        """What is stored with the draws in plain words, as ``Columns.in_words`` takes them."""
+        return {}
+
+    def unheard(self, items: Items) -> frozenset[str]:
+        """Of what is learned, that which these items cannot speak of: it stays as believed."""
+        return frozenset()
+
     def learned_about(self, items: Items) -> dict[str, Any]:
         """What it takes to understand these numbers."""
         return {}
@@ -246,7 +259,7 @@ class Likelihood:
 
     def doubles(self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config) -> Any:
         """Items that may be a second one of an object their expert has listed already."""
-        from dfcrp.summaries.doubles import suspected_doubles
+        from dfcrp.summaries.membership import suspected_doubles
 
         features, size = self.distances(items)
         return suspected_doubles(features, items.families, labels, size)

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.compiled.abi import F8, I4, F8x2, frame
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.likelihoods.law import law_is_due
@@ -50,17 +51,18 @@ PERIOD = 2
 NOISE_ROUNDS = 4
 
 
+@frame
 class Bias(NamedTuple):
     """Whose items are whose, and what is believed of how experts differ."""
 
     on: bool
     offsets: int  # where in the law they begin: p for each expert; or NOWHERE
     noise: int  # the same of the log noise factors, one for each
-    offset_sd: np.ndarray  # (p,): prior standard deviations
+    offset_sd: F8  # (p,): prior standard deviations
     noise_sd: float
-    expert: np.ndarray  # (n,) int32: the expert of each item
-    work: np.ndarray  # (experts, GRADIENT + p + p²)
-    room: np.ndarray  # (2 p, p): for whatever a likelihood has to work out
+    expert: I4  # (n,) int32: the expert of each item
+    work: F8x2  # (experts, GRADIENT + p + p²)
+    room: F8x2  # (2 p, p): for whatever a likelihood has to work out
 
 
 def work_columns(features: int) -> int:

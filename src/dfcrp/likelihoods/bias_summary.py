@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws, Variable, shared_variable
 from dfcrp.likelihoods.bias import NOWHERE, Bias
-from dfcrp.summaries.intervals import Interval, summarise
+from dfcrp.summaries.streaming import Interval, summarise
 
 Floats = NDArray[np.float64]
 
 #: What is stored with a draw.
 OFFSET, NOISE = "offset", "log_noise"
+#: The same in plain words, of an expert and an axis.
+BIAS_WORDS = {OFFSET: "offset of {} in {}", NOISE: "scatter of {} relative to others"}
 NOISE_FACTOR = "noise_factor"
 #: An axis with this prefix is a logarithm: its offset is shown as a factor.
 LOG = "log_"

@@ -19,7 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.compiled.jit import by_type
+from dfcrp.compiled.abi import F8, I4, F4x2, F8x2
+from dfcrp.compiled.jit import ANYTHING, AnyPrior, Contract, implements, lean_kernel
+from dfcrp.compiled.random import Stream
+from dfcrp.compiled.state import Data, Deal, State
+
+LIKELIHOOD = Contract("likelihood")
 
 
 @singledispatch
@@ -32,81 +37,105 @@ def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     return hyper._replace(law=law)
 
 
-@by_type
-def log_density(hyper, theta, k, y, i):
+@LIKELIHOOD.function
+def log_density(hyper, theta: F8x2, k: int, y: F8x2, i: int) -> float:
     """log p(y_i | θ_k), or given the members of k where θ is integrated out."""
 
 
-@by_type
-def opening_weight(hyper, theta, k, y, i):
+@LIKELIHOOD.function
+def opening_weight(hyper, theta: F8x2, k: int, y: F8x2, i: int) -> float:
     """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k.
 
     q is what ``open_cluster`` draws from; log p(y_i) if that is the exact posterior.
     """
 
 
-@by_type
-def open_cluster(hyper, rng, y, i, theta, k):
+@LIKELIHOOD.function
+def open_cluster(hyper, rng: Stream, y: F8x2, i: int, theta: F8x2, k: int) -> float:
     """Draw φ ~ q(· | y_i) into row k, as of a cluster of i alone; returns its opening weight."""
 
 
-@by_type
-def add_member(hyper, theta, k, y, i):
+@LIKELIHOOD.function
+def add_member(hyper, theta: F8x2, k: int, y: F8x2, i: int) -> None:
     """Marking i joins cluster k."""
 
 
-@by_type
-def remove_member(hyper, theta, k, y, i):
+@LIKELIHOOD.function
+def remove_member(hyper, theta: F8x2, k: int, y: F8x2, i: int) -> None:
     """Marking i leaves cluster k, which does not become empty."""
 
 
-@by_type
-def update_cluster(hyper, rng, prior, data, state, k, proposal):
-    """Update the parameters of cluster k given its members; returns 1 if a proposal was accepted.
+@LIKELIHOOD.function
+def update_cluster(
+    hyper, rng: Stream, prior: AnyPrior, data: Data, state: State, k: int, proposal: F8x2
+) -> bool:
+    """Update the parameters of cluster k given its members; returns whether it moved.
 
     Must leave unchanged p(θ_k | members) times the prior's ``log_tilt``. ``proposal`` has rows
     to work in. It may depend on θ_k, on the members and on nothing else of the state.
     """
 
 
-@by_type
-def update_shared(hyper, rng, data, state):
+@LIKELIHOOD.function
+def update_shared(hyper, rng: Stream, data: Data, state: State) -> bool:
     """Update what all clusters share; returns whether every spare must be drawn again."""
 
 
-@by_type
-def size_of(hyper, theta, k):
+@LIKELIHOOD.function
+def size_of(hyper, theta: F8x2, k: int) -> float:
     """The log size of cluster k's object, for priors that depend on it; 0 where there is none."""
 
 
-@by_type
-def start_deal(hyper, data, deal, i, j):
+@LIKELIHOOD.function
+def start_deal(hyper, data: Data, deal: Deal, i: int, j: int) -> None:
     """Begin to deal markings to the sides of i (0) and j (1)."""
 
 
-@by_type
-def log_attraction(hyper, data, deal, side, m):
+@LIKELIHOOD.function
+def log_attraction(hyper, data: Data, deal: Deal, side: int, m: int) -> float:
     """Log weight of dealing marking m to a side, given those dealt to it before."""
 
 
-@by_type
-def put_on_side(hyper, data, deal, side, m):
+@LIKELIHOOD.function
+def put_on_side(hyper, data: Data, deal: Deal, side: int, m: int) -> None:
     """Deal marking m to a side."""
 
 
-@by_type
-def propose_row(hyper, rng, y, state, k, theta, row):
+@LIKELIHOOD.function
+def propose_row(hyper, rng: Stream, y: F8x2, state: State, k: int, theta: F8x2, row: int) -> None:
     """Draw parameters for cluster k, given its members, into ``theta[row]``."""
 
 
-@by_type
-def row_weight(hyper, y, state, k, theta, row):
+@LIKELIHOOD.function
+def row_weight(hyper, y: F8x2, state: State, k: int, theta: F8x2, row: int) -> float:
     """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ).
 
     Where θ is integrated out: log p(members).
     """
 
 
-@by_type
-def record_row(hyper, theta, k, out, row):
+@LIKELIHOOD.function
+def record_row(hyper, theta: F8x2, k: int, out: F4x2, row: int) -> None:
     """Write a cluster's parameters as stored with the draws."""
+
+
+@LIKELIHOOD.function
+def empty_row(hyper, theta: F8x2, k: int) -> None:
+    """Let row k know of no member, where θ is integrated out."""
+
+
+@LIKELIHOOD.function
+def weigh_clusters(
+    hyper, theta: F8x2, y: F8x2, i: int, cluster: I4, count: int, weight: F8, size: F8
+) -> None:
+    """``log_density`` and ``size_of`` for the first ``count`` of several clusters, in one call."""
+
+
+@implements(weigh_clusters, ANYTHING)
+@lean_kernel
+def weigh_each(hyper, theta, y, i, cluster, count, weight, size):
+    """One after the other."""
+    for position in range(count):
+        k = cluster[position]
+        size[position] = size_of(hyper, theta, k)
+        weight[position] = log_density(hyper, theta, k, y, i)

@@ -17,14 +17,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
+from dfcrp.compiled.abi import I8, F8x2
+from dfcrp.compiled.jit import (
+    AnyLikelihood,
+    by_type,
+    entry_kernel,
+    implements,
+    inline_kernel,
+    lean_kernel,
+)
 from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
-
-
-@by_type
-def empty_row(hyper, theta, k):
-    """Let row k know of no member."""
+from dfcrp.likelihoods.contract import empty_row
 
 
 @by_type
@@ -105,6 +109,23 @@ def put_on_side(hyper, data, deal, side, m):
     """Deal marking m to a side."""
     deal.dealt[side] += 1.0
     likelihood.add_member(hyper, deal.sums, side, data.features, m)
+
+
+@entry_kernel
+def weigh_new(hyper: AnyLikelihood, y: F8x2, cluster: I8, new: F8x2, theta: F8x2, out: F8x2):
+    """``out[m, k]``: log density of new item m given the members of cluster k; last, of none.
+
+    ``cluster`` numbers the clusters of the items y from 0; ``theta`` has a row for each and one
+    more to work in.
+    """
+    count = theta.shape[0] - 1
+    for k in range(count + 1):
+        empty_row(hyper, theta, k)
+    for i in range(y.shape[0]):
+        likelihood.add_member(hyper, theta, cluster[i], y, i)
+    for m in range(new.shape[0]):
+        for k in range(count + 1):
+            out[m, k] = likelihood.log_density(hyper, theta, k, new, m)
 
 
 #: What follows from the predictive density, by the contract's names.

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,16 +22,6 @@ if TYPE_CHECKING:
     from dfcrp.settings.config import Config
 
 Floats = NDArray[np.float64]
-
-
-def fingerprint(module: ModuleType) -> NDArray[Any]:
-    """An empty array whose type tells the source of a module, to be put into the hyperparameters.
-
-    Compiled samplers are kept on disk by the types of their arguments. With this among them a
-    changed source is another type, and a sampler compiled from the old one is not taken for it.
-    """
-    digest = hashlib.sha256(inspect.getsource(module).encode()).hexdigest()
-    return np.empty(0, dtype=[(f"source_{digest[:16]}", np.int8)])
 
 
 @dataclass(frozen=True)

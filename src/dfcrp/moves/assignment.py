@@ -19,20 +19,18 @@ import math
 
 import numpy as np
 
-from dfcrp.compiled.jit import entry_kernel, inline_kernel, lean_kernel
+from dfcrp.compiled.jit import inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE, link, release_slot, take_slot, unlink
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.priors.arrivals.tail import tail_sum
 from dfcrp.priors.contract import (
-    log_join,
-    log_join_bound,
+    NEGLIGIBLE,
     log_open,
     log_open_all,
     uses_order,
+    weigh_joins,
 )
 
-#: A candidate whose weight is below e^-45 of another's cannot change a sum in double precision.
-NEGLIGIBLE = 45.0
 #: e to more than this overflows.
 LARGEST_LOG = 700.0
 #: A relative in a cluster counts as more members than any cluster has; a tick exceeds any count.
@@ -117,16 +115,20 @@ def weigh_features(data, hyper, prior, state, scratch, i, log_new, candidate, we
     """
     found = find_candidates(data, state, scratch, i, candidate)
     kept = 0
-    for position in range(found):
-        k, value = candidate[position], 0.0
-        size = likelihood.size_of(hyper, state.theta, k)
+    if found > 0:
+        size = scratch.log_object
         if data.weigh_features:
-            value = likelihood.log_density(hyper, state.theta, k, data.features, i)
-            if value + log_join_bound(prior, data, i, size) < log_new - NEGLIGIBLE:
-                continue
-        candidate[kept] = k
-        weight[kept] = value + log_join(prior, data, state, scratch, i, k, size)
-        kept += 1
+            likelihood.weigh_clusters(
+                hyper, state.theta, data.features, i, candidate, found, weight, size
+            )
+        else:
+            weight[:found] = 0.0
+            for position in range(found):
+                size[position] = likelihood.size_of(hyper, state.theta, candidate[position])
+        yardstick = log_new if data.weigh_features else -math.inf
+        kept = weigh_joins(
+            prior, data, state, scratch, i, candidate, found, weight, size, yardstick
+        )
     candidate[kept] = NONE
     weight[kept] = log_new
     return kept + 1
@@ -324,7 +326,7 @@ def sweep_markings(rng, data, hyper, prior, state, scratch, first, last):
         update_marking(rng, data, hyper, prior, state, scratch, i, common)
 
 
-@entry_kernel
+@lean_kernel
 def refresh_spares(rng, data, hyper, state, first, last, period):
     """Renew every period-th spare in first..last-1, so that none grows old."""
     for i in range(first, last, period):

@@ -17,13 +17,17 @@ from __future__ import annotations
 
 import math
 
-from dfcrp.compiled.jit import entry_kernel, lean_kernel
+from dfcrp.compiled.jit import AnyLikelihood, entry_kernel, lean_kernel
+from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import (
     ALPHA_ACCEPTED,
     ALPHA_PROPOSED,
     NONE,
     SWAP_ACCEPTED,
     SWAP_PROPOSED,
+    Data,
+    Scratch,
+    State,
     count_clusters,
     link,
     unlink,
@@ -37,7 +41,7 @@ from dfcrp.moves.assignment import (
     pick,
     update_marking,
 )
-from dfcrp.moves.scan import record_draw, renew_spares, update_clusters, update_shared
+from dfcrp.moves.scan import DrawRecord, record_draw, renew_spares, update_clusters, update_shared
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.priors.arrivals.order import log_product, walk_arrivals
 
@@ -179,7 +183,16 @@ def unmodified_scan(rng, data, hyper, prior, state, scratch):
 
 
 @entry_kernel
-def run_modified(rng, data, hyper, prior, state, scratch, thin, record):
+def run_modified(
+    rng: Stream,
+    data: Data,
+    hyper: AnyLikelihood,
+    prior: Arrivals,
+    state: State,
+    scratch: Scratch,
+    thin: int,
+    record: DrawRecord,
+):
     """Run thin scans of the permutation-modified sampler for each draw of the block."""
     for draw in range(record.alpha.shape[0]):
         for _ in range(thin):
@@ -188,7 +201,16 @@ def run_modified(rng, data, hyper, prior, state, scratch, thin, record):
 
 
 @entry_kernel
-def run_unmodified(rng, data, hyper, prior, state, scratch, thin, record):
+def run_unmodified(
+    rng: Stream,
+    data: Data,
+    hyper: AnyLikelihood,
+    prior: Arrivals,
+    state: State,
+    scratch: Scratch,
+    thin: int,
+    record: DrawRecord,
+):
     """Run thin scans of the unmodified sampler for each draw of the block."""
     for draw in range(record.alpha.shape[0]):
         for _ in range(thin):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from dfcrp.compiled.jit import entry_kernel, lean_kernel
-from dfcrp.compiled.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE
+from dfcrp.compiled.abi import F8, I4, I8, F4x2, F8x2, I4x2, frame
+from dfcrp.compiled.jit import AnyLikelihood, AnyPrior, entry_kernel, lean_kernel
+from dfcrp.compiled.random import Stream
+from dfcrp.compiled.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, Block, Data, Scratch, State
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.assignment import canonical_labels, refresh_spares, sweep_markings
 from dfcrp.moves.pair import sweep_pairs
@@ -19,17 +19,19 @@ from dfcrp.priors.contract import update_block, update_prior
 SPARE_PERIOD = 32
 
 
+@frame
 class DrawRecord(NamedTuple):
     """Where a block of draws is written; rows of ``parameters`` are ragged by ``offsets``."""
 
-    labels: np.ndarray  # (draws, n) int32
-    alpha: np.ndarray  # (draws,)
-    shared: np.ndarray  # (draws, s): the likelihood's law, then the prior's own parameters
-    offsets: np.ndarray  # (draws + 1,) int64
-    cluster_labels: np.ndarray  # (draws * n,) int32
-    parameters: np.ndarray  # (draws * n, q) float32
+    labels: I4x2  # (draws, n) int32
+    alpha: F8  # (draws,)
+    shared: F8x2  # (draws, s): the likelihood's law, then the prior's own parameters
+    offsets: I8  # (draws + 1,) int64
+    cluster_labels: I4  # (draws * n,) int32
+    parameters: F4x2  # (draws * n, q) float32
 
 
+@frame
 class Task(NamedTuple):
     """What a call of ``run_exact`` is to do: whole scans, or one half of one."""
 
@@ -93,7 +95,17 @@ def record_draw(data, hyper, state, scratch, record, draw):
 
 
 @entry_kernel
-def run_exact(rng, data, hyper, prior, state, scratch, block, task, record):
+def run_exact(
+    rng: Stream,
+    data: Data,
+    hyper: AnyLikelihood,
+    prior: AnyPrior,
+    state: State,
+    scratch: Scratch,
+    block: Block,
+    task: Task,
+    record: DrawRecord,
+):
     """Scans as the task says, each of which leaves the joint posterior unchanged.
 
     A scan is written out here because a function of its own, with everything it calls, would
@@ -127,7 +139,7 @@ def run_exact(rng, data, hyper, prior, state, scratch, block, task, record):
 
 
 @entry_kernel
-def start_alone(rng, data, hyper, state):
+def start_alone(rng: Stream, data: Data, hyper: AnyLikelihood, state: State):
     """Every marking alone, at its own position, as the paper's algorithm starts."""
     n = state.label.shape[0]
     for i in range(n):

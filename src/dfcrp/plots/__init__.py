@@ -30,8 +30,16 @@ FIGURES = (
     "traces",
 )
 _HOMES = {
-    **dict.fromkeys(("cluster_sizes", "corrected_sizes", "reality", "sensitivity"), "detection"),
-    **dict.fromkeys(("size_differential", "size_frequency", "size_relative"), "sizes"),
+    figure: home
+    for home, figures in {
+        "certainty": ("coclustering",),
+        "detection": ("cluster_sizes", "corrected_sizes", "reality", "sensitivity"),
+        "experts": ("expert_panels", "jaccard", "singletons"),
+        "maps": ("catalogue_map", "items_map"),
+        "neighbourhood": ("radius",),
+        "sizes": ("counts_by_size", "size_differential", "size_frequency", "size_relative"),
+    }.items()
+    for figure in figures
 }
 #: Of the figures, those about diameters, and those that show DBSCAN beside the posterior.
 NEED_SIZES = (

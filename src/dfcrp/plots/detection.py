@@ -27,7 +27,7 @@ from dfcrp.plots.style import (
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.priors.detection.curves import sensitivity_curves
-from dfcrp.summaries.intervals import Interval, summarise
+from dfcrp.summaries.streaming import Interval, summarise
 
 #: Panels in a row, and experts that still get one each: those with most items.
 COLUMNS = 4
@@ -73,7 +73,7 @@ def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
     _refuse_without_sizes(posterior)
     items = posterior.items
     found = sensitivity_curves(posterior)
-    count = np.bincount(items.families)
+    count = np.bincount(items.families, minlength=len(items.experts))
     order = np.argsort(-count, kind="stable")[:MAX_EXPERTS]
     names = tuple(items.experts[f] for f in order)
     verb = posterior.likelihood.verb

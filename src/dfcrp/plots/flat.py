@@ -1,4 +1,4 @@
-"""Items and objects on a flat map: as they are, or longitude and latitude as a plane.
+"""The flat map: items and objects in a plane, also from degrees, and the image beneath.
 
 On a map of degrees a circle is as high as on the ground and wider by 1 / cos(latitude); a map is
 drawn so that shapes are right in its middle.
@@ -6,23 +6,151 @@ drawn so that shapes are right in its middle.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+import os
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.errors import InputError
+from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import counted_from, seam
 from dfcrp.items.items import Items
+from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Outlines
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.plots.underlay import Region
+from dfcrp.settings.config import ImageSettings
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
+
+
+#: Left, right, lower and upper end of a part of the map.
+Region = tuple[float, float, float, float]
+
+#: Longest side, in pixels, that an image is reduced to: more than a printed page can show.
+MAX_PIXELS = 3_000
+
+
+@dataclass(frozen=True)
+class Underlay:
+    """An image and where its edges lie in the coordinates of the items."""
+
+    #: (rows, columns) or (rows, columns, 3), the first row on top.
+    pixels: NDArray[Any]
+    #: Left, right, bottom, top; a bottom above the top means that y runs downwards.
+    extent: Region
+
+
+def read_underlay(
+    image: Any, y: NDArray[np.float64], extent: Region | None = None
+) -> Underlay | None:
+    """An image file, an array or an Underlay, placed beneath items with these y.
+
+    Without an ``extent`` one pixel is one unit and the upper left corner is (0, 0): with y running
+    upwards from the negative height to zero if most y are negative, downwards if not.
+    """
+    if image is None or isinstance(image, Underlay):
+        return image
+    if isinstance(image, str | os.PathLike):
+        pixels, size = read_image(image)
+    else:
+        pixels = np.asarray(image)
+        if pixels.ndim not in (2, 3):
+            raise InputError(f"an image has rows, columns and perhaps colours, not {pixels.shape}")
+        size = pixels.shape[1], pixels.shape[0]
+    return Underlay(pixels, extent or extent_of(size, y, ImageSettings()))
+
+
+def configured_underlay(settings: ImageSettings, y: NDArray[np.float64]) -> Underlay | None:
+    """The image that a run's settings name; a warning if it is gone."""
+    if settings.file is None:
+        return None
+    if not os.path.isfile(settings.file):
+        warnings.warn(
+            f"{settings.file}: the image is no longer there, so the maps are drawn without it; "
+            "say where it is with `dfcrp report RUN --image-file FILE`",
+            DfcrpWarning,
+            stacklevel=2,
+        )
+        return None
+    pixels, size = read_image(settings.file)
+    return Underlay(pixels, extent_of(size, y, settings))
+
+
+def extent_of(size: tuple[int, int], y: NDArray[np.float64], settings: ImageSettings) -> Region:
+    """Where the edges of an image of this width and height lie."""
+    upwards = settings.y == "up" or (settings.y == "auto" and float(np.median(y)) < 0)
+    left, top = settings.offset
+    width, height = settings.scale * size[0], settings.scale * size[1]
+    return left, left + width, top - height if upwards else top + height, top
+
+
+def check_image(path: str | os.PathLike[str]) -> None:
+    """Refuse what is no image, before any work is done for it."""
+    with _opened(path):
+        pass
+
+
+def read_image(path: str | os.PathLike[str]) -> tuple[NDArray[Any], tuple[int, int]]:
+    """Pixels reduced to what a figure can show, and the full width and height."""
+    with _opened(path) as image:
+        size = image.size
+        # A JPEG is decoded no finer than needed.
+        image.draft(None, (MAX_PIXELS, MAX_PIXELS))
+        return _reduced(image), size
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+    from PIL import Image as Pillow
+
+    limit = Pillow.MAX_IMAGE_PIXELS
+    try:
+        # Orbital images are larger than what Pillow takes for an attack.
+        Pillow.MAX_IMAGE_PIXELS = None
+        with Pillow.open(path) as image:
+            yield image
+    except (OSError, ValueError, SyntaxError, MemoryError) as error:
+        raise InputError(f"{os.fspath(path)}: cannot be read as an image: {error}") from None
+    finally:
+        Pillow.MAX_IMAGE_PIXELS = limit
+
+
+def _reduced(image: Any) -> NDArray[Any]:
+    step = -(-max(image.size) // MAX_PIXELS)
+    if image.mode.startswith("I") or image.mode == "F":
+        # One channel of more than eight bits, which Pillow cannot reduce in all its forms.
+        return _block_means(np.asarray(image), step)
+    # Palettes and alpha become colours.
+    shown = image if image.mode == "L" else image.convert("RGB")
+    return np.asarray(shown.reduce(step) if step > 1 else shown)
+
+
+def _block_means(pixels: NDArray[Any], step: int) -> NDArray[Any]:
+    """Means of squares of ``step`` pixels; those at the edge may hold fewer."""
+    if step == 1:
+        return pixels
+    for axis in (0, 1):
+        starts = np.arange(0, pixels.shape[axis], step)
+        lengths = np.diff([*starts, pixels.shape[axis]])
+        sums = np.add.reduceat(pixels, starts, axis=axis, dtype=np.float64)
+        pixels = sums / (lengths[:, np.newaxis] if axis == 0 else lengths)
+    return pixels.astype(np.float32)
+
+
+def grey_levels(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Eight-bit images as they are; others between their 1st and 99th percentile."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    low, high = np.nanpercentile(pixels, [1.0, 99.0])
+    scaled = (np.asarray(pixels, np.float64) - low) / max(float(high - low), 1e-300)
+    return np.clip(np.nan_to_num(scaled), 0.0, 1.0)
+
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +177,10 @@ class FlatMap:
     cut: float = 0.0
     #: One unit of a width in the unit of y.
     scale: float = 1.0
+    #: What x and y are given in; empty if that is not known.
+    unit: str = ""
+    #: A length on the ground in the unit of y, and what it is: (0.4, "m"); None if not known.
+    ground: tuple[float, str] | None = None
 
     def __len__(self) -> int:
         return len(self.x)
@@ -131,12 +263,22 @@ def flat_map_or_none(items: Items) -> FlatMap | None:
     if outlines is None:
         return None
     names = name_of(outlines.x, columns), name_of(outlines.y, columns)
-    whole = FlatMap(**vars(outlines), axes=names)
     site = items.site
+    whole = FlatMap(**vars(outlines), axes=names)
     if not site.on_sphere:
-        return whole
+        return replace(whole, **_scale_of(site)) if whole.equal else whole
     cut, scale = seam(outlines.x), math.degrees(1.0 / site.sphere_radius_km)
-    return replace(whole, degrees=True, cut=cut, scale=scale).place(outlines)
+    ground = (scale, "km")
+    return replace(whole, degrees=True, cut=cut, scale=scale, ground=ground).place(outlines)
+
+
+def _scale_of(site: Site) -> dict[str, Any]:
+    """The unit of a plane map, and how long it is on the ground, as far as that is known."""
+    if site.units in ("m", "km"):
+        return {"unit": site.units, "ground": (1.0, site.units)}
+    if site.metres_per_pixel is None:
+        return {}
+    return {"unit": "px", "ground": (1.0 / site.metres_per_pixel, "m")}
 
 
 def flat_catalogue(posterior: Posterior, table: Any) -> FlatMap:

@@ -1,16 +1,40 @@
-"""What all maps share: outlines to scale, the frame around them, equal scales."""
+"""Figures: maps of items and of the catalogue; what all maps share: outlines, frame, scales."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.plots.flat import FlatMap, middle_stretch, stretch
-from dfcrp.plots.style import GREY, NARROW, WIDE, legend_of, plain, single_axes
-from dfcrp.plots.underlay import Region, Underlay, grey_levels
+from dfcrp.plots.flat import (
+    FlatMap,
+    Region,
+    Underlay,
+    flat_catalogue,
+    flat_map,
+    grey_levels,
+    middle_stretch,
+    read_underlay,
+    stretch,
+)
+from dfcrp.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    MOST_PATHS,
+    NARROW,
+    VERMILION,
+    WIDE,
+    legend_of,
+    plain,
+    single_axes,
+    styled,
+)
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.settings.consensus import in_short
 
 #: Share of the range that is left free around everything.
 MARGIN = 0.03
@@ -85,6 +109,9 @@ def set_map(ax: Any, region: Region, placed: FlatMap, underlay: Underlay | None 
     ax.set_xlim(left, right)
     ax.set_ylim(*((high, low) if downwards else (low, high)))
     names = ("longitude (°)", "latitude (°)") if placed.degrees else placed.axes
+    if placed.unit:
+        across, up = (name and f"{name} ({placed.unit})" for name in names)
+        names = across, up
     ax.set_xlabel(plain(names[0]))
     ax.set_ylabel(plain(names[1]))
     if not names[1]:
@@ -93,12 +120,54 @@ def set_map(ax: Any, region: Region, placed: FlatMap, underlay: Underlay | None 
         ax.spines[side].set_visible(True)
 
 
+def bar_length(region: Region, placed: FlatMap) -> tuple[float, str]:
+    """How long a scale bar is on the x axis, and what it says: at most a quarter of the map."""
+    assert placed.ground is not None
+    left, right, low, high = region
+    one, unit = placed.ground
+    one *= float(stretch((low + high) / 2.0, placed.degrees))
+    most = 0.25 * (right - left) / one
+    length = max(k * 10.0 ** np.floor(np.log10(most / k)) for k in (1.0, 2.0, 5.0))
+    shown, name = length, unit
+    if unit == "m" and length >= 1000.0:
+        shown, name = length / 1000.0, "km"
+    if unit == "km" and length < 1.0:
+        shown, name = 1000.0 * length, "m"
+    return one * length, f"{shown:g} {name}"
+
+
+def add_scale_bar(ax: Any, region: Region, placed: FlatMap, below: float = 19.0) -> None:
+    """So many points below the right end of the map, where lengths on the ground are known."""
+    from matplotlib.transforms import ScaledTranslation
+
+    if placed.ground is None:
+        return
+    length, words = bar_length(region, placed)
+    inches = ax.get_figure(root=True).dpi_scale_trans
+    place = ax.get_xaxis_transform() + ScaledTranslation(0.0, -below / 72.0, inches)
+    right = region[1]
+    ax.plot(
+        [right - length, right],
+        [0.0, 0.0],
+        transform=place,
+        color=INK,
+        linewidth=2.0,
+        solid_capstyle="butt",
+        clip_on=False,
+    )
+    beside = place + ScaledTranslation(-4.0 / 72.0, 0.0, inches)
+    ax.text(right - length, 0.0, words, transform=beside, ha="right", va="center", fontsize=7.0)
+
+
 def add_outlines(ax: Any, placed: FlatMap, **keywords: Any) -> Any:
-    """Outlines to scale, points as dots; ``keywords`` go to matplotlib's collection."""
+    """Outlines to scale, points as dots; ``keywords`` go to matplotlib's collection.
+
+    Very many are drawn in pixels, in files of any format.
+    """
     from matplotlib.collections import EllipseCollection, PolyCollection
 
     options: dict[str, Any] = {"facecolors": "none", "edgecolors": GREY, "linewidths": 0.6}
-    options |= keywords
+    options |= {"rasterized": len(placed) > MOST_PATHS} | keywords
     centres = np.column_stack((placed.x, placed.y))
     made: Any
     if placed.shape == "box":
@@ -167,3 +236,151 @@ def legend_above(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
 def line_width(count: int) -> float:
     """Thinner lines for more outlines."""
     return float(np.clip(9.0 / np.sqrt(max(count, 1)), 0.3, 0.9))
+
+
+@dataclass(frozen=True)
+class ItemsMap:
+    """Every item that touches the region."""
+
+    outlines: FlatMap
+    #: Left, right, low, high.
+    region: Region
+    underlay: Underlay | None = None
+
+
+def prepare_items_map(
+    posterior: Posterior,
+    *,
+    image: Any = None,
+    extent: Region | None = None,
+    region: Region | None = None,
+) -> ItemsMap:
+    """The items, and the image (a file or an array) placed as in ``underlay.read_underlay``."""
+    placed = flat_map(posterior.items)
+    underlay = read_underlay(image, placed.y, extent)
+    if region is None:
+        region = frame(placed, underlay)
+    return ItemsMap(placed.take(touching(placed, region)), region, underlay)
+
+
+def draw_items_map(table: ItemsMap, ax: Any = None) -> Any:
+    """Outlines in one colour: where many experts agree they darken."""
+    with styled():
+        ax = map_axes(table.region, table.outlines) if ax is None else ax
+        set_map(ax, table.region, table.outlines, table.underlay)
+        add_scale_bar(ax, table.region, table.outlines)
+        add_outlines(
+            ax,
+            table.outlines,
+            edgecolors=INK if table.underlay is None else "#ffd166",
+            linewidths=line_width(len(table.outlines)),
+            alpha=0.55,
+        )
+    return ax
+
+
+def plot_items_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[ItemsMap, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_items_map(posterior, **options)
+    return table, draw_items_map(table, ax)
+
+
+#: Probabilities between which an object is called doubtful.
+DOUBTFUL = (0.05, 0.95)
+NOT_AGREED, IN_DOUBT, AGREED = 0, 1, 2
+#: Outlines that make a map full.
+FULL = 5_000
+
+
+@dataclass(frozen=True)
+class CatalogueMap:
+    """One outline for each cluster of the point partition."""
+
+    outlines: FlatMap
+    probability: NDArray[np.float64]
+    #: ``AGREED``, ``IN_DOUBT`` or ``NOT_AGREED``.
+    state: NDArray[np.int64]
+    #: Of what the probability is.
+    of: str
+    region: Region
+    underlay: Underlay | None = None
+
+
+def prepare_catalogue_map(
+    posterior: Posterior,
+    *,
+    catalogue: Any = None,
+    image: Any = None,
+    extent: Region | None = None,
+) -> CatalogueMap:
+    """``catalogue`` saves making it a second time."""
+    table = posterior.catalogue() if catalogue is None else catalogue
+    found = flat_map(posterior.items)
+    underlay = read_underlay(image, found.y, extent)
+    real = "p_real" in table
+    p = table["p_real" if real else "p_consensus"].to_numpy()
+    return CatalogueMap(
+        outlines=flat_catalogue(posterior, table),
+        probability=p,
+        state=state_of(p),
+        of="real" if real else in_short(posterior.config.summary.min_experts),
+        region=frame(found, underlay),
+        underlay=underlay,
+    )
+
+
+def state_of(p: NDArray[np.float64]) -> NDArray[np.int64]:
+    """``AGREED``, ``IN_DOUBT`` or ``NOT_AGREED``."""
+    low, high = DOUBTFUL
+    return np.select([p >= high, p > low], [AGREED, IN_DOUBT], NOT_AGREED)
+
+
+def looks(of: str, agreed: str, rest: str) -> tuple[tuple[int, str, float, str], ...]:
+    """(state, colour, line width, words), in the order of drawing."""
+    low, high = DOUBTFUL
+    return (
+        (NOT_AGREED, rest, 0.4, f"probability ≤ {low:g}"),
+        (AGREED, agreed, 0.8, f"{of}: probability ≥ {high:g}"),
+        (IN_DOUBT, VERMILION, 1.4, "in between"),
+    )
+
+
+def add_legend(ax: Any, entries: dict[int, tuple[Any, str]]) -> None:
+    """What the colours mean, from agreed to not agreed."""
+    handles, names = zip(*(entries[s] for s in (AGREED, IN_DOUBT, NOT_AGREED)), strict=True)
+    legend_above(ax, handles, names)
+
+
+def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
+    """Blue: real, or enough experts agree; vermilion: doubtful; grey: false, or too few experts."""
+    from matplotlib.lines import Line2D
+
+    agreed, rest = (BLUE, GREY) if table.underlay is None else ("#9fd3ff", "#c8c8c8")
+    with styled():
+        ax = map_axes(table.region, table.outlines) if ax is None else ax
+        set_map(ax, table.region, table.outlines, table.underlay)
+        add_scale_bar(ax, table.region, table.outlines)
+        entries = {}
+        # On a full map lines of the usual width would cover everything.
+        finer = float(np.clip(np.sqrt(FULL / max(len(table.outlines), 1)), 0.3, 1.0))
+        for state, colour, width, name in looks(table.of, agreed, rest):
+            own = table.state == state
+            add_outlines(
+                ax,
+                table.outlines.take(own),
+                edgecolors=colour,
+                linewidths=finer * width,
+                zorder=2 + width,
+            )
+            handle = Line2D([], [], color=colour, **marker_of(table.outlines.shape, width))
+            entries[state] = (handle, f"{name} ({int(own.sum()):,})")
+        add_legend(ax, entries)
+    return ax
+
+
+def plot_catalogue_map(
+    posterior: Posterior, ax: Any = None, **options: Any
+) -> tuple[CatalogueMap, Any]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_catalogue_map(posterior, **options)
+    return table, draw_catalogue_map(table, ax)

@@ -1,25 +1,33 @@
-"""Figures of size-frequency distributions: cumulative N(≥ D), differential dN/dD, and R-plot."""
+"""Figures of sizes: size-frequency distributions, counts by size class, and model ages."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.plots.counts_by_size import dbscan_labels
+from dfcrp.markup import plural
 from dfcrp.plots.style import (
     BLUE,
     COLOURS,
+    GREY,
     INK,
     WIDE,
+    given_axes,
     legend_of,
     line_styles,
+    new_axes,
     plain,
     single_axes,
     styled,
 )
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.posterior.size_frequency import UNBINNED, SizeFrequency
+from dfcrp.posterior.sizes import UNBINNED, ModelAges, SizeFrequency, mean_diameters
+from dfcrp.settings.consensus import Least, in_short
+from dfcrp.summaries.consensus import ConsensusCounts
 
 #: Experts that still get a name each.
 MAX_NAMES = 24
@@ -44,7 +52,7 @@ def prepare_sizes(
     """
     usual = posterior.config.summary.min_experts
     wanted = options.get("min_experts") or usual
-    labels = dbscan_labels(dbscan, wanted, usual)
+    labels = dbscan_labels(dbscan, posterior.needed_experts(wanted), posterior.min_experts)
     return posterior.size_frequency(kind, dbscan=labels, **options)
 
 
@@ -53,7 +61,7 @@ def draw_sizes(table: SizeFrequency, ax: Any = None) -> Any:
     with styled():
         ax = single_axes(WIDE, 4.2) if ax is None else ax
         handles, names = _draw_experts(ax, table)
-        entries = [(_draw_band(ax, table), f"posterior, ≥ {table.min_experts} experts")]
+        entries = [(_draw_band(ax, table), f"posterior, {in_short(table.min_experts)}")]
         if table.dbscan is not None:
             entries.append((_draw_dbscan(ax, table), "DBSCAN"))
         ax.set_xscale("log")
@@ -143,12 +151,31 @@ def _draw_dbscan(ax: Any, table: SizeFrequency) -> Any:
 
 
 def plain_ticks(axis: Any) -> None:
-    """20, 50, 100 rather than powers of ten."""
+    """20, 50, 100 rather than powers of ten; all of them as 2×10⁵ where they are far from one."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    low, high = sorted(axis.get_view_interval())
+    # Over many decades these would be too many, and matplotlib would then show none at all.
+    fine = high / low <= FEW_DECADES
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if fine else (1.0,)))
+    near = low >= PLAIN[0] and high <= PLAIN[1]
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_words(value, near)))
     axis.set_minor_formatter(NullFormatter())
+
+
+#: Between these, numbers are written out.
+PLAIN = (1e-4, 1e5)
+#: Over so wide a range there are ticks at 1, 2 and 5 times each power of ten.
+FEW_DECADES = 5e3
+
+
+def tick_words(value: float, near: bool) -> str:
+    """A number written out, or as 2×10⁵."""
+    if near:
+        return f"{value:g}"
+    digit, power = f"{value:.0e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if digit == "1" else f"{digit}×10{raised}"
 
 
 def prepare_size_frequency(posterior: Posterior, **options: Any) -> SizeFrequency:
@@ -192,3 +219,218 @@ def plot_size_relative(
 
 #: The table tells which distribution it is, and is drawn accordingly.
 draw_size_frequency = draw_size_differential = draw_size_relative = draw_sizes
+
+
+#: Rows of the figure that the histogram takes.
+COUNT_ROWS = 3.0
+#: Experts that still get a name each.
+MAX_ROW_NAMES = 40
+
+
+@dataclass(frozen=True)
+class CountsBySize:
+    """Counts in every size class; the first class is "all" if there are no classes."""
+
+    size_classes: tuple[str, ...]
+    #: What a class means, such as "below 50"; "" where there is nothing to say.
+    bounds: tuple[str, ...]
+    #: By number of items, fewest first.
+    experts: tuple[str, ...]
+    #: (classes, experts)
+    by_expert: NDArray[np.int64]
+    #: Consensus clusters in every draw, (classes, draws).
+    posterior: NDArray[np.int64]
+    min_experts: Least
+    #: Clusters of DBSCAN in each class, if given.
+    dbscan: NDArray[np.int64] | None = None
+    #: What items are called.
+    nouns: str = "items"
+
+
+def size_class_of(diameter: ArrayLike, edges: tuple[float, ...]) -> NDArray[np.int64]:
+    """Position of the class of each diameter; an edge belongs to the class above it."""
+    return np.searchsorted(np.asarray(edges), np.asarray(diameter), side="right")
+
+
+def dbscan_counts(posterior: Posterior, labels: ArrayLike) -> NDArray[np.int64]:
+    """Clusters in each size class by their members' mean diameter; label -1 is noise."""
+    edges, sizes = posterior.size_classes.edges, posterior.diameters
+    # Without sizes there are no classes, and any numbers will do.
+    means = mean_diameters(labels, np.ones(len(posterior.items)) if sizes is None else sizes)
+    return np.bincount(size_class_of(means, edges), minlength=len(edges) + 1)
+
+
+def dbscan_labels(dbscan: Any, min_experts: int, usual: int) -> Any:
+    """The labels for a threshold, of {threshold: labels} or of one array for the usual one."""
+    if isinstance(dbscan, Mapping):
+        return dbscan.get(min_experts)
+    return dbscan if min_experts == usual else None
+
+
+def prepare_counts_by_size(
+    posterior: Posterior,
+    *,
+    min_experts: Least | None = None,
+    dbscan: Any = None,
+    counts: ConsensusCounts | None = None,
+) -> CountsBySize:
+    """Count the items of each expert and the clusters of each draw; items without sizes as one.
+
+    ``dbscan`` holds DBSCAN's labels of the items, or labels for several thresholds as
+    {min_experts: labels}. ``counts`` saves counting the clusters a second time.
+    """
+    usual = posterior.config.summary.min_experts
+    wanted = usual if min_experts is None else min_experts
+    items, classes, sizes = posterior.items, posterior.size_classes, posterior.diameters
+    of_item = np.zeros(len(items), np.int64)
+    if sizes is not None:
+        of_item = size_class_of(sizes, classes.edges)
+    n_classes, n_experts = len(classes.edges) + 1, len(items.experts)
+    each = np.zeros((n_classes, n_experts), np.int64)
+    np.add.at(each, (of_item, items.families), 1)
+    order = np.argsort(each.sum(axis=0), kind="stable")
+    counts = posterior.consensus_counts((wanted,)) if counts is None else counts
+    of_draws = counts.counts[:, :, counts.min_experts.index(wanted)]
+    # Column 0 is the total; without classes it is all there is.
+    of_draws = of_draws[..., 1:] if classes.edges else of_draws[..., :1]
+    labels = dbscan_labels(dbscan, posterior.needed_experts(wanted), posterior.min_experts)
+    return CountsBySize(
+        size_classes=classes.names if classes.edges else ("all",),
+        bounds=classes.bounds or ("" if sizes is None else "any diameter",),
+        experts=tuple(items.experts[f] for f in order),
+        by_expert=each[:, order],
+        posterior=of_draws.reshape(-1, n_classes).T,
+        min_experts=wanted,
+        dbscan=None if labels is None else dbscan_counts(posterior, labels),
+        nouns=plural(posterior.likelihood.noun),
+    )
+
+
+def draw_counts_by_size(table: CountsBySize, axes: Any = None) -> list[Any]:
+    """One panel for each class: experts as points, DBSCAN as a diamond, draws as a histogram."""
+    count = len(table.size_classes)
+    rows = len(table.experts) + COUNT_ROWS + (table.dbscan is not None)
+    with styled():
+        if axes is None:
+            height = float(np.clip(0.7 + 0.17 * rows, 2.2, 8.0))
+            width = WIDE if count > 1 else 0.6 * WIDE
+            axes = new_axes(width, height, 1, count, sharey=True)
+        panels = given_axes(axes, count)
+        for k, ax in enumerate(panels[:count]):
+            _draw_class(ax, table, k)
+            ax.tick_params(axis="y", length=0)
+        _name_rows(panels[0], table)
+    return panels[:count]
+
+
+def _draw_class(ax: Any, table: CountsBySize, k: int) -> None:
+    n_experts = len(table.experts)
+    draws = table.posterior[k]
+    low, high = np.quantile(draws, [0.025, 0.975])
+    base = n_experts + (table.dbscan is not None)
+    ax.axvspan(low, high, color=BLUE, alpha=0.15, linewidth=0.0)
+    ax.plot(table.by_expert[k], np.arange(n_experts), "o", color=INK, markersize=3.5)
+    if table.dbscan is not None:
+        ax.plot(table.dbscan[k], n_experts, "D", color=GREY, markersize=5.0)
+    values, times = np.unique(draws, return_counts=True)
+    ax.bar(
+        values,
+        (COUNT_ROWS - 0.4) * times / times.max(),
+        width=1.0,
+        bottom=base - 0.3,
+        color=BLUE,
+        edgecolor=BLUE,
+        # A bar one object wide may be thinner than a pixel.
+        linewidth=0.8,
+    )
+    ax.axhline(base - 0.5, color=GREY, linewidth=0.5)
+    ax.set_ylim(-0.7, base + COUNT_ROWS - 0.4)
+    reached = np.concatenate((table.by_expert[k], draws))
+    space = max(0.06 * (reached.max() - reached.min()), 1.5)
+    left, right = reached.min() - space, reached.max() + space
+    if table.dbscan is not None:
+        left, right = min(left, table.dbscan[k] - space), max(right, table.dbscan[k] + space)
+    ax.set_xlim(max(left, -1.0), right)
+    ax.xaxis.get_major_locator().set_params(integer=True, nbins=5)
+    bounds = f" ({table.bounds[k]})" if table.bounds[k] else ""
+    ax.set_title(plain(table.size_classes[k]) + bounds)
+    ax.set_xlabel("number of objects")
+
+
+def _name_rows(ax: Any, table: CountsBySize) -> None:
+    n_experts = len(table.experts)
+    places: list[float] = list(range(n_experts)) if n_experts <= MAX_ROW_NAMES else []
+    names = [plain(name) for name in table.experts] if n_experts <= MAX_ROW_NAMES else []
+    if not names:
+        ax.set_ylabel(f"{n_experts} experts, by number of {table.nouns}")
+    if table.dbscan is not None:
+        places.append(n_experts)
+        names.append("DBSCAN")
+    base = n_experts + (table.dbscan is not None)
+    places.append(base + 0.8)
+    names.append(f"posterior, {in_short(table.min_experts)}")
+    ax.set_yticks(places, names)
+
+
+def plot_counts_by_size(
+    posterior: Posterior, axes: Any = None, **options: Any
+) -> tuple[CountsBySize, list[Any]]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_counts_by_size(posterior, **options)
+    return table, draw_counts_by_size(table, axes)
+
+
+#: Rows of the figure that the histogram takes.
+AGE_ROWS = 4.0
+AGE_BINS = 60
+
+
+def draw_model_ages(table: ModelAges, ax: Any = None) -> Any:
+    """Histograms of the draws' ages, without and with the counting error; experts as points."""
+    n_experts = len(table.experts)
+    total = table.with_counting_error()
+    low = np.nanmin([*np.quantile(total, [0.001]), *table.by_expert.low])
+    high = np.nanmax([*np.quantile(total, [0.999]), *table.by_expert.high])
+    edges = np.linspace(max(low, 0.0), high, AGE_BINS + 1)
+    with styled():
+        ax = single_axes(WIDE, 1.6 + 0.2 * (n_experts + AGE_ROWS)) if ax is None else ax
+        for ages, alpha, name in (
+            (total, 0.25, "posterior and counting error"),
+            (table.draws.age, 1.0, "posterior"),
+        ):
+            counts, _ = np.histogram(ages[np.isfinite(ages)], edges)
+            shown = (AGE_ROWS - 0.4) * counts / max(counts.max(), 1)
+            ax.stairs(
+                shown + n_experts,
+                edges,
+                baseline=n_experts,
+                fill=True,
+                color=BLUE,
+                alpha=alpha,
+                label=name,
+            )
+        found = table.by_expert
+        rows = np.arange(n_experts)
+        ax.errorbar(
+            found.age,
+            rows,
+            xerr=[found.age - found.low, found.high - found.age],
+            fmt="o",
+            color=INK,
+            markersize=3.5,
+            linewidth=0.8,
+            label="an expert and one standard error of the count",
+        )
+        ax.axhline(n_experts - 0.5, color=INK, linewidth=0.5)
+        ax.set_ylim(-0.7, n_experts + AGE_ROWS)
+        names = [plain(name) for name in table.experts]
+        ax.set_yticks(
+            [*rows, n_experts + 1.2], [*names, f"posterior, {in_short(table.min_experts)}"]
+        )
+        ax.tick_params(axis="y", length=0)
+        first, last = table.dating.fit_range
+        ax.set_xlabel(
+            f"model age, Ga ({plain(table.dating.chronology, 60)}; {first:g} to {last:g} km)"
+        )
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    return ax

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,11 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.files import write_bytes
+
 #: Widths in inches: the text width of a page, and one column of two.
 WIDE = 7.2
 NARROW = 3.5
-#: Pixels per inch of the PNG files.
+#: Pixels per inch of PNG files, and of what is drawn in pixels within SVG and within PDF files.
 DPI = 200
+PRINT_DPI = 300
+#: A layer of more outlines than this is drawn in pixels: a file with all of them as paths would
+#: have a kilobyte for each.
+MOST_PATHS = 1_500
 
 INK = "#1b1b1b"
 GREY = "#8a8a8a"
@@ -61,7 +68,12 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
-    "svg.fonttype": "path",
+    # Text stays text: it can be searched, edited and set in another font.
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    # Figures have their own layout, whatever the user's settings are.
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
     # Same figure, same file: matplotlib's ids and dates would differ from run to run.
     "svg.hashsalt": "dfcrp",
 }
@@ -78,11 +90,14 @@ def styled() -> Iterator[None]:
 
 @cache
 def fonts() -> list[str]:
-    """DejaVu Sans, which matplotlib brings along, then what else is there."""
+    """DejaVu Sans, which matplotlib brings along, then what else is there.
+
+    The last one is for SVG files, whose text is set by whoever shows them.
+    """
     from matplotlib import font_manager
 
     installed = set(font_manager.get_font_names())
-    return ["DejaVu Sans", *(name for name in FALLBACK_FONTS if name in installed)]
+    return ["DejaVu Sans", *(name for name in FALLBACK_FONTS if name in installed), "sans-serif"]
 
 
 def new_axes(
@@ -140,29 +155,60 @@ def legend_of(target: Any, handles: Sequence[Any], names: Sequence[str], **keywo
 def laid_out(fig: Any) -> Iterator[Any]:
     """Lay a figure out once for all formats; gives the box, in inches, that holds its content.
 
-    Left to itself, matplotlib would do it twice for each file, and for our figures that takes
-    longer than the drawing.
+    Left to itself, matplotlib would lay it out and draw it once more for each file, and for our
+    figures that takes longer than the drawing.
     """
     engine = fig.get_layout_engine()
-    fig.draw_without_rendering()
-    fig.set_layout_engine("none")
+    if engine is not None:
+        engine.execute(fig)
+    fig.set_layout_engine(None)
     try:
         yield fig.get_tightbbox().padded(0.05)
     finally:
         fig.set_layout_engine(engine)
 
 
-def save_figure(fig: Any, folder: str | Path, name: str) -> tuple[Path, Path]:
-    """Save as ``folder/name.png`` and ``folder/name.svg``; the same figure gives the same files."""
+def save_figure(
+    fig: Any, folder: str | Path, name: str, formats: Sequence[str] = ("png", "svg")
+) -> tuple[Path, ...]:
+    """Save as ``folder/name.png`` and ``folder/name.svg``; the same figure gives the same files.
+
+    ``name`` may have folders in it, with slashes.
+    """
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
-    png, svg = directory / f"{name}.png", directory / f"{name}.svg"
-    save_as(fig, png, svg)
-    return png, svg
+    for kind, content in render(fig, formats).items():
+        write_bytes(directory, f"{name}.{kind}", content)
+    return tuple(directory / f"{name}.{kind}" for kind in formats)
 
 
 def save_as(fig: Any, *paths: str | Path) -> None:
     """Save under these names; what follows the dot (png, svg, pdf, ...) says in which format."""
+    with _ready(fig) as box:
+        for path in map(Path, paths):
+            _save(fig, path, path.suffix.lower().removeprefix("."), box)
+
+
+def render(fig: Any, kinds: Sequence[str]) -> dict[str, bytes]:
+    """What files of these formats would hold."""
+    found = {}
+    with _ready(fig) as box:
+        for kind in kinds:
+            out = io.BytesIO()
+            _save(fig, out, kind, box)
+            found[kind] = out.getvalue()
+    return found
+
+
+def _save(fig: Any, target: Any, kind: str, box: Any) -> None:
+    metadata = UNDATED.get(f".{kind}")
+    dpi = PRINT_DPI if kind == "pdf" else DPI
+    fig.savefig(target, format=kind or None, dpi=dpi, metadata=metadata, bbox_inches=box)
+
+
+@contextlib.contextmanager
+def _ready(fig: Any) -> Iterator[Any]:
+    """In the shared style, without warnings that nobody can heed, and laid out."""
     with styled(), warnings.catch_warnings():
         # A name in a script that no installed font has is drawn as boxes; that is no reason to
         # warn once per letter.
@@ -170,6 +216,4 @@ def save_as(fig: Any, *paths: str | Path) -> None:
         # Names too long for their figure: it is drawn all the same.
         warnings.filterwarnings("ignore", message="constrained_layout not applied")
         with laid_out(fig) as box:
-            for path in map(Path, paths):
-                metadata = UNDATED.get(path.suffix.lower())
-                fig.savefig(path, dpi=DPI, metadata=metadata, bbox_inches=box)
+            yield box

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, plain, styled
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.settings.consensus import Least, in_words
 from dfcrp.summaries.consensus import ConsensusCounts
 
 #: Points of each chain that are drawn.
-MAX_POINTS = 1_000
+MAX_POINTS = 500
 #: Of what else was learned, so many numbers are shown: those on which chains agree least.
 MAX_LEARNED = 4
 #: Seed that breaks ties between equal draws; a fixed one, so that figures can be made again.
@@ -52,22 +53,24 @@ def rank_shares(series: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
 def prepare_traces(
     posterior: Posterior,
     *,
-    min_experts: int | None = None,
+    min_experts: Least | None = None,
     bins: int = 20,
     counts: ConsensusCounts | None = None,
 ) -> TraceTable:
-    """α, the number of clusters, the number that at least ``min_experts`` share, and what else.
+    """The number of clusters, the number that at least ``min_experts`` share, and what else.
 
-    ``counts`` saves counting the clusters a second time.
+    Answers come first, then α and the other parameters behind them. ``counts`` saves counting the
+    clusters a second time.
     """
     wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
     counts = posterior.consensus_counts((wanted,)) if counts is None else counts
     consensus = counts.counts[:, :, counts.min_experts.index(wanted), 0]
     numbers = {
-        "concentration α": posterior.alpha,
         "number of clusters": posterior.n_clusters,
-        f"clusters of at least {wanted} experts": consensus,
-        **learned(posterior),
+        f"clusters of {in_words(wanted)}": consensus,
+        **learned(posterior, behind=False),
+        posterior.quantity_words["α"]: posterior.alpha,
+        **learned(posterior, behind=True),
     }
     # Some priors have no α, and draws of other programs come without.
     kept = {name: v for name, v in numbers.items() if np.isfinite(v).all()}
@@ -78,12 +81,16 @@ def prepare_traces(
     return TraceTable(tuple(kept), series, ranks)
 
 
-def learned(posterior: Posterior) -> dict[str, NDArray[np.float64]]:
-    """Of the other numbers that a run is judged by, those with the largest R-hat."""
+def learned(posterior: Posterior, *, behind: bool) -> dict[str, NDArray[np.float64]]:
+    """Of the other answers, or of the parameters behind them, those with the largest R-hat."""
     columns, shared = posterior.draws.columns, posterior.draws.shared()
-    found = {columns.names[at]: shared[:, :, at] for at in columns.judged}
+    words = posterior.quantity_words
+    judged = columns.judged_of(behind=behind)
+    found = {words[columns.names[at]]: shared[:, :, at] for at in judged}
     if len(found) > MAX_LEARNED:
-        rhat = {known.name: known.rhat for known in posterior.verdict.diagnostics}
+        verdict = posterior.verdict
+        known_of = verdict.parameters if behind else verdict.diagnostics
+        rhat = {known.name: known.rhat for known in known_of}
         worst = sorted(found, key=lambda name: -np.nan_to_num(rhat.get(name, 0.0)))[:MAX_LEARNED]
         found = {name: values for name, values in found.items() if name in worst}
     return found

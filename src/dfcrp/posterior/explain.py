@@ -1,14 +1,13 @@
-"""Why an item is where it is: its candidate clusters, how far they are, what barred it.
+"""Where an item belongs and why: its candidate clusters, their distances, what barred it.
 
-A candidate is a cluster of the point partition, or being alone. In each draw
+A candidate is a place of the item: a cluster of the point partition, being alone, or elsewhere.
+Their probabilities are those of ``summaries.membership``, and sum to one. In each draw a candidate
+cluster is *represented* by the draw's cluster that holds most of its members, the item itself left
+out (the smallest name among equals). Distances are to the representative; the rule barred the item
+if another one of the same expert sat there.
 
-- the item *sat* in the candidate to which most of its companions belong (the smallest name among
-  equals), or alone without companions, so that the probabilities sum to one;
-- a candidate is *represented* by the draw's cluster that holds most of its members, the item itself
-  left out (the smallest name among equals). Distances are to the representative; the rule barred
-  the item if another one of the same expert sat there.
-
-What a distance is, and what columns say beside it, is the likelihood's to tell.
+What a distance is, and what columns say beside it, is the likelihood's to tell. A new item, which
+was not part of the run, is only weighed against the clusters of the point partition.
 """
 
 from __future__ import annotations
@@ -25,14 +24,16 @@ from dfcrp.draws import ClusterBlock
 from dfcrp.errors import InputError
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Evidence, Part
+from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.markup import plural
-from dfcrp.posterior.explain_text import explanation_text
-from dfcrp.summaries.membership import ALONE
+from dfcrp.markup import counted, plural
+from dfcrp.sampling.setup import problem_of
+from dfcrp.summaries.membership import ALONE, ELSEWHERE
 from dfcrp.summaries.streaming import label_blocks
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
+
 
 #: Nearest items whose clusters are looked at as candidates.
 NEAREST = 60
@@ -66,7 +67,8 @@ class Offset:
 class Candidate:
     """A place where the item sat or might have sat."""
 
-    #: Name of the cluster of the point partition; ``ALONE`` (-1) for a cluster of its own.
+    #: Name of the cluster of the point partition; ``ALONE`` (-1) for a cluster of its own,
+    #: ``ELSEWHERE`` (-3) for clusters of the draws that stand for none of the point partition.
     cluster: int
     #: Share of draws in which the item sat here; of all chains, and of each.
     probability: float
@@ -151,10 +153,10 @@ def explain(posterior: Posterior, item: int | str) -> Explanation:
     shared = draws.shared() if watch.measured else None
     for chain, start, stop, labels in label_blocks(draws):
         if shared is None:
-            watch.add(chain, labels)
+            watch.add(labels)
         else:
             block = draws.clusters(chain, start, stop)
-            watch.add(chain, labels, (block, shared[chain, start:stop]))
+            watch.add(labels, (block, shared[chain, start:stop]))
     return Explanation(
         index=i,
         id=str(items.id[i]),
@@ -243,12 +245,6 @@ class _Watch:
         relatives = np.flatnonzero(items.families == items.families[i])
         self.relatives = relatives[relatives != i]
         self.places = list(self._places())
-        names = np.array([place.name for place in self.places], np.int64)
-        point = posterior.point_partition().labels
-        #: (companions, places): to which place a companion belongs.
-        self.belongs = (point[companions][:, np.newaxis] == names).astype(np.int64)
-        #: (chains, places and alone)
-        self.sat = np.zeros((draws.n_chains, len(names) + 1), np.int64)
         self.offsets = posterior.likelihood.offsets(posterior, i)
         wanted = () if self.offsets is None else self.offsets.parameters
         stored = draws.columns.parameters
@@ -265,17 +261,9 @@ class _Watch:
             if members.size:
                 yield _Place(int(name), members, np.zeros(self.relatives.size, np.int64))
 
-    def add(self, chain: int, labels: NDArray[np.int32], fitted: Fitted | None = None) -> None:
+    def add(self, labels: NDArray[np.int32], fitted: Fitted | None = None) -> None:
         """Take in a block of draws; ``fitted`` only where distances are measured."""
         own = labels[:, self.i]
-        together = (labels[:, self.companions] == own[:, np.newaxis]).astype(np.int64)
-        alone = ~together.any(axis=1)
-        if self.places:
-            # argmax takes the first among equals, and the places are sorted by name
-            seat = np.where(alone, -1, (together @ self.belongs).argmax(axis=1))
-        else:
-            seat = np.full(len(labels), -1)
-        self.sat[chain] += np.bincount(seat + 1, minlength=len(self.places) + 1)
         barring_counts = self.posterior.prior.one_per_expert and self.relatives.size
         for place in self.places:
             representative = most_common(labels[:, place.members])
@@ -292,34 +280,37 @@ class _Watch:
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Places where the item sat, and those near enough to be wondered about."""
-        n_draws = self.posterior.draws.n_draws
-        total = self.sat.sum(axis=0) / self.sat.sum()
-        by_chain = self.sat / n_draws
-        found = [
-            self._candidate(place, total[k], by_chain[:, k])
-            for k, place in enumerate(self.places, start=1)
-        ]
+        sat = self._sat()
+        found = [self._candidate(place, sat.get(place.name)) for place in self.places]
         found = [c for c in found if c.probability > 0 or c.distance <= NEARBY_SPREADS]
         found = [replace(c, evidence=self._evidence(c)) for c in found]
-        if total[0] > 0:
-            found.append(Candidate(ALONE, float(total[0]), tuple(by_chain[:, 0].tolist())))
+        found += [Candidate(name, *sat[name]) for name in (ALONE, ELSEWHERE) if name in sat]
         return tuple(sorted(found, key=lambda c: (-c.probability, c.distance, c.cluster)))
+
+    def _sat(self) -> dict[int, tuple[float, tuple[float, ...]]]:
+        """The probability of each place, over all chains and in each."""
+        places = self.posterior.membership.places
+        assert places is not None
+        rows = places.of(self.i)
+        by_chain = (places.counts[:, rows] / places.n_draws).T.tolist()
+        total = places.probability[rows].tolist()
+        names = places.place[rows].tolist()
+        return {k: (p, tuple(each)) for k, p, each in zip(names, total, by_chain, strict=True)}
 
     def _evidence(self, candidate: Candidate) -> tuple[Evidence, ...]:
         members = np.array(candidate.members, np.int64)
         return self.posterior.likelihood.compare(self.posterior, self.i, members)
 
-    def _candidate(
-        self, place: _Place, probability: float, by_chain: NDArray[np.float64]
-    ) -> Candidate:
-        items = self.posterior.items
-        n_all = self.sat.sum()
+    def _candidate(self, place: _Place, sat: tuple[float, tuple[float, ...]] | None) -> Candidate:
+        items, draws = self.posterior.items, self.posterior.draws
+        n_all = draws.n_chains * draws.n_draws
+        probability, by_chain = sat or (0.0, (0.0,) * draws.n_chains)
         order = np.argsort(-place.barring, kind="stable")
         parts = () if self.offsets is None else self.offsets.parts
         return Candidate(
             cluster=place.name,
-            probability=float(probability),
-            by_chain=tuple(by_chain.tolist()),
+            probability=probability,
+            by_chain=by_chain,
             members=tuple(place.members.tolist()),
             inside=place.offset(parts, True),
             outside=place.offset(parts, False),
@@ -352,3 +343,196 @@ def rows_of(block: ClusterBlock, names: NDArray[np.int32]) -> NDArray[np.int64]:
     keys = draw * width + block.labels
     wanted = np.arange(len(names), dtype=np.int64) * width + names
     return np.searchsorted(keys, wanted)
+
+
+#: Candidates and companions that are listed one by one.
+MAX_LISTED = 12
+#: Difference between chains above which it is mentioned.
+CHAINS_DIFFER = 0.1
+
+
+def percent(share: float) -> str:
+    """A share in percent; never "0 %" or "100 %" for what is not quite that."""
+    if 0.0 < share < 0.005:
+        return "less than 1 %"
+    if 0.995 < share < 1.0:
+        return "more than 99 %"
+    # rounded as the same number with two decimals is
+    return f"{100.0 * float(f'{share:.2f}'):.0f} %"
+
+
+def explanation_text(found: Explanation) -> str:
+    """Several paragraphs: what, where it sat, what the rule barred, with whom."""
+    parts = [_opening(found), _places(found)]
+    barred = _barred_text(found)
+    if barred:
+        parts.append(barred)
+    parts.append(_companion_lines(found))
+    return "\n\n".join(parts) + "\n"
+
+
+def _opening(found: Explanation) -> str:
+    described = ", ".join(f"{name} {_shown(value)}" for name, value in found.described.items())
+    what = f"{found.noun.capitalize()} {found.id} by {found.expert}: {described}."
+    own = next((c for c in found.candidates if c.cluster == found.cluster), None)
+    others = len(own.members) if own is not None else 0
+    if others == 0:
+        place = "In the published partition it is a cluster of its own"
+    else:
+        place = (
+            f"In the published partition it belongs to cluster {found.cluster}, "
+            f"with {counted(others, f'other {found.noun}')}"
+        )
+    return f"{what}\n{place} (membership probability {found.p_member:.2f})."
+
+
+def _shown(value: Any) -> str:
+    return (value or "(missing)") if isinstance(value, str) else f"{value:g}"
+
+
+def _places(found: Explanation) -> str:
+    chains = "1 chain" if found.n_chains == 1 else f"{found.n_chains} chains"
+    lines = [f"Where it sat, over {found.n_draws:,} draws of {chains}:"]
+    for candidate in found.candidates[:MAX_LISTED]:
+        lines += ["  " + line for line in _place_lines(candidate, found)]
+    hidden = len(found.candidates) - MAX_LISTED
+    if hidden > 0:
+        lines.append(f"  and {hidden} more")
+    if any(np.isfinite(c.distance) for c in found.candidates):
+        lines.append(
+            "Distances are in units of the cluster's fitted spread (standard deviations);\n"
+            f"of a cluster's own {plural(found.noun)} 95 % lie within "
+            f"{_usual_reach(found.features):.1f}. A member widens the spread."
+        )
+    if any(c.evidence for c in found.candidates):
+        lines.append(
+            f"Log odds say by how much a column speaks for one object rather than two, on average\n"
+            f"over the {plural(found.noun)} of the cluster."
+        )
+    return "\n".join(lines)
+
+
+def _usual_reach(features: int) -> float:
+    """The distance within which 95 % lie: the root of a quantile of χ²."""
+    from scipy.special import gammaincinv
+
+    return float(np.sqrt(2.0 * gammaincinv(features / 2.0, 0.95)))
+
+
+def _place_lines(candidate: Candidate, found: Explanation) -> list[str]:
+    if candidate.cluster == ALONE:
+        name = "alone"
+    elif candidate.cluster == ELSEWHERE:
+        name = "elsewhere, in a cluster that stands for none of the published ones"
+    elif candidate.probability == 0.0:
+        name = f"cluster {candidate.cluster}, nearby"
+    else:
+        name = f"cluster {candidate.cluster}"
+    text = f"{name}: {percent(candidate.probability) if candidate.probability else 'never'}"
+    if found.n_chains > 1:
+        low, high = min(candidate.by_chain), max(candidate.by_chain)
+        if high - low > CHAINS_DIFFER:
+            text += f" (chains disagree: {percent(low)} to {percent(high)})"
+    lines = [text]
+    both = candidate.inside is not None and candidate.outside is not None
+    for offset, when in ((candidate.outside, " when outside"), (candidate.inside, " when in it")):
+        if offset is not None:
+            lines.append(f"  distance {_offset(found, offset, when if both else '')}")
+    if candidate.evidence:
+        lines.append(f"  log odds {', '.join(map(_evidence, candidate.evidence))}")
+    return lines
+
+
+def _offset(found: Explanation, offset: Offset, when: str) -> str:
+    parts = []
+    for part in found.parts:
+        value = offset.parts[part.name]
+        sign = "" if not part.more else f" {part.more if value > 0 else part.less}"
+        parts.append(f"{part.name} {abs(value):.1f}{sign}")
+    return f"{offset.distance:.1f}{when} ({', '.join(parts)})"
+
+
+def _evidence(found: Evidence) -> str:
+    if not (found.own and found.theirs):
+        return f"{found.name} 0 (missing)"
+    there = "" if found.own == found.theirs else f" (there: {found.theirs})"
+    return f"{found.name} {found.log_odds:+.1f}{there}"
+
+
+def _barred_text(found: Explanation) -> str:
+    nouns = plural(found.noun)
+    if not found.one_per_expert:
+        return f"No rule kept {nouns} of one expert apart in this run: they could share a cluster."
+    lines = []
+    for candidate in found.candidates[:MAX_LISTED]:
+        if candidate.barred == 0.0:
+            continue
+        names = ", ".join(
+            f"{other.id} ({percent(other.probability)})" for other in candidate.barred_by[:3]
+        )
+        more = ", ..." if len(candidate.barred_by) > 3 else ""
+        lines.append(
+            f"  cluster {candidate.cluster} was closed to it in {percent(candidate.barred)} of "
+            f"draws: {names}{more} sat there"
+        )
+    if not lines:
+        return (
+            f"The rule that two {nouns} by one expert never share a cluster barred nothing:\n"
+            f"no other {found.noun} by {found.expert} sat in any of these clusters."
+        )
+    head = f"By the rule that two {nouns} by {found.expert} never share a cluster,"
+    return "\n".join([head, *lines])
+
+
+def _companion_lines(found: Explanation) -> str:
+    if not found.companions:
+        return f"It never shared a cluster with any other {found.noun}."
+    lines = ["It sat with:"]
+    for other in found.companions[:MAX_LISTED]:
+        lines.append(f"  {other.id} by {other.expert}: {percent(other.probability)}")
+    hidden = len(found.companions) - MAX_LISTED
+    if hidden > 0:
+        lines.append(f"  and {hidden} more, each less often")
+    return "\n".join(lines)
+
+
+Floats = NDArray[np.float64]
+
+
+def membership_of_new(
+    posterior: Posterior, values: Floats, families: NDArray[np.int64] | None = None
+) -> Floats:
+    """(m, K + 1): probability of each cluster of the point partition, and of none of them.
+
+    The weight of a cluster is its size times the predictive density given its members, of none α
+    times the prior's; what all clusters share, and α, are at their posterior means. ``families``
+    are codes of the new items' sources (-1: a source not seen before); a cluster that holds the
+    source already is barred.
+    """
+    items = posterior.items
+    problem = problem_of(items, posterior.config)
+    shared = posterior.draws.shared().reshape(-1, posterior.draws.columns.width)
+    hyper = problem.hyper._replace(law=shared.mean(axis=0)[: len(problem.hyper.law)])
+    names, code = np.unique(posterior.point_partition().labels, return_inverse=True)
+    new = posterior.likelihood.features_of_new(items, values)
+    weight = np.empty((len(new), len(names) + 1))
+    theta = np.zeros((len(names) + 1, problem.row_width))
+    weigh_new(
+        hyper, items.features, code.astype(np.int64), np.ascontiguousarray(new), theta, weight
+    )
+    sizes = np.append(np.bincount(code), posterior.alpha.mean())
+    weight += np.log(sizes)
+    if families is not None:
+        weight[:, :-1][_ruled_out(items.families, code, families, len(names))] = -np.inf
+    weight -= weight.max(axis=1, keepdims=True)
+    chance: Any = np.exp(weight)
+    return chance / chance.sum(axis=1, keepdims=True)
+
+
+def _ruled_out(
+    own: NDArray[np.int64], code: NDArray[np.int64], new: NDArray[np.int64], count: int
+) -> NDArray[np.bool_]:
+    """(m, K): whether the cluster has a member of the new item's source."""
+    holds = np.zeros((count, int(own.max()) + 2), dtype=np.bool_)
+    holds[code, own] = True
+    return holds.T[new]

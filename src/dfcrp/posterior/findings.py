@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.parts import RunRecord
 from dfcrp.settings.config import Config
 from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.convergence import Verdict
 from dfcrp.summaries.experts import ExpertTallies, tally_experts
-from dfcrp.summaries.intervals import Interval, summarise
 from dfcrp.summaries.membership import Membership
+from dfcrp.summaries.streaming import Interval, summarise
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -129,7 +129,7 @@ def _series(posterior: Posterior, totals: Totals) -> Series:
         counts=posterior.table_counts.counts[:, chosen],
         alpha=posterior.alpha[:, chosen],
         learned={name: values[:, chosen] for name, values in learned.items()},
-        experts=tally_experts(np.concatenate(labels), codes, holder),
+        experts=tally_experts(np.concatenate(labels), codes, holder, len(posterior.items.experts)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,30 +18,38 @@ from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.bias_summary import ExpertBias, rows_with_bias
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.posterior.diameters import consensus_diameters
 from dfcrp.posterior.findings import Findings, find
-from dfcrp.posterior.images_shared import SharedDraws
-from dfcrp.posterior.images_verdict import judge_images
-from dfcrp.posterior.many import DrawSource, JoinedDraws, ManyImages, Summaries
-from dfcrp.posterior.once import once
-from dfcrp.posterior.pooling import Pool
-from dfcrp.posterior.size_frequency import SizeFrequency, size_frequency
+from dfcrp.posterior.images import (
+    DrawSource,
+    JoinedDraws,
+    ManyImages,
+    Pool,
+    SharedDraws,
+    Summaries,
+    judge_images,
+    once,
+)
+from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.priors.registry import prior_named
-from dfcrp.runs.parts import Parts
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.parts import Parts, RunRecord, least_by_item
 from dfcrp.settings.config import Config
+from dfcrp.settings.consensus import Least, in_words, needed
 from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.coclustering import Coclustering, coclustering
-from dfcrp.summaries.consensus import ConsensusCounts, SizeClasses, consensus_counts
-from dfcrp.summaries.convergence import Verdict, check_convergence
+from dfcrp.summaries.consensus import (
+    PAPER_EDGES,
+    ConsensusCounts,
+    SizeClasses,
+    choose_edges,
+    consensus_counts,
+)
+from dfcrp.summaries.convergence import KnownOfRun, Verdict, check_convergence
 from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
-from dfcrp.summaries.intervals import summarise
-from dfcrp.summaries.losses import members_by_cluster
 from dfcrp.summaries.membership import UNDECIDED, Membership, membership
-from dfcrp.summaries.point_partition import PointPartition, point_partition
-from dfcrp.summaries.streaming import n_clusters
+from dfcrp.summaries.point_partition import PointPartition, members_by_cluster, point_partition
+from dfcrp.summaries.streaming import n_clusters, summarise
 
 if TYPE_CHECKING:
     import pandas
@@ -79,8 +88,11 @@ class Posterior:
         rows: NDArray[np.int64] | None = None,
         *,
         images: ManyImages | None = None,
+        whole: Posterior | None = None,
     ) -> None:
         self.draws = draws
+        #: The posterior of all images, if this is one that was drawn together with others.
+        self.whole = whole
         #: The rows of these items among all, if this is one image of many.
         self.rows = rows
         self.items = items
@@ -90,8 +102,9 @@ class Posterior:
         if images is None and len(items.images) > 1:
             self._images = _cut_into_images(draws, items, config, record)
         self._points: dict[str, PointPartition] = {}
-        self._counts: dict[tuple[int, ...], ConsensusCounts] = {}
-        self._diameters: dict[tuple[int, int], list[NDArray[np.float64]]] = {}
+        self._catalogue: dict[str, Any] | None = None
+        self._counts: dict[tuple[Least, ...], ConsensusCounts] = {}
+        self._diameters: dict[tuple[Least, int], list[NDArray[np.float64]]] = {}
 
     @classmethod
     def of_images(
@@ -151,6 +164,7 @@ class Posterior:
             images.parts.config_of(number),
             images.record_of(number),
             images.parts.rows[number],
+            whole=None if self.independent else self,
         )
 
     @property
@@ -243,8 +257,13 @@ class Posterior:
             found = self.prior.summarise(self)
         else:
             each = [one.detection for one in self.findings]
-            found = self.prior.summarise_images(each, self._images, len(self.items.experts))
+            found = self.prior.summarise_images(each, self)
         return found
+
+    @once
+    def prior_laid_out(self) -> Any:
+        """The prior as the run had it, for its own answers."""
+        return self.prior.laid_out(self)
 
     @property
     def diameters(self) -> NDArray[np.float64] | None:
@@ -262,7 +281,14 @@ class Posterior:
         """Size classes of the settings; none where items have no size."""
         if self.diameters is None:
             return SizeClasses.none()
-        return SizeClasses(self.config.summary.class_edges, self.config.summary.class_names)
+        asked, edges = self.config.summary, self.config.summary.class_edges
+        if edges is None:
+            # A fit settles them for all images together.
+            few = len(asked.class_names) == len(PAPER_EDGES) + 1
+            edges = PAPER_EDGES if few else choose_edges(self.diameters, len(asked.class_names))
+        units = self.items.site.units
+        unit = {"px": "", "deg": "km"}.get(units, units)
+        return SizeClasses(edges, asked.class_names if edges else (), unit)
 
     @once
     def pairs(self) -> Coclustering:
@@ -311,40 +337,78 @@ class Posterior:
         """Membership probabilities of the point partition."""
         if self._images is not None:
             return self._images.membership(self.findings)
-        return membership(self.point_partition().labels, self.pairs)
+        return membership(self.point_partition().labels, self.draws)
 
-    def consensus_counts(self, min_experts: tuple[int, ...]) -> ConsensusCounts:
-        """Clusters with at least so many experts, in every draw, by size class."""
+    @property
+    def min_experts(self) -> int:
+        """Experts that make a consensus."""
+        return self.needed_experts(self.config.summary.min_experts)
+
+    def needed_experts(self, least: Least) -> int:
+        """A number of experts as it is, a share in experts; on images that differ the most."""
+        return int(least_by_item(self.items, least).max())
+
+    @property
+    def consensus_words(self) -> str:
+        """What makes a consensus, in a sentence: "at least 5 experts"."""
+        looked = len(self.items.experts) if self._images is None else None
+        return in_words(self.config.summary.min_experts, looked)
+
+    def consensus_counts(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
+        """Clusters with at least so many experts, in every draw, by size class.
+
+        Shares, as in "60%", are of the experts who looked at the image.
+        """
         if min_experts not in self._counts:
-            self._counts[min_experts] = consensus_counts(
-                self.draws,
-                min_experts,
-                self.size_classes,
-                self.diameter_from,
-                families=self.items.families,
-                diameters=self.diameters,
-                parameter=self.likelihood.size_parameter() or "",
-            )
+            self._counts[min_experts] = self._consensus_counts(min_experts)
         return self._counts[min_experts]
+
+    def _consensus_counts(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
+        if self._images is not None and any(isinstance(least, str) for least in min_experts):
+            return self._counts_of_images(min_experts)
+        looked = len(self.items.experts)
+        found = consensus_counts(
+            self.draws,
+            tuple(needed(least, looked) for least in min_experts),
+            self.size_classes,
+            self.diameter_from,
+            families=self.items.families,
+            diameters=self.diameters,
+            parameter=self.likelihood.size_parameter() or "",
+        )
+        return replace(found, min_experts=min_experts)
+
+    def _counts_of_images(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
+        """The same where the number depends on the image: sums over images."""
+        if self.independent:
+            known = self.table_counts
+            asked = [known.min_experts.index(least) for least in min_experts]
+            return ConsensusCounts(min_experts, known.size_classes, known.counts[:, :, asked])
+        each = [self.image(k).consensus_counts(min_experts) for k in self.image_set.done]
+        return replace(each[0], counts=np.sum([one.counts for one in each], axis=0))
 
     @once
     def table_counts(self) -> ConsensusCounts:
         """The same for the thresholds of the tables."""
         summary = self.config.summary
-        wanted = tuple(sorted({*summary.thresholds, summary.min_experts}))
+        wanted: tuple[Least, ...]
+        if isinstance(summary.min_experts, str):
+            wanted = (*sorted({*summary.thresholds}), summary.min_experts)
+        else:
+            wanted = tuple(sorted({*summary.thresholds, summary.min_experts}))
         if self._images is not None:
             return self.pool.counts(wanted, self.size_classes.columns)
         return self.consensus_counts(wanted)
 
-    def consensus(self, min_experts: int | None = None) -> pandas.DataFrame:
-        """Number of objects that at least ``min_experts`` marked, by size class."""
+    def consensus(self, min_experts: Least | None = None) -> pandas.DataFrame:
+        """Number of objects that at least ``min_experts`` (5, "60%") marked, by size class."""
         import pandas
 
         wanted = min_experts or self.config.summary.min_experts
         return pandas.DataFrame(self.consensus_counts((wanted,)).rows())
 
     def consensus_diameters(
-        self, min_experts: int | None = None, limit: int = 1_000
+        self, min_experts: Least | None = None, limit: int = 1_000
     ) -> list[NDArray[np.float64]]:
         """Ascending diameters of the consensus objects, for each of ``limit`` even draws."""
         wanted = min_experts or self.config.summary.min_experts
@@ -361,8 +425,9 @@ class Posterior:
         """How the experts compare; of several images, over all of them."""
         if self._images is not None:
             alone = self._images.put_together([one.alone for one in self.findings], np.nan)
-            return self.pool.experts(np.bincount(self.items.families), alone)
-        return expert_summary(self.draws, self.items.families)
+            experts = len(self.items.experts)
+            return self.pool.experts(np.bincount(self.items.families, minlength=experts), alone)
+        return expert_summary(self.draws, self.items.families, len(self.items.experts))
 
     def experts(self) -> pandas.DataFrame:
         """One row per expert, by number of markings."""
@@ -380,7 +445,10 @@ class Posterior:
         import pandas
 
         if self._images is None:
-            table = self.catalogue_columns()
+            if self._catalogue is None:
+                self._catalogue = self.catalogue_columns()
+            table = self._catalogue
+            # The frame has copies, so that the caller may change it.
             return pandas.DataFrame({**table, "cluster": self.names(table["cluster"])})
         tables = [one.catalogue for one in self.findings]
         named = self._images.names_among_all([table["cluster"] for table in tables])
@@ -404,7 +472,7 @@ class Posterior:
             self.membership,
             families=items.families,
             expert_names=items.experts,
-            min_experts=self.config.summary.min_experts,
+            min_experts=self.min_experts,
             centre=self.likelihood.centre(items),
             described=self.likelihood.describe_members(items, members),
             ground=self.ground,
@@ -446,6 +514,7 @@ class Posterior:
             "p_member": found.p_member,
             "second_cluster": self._known(self.names(found.second)),
             "p_second": found.p_second,
+            "p_elsewhere": found.p_elsewhere,
         }
         if self.detection is not None:
             table["p_real"] = self.detection.p_real_marking
@@ -463,9 +532,8 @@ class Posterior:
         import pandas
 
         images = self.image_set
-        return pandas.DataFrame(
-            [self._image_row(i, f) for i, f in zip(images.done, self.findings, strict=True)]
-        )
+        rows = [self._image_row(i, f) for i, f in zip(images.done, self.findings, strict=True)]
+        return pandas.DataFrame(self.prior.image_rows(self, rows))
 
     def _image_row(self, image: int, found: Findings) -> dict[str, Any]:
         parts = self.image_set.parts
@@ -477,6 +545,8 @@ class Posterior:
         for name in ("n_clusters", "consensus", "alpha"):
             interval = getattr(found, name)
             row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
+        if isinstance(self.config.summary.min_experts, str):
+            row["min_experts"] = needed(self.config.summary.min_experts, row["n_experts"])
         verdict = found.verdict
         return row | {
             "undecided": int(np.count_nonzero(found.membership.p_member < UNDECIDED)),
@@ -531,12 +601,29 @@ class Posterior:
             missing = len(self._images.parts) - len(self.images)
             return judge_images(verdicts, self.pool.diagnostics(self.table_counts), missing)
         return check_convergence(
-            self.draws,
-            self.table_counts,
-            self.pairs,
-            names=self.items.id.tolist(),
-            noun=self.likelihood.noun,
+            self.draws, self.table_counts, self.pairs, known=self._known_of_run()
         )
+
+    def _known_of_run(self) -> KnownOfRun:
+        """What the verdict must know besides the draws."""
+        experts = self.prior.experts(self.items.families)
+        return KnownOfRun(
+            noun=self.likelihood.noun,
+            names=self.items.id.tolist(),
+            words=self.quantity_words,
+            unheard=self.likelihood.unheard(self.items),
+            mergeable=not self.prior.one_per_expert or len(np.unique(experts)) > 1,
+            scans=self.record.scans,
+            seconds=self.record.seconds,
+        )
+
+    @property
+    def quantity_words(self) -> dict[str, str]:
+        """What is stored with every draw, in plain words by its name there."""
+        columns = self.draws.columns
+        stored = [variable.name for variable in columns.shared]
+        words = {**self.likelihood.quantity_words(stored), **self.prior.words}
+        return {"α": "α, how readily new clusters open", **columns.in_words(words)}
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json."""
@@ -551,6 +638,7 @@ class Posterior:
             "draws": self.draws.n_chains * self.draws.n_draws,
             "seconds": round(self.record.seconds, 3),
             "n_clusters": summarise(self.n_clusters.ravel()).as_dict(),
+            "catalogue": self._listed(),
             **self.prior.numbers(self),
             **({"tolerances": self.tolerances} if self.tolerances else {}),
             **({} if self.independent else {"suspected_doubles": self.n_doubles}),
@@ -558,6 +646,16 @@ class Posterior:
             "experts": self._expert_rows(),
             "convergence": verdict.as_dict(),
         }
+
+    def _listed(self) -> dict[str, int]:
+        """Objects of the catalogue, and how many of them enough experts share there."""
+        labels, families = self.point_partition().labels, self.items.families
+        known = ~np.isnan(self.membership.p_member)
+        pairs = np.unique(np.column_stack((labels, families))[known], axis=0)
+        names, experts = np.unique(pairs[:, 0], return_counts=True)
+        least = least_by_item(self.items, self.config.summary.min_experts)[names]
+        agreed = int(np.count_nonzero(experts >= least))
+        return {"n_clusters": len(experts), "consensus": agreed}
 
     def to_arviz(self) -> Any:
         """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dfcrp.draws import DrawBlock, Draws
 from dfcrp.errors import RunFolderError
-from dfcrp.files import write_text
+from dfcrp.files import remove_file, write_text
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.runs.folder import (
     MARKINGS,
@@ -23,8 +23,8 @@ from dfcrp.runs.folder import (
     write_provenance,
     write_table,
 )
-from dfcrp.runs.parts import Parts
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.lock import Claim, taken_over
+from dfcrp.runs.parts import Parts, RunRecord
 from dfcrp.runs.store import DrawStore
 
 
@@ -53,15 +53,13 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         )
     record = record_of(folder, provenance)
     parts = Parts.of_run(items, config)
-    store = DrawStore.open(folder)
+    store = DrawStore.open(folder, bounds=parts.bounds())
     if len(parts) > 1:
         records = records_of_parts(folder, provenance, len(parts))
         return Posterior.of_images(parts, records, store, record)
     # A run that was stopped while it was being extended holds more draws than its results say.
     last = record.scans // record.thin
-    # A posterior saved from memory has the chains that it has.
-    chains = config.run.chains if store.resumable else None
-    draws = store.draws(0, record.burn_in // record.thin, last, chains=chains)
+    draws = store.draws(0, record.burn_in // record.thin, last)
     if draws.n_markings != len(items):
         raise RunFolderError(
             f"{folder}: the draws are of {draws.n_markings} items, {MARKINGS} has {len(items)}; "
@@ -73,18 +71,32 @@ def load(path: str | os.PathLike[str]) -> Posterior:
 def write_results(posterior: Posterior, folder: Path) -> None:
     """Tables and summary from the draws; written again whenever asked for."""
     if posterior.many is not None:
-        write_table(folder / "images.csv", posterior.image_table())
-    write_table(folder / "catalogue.csv", posterior.catalogue())
-    write_table(folder / "members.csv", posterior.members())
-    write_table(folder / "experts.csv", posterior.experts())
-    write_text(folder / "summary.json", json.dumps(plain(posterior.summary()), indent=1) + "\n")
+        write_table(folder, "images.csv", posterior.image_table())
+    write_table(folder, "catalogue.csv", posterior.catalogue())
+    write_table(folder, "members.csv", posterior.members())
+    write_table(folder, "experts.csv", posterior.experts())
+    write_text(folder, "summary.json", json.dumps(plain(posterior.summary()), indent=1) + "\n")
 
 
-def finish(posterior: Posterior, folder: Path) -> None:
-    """Write the results of a run, and that they are those of its draws."""
+#: What is made of the draws, by a run or by later commands.
+RESULTS = (
+    *("images.csv", "catalogue.csv", "members.csv", "experts.csv", "summary.json"),
+    *("report.html", "size_frequency.csv", "ages.csv", "figures", "pages"),
+)
+
+
+def finish(posterior: Posterior, folder: Path, *, tables: bool = True) -> None:
+    """Write the results of a run, and that they are those of its draws.
+
+    Those of earlier draws go first: whatever happens meanwhile, no table is of other draws than
+    the record says. Without ``tables`` there are none until they are asked for.
+    """
+    for name in RESULTS:
+        remove_file(folder, name)
     parts = posterior.many.records if posterior.many is not None and posterior.independent else ()
     write_provenance(folder, posterior.items, posterior.config, posterior.record, parts)
-    write_results(posterior, folder)
+    if tables:
+        write_results(posterior, folder)
 
 
 def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
@@ -96,23 +108,32 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     folder = Path(path)
     make_folder(folder)
     prepare_folder(folder, posterior.items, posterior.config)
-    store = DrawStore.create(folder, resumable=False)
-    images = posterior.many
-    records: list[RunRecord | None] = []
-    if images is None or not posterior.independent:
-        _save_draws(store, 0, posterior.draws, share=False)
-        record = _after_burn_in(posterior.record, posterior.draws)
-    else:
-        records = [None] * len(images.records)
-        for number in images.done:
-            draws = images.draws_of(number)
-            _save_draws(store, number, draws, share=True)
-            records[number] = _after_burn_in(images.record_of(number), draws)
-        longest = max(one.scans for one in records if one is not None)
-        record = dataclasses.replace(posterior.record, scans=longest, burn_in=0)
-    store.flush()
+    with taken_over(folder) as claim:
+        record, records = _save_all_draws(posterior, folder, claim)
     write_provenance(folder, posterior.items, posterior.config, record, records)
     write_results(posterior, folder)
+
+
+def _save_all_draws(
+    posterior: Posterior, folder: Path, claim: Claim
+) -> tuple[RunRecord, list[RunRecord | None]]:
+    """Fill the store of a new run folder; the record of the whole, and of each part of many."""
+    images = posterior.many
+    alone = images is None or not posterior.independent
+    first = posterior.draws if alone or images is None else images.draws_of(images.done[0])
+    store = DrawStore.create(folder, resumable=False, claim=claim, chains=first.n_chains)
+    if alone or images is None:
+        _save_draws(store, 0, first, share=False)
+        store.flush()
+        return _after_burn_in(posterior.record, first), []
+    records: list[RunRecord | None] = [None] * len(images.records)
+    for number in images.done:
+        draws = images.draws_of(number)
+        _save_draws(store, number, draws, share=True)
+        records[number] = _after_burn_in(images.record_of(number), draws)
+    store.flush()
+    longest = max(one.scans for one in records if one is not None)
+    return dataclasses.replace(posterior.record, scans=longest, burn_in=0), records
 
 
 def _after_burn_in(record: RunRecord, draws: Draws) -> RunRecord:

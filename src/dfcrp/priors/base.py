@@ -35,6 +35,11 @@ class Facts:
     log_sizes: NDArray[np.float64] | None
     #: The rate of α's Gamma law that suits the kind of item.
     usual_alpha_rate: float = 0.01
+    #: Names of all images that were looked at, the image of each item, and pairs (m, 2) of an
+    #: image and an expert who looked at it; all as numbers. One image on which all looked: None.
+    image_names: tuple[str, ...] = ("",)
+    images: NDArray[np.int64] | None = None
+    looks: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -68,6 +73,12 @@ class Prior:
     has_alpha: bool = True
     #: Whether it says what is real.
     knows_reality: bool = False
+    #: Its own parameters and answers in plain words, by their names in the draws.
+    words: Mapping[str, str] = {}
+    #: Whether several images are one problem unless the settings say otherwise.
+    shares_images: bool = False
+    #: The prior of a short run that chains take their first partition from; None: everyone alone.
+    start: str | None = None
     #: Figures of the report that only this prior has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
@@ -90,17 +101,25 @@ class Prior:
         """The prior for the kernels."""
         raise NotImplementedError
 
+    def laid_out(self, posterior: Any) -> Any:
+        """What ``summarise`` needs of the layout that the run had; None if nothing."""
+        return None
+
     def summarise(self, posterior: Any) -> Any:
         """Answers that only this prior gives; None if there are none."""
         return None
 
-    def summarise_images(self, each: Sequence[Any], images: Any, n_experts: int) -> Any:
+    def summarise_images(self, each: Sequence[Any], posterior: Any) -> Any:
         """The same of several images, from the answers of each."""
         return None
 
+    def image_rows(self, posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows of images.csv, with what this prior adds to them."""
+        return rows
+
     def numbers(self, posterior: Any) -> dict[str, Any]:
         """What summary.json says besides; of priors with a concentration, α."""
-        from dfcrp.summaries.intervals import summarise
+        from dfcrp.summaries.streaming import summarise
 
         return {"alpha": summarise(posterior.alpha.ravel()).as_dict()}
 

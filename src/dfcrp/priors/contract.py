@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.compiled.jit import by_type
+from dfcrp.compiled.abi import F8, I4
+from dfcrp.compiled.jit import ANYTHING, AnyLikelihood, Contract, implements, lean_kernel
+from dfcrp.compiled.random import Stream
+from dfcrp.compiled.state import Block, Data, Scratch, State
+
+PRIOR = Contract("prior")
+
+#: A candidate whose weight is below e^-45 of another's cannot change a sum in double precision.
+NEGLIGIBLE = 45.0
 
 
 @singledispatch
@@ -37,46 +45,88 @@ def has_order(prior: Any) -> bool:
     return False
 
 
-@by_type
-def uses_order(prior):
+@PRIOR.function
+def uses_order(prior) -> bool:
     """Whether clusters also carry the order's share of the weight (``moves.assignment``)."""
 
 
-@by_type
-def log_open_all(prior, state):
+@PRIOR.function
+def log_open_all(prior, state: State) -> float:
     """The part of ``log_open`` that is the same for every marking."""
 
 
-@by_type
-def log_open(prior, common, data, state, i, size):
+@PRIOR.function
+def log_open(prior, common: float, data: Data, state: State, i: int, size: float) -> float:
     """Log weight of marking i alone in a new cluster; ``common`` is ``log_open_all``'s value."""
 
 
-@by_type
-def log_join(prior, data, state, scratch, i, k, size):
+@PRIOR.function
+def log_join(
+    prior, data: Data, state: State, scratch: Scratch, i: int, k: int, size: float
+) -> float:
     """Log weight of marking i joining cluster k, without the order's share."""
 
 
-@by_type
-def log_join_bound(prior, data, i, size):
+@PRIOR.function
+def log_join_bound(prior, data: Data, i: int, size: float) -> float:
     """An upper bound of ``log_join``, whatever the cluster; ∞ where none is cheaper than itself."""
 
 
-@by_type
-def log_cluster(prior, data, state, k, size):
+@PRIOR.function
+def log_cluster(prior, data: Data, state: State, k: int, size: float) -> float:
     """Log of cluster k's factor in the prior, the order's share included."""
 
 
-@by_type
-def log_tilt(prior, data, state, k, size):
+@PRIOR.function
+def log_tilt(prior, data: Data, state: State, k: int, size: float) -> float:
     """The part of ``log_cluster`` that depends on the size."""
 
 
-@by_type
-def update_block(prior, rng, data, state, scratch, block):
+@PRIOR.function
+def update_block(
+    prior, rng: Stream, data: Data, state: State, scratch: Scratch, block: Block
+) -> None:
     """Update auxiliary variables that belong to a block of the data alone."""
 
 
-@by_type
-def update_prior(prior, rng, data, hyper, state, scratch):
+@PRIOR.function
+def update_prior(
+    prior, rng: Stream, data: Data, hyper: AnyLikelihood, state: State, scratch: Scratch
+) -> None:
     """Update the prior's own parameters and auxiliary variables given the partition."""
+
+
+@PRIOR.function
+def weigh_joins(
+    prior,
+    data: Data,
+    state: State,
+    scratch: Scratch,
+    i: int,
+    cluster: I4,
+    count: int,
+    weight: F8,
+    size: F8,
+    log_new: float,
+) -> int:
+    """Add ``log_join`` to the weights of the first ``count`` clusters, in one call.
+
+    Returns how many are left: those that are negligible beside ``log_new``, whatever the prior
+    says, may be left out.
+    """
+
+
+@implements(weigh_joins, ANYTHING)
+@lean_kernel
+def weigh_each(prior, data, state, scratch, i, cluster, count, weight, size, log_new):
+    """One after the other."""
+    kept = 0
+    for position in range(count):
+        # A plain number: infinities of NumPy's warn where kernels are run as Python.
+        k, value = cluster[position], float(weight[position])
+        if value + log_join_bound(prior, data, i, size[position]) < log_new - NEGLIGIBLE:
+            continue
+        cluster[kept] = k
+        weight[kept] = value + log_join(prior, data, state, scratch, i, k, size[position])
+        kept += 1
+    return kept

@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.markup import Markup, plural
-from dfcrp.plots.flat import flat_map, flat_map_or_none
-from dfcrp.plots.underlay import Underlay, configured_underlay, read_underlay
+from dfcrp.plots.flat import (
+    Underlay,
+    configured_underlay,
+    flat_map,
+    flat_map_or_none,
+    read_underlay,
+)
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.membership import UNDECIDED
@@ -95,7 +100,12 @@ class Contents:
     @property
     def min_experts(self) -> int:
         """Experts that make a consensus."""
-        return self.posterior.config.summary.min_experts
+        return int(self.posterior.min_experts)
+
+    @property
+    def consensus_words(self) -> str:
+        """What makes a consensus: "at least 5 experts"."""
+        return str(self.posterior.consensus_words)
 
     @cached_property
     def described(self) -> tuple[str, ...]:
@@ -139,7 +149,7 @@ class Contents:
     @cached_property
     def counts(self) -> ConsensusCounts:
         """Consensus clusters of every draw."""
-        return self.posterior.consensus_counts((self.min_experts,))
+        return self.posterior.consensus_counts((self.posterior.config.summary.min_experts,))
 
     @cached_property
     def undecided(self) -> NDArray[np.int64]:

@@ -68,17 +68,19 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
     writer.writeheader()
     for row in rows:
         writer.writerow({key: f"{v:.10g}" if isinstance(v, float) else v for key, v in row.items()})
-    write_text(path, out.getvalue())
+    write_text(path.parent, path.name, out.getvalue())
 
 
 def write_json(path: Path, content: Any) -> None:
     """JSON without NaN, written whole or not at all."""
-    write_text(path, json.dumps(plain(content), indent=1, ensure_ascii=False) + "\n")
+    write_text(
+        path.parent, path.name, json.dumps(plain(content), indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
     """A Markdown page of paragraphs and tables."""
-    write_text(path, "\n\n".join([f"# {title}", *parts]) + "\n")
+    write_text(path.parent, path.name, "\n\n".join([f"# {title}", *parts]) + "\n")
 
 
 def plain(value: Any) -> Any:
@@ -98,13 +100,10 @@ def plain(value: Any) -> Any:
 
 def provenance(**settings: Any) -> dict[str, Any]:
     """Versions, machine and settings behind a result."""
-    import numba
-
     return {
         "dfcrp": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "numba": numba.__version__,
         "machine": platform.machine(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "settings": plain(settings),

@@ -17,10 +17,9 @@ from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.pictures import make_pictures
 from dfcrp.report.sections.experts import experts
-from dfcrp.report.sections.objects import how_many, how_sure, objects
+from dfcrp.report.sections.objects import FILE as SIZES
+from dfcrp.report.sections.objects import how_many, how_sure, objects, size_table, sizes
 from dfcrp.report.sections.run import asked, headline, long_enough, provenance
-from dfcrp.report.sections.sizes import FILE as SIZES
-from dfcrp.report.sections.sizes import size_table, sizes
 
 PAGE = "report.html"
 TABLES = {
@@ -63,8 +62,11 @@ def write_report(
     dbscan: Any = None,
     title: str | None = None,
     up: str | None = None,
+    figures: Sequence[str] = ("svg",),
+    helpers: int | None = 0,
+    place: str = "",
 ) -> Path:
-    """Write ``figures/`` (PNG and SVG) and ``report.html`` into a folder.
+    """Write ``figures/`` and ``report.html`` into a folder.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def write_report(
     folder : path
         Where to write; made if it is not there.
     image : path or array, optional
-        Put beneath the maps, placed as in `dfcrp.plots.underlay.read_underlay`; without it the
+        Put beneath the maps, placed as in `dfcrp.plots.flat.read_underlay`; without it the
         settings' own, if they name one.
     dbscan : labels, optional
         Of the items, as `dfcrp.baselines.dbscan_r14` gives them, for the usual number of experts,
@@ -82,6 +84,12 @@ def write_report(
         By default that of the files.
     up : str, optional
         The address of an overview that this page is a part of.
+    figures : sequence of str
+        The formats of the files in ``figures/``: "svg", "pdf", "png".
+    helpers : int, optional
+        Processes that draw figures beside this one; None is one less than there are cores.
+    place : str, optional
+        A folder inside the folder, for one page of many.
 
     Returns
     -------
@@ -93,16 +101,16 @@ def write_report(
     >>> from dfcrp.report import write_report  # doctest: +SKIP
     >>> write_report(posterior, "run", image="moon.png")  # doctest: +SKIP
     """
-    directory = Path(folder)
-    directory.mkdir(parents=True, exist_ok=True)
+    root = Path(folder)
+    root.mkdir(parents=True, exist_ok=True)
+    directory, before = root / place, f"{place}/" if place else ""
     contents = Contents(posterior, image, dbscan)
-    contents.pictures = make_pictures(contents, directory)
+    contents.pictures = make_pictures(contents, root, figures, helpers, before)
     if posterior.diameters is not None:
-        write_text(directory / SIZES, size_table(contents))
+        write_text(root, before + SIZES, size_table(contents))
     made = [make(contents) for make in (explorer, *sections_of(posterior))]
     sections = [section for section in made if section is not None]
     sections.append(provenance(contents, directory))
-    page = directory / PAGE
     text = make_page(
         title or title_of(posterior.items),
         headline(contents),
@@ -112,8 +120,8 @@ def write_report(
         files=list_files(directory, contents.noun),
         up=up,
     )
-    write_text(page, text)
-    return page
+    write_text(root, before + PAGE, text)
+    return directory / PAGE
 
 
 def title_of(items: Items) -> str:

@@ -91,6 +91,28 @@ class IndexEntry(NamedTuple):
         )
 
 
+class BlockBounds(NamedTuple):
+    """What the blocks of a run can be, by its items and settings."""
+
+    #: Items of each part.
+    items: tuple[int, ...]
+    #: Chains, and draws of each; None if it is not known.
+    chains: int | None
+    draws: int | None
+
+    def refusal(self, entry: IndexEntry) -> str:
+        """Why a block cannot be one of the run; nothing if it can."""
+        if entry.part >= len(self.items):
+            return f"it has draws of part {entry.part} of {len(self.items)}"
+        if entry.n != self.items[entry.part]:
+            return f"it has draws of {entry.n} items, the run is of {self.items[entry.part]}"
+        if self.chains is not None and entry.chain >= self.chains:
+            return f"it has draws of chain {entry.chain}, the run has {self.chains} chains"
+        if self.draws is not None and entry.stop > self.draws:
+            return f"it has draw {entry.stop:,} of a chain, the run has {self.draws:,}"
+        return ""
+
+
 class KeptBlock(Protocol):
     """Draws of a block, in memory or on disk."""
 

@@ -28,6 +28,7 @@ from dfcrp.runs.blocks import (
     draws_of,
     no_draws,
 )
+from dfcrp.runs.lock import Claim
 from dfcrp.runs.shards import DamagedFile, StoredBlock, drawn_again, place_of
 
 if TYPE_CHECKING:
@@ -51,9 +52,18 @@ class ChainWriter:
     """
 
     def __init__(
-        self, store: DrawStore, part: int, chain: int, n: int, columns: Columns, *, share: bool
+        self,
+        store: DrawStore,
+        part: int,
+        chain: int,
+        n: int,
+        columns: Columns,
+        *,
+        share: bool,
+        claim: Claim,
     ) -> None:
         self._store = store
+        self._claim = claim
         self._part, self._chain = part, chain
         self._n, self._columns = n, columns
         self._share = share
@@ -146,9 +156,13 @@ class ChainWriter:
             if _layout(arrays) != _layout(own):
                 raise ValueError("other arrays")
             chain.restore(arrays, about["generators"])
-            return float(about["seconds"])
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise RunFolderError(f"{place}: does not fit this run ({error})") from None
+            return _seconds(about["seconds"])
+        except RecursionError:
+            raise RunFolderError(f"{place}: does not fit this run (not a state)") from None
+        except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
+            raise RunFolderError(
+                f"{place}: does not fit this run ({error}); {drawn_again(place)}"
+            ) from None
 
     def _read(self, block: KeptBlock, read: Callable[[KeptBlock], _T]) -> _T:
         try:
@@ -167,7 +181,7 @@ class ChainWriter:
                 self._store.add([block])
                 self._waiting = block
             else:
-                self._store.write(block)
+                self._store.write(block, self._claim)
                 self._waiting = None
         self._saved_scans = scans
         self._saved_draws = block.entry.stop
@@ -206,7 +220,7 @@ class ChainWriter:
                 del self._new[0]
                 continue
             whole = join_blocks([*self._tail, cut_block(block, 0, full)])
-            self._store.write(self._block(whole, saved=False))
+            self._store.write(self._block(whole, saved=False), self._claim)
             self._first += len(whole.alpha)
             self._tail, self._tail_draws, self._tail_bytes = [], 0, 0
             self._waiting = None
@@ -260,6 +274,12 @@ def _packed_state(chain: Chain, seconds: float) -> list[NDArray[np.uint8]]:
     text += b" " * (-len(text) % 8)
     head = np.frombuffer(len(text).to_bytes(8, "little") + text, np.uint8)
     return [head, *(_as_bytes(array) for array in arrays.values())]
+
+
+def _seconds(found: Any) -> float:
+    if not isinstance(found, int | float) or not 0 <= found < 1e12:
+        raise ValueError("no time")
+    return float(found)
 
 
 def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:

@@ -4,16 +4,19 @@ Each chain is a task, and of many images each image. A chain's task opens its fi
 folder, continues from its checkpoint and saves there, as a chain on this machine does; only numbers
 travel. If a worker dies, Dask gives its task to another, which continues from the last checkpoint.
 The draws are those of one machine: a chain's depend on the problem and its seed alone.
+
+A task writes with a claim of its own (``dfcrp.runs.lock``). So a worker that was taken for dead, or
+a task whose command was killed, cannot write once another has taken over.
 """
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import threading
 import time
-import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +24,10 @@ from typing import Any
 
 from dfcrp.errors import DfcrpError, SettingsError
 from dfcrp.runs.folder import read_beginning, versions
+from dfcrp.runs.lock import Claim, ask_to_stop, task_claim
+from dfcrp.runs.parts import Parts
 from dfcrp.runs.store import DrawStore
+from dfcrp.sampling.limit import TimeLimit
 from dfcrp.sampling.runner import Progress, Runner
 from dfcrp.sampling.setup import problem_of
 from dfcrp.sampling.together import Together
@@ -31,9 +37,6 @@ from dfcrp.settings.config import Config
 PATIENCE = 30
 #: How often this process looks whether a stop was asked for, in seconds.
 PULSE = 0.2
-#: Folder of the run, while tasks run: a file that asks them to stop; one that says which task has
-#: a chain or a part.
-TASKS, STOP, OWNER = "tasks", "stop", "{}.owner"
 
 
 @dataclass
@@ -54,23 +57,21 @@ class ClusterRunner(Together[RemoteChain]):
         super().__init__([RemoteChain(scans) for scans in store.scans(0, config.run.chains)])
         self._client = client
         self._folder = store.folder.resolve()
+        self._claim = store.claim
 
-    def advance(self, scans: int, deadline: float | None = None) -> None:
+    def advance(self, scans: int, limit: TimeLimit | None = None) -> None:
         """Bring every chain to so many scans since its start, or to where it is at a stop.
 
-        ``deadline`` is in time.monotonic() seconds; what is drawn until then is saved.
+        What is drawn until the limit is saved.
         """
         start = time.monotonic()
-        with StopSign(self._folder, self._stop, deadline) as sign:
-            tasks = [
-                self._client.submit(
-                    advance_chain, str(self._folder), number, scans, versions(), pure=False
-                )
-                for number in range(len(self.chains))
-            ]
-            for task in tasks:
-                sign.wait(task)
-            self.chains = [task.result() for task in tasks]
+        sign = StopSign(self._claim, self._stop, limit)
+        about = (str(self._folder), self._claim.start, versions())
+        tasks = [
+            submitted(self._client, advance_chain, number, scans, *about)
+            for number in range(len(self.chains))
+        ]
+        self.chains = [sign.result(task) for task in tasks]
         self.seconds = max(self.seconds + time.monotonic() - start, *self._own_seconds())
 
     def _own_seconds(self) -> list[float]:
@@ -78,84 +79,75 @@ class ClusterRunner(Together[RemoteChain]):
 
 
 class StopSign:
-    """A file in the run folder that asks the tasks to stop; set here on Ctrl-C or when time is up.
+    """A file in the run folder that asks the tasks to stop: after Ctrl-C, or when time is up."""
 
-    ``deadline`` is in time.monotonic() seconds.
-    """
-
-    def __init__(self, folder: Path, stop: threading.Event, deadline: float | None) -> None:
-        self._path = folder / TASKS / STOP
+    def __init__(self, claim: Claim, stop: threading.Event, limit: TimeLimit | None) -> None:
+        self._claim = claim
         self._stop = stop
-        self._deadline = deadline
+        self._limit = limit
+        self._asked = False
 
-    def __enter__(self) -> StopSign:
-        self._path.parent.mkdir(exist_ok=True)
-        self._path.unlink(missing_ok=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # a task may still have its chain
-            self._path.parent.rmdir()
-
-    def wait(self, task: Any) -> None:
-        """Until a task is done, see to it that a stop reaches all of them."""
+    def result(self, task: Any) -> Any:
+        """What a task gives; until it is done, see to it that a stop reaches all of them."""
         while not task.done():
-            if self._deadline is not None and time.monotonic() > self._deadline:
+            if self._limit is not None and self._limit.passed:
                 self._stop.set()
-            if self._stop.is_set() and not self._path.exists():
-                self._path.touch()
+            if self._stop.is_set() and not self._asked:
+                ask_to_stop(self._claim.folder, self._claim.start)
+                self._asked = True
             time.sleep(PULSE)
+        with _lost_clusters(self._claim.folder):
+            return task.result()
 
 
-class Claim:
-    """A task's claim on a chain or an image.
-
-    A worker that was taken for dead may still live: its task ends when it finds that another
-    has what it works on, so that two never write to the same files for long.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._path = folder / TASKS / OWNER.format(name)
-        self._sign = folder / TASKS / STOP
-        self._token = uuid.uuid4().hex
-
-    def __enter__(self) -> Claim:
-        self._path.write_text(self._token, encoding="utf-8")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):
-            if self._is_ours():
-                self._path.unlink()
-
-    def _is_ours(self) -> bool:
-        return self._path.read_text(encoding="utf-8") == self._token
-
-    def must_stop(self) -> bool:
-        """After each block: whether a stop is asked for; fails if another has taken over."""
-        if not self._is_ours():
-            raise DfcrpError(f"{self._path}: another worker has taken this over")
-        return self._sign.exists()
+def submitted(client: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+    """A task that a cluster works on."""
+    with _lost_clusters(None):
+        return client.submit(call, *arguments, pure=False)
 
 
-def advance_chain(folder: str, number: int, scans: int, expected: dict[str, str]) -> RemoteChain:
+@contextmanager
+def _lost_clusters(folder: Path | None) -> Iterator[None]:
+    """Say in words that scheduler or workers are no longer there."""
+    try:
+        yield
+    except (DfcrpError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        if not isinstance(error, CancelledError | OSError | TimeoutError) and kind not in (
+            "KilledWorker",
+            "FutureCancelledError",
+            "CommClosedError",
+        ):
+            raise
+        where = "RUN" if folder is None else folder
+        raise DfcrpError(
+            f"the Dask cluster lost a task ({kind}): its scheduler was stopped, or its workers "
+            f"died again and again. What was saved is safe; `dfcrp resume {where}` continues from "
+            "the last checkpoint, with --dask or without"
+        ) from error
+
+
+def advance_chain(
+    number: int, scans: int, folder: str, start: str, expected: dict[str, str]
+) -> RemoteChain:
     """The task: bring one chain of a run folder to so many scans, on whatever worker this is."""
     place = Path(folder)
     refuse_other_versions(expected)
-    markings, config = read_beginning(place)
+    items, config = read_beginning(place)
     run = config.run
-    problem = problem_of(markings, config)
-    writer = DrawStore.open(place).writer(0, number, problem.n, problem.columns)
+    problem = problem_of(items, config)
 
     def look(_: Progress) -> None:
         if claim.must_stop():
             runner.stop()
 
-    with Claim(place, f"chain-{number}") as claim:
+    with task_claim(place, start, f"chain-{number}") as claim:
+        store = DrawStore.open(place, claim=claim, bounds=Parts.of_run(items, config).bounds())
         runner = Runner(
             problem,
-            [writer],
+            [store.writer(0, number, problem.n, problem.columns)],
             seed=run.seed,
             chain=number,
             sampler=run.sampler,
@@ -176,7 +168,7 @@ def refuse_other_versions(expected: dict[str, str]) -> None:
     found = versions()
     differing = [
         f"{name} {found[name]} where this run has {expected[name]}"
-        for name in ("dfcrp", "kernels", "numpy", "numba")
+        for name in ("dfcrp", "kernels", "numpy")
         if found[name] != expected[name]
     ]
     if differing:
@@ -198,6 +190,10 @@ def connected(address: str | os.PathLike[str] | None) -> Iterator[Any]:
         yield None
         return
     with _client(address) as client:
+        # What becomes of the cluster is said by us; Dask's own words are tracebacks.
+        for name in [*logging.root.manager.loggerDict, "tornado.application", "asyncio"]:
+            if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         yield client
 
 

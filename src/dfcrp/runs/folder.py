@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from dfcrp import __version__
 from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
-from dfcrp.files import PART, why, write_text
+from dfcrp.files import PART, LinkError, opened, why, write_text
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
-from dfcrp.runs.lock import LOCK
-from dfcrp.runs.record import RunRecord
+from dfcrp.runs.lock import LOCK, WRITING
+from dfcrp.runs.parts import RunRecord
 from dfcrp.runs.store import STORE
-from dfcrp.settings.config import Config, load_config, make_config, settings_of_draws, to_toml
+from dfcrp.settings.config import Config, make_config, parse_config, settings_of_draws, to_toml
+from dfcrp.settings.values import build
 
 if TYPE_CHECKING:
     import pandas
@@ -35,6 +36,9 @@ PROVENANCE = "provenance.json"
 MARKINGS = "markings.csv"
 CONFIG = "config.toml"
 CANDIDATES = "candidates.csv"
+LOOKED = "looked.csv"
+#: Bytes that are read of the files that say what a run is; beyond them they are not ours.
+_LARGEST_CONFIG, _LARGEST_PROVENANCE = 16 << 20, 256 << 20
 
 
 def refuse_used(folder: Path) -> None:
@@ -42,9 +46,13 @@ def refuse_used(folder: Path) -> None:
 
     What is left of a run that was killed before it had begun counts as empty.
     """
-    if not folder.exists() or (folder.is_dir() and _never_begun(folder)):
-        return
-    if not folder.is_dir() or any(folder.iterdir()):
+    try:
+        free = not folder.exists() or (folder.is_dir() and _never_begun(folder))
+        used = not free and (not folder.is_dir() or any(folder.iterdir()))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = why(error) if isinstance(error, OSError) else str(error)
+        raise RunFolderError(f"{str(folder)[:200]}: cannot be a run folder: {reason}") from None
+    if used:
         raise RunFolderError(
             f"{folder}: already exists and is not an empty folder; choose another --out, "
             "or delete it"
@@ -54,8 +62,10 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, MARKINGS, CANDIDATES, CONFIG, STORE}
-    return LOCK in names and names <= first | {name + PART for name in (*first, PROVENANCE)}
+    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, CONFIG, STORE}
+    return names & {LOCK, WRITING} != set() and names <= first | {
+        name + PART for name in (*first, PROVENANCE)
+    }
 
 
 def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
@@ -66,6 +76,8 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
     write_markings(folder / MARKINGS, markings)
     if markings.candidates is not None:
         write_pairs(folder / CANDIDATES, markings.candidates)
+    if markings.looked is not None:
+        write_looked(folder / LOOKED, markings.looked)
     write_settings(folder, config)
     write_provenance(folder, markings, config, None)
 
@@ -81,7 +93,7 @@ def make_folder(folder: Path) -> None:
 
 def write_settings(folder: Path, config: Config) -> None:
     """Replace config.toml, after settings of the summaries were changed."""
-    write_text(folder / CONFIG, to_toml(config))
+    write_text(folder, CONFIG, to_toml(config))
 
 
 def discard_folder(folder: Path) -> None:
@@ -92,7 +104,16 @@ def discard_folder(folder: Path) -> None:
 def write_pairs(path: Path, pairs: NDArray[np.int64]) -> None:
     """Pairs of items that may share a cluster, as row numbers from 0."""
     lines = [f"{first},{second}" for first, second in pairs.tolist()]
-    write_text(path, "\n".join(["first,second", *lines, ""]))
+    write_text(path.parent, path.name, "\n".join(["first,second", *lines, ""]))
+
+
+def write_looked(path: Path, looked: NDArray[np.str_]) -> None:
+    """Who looked at which image."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["image", "expert"])
+    writer.writerows(looked.tolist())
+    write_text(path.parent, path.name, text.getvalue())
 
 
 def write_markings(path: Path, markings: Items) -> None:
@@ -104,7 +125,7 @@ def write_markings(path: Path, markings: Items) -> None:
     columns: list[Iterable[Any]] = [markings.id, markings.expert, *markings.cells.values()]
     columns += [getattr(markings, n) for n in extra]
     writer.writerows(zip(*columns, strict=True))
-    write_text(path, text.getvalue())
+    write_text(path.parent, path.name, text.getvalue())
 
 
 def read_markings_back(folder: Path, config: Config) -> Items:
@@ -114,33 +135,83 @@ def read_markings_back(folder: Path, config: Config) -> Items:
     try:
         return dataclasses.replace(
             markings,
-            sources=tuple(Source(**item) for item in provenance.get("sources", ())),
+            sources=tuple(build(Source, "sources", one) for one in provenance.get("sources", ())),
             filters=dict(provenance.get("filters", {})),
-            site=Site.from_fields(provenance.get("site", {})),
+            site=_site(provenance.get("site", {})),
         )
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, SettingsError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
+
+
+def _site(fields: dict[str, Any]) -> Site:
+    """Where the items lie, as it was written; a value of another type is an error."""
+    boundary = Site.from_fields({"boundary": fields.get("boundary", ())}).boundary
+    if not all(np.isfinite(ring.points).all() for ring in boundary):
+        raise ValueError("a boundary is not of finite numbers")
+    others = {name: value for name, value in fields.items() if name != "boundary"}
+    return dataclasses.replace(build(Site, "site", others), boundary=boundary)
 
 
 def _read_items(folder: Path, kind: str) -> Items:
     """The items as they were written, whatever their kind."""
     path = folder / MARKINGS
     try:
-        with open(path, encoding="utf-8", newline="") as stream:
+        with (
+            opened(folder) as place,
+            place.reading(MARKINGS) as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
+        ):
             header, *rows = csv.reader(stream)
         columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
         about = {name: columns.pop(name) for name in ABOUT if name in columns}
-        if (folder / CANDIDATES).exists():
-            pairs = np.loadtxt(folder / CANDIDATES, np.int64, delimiter=",", skiprows=1, ndmin=2)
-            about["candidates"] = pairs.reshape(-1, 2)
+        pairs = _read_pairs(folder)
+        if pairs is not None:
+            about["candidates"] = pairs
+        looked = _read_looked(folder)
+        if looked is not None:
+            about["looked"] = looked
         with warnings.catch_warnings():
             # Repeated rows were reported when the data came in.
             warnings.simplefilter("ignore", DfcrpWarning)
             return Items.from_columns(columns, kind=kind, **about)
-    except SettingsError:
+    except (SettingsError, RunFolderError):
         raise
+    except LinkError as error:
+        raise RunFolderError(f"{error.filename}: {error.strerror}") from None
     except (OSError, ValueError, TypeError, csv.Error, InputError) as error:
         raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
+
+
+def _read_looked(folder: Path) -> list[list[str]] | None:
+    """Who looked at which image, if the run knows it."""
+    with opened(folder) as place:
+        if place.status(LOOKED) is None:
+            return None
+        with (
+            place.reading(LOOKED) as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
+        ):
+            _, *looked = csv.reader(stream)
+    return looked
+
+
+def _read_pairs(folder: Path) -> NDArray[np.int64] | None:
+    """The pairs that may share a cluster, if the run has such."""
+    path = folder / CANDIDATES
+    with opened(folder) as place:
+        if place.status(CANDIDATES) is None:
+            return None
+        try:
+            with (
+                place.reading(CANDIDATES) as file,
+                io.TextIOWrapper(file, encoding="utf-8") as stream,
+                warnings.catch_warnings(),
+            ):
+                warnings.simplefilter("ignore", UserWarning)  # of a file without pairs
+                pairs = np.loadtxt(stream, np.int64, delimiter=",", skiprows=1, ndmin=2)
+            return pairs.reshape(-1, 2)
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{path}: damaged: {error}") from None
 
 
 def write_provenance(
@@ -169,7 +240,7 @@ def write_provenance(
         content["run"] = dataclasses.asdict(record)
     if parts:
         content["images"] = [None if one is None else _short(one) for one in parts]
-    write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
+    write_text(folder, PROVENANCE, json.dumps(content, indent=1) + "\n")
 
 
 def _short(record: RunRecord) -> list[Any]:
@@ -181,47 +252,49 @@ def records_of_parts(
 ) -> list[RunRecord | None]:
     """What ``write_provenance`` noted of each part."""
     try:
-        thin, listed = provenance["run"]["thin"], provenance["images"]
+        thin, listed = record_of(folder, provenance).thin, provenance["images"]
         if len(listed) != n_parts:
             raise ValueError(f"{len(listed)} records for {n_parts} images")
+        names = ("scans", "burn_in", "seconds", "stopped_early")
         return [
-            None if one is None else RunRecord(one[0], one[1], thin, one[2], one[3])
+            None if one is None else _record({"thin": thin, **dict(zip(names, one, strict=True))})
             for one in listed
         ]
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, SettingsError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error!r}") from None
 
 
 def write_site(folder: Path, site: Site) -> None:
     """Note what became known of the ground after the run; the rest of the record stays."""
     content = {**read_provenance(folder), "site": dataclasses.asdict(site)}
-    write_text(folder / PROVENANCE, json.dumps(content, indent=1) + "\n")
+    write_text(folder, PROVENANCE, json.dumps(content, indent=1) + "\n")
 
 
 def versions() -> dict[str, str]:
     """What the draws of a seed may depend on besides the settings."""
-    import numba
-
-    from dfcrp.compiled import jit
+    from dfcrp.compiled.library import sources_digest
 
     return {
         "dfcrp": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "numba": numba.__version__,
-        "kernels": Path(jit.CACHE).name,
+        "kernels": sources_digest(),
     }
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
     """What provenance.json says; nothing if there is none."""
     try:
-        content = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+        with opened(folder) as place:
+            if place.status(PROVENANCE) is None:
+                return {}
+            content = json.loads(place.read(PROVENANCE, _LARGEST_PROVENANCE))
         if not isinstance(content, dict):
             raise ValueError("it holds no JSON object")
         return content
-    except FileNotFoundError:
-        return {}
+    except RecursionError:
+        reason = "brackets in too many brackets"
+        raise RunFolderError(f"{folder / PROVENANCE}: damaged: {reason}") from None
     except (OSError, ValueError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
 
@@ -229,11 +302,26 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
     """How the draws behind the results came about."""
     try:
-        return RunRecord(**provenance["run"])
-    except TypeError:
+        return _record(provenance["run"])
+    except (TypeError, ValueError, KeyError, AttributeError, SettingsError) as error:
         raise RunFolderError(
-            f"{folder / PROVENANCE}: damaged, its part `run` is not ours"
+            f"{folder / PROVENANCE}: damaged, its part `run` is not ours: {error}"
         ) from None
+
+
+def _record(fields: dict[str, Any]) -> RunRecord:
+    """A record as it was written; an error if it cannot be one."""
+    tallies = fields.get("tallies", [])
+    counts = [count for one in tallies for count in dict(one).values()]
+    if not isinstance(tallies, list) or not all(type(count) is int for count in counts):
+        raise ValueError("tallies are not counts")
+    plain_fields = {name: value for name, value in fields.items() if name != "tallies"}
+    record: RunRecord = build(RunRecord, "run", plain_fields)
+    if not (0 <= record.burn_in < record.scans and 1 <= record.thin <= record.scans):
+        raise ValueError(f"{record.burn_in} of {record.scans} scans left out, thin {record.thin}")
+    if record.seconds < 0:
+        raise ValueError("it took less than no time")
+    return dataclasses.replace(record, tallies=tallies)
 
 
 def read_beginning(folder: Path) -> tuple[Items, Config]:
@@ -245,7 +333,12 @@ def read_beginning(folder: Path) -> tuple[Items, Config]:
     for name in (CONFIG, MARKINGS):
         if not (folder / name).exists():
             raise RunFolderError(f"{folder}: is not a run folder of dfcrp: {name} is missing")
-    config = make_config(load_config(folder / CONFIG))
+    try:
+        with opened(folder) as place:
+            text = place.read(CONFIG, _LARGEST_CONFIG)
+    except OSError as error:
+        raise RunFolderError(f"{folder / CONFIG}: cannot be read: {error.strerror}") from None
+    config = make_config(parse_config(text, str(folder / CONFIG)))
     markings = read_markings_back(folder, config)
     if read_provenance(folder).get("markings_sha256", markings.digest) != markings.digest:
         raise RunFolderError(
@@ -255,9 +348,24 @@ def read_beginning(folder: Path) -> tuple[Items, Config]:
     return markings, config
 
 
-def write_table(path: Path, frame: pandas.DataFrame) -> None:
-    """A table as CSV."""
-    write_text(path, frame.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+def write_table(folder: Path, name: str, frame: pandas.DataFrame) -> None:
+    """A table as CSV, in which no name can act as a formula."""
+    texts = [title for title in frame.columns if frame[title].dtype.kind not in "iufb"]
+    harmless = frame.assign(**{title: frame[title].map(without_formula) for title in texts})
+    write_text(
+        folder, name, harmless.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+    )
+
+
+def without_formula(cell: Any) -> Any:
+    """A name that a spreadsheet would take for a formula gets an apostrophe in front.
+
+    What begins with + - or @ is one only if it calls something; other names stay as they are.
+    """
+    if not isinstance(cell, str) or cell.lstrip(" \t\r\n")[:1] not in tuple("=+-@"):
+        return cell
+    calls = cell.lstrip()[0] == "=" or any(mark in cell for mark in "(|!")
+    return f"'{cell}" if calls else cell
 
 
 def plain(value: Any) -> Any:

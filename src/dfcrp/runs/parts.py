@@ -1,15 +1,45 @@
-"""A run as a list of parts: one, or one for each image that is drawn by itself."""
+"""A run as a list of parts, and the chains of one part from wherever they stand to its end.
+
+A part is what is drawn by itself: all items, or one image."""
 
 from __future__ import annotations
 
 import hashlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import FrameType
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import Draws
+from dfcrp.errors import DfcrpError
 from dfcrp.items.items import Items
+from dfcrp.runs.blocks import MOST_DRAWS, BlockBounds
+from dfcrp.sampling.limit import TimeLimit
+from dfcrp.sampling.problem import Problem
+from dfcrp.sampling.runner import Progress, Runner, Writer
 from dfcrp.settings.config import Config, with_run
+from dfcrp.settings.consensus import Least, needed
+from dfcrp.summaries.convergence import Verdict, answer_series, choose_burn_in
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """How long the chains ran, and what of it counts."""
+
+    scans: int
+    burn_in: int
+    thin: int
+    seconds: float
+    stopped_early: bool = False
+    #: Proposals and acceptances of each chain, by kind of move.
+    tallies: list[dict[str, int]] = field(default_factory=list)
 
 
 def image_seed(seed: int, name: str) -> int:
@@ -50,8 +80,10 @@ class Parts:
         return len(self.names)
 
     def items_of(self, part: int) -> Items:
-        """The items of one part; its experts are those who listed something there."""
-        return self.items if len(self) == 1 else self.items.take(self.rows[part])
+        """The items of one part; its experts are those who looked at it."""
+        if len(self) == 1:
+            return self.items
+        return self.items.of_image(self.names[part], self.rows[part])
 
     def config_of(self, part: int) -> Config:
         """The settings with which a run of this part alone would have the same draws."""
@@ -59,16 +91,225 @@ class Parts:
             return self.config
         return with_run(self.config, seed=image_seed(self.config.run.seed, self.names[part]))
 
+    def bounds(self) -> BlockBounds:
+        """What the stored blocks of this run can be."""
+        run = self.config.run
+        scans = max(run.scans or 0, run.max_scans)
+        # Chains that were stopped were not all at the same scan.
+        draws = scans // run.thin + MOST_DRAWS
+        return BlockBounds(tuple(len(rows) for rows in self.rows), run.chains, draws)
+
     @cached_property
     def expert_codes(self) -> tuple[NDArray[np.int64], ...]:
         """The codes that the experts of each part have in the whole."""
-        return tuple(np.unique(self.items.families[rows]) for rows in self.rows)
+        if len(self) == 1:
+            return (np.arange(len(self.items.experts)),)
+        looks = self.items.looks
+        number = {name: at for at, name in enumerate(looks.images)}
+        return tuple(looks.experts_of(number[name]) for name in self.names)
 
 
-def most_experts(items: Items) -> int:
-    """Experts of the image that has most of them; all if no images are named."""
-    image = items.image_codes
-    if image is None:
-        return len(items.experts)
-    held = np.unique(image * len(items.experts) + items.families)
-    return int(np.bincount(held // len(items.experts)).max())
+def experts_by_image(items: Items) -> list[int]:
+    """How many experts looked at each image; all of them if no images are named."""
+    looks = items.looks
+    found: list[int] = np.bincount(looks.pairs[:, 0], minlength=len(looks.images)).tolist()
+    return found
+
+
+def least_by_item(items: Items, least: Least) -> NDArray[np.int64]:
+    """For every item, the experts that make a consensus on its image."""
+    wanted = np.array([needed(least, looked) for looked in experts_by_image(items)], np.int64)
+    return wanted[items.looks.image]
+
+
+#: Without a number of scans the run is looked at after so many, then after each doubling.
+FIRST_LOOK = 500
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Whom to tell how a run goes.
+
+    ``progress`` is called from the chains' threads with a ``dfcrp.sampling.runner.Progress``, or,
+    for many images, with a ``dfcrp.fitting.run.ImageDone`` after each; ``on_look`` with the
+    posterior as it stands before it is decided whether to continue; ``on_stop`` at Ctrl-C.
+    """
+
+    progress: Callable[[Any], None] | None = None
+    on_look: Callable[[Any], None] | None = None
+    on_stop: Callable[[], None] | None = None
+
+
+class NothingDrawnError(DfcrpError):
+    """The run was stopped, or its time was over, before every chain had its first draw."""
+
+
+class StoppedAtALook(Exception):
+    """Ctrl-C while the draws were being judged, which are all saved then."""
+
+
+class Judged(Protocol):
+    """What is made of the draws at a look."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether there are enough."""
+
+
+Found = TypeVar("Found", bound=Judged)
+
+
+class DrawSource(Protocol):
+    """Where the draws of the parts are."""
+
+    def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> Draws:
+        """Draws ``burn_in:stop`` of every chain of a part."""
+
+
+class PartRun(Generic[Found]):
+    """The chains of one part; ``judge`` makes of draws and record what the caller wants."""
+
+    def __init__(
+        self,
+        config: Config,
+        store: DrawSource,
+        part: int,
+        judge: Callable[[Draws, RunRecord], Found],
+        *,
+        watch: Watch,
+        limit: TimeLimit | None,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._part = part
+        self._judge = judge
+        self._watch = watch
+        self._limit = limit
+        self._goal = 0
+        #: While nothing is drawn, but the draws are judged.
+        self.looking = False
+
+    def start(self, problem: Problem, writers: list[Writer], workers: int | None) -> Runner:
+        """The chains in this process, at the place to which their writers bring them."""
+        run = self._config.run
+        runner = Runner(
+            problem,
+            writers,
+            seed=run.seed,
+            sampler=run.sampler,
+            thin=run.thin,
+            workers=workers,
+            seconds_per_save=run.checkpoint_seconds,
+            observer=self._observe,
+        )
+        runner.restore()
+        return runner
+
+    def advance(self, runner: Any) -> Found:
+        """Draw to the asked-for scans, or in doubling spans until the verdict is good."""
+        run = self._config.run
+        self._goal = run.scans or next_look(run.thin, run.max_scans, runner.most_scans)
+        while True:
+            runner.advance(self._goal, self._limit)
+            found = self._look(runner)
+            if runner.stopped:
+                # Whoever stops it wants it to end: a verdict may take a minute.
+                return found
+            enough = self._is_enough(found)
+            if runner.stopped:
+                # The stop came after the record was made.
+                return self._look(runner)
+            if enough:
+                return found
+            self._goal = min(2 * self._goal, run.max_scans)
+
+    def _is_enough(self, found: Found) -> bool:
+        """Tell how it stands, and whether to end here."""
+        run = self._config.run
+        try:
+            self.looking = True
+            if self._watch.on_look is not None:
+                self._watch.on_look(found)
+            return run.scans is not None or self._goal >= run.max_scans or found.verdict.ok
+        except StoppedAtALook:
+            return True
+        finally:
+            self.looking = False
+
+    def _observe(self, seen: Progress) -> None:
+        if self._watch.progress is not None:
+            self._watch.progress(replace(seen, target=self._goal))
+
+    def _look(self, runner: Any) -> Found:
+        """What is made of the draws as they stand."""
+        run = self._config.run
+        scans = runner.scans
+        if scans < run.thin:
+            raise NothingDrawnError("stopped before the first draw: there is nothing to keep")
+        draws = scans // run.thin
+        if run.burn_in is not None:
+            burn_in = min(run.burn_in, scans - run.thin)
+        elif run.scans is not None:
+            burn_in = scans // 4
+        else:
+            series = answer_series(self._store.draws(self._part, 0, draws))
+            burn_in = choose_burn_in(series) * run.thin
+        record = RunRecord(
+            scans=scans,
+            burn_in=burn_in,
+            thin=run.thin,
+            seconds=runner.seconds,
+            stopped_early=runner.stopped,
+            tallies=[chain.tally for chain in runner.chains],
+        )
+        return self._judge(self._store.draws(self._part, burn_in // run.thin, draws), record)
+
+
+def next_look(thin: int, max_scans: int, scans: int) -> int:
+    """The look that an open-ended run is on its way to, or at, after so many scans.
+
+    A resumed run thus keeps to the looks of one that was never stopped.
+    """
+    look = FIRST_LOOK * thin
+    while look < scans:
+        look *= 2
+    return min(look, max_scans)
+
+
+class Stoppable(Protocol):
+    """What Ctrl-C stops."""
+
+    def stop(self) -> None:
+        """Come to an end soon, and leave everything in order."""
+        ...
+
+
+@contextmanager
+def stopped_by_interrupt(
+    runner: Stoppable,
+    on_stop: Callable[[], None] | None,
+    looking: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
+    """Let Ctrl-C ask the chains to stop instead of raising wherever it happens to hit.
+
+    While the draws are judged, which ``looking`` tells, it raises StoppedAtALook. Only the main
+    thread may change what a signal does, and a handler of someone else is kept.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        runner.stop()
+        if on_stop is not None:
+            on_stop()
+        if looking():
+            raise StoppedAtALook
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

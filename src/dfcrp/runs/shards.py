@@ -31,7 +31,7 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
+import re
 import threading
 import uuid
 import zlib
@@ -47,8 +47,9 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
-from dfcrp.files import part_of, put_on_disk, replace_file, sync_folder
+from dfcrp.files import Folder, LinkError, TooLargeError, opened, put_on_disk
 from dfcrp.runs.blocks import ARRAYS, IndexEntry, KeptBlock, MemoryBlock
+from dfcrp.runs.lock import Claim
 
 #: To be raised when older code could not read what newer code writes.
 FORMAT = 3
@@ -58,8 +59,13 @@ META = "zarr.json"
 #: What is compressed together, before compression, and how many of these go to a file.
 CHUNK_BYTES = 2 << 20
 CHUNKS_PER_FILE = 32
+#: More than that is not read, whatever a file says: it never was written, and is not to be.
+_LARGEST_CHUNK, _MOST_CHUNKS = 4 << 20, 64
+LARGEST_META = 64 << 20
 
 _ORDER = tuple(ARRAYS)
+#: A file of data in a shard.
+_KEY = re.compile(rf"({'|'.join(ARRAYS)})/c\.\d{{1,9}}")
 
 
 class ShardGone(Exception):
@@ -113,9 +119,14 @@ class Cut(NamedTuple):
         """Whether it could be ours, whoever wrote it."""
         return (
             all(type(number) is int for number in self)
-            and 8 <= self.chunk_bytes <= 2**30
-            and 1 <= self.chunks_per_file <= 2**16
+            and 8 <= self.chunk_bytes <= _LARGEST_CHUNK
+            and 1 <= self.chunks_per_file <= _MOST_CHUNKS
         )
+
+    @property
+    def largest_file(self) -> int:
+        """Bytes that a file may have: what cannot be compressed grows a little."""
+        return self.chunks_per_file * (self.chunk_bytes + self.chunk_bytes // 8 + 4096)
 
 
 class Index(NamedTuple):
@@ -148,12 +159,16 @@ class Shard:
         """Whether there are blocks of several chains."""
         return len(self.entries) > 1
 
-    def remove(self) -> None:
+    def remove(self, claim: Claim) -> None:
         """Take the shard away, at once for whoever reads the store."""
-        away = part_of(self.folder)
-        with contextlib.suppress(OSError):  # it only costs space
-            os.replace(self.folder, away)
-            shutil.rmtree(away, ignore_errors=True)
+        name, store = self.folder.name, self.folder.parent
+        with (
+            contextlib.suppress(OSError),  # it only costs space
+            claim.desk() as desk,
+            opened(store.parent, store.name) as place,
+        ):
+            place.move(name, desk, name)
+            desk.remove(name)
 
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
@@ -213,22 +228,28 @@ class Shard:
     def fetch(self, key: str, span: Callable[[int], tuple[int, int]] | None) -> bytes:
         """Bytes of a file; ``span`` gives first and last from the file's size."""
         path = self.folder / key
+        expected = self._index.files.get(key)
+        store, (array, file_name) = self.folder.parent, key.split("/")
         try:
-            with path.open("rb") as file:
+            with (
+                opened(store.parent, store.name, self.folder.name, array) as place,
+                place.reading(file_name) as file,
+            ):
                 size = os.fstat(file.fileno()).st_size
+                if expected is None or size != expected[0]:
+                    raise DamagedFile(path, "damaged")
                 start, stop = (0, size) if span is None else span(size)
                 file.seek(start)
-                content = file.read(stop - start)
+                content = file.read(max(0, min(stop, size) - start))
         except FileNotFoundError:
             if not self.folder.exists():
                 raise ShardGone(self.folder) from None
             raise DamagedFile(path, "missing") from None
+        except LinkError as error:
+            raise DamagedFile(Path(error.filename), str(error.strerror)) from None
         except OSError as error:
             raise DamagedFile(path, f"not readable ({error.strerror})") from error
-        expected = self._index.files.get(key)
         whole = span is None
-        if expected is None or size != expected[0]:
-            raise DamagedFile(path, "damaged")
         if whole and zlib.crc32(content) != expected[1]:
             raise DamagedFile(path, "damaged")
         return content
@@ -273,26 +294,29 @@ def _nothing(name: str, entry: IndexEntry) -> NDArray[Any]:
 
 
 def write_shard(
-    store: Path, number: int, blocks: Sequence[MemoryBlock], unpacked: Unpacked
+    store: Path, number: int, blocks: Sequence[MemoryBlock], unpacked: Unpacked, claim: Claim
 ) -> Shard:
     """Write blocks as a shard; when this returns they are on the disk.
 
-    ``number`` is for the reader of file names; no two writers give a shard the same name.
+    ``number`` is for the reader of file names; no two writers give a shard the same name. It is
+    made in the folder of the claim: if another has taken over, it does not get into the store.
     """
-    folder = store / f"{PREFIX}{number:06d}-{uuid.uuid4().hex[:8]}"
-    part = part_of(folder)
-    try:
-        part.mkdir()
-        index = _write_arrays(part, blocks)
-        os.replace(part, folder)
-        sync_folder(store)
-    except OSError:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
-    return Shard(folder, index, unpacked)
+    name = f"{PREFIX}{number:06d}-{uuid.uuid4().hex[:8]}"
+    with claim.desk() as desk, opened(store.parent, store.name) as place:
+        desk.make(name)
+        try:
+            with desk.below(name) as folder:
+                index = _write_arrays(folder, blocks)
+            desk.move(name, place, name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                desk.remove(name)
+            raise
+        place.sync()
+    return Shard(store / name, index, unpacked)
 
 
-def _write_arrays(folder: Path, blocks: Sequence[MemoryBlock]) -> Index:
+def _write_arrays(folder: Folder, blocks: Sequence[MemoryBlock]) -> Index:
     from zarr.storage import MemoryStore
 
     cut = Cut(CHUNK_BYTES, CHUNKS_PER_FILE)
@@ -303,7 +327,7 @@ def _write_arrays(folder: Path, blocks: Sequence[MemoryBlock]) -> Index:
         length = sum(len(piece) for piece in pieces)
         if not length:
             continue
-        (folder / name).mkdir()
+        folder.make(name)
         packed: dict[str, Any] = {}
         array = _array(MemoryStore(packed), name, length, cut)
         per_file = (array.shards or array.chunks)[0]
@@ -313,7 +337,7 @@ def _write_arrays(folder: Path, blocks: Sequence[MemoryBlock]) -> Index:
             start += len(items)
             for key in [key for key in packed if not key.endswith(META)]:
                 content = packed.pop(key).to_bytes()
-                with (folder / key).open("wb") as file:
+                with folder.below(name) as place, place.writing(key.split("/")[1]) as file:
                     file.write(content)
                     put_on_disk(file)
                 files[key] = len(content), zlib.crc32(content)
@@ -323,7 +347,8 @@ def _write_arrays(folder: Path, blocks: Sequence[MemoryBlock]) -> Index:
     for at, (name, (array, packed)) in enumerate(arrays.items()):
         if at == 0:
             array.update_attributes(attributes)
-        replace_file(folder / name / META, packed[f"{name}/{META}"].to_bytes(), durable=False)
+        with folder.below(name) as place, place.writing(META) as file:
+            file.write(packed[f"{name}/{META}"].to_bytes())
     write_group(folder, attributes)
     return index
 
@@ -416,18 +441,25 @@ def _data_store() -> Any:
     return DataStore
 
 
-def write_group(folder: Path, attributes: dict[str, Any]) -> None:
+def write_group(folder: Folder, attributes: dict[str, Any]) -> None:
     """Make a folder a zarr group with these attributes."""
     content = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-    replace_file(folder / META, json.dumps(content, allow_nan=False).encode())
+    with folder.replacing(META) as file:
+        file.write(json.dumps(content, allow_nan=False).encode())
 
 
-def read_attributes(path: Path) -> dict[str, Any]:
-    """The attributes in a ``zarr.json``; RunFolderError if they cannot be had."""
+def read_attributes(run_folder: Path, *below: str) -> dict[str, Any]:
+    """The attributes in the ``zarr.json`` of a folder; RunFolderError if they cannot be had."""
+    path = run_folder.joinpath(*below, META)
     try:
-        attributes = json.loads(path.read_bytes())["attributes"]
+        with opened(run_folder, *below) as place:
+            attributes = json.loads(place.read(META, LARGEST_META))["attributes"]
     except FileNotFoundError:
         raise RunFolderError(f"{path}: missing") from None
+    except LinkError as error:
+        raise RunFolderError(f"{error.filename}: {error.strerror}") from None
+    except TooLargeError:
+        raise RunFolderError(f"{path}: damaged, too large for what dfcrp writes") from None
     except OSError as error:
         raise RunFolderError(f"{path}: not readable ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -446,9 +478,10 @@ def check_format(path: Path, written: object) -> None:
         )
 
 
-def read_index(path: Path) -> Index:
-    """The index in a ``zarr.json``; RunFolderError if it is not whole."""
-    attributes = read_attributes(path)
+def read_index(run_folder: Path, *below: str) -> Index:
+    """The index in the ``zarr.json`` of a folder; RunFolderError if it is not whole."""
+    path = run_folder.joinpath(*below, META)
+    attributes = read_attributes(run_folder, *below)
     fields = attributes.get("dfcrp_shard")
     if not isinstance(fields, dict) or attributes.get("checksum") != _checksum(fields):
         raise RunFolderError(f"{path}: damaged, its index is not whole")
@@ -493,6 +526,10 @@ def _index_of(fields: dict[str, Any]) -> Index:
         or not entries
         or not cut.sensible()
         or not all(entry.sensible() for entry in entries)
+        or not all(_KEY.fullmatch(key) for key in files)
+        or not all(
+            type(size) is int and 0 <= size <= cut.largest_file for size, _ in files.values()
+        )
     ):
         raise ValueError("not what dfcrp writes")
     return Index(entries, cut, files)

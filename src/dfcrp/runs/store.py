@@ -33,8 +33,6 @@ block whose predecessors are missing is left out. Draws count up to the last blo
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import threading
 import time
 from collections.abc import Sequence
@@ -44,9 +42,10 @@ from typing import Any, Literal
 
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
-from dfcrp.files import PART, sync_folder, write_errors
-from dfcrp.runs.blocks import KeptBlock, MemoryBlock, Span, replay
+from dfcrp.files import PART, LinkError, opened, write_errors
+from dfcrp.runs.blocks import BlockBounds, KeptBlock, MemoryBlock, Span, replay
 from dfcrp.runs.chain_writer import RESUME, ChainWriter, MemoryWriter
+from dfcrp.runs.lock import Claim
 from dfcrp.runs.shards import (
     FORMAT,
     META,
@@ -83,6 +82,10 @@ class DrawStore:
     hold
         Blocks wait until they are taken: for a process that hands them to another with ``take``
         and ``add``.
+    claim
+        The right to write; without one the store writes, but fences nobody off.
+    bounds
+        What the blocks of the run can be; a shard with others is refused.
     salvage
         Read what can be read: draws that miss something are left out, with a warning. With
         ``"labels"`` a draw may miss its clusters' parameters.
@@ -101,9 +104,13 @@ class DrawStore:
         seconds: float = SECONDS,
         hold: bool = False,
         salvage: bool | Literal["labels"] = False,
+        claim: Claim | None = None,
+        bounds: BlockBounds | None = None,
     ) -> None:
         self.folder = Path(run_folder)
         self.root = self.folder / STORE
+        self.claim = claim or Claim(self.folder)
+        self._bounds = bounds
         self._seconds = seconds
         self._hold = hold
         self._salvage = salvage
@@ -126,26 +133,38 @@ class DrawStore:
         self.refresh()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(DrawStore.open, salvage=self._salvage), (self.folder,)
+        return partial(DrawStore.open, salvage=self._salvage, bounds=self._bounds), (self.folder,)
 
     @classmethod
     def create(
-        cls, run_folder: Path | str, *, resumable: bool = True, seconds: float = SECONDS
+        cls,
+        run_folder: Path | str,
+        *,
+        resumable: bool = True,
+        seconds: float = SECONDS,
+        claim: Claim | None = None,
+        chains: int | None = None,
     ) -> DrawStore:
         """Start an empty store; RunFolderError if there is one already.
 
-        ``resumable=False`` is for draws that are saved from memory, without states.
+        ``resumable=False`` is for draws that are saved from memory, without states; ``chains`` is
+        how many it will have then, which the settings need not know.
         """
-        root = Path(run_folder) / STORE
-        if (root / META).exists():
-            raise RunFolderError(
-                f"{root}: there are draws already; resume that run or choose another folder"
-            )
+        folder = Path(run_folder)
+        root = folder / STORE
+        about: dict[str, Any] = {"dfcrp_draws_format": FORMAT, "resumable": resumable}
+        if chains is not None:
+            about["chains"] = chains
         with write_errors(root):
-            root.mkdir(parents=True, exist_ok=True)
-            write_group(root, {"dfcrp_draws_format": FORMAT, "resumable": resumable})
-            sync_folder(root)
-        return cls(run_folder, seconds=seconds)
+            folder.mkdir(parents=True, exist_ok=True)
+            with opened(folder, STORE, make=True) as place:
+                if place.status(META) is not None:
+                    raise RunFolderError(
+                        f"{root}: there are draws already; resume that run or choose another folder"
+                    )
+                write_group(place, about)
+                place.sync()
+        return cls(run_folder, seconds=seconds, claim=claim)
 
     @classmethod
     def open(
@@ -155,21 +174,25 @@ class DrawStore:
         seconds: float = SECONDS,
         hold: bool = False,
         salvage: bool | Literal["labels"] = False,
+        claim: Claim | None = None,
+        bounds: BlockBounds | None = None,
     ) -> DrawStore:
         """The store of a run that has begun; RunFolderError if it cannot be read."""
-        return cls(run_folder, seconds=seconds, hold=hold, salvage=salvage)
+        return cls(
+            run_folder, seconds=seconds, hold=hold, salvage=salvage, claim=claim, bounds=bounds
+        )
 
     def _read_root(self) -> bool:
         if not self.folder.is_dir():
             raise RunFolderError(f"{self.folder}: there is no such run folder")
-        if not self.root.is_dir():
+        if not self.root.is_dir() and not self.root.is_symlink():
             raise RunFolderError(
                 f"{self.root}: missing; {self.folder.name} is no run folder, or its run stopped "
                 "before it began"
             )
         path = self.root / META
         try:
-            attributes = read_attributes(path)
+            attributes = read_attributes(self.folder, STORE)
             if "dfcrp_draws_format" not in attributes:
                 raise RunFolderError(
                     f"{path}: damaged, or not written by dfcrp: it names no format"
@@ -180,28 +203,38 @@ class DrawStore:
                 raise
             self._losses.append(str(error))
             return False
+        chains = attributes.get("chains")
+        if self._bounds is not None and attributes.get("resumable") is not True:
+            # A posterior saved from memory has the chains and the draws that it has.
+            self._bounds = self._bounds._replace(
+                chains=chains if type(chains) is int and chains > 0 else None, draws=None
+            )
         return attributes.get("resumable") is True
 
     # What there is
 
     def refresh(self) -> None:
         """See what other processes have written or removed since the last look."""
-        try:
-            with os.scandir(self.root) as found:
-                names = {
-                    one.name
-                    for one in found
-                    if one.name.startswith(PREFIX) and not one.name.endswith(PART)
-                }
-        except OSError as error:
-            raise RunFolderError(f"{self.root}: not readable ({error.strerror})") from error
+        # Under the lock, or a shard that another thread writes meanwhile would count as removed.
         with self._lock:
+            names = self._names()
             for name in self._shards.keys() - names:
                 self._forget(self._shards[name])
             for name in sorted(names - self._shards.keys() - self._unreadable):
                 shard = self._read_shard(self.root / name)
                 if shard is not None:
                     self._register(shard)
+
+    def _names(self) -> set[str]:
+        """The shards that are there."""
+        try:
+            with opened(self.folder, STORE) as place:
+                found = place.names()
+        except LinkError as error:
+            raise RunFolderError(f"{error.filename}: {error.strerror}") from None
+        except OSError as error:
+            raise RunFolderError(f"{self.root}: not readable ({error.strerror})") from error
+        return {name for name in found if name.startswith(PREFIX) and not name.endswith(PART)}
 
     def parts(self) -> tuple[int, ...]:
         """The parts of which something was saved."""
@@ -247,7 +280,8 @@ class DrawStore:
             Counted in stored draws. Every chain must have ``stop`` draws. Without it there are as
             many as the shortest chain has. Draws that are saved later are not seen.
         chains
-            How many chains there must be; without it, those that have begun.
+            How many chains there must be; without it, as many as the store's bounds say, or
+            those that have begun.
 
         Returns
         -------
@@ -258,6 +292,8 @@ class DrawStore:
             several = any(self._blocks)
         place = f"{self.root}: part {part}" if several else str(self.root)
         found = self._chains(part)
+        if chains is None and self._bounds is not None:
+            chains = self._bounds.chains
         if not self._salvage:
             _check_complete(place, found, stop, chains)
         return StoredDraws(
@@ -280,20 +316,33 @@ class DrawStore:
     def _read_shard(self, folder: Path) -> Shard | None:
         """A shard; None if it is gone, or cannot be read and that is asked for."""
         try:
-            return Shard(folder, read_index(folder / META), self._unpacked)
+            return self._shard(folder)
         except RunFolderError as error:
-            if not folder.exists():
+            if not folder.exists() and not folder.is_symlink():
                 return None
             if not self._salvage:
                 raise RunFolderError(f"{error}; {drawn_again(folder)}") from None
             self._losses.append(str(error))
         for path in sorted(folder.glob(f"*/{META}")):
             with contextlib.suppress(RunFolderError):
-                return Shard(folder, read_index(path), self._unpacked)
+                return self._shard(folder, path.parent.name)
         self._unreadable.add(folder.name)
         return None
 
+    def _shard(self, folder: Path, *below: str) -> Shard:
+        """A shard by the index in its own attributes, or by the copy in those of an array."""
+        index = read_index(self.folder, STORE, folder.name, *below)
+        if self._bounds is not None:
+            for entry in index.entries:
+                reason = self._bounds.refusal(entry)
+                if reason:
+                    raise RunFolderError(f"{folder}: does not belong to this run: {reason}")
+        return Shard(folder, index, self._unpacked)
+
     def _register(self, shard: Shard) -> None:
+        known = self._shards.get(shard.folder.name)
+        if known is not None:  # another thread has seen it on the disk before
+            self._forget(known)
         self._shards[shard.folder.name] = shard
         self._number = max(self._number, _number(shard) + 1)
         for block in shard.blocks:
@@ -316,14 +365,22 @@ class DrawStore:
     # Writing
 
     def writer(
-        self, part: int, chain: int, n: int, columns: Columns, *, share: bool = False
+        self,
+        part: int,
+        chain: int,
+        n: int,
+        columns: Columns,
+        *,
+        share: bool = False,
+        claim: Claim | None = None,
     ) -> ChainWriter:
         """The writer of a chain with draws of ``n`` items; it has one at a time.
 
         With ``share`` its blocks wait for those of other chains: what is saved is safe after
-        ``flush`` only. For runs of many small parts.
+        ``flush`` only. For runs of many small parts. ``claim`` is that of a task which has this
+        chain alone.
         """
-        return ChainWriter(self, part, chain, n, columns, share=share)
+        return ChainWriter(self, part, chain, n, columns, share=share, claim=claim or self.claim)
 
     def flush(self) -> None:
         """Write all blocks that wait."""
@@ -332,13 +389,15 @@ class DrawStore:
                 blocks = list(self._waiting.values())
             if blocks:
                 with write_errors(self.root, f"What was saved before is safe; {RESUME}"):
-                    shard = write_shard(self.root, self._next_number(), blocks, self._unpacked)
+                    shard = write_shard(
+                        self.root, self._next_number(), blocks, self._unpacked, self.claim
+                    )
                 with self._lock:
                     for block in blocks:
                         self._let_go(block)
                     self._register(shard)
                     for block in blocks:
-                        self._drop_superseded(block)
+                        self._drop_superseded(block, self.claim)
             self._last_flush = time.monotonic()
 
     def take(self, part: int) -> list[MemoryBlock]:
@@ -356,19 +415,20 @@ class DrawStore:
                 self._waiting[id(block)] = block
                 self._waiting_bytes += block.nbytes
                 self._list_of(block).append(block)
-                self._drop_superseded(block)
+                self._drop_superseded(block, self.claim)
             enough = self._waiting_bytes >= SHARD_BYTES
             late = time.monotonic() - self._last_flush > self._seconds
         if not self._hold and (enough or late):
             self.flush()
 
-    def write(self, block: MemoryBlock) -> None:
+    def write(self, block: MemoryBlock, claim: Claim | None = None) -> None:
         """Give a block a shard of its own."""
-        shard = write_shard(self.root, self._next_number(), [block], self._unpacked)
+        claim = claim or self.claim
+        shard = write_shard(self.root, self._next_number(), [block], self._unpacked, claim)
         with self._lock:
             self._register(shard)
             if block.entry.saved:
-                self._drop_superseded(block)
+                self._drop_superseded(block, claim)
 
     def is_shared(self, block: MemoryBlock) -> bool:
         """Whether a block that waited was written with others, or taken: it stays as it is then."""
@@ -384,11 +444,11 @@ class DrawStore:
 
     def clean(self) -> None:
         """Remove what killed processes left; only while nobody else writes to the store."""
-        for path in self.root.glob(f"*{PART}"):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError), opened(self.folder, STORE) as place:
+            for name in place.names():
+                if name.endswith(PART):
+                    with contextlib.suppress(OSError):
+                        place.remove(name)
 
     def next_turn(self, part: int, chain: int) -> int:
         """The turn of the next block of a chain."""
@@ -406,7 +466,7 @@ class DrawStore:
         listed = self._list_of(block)
         listed[:] = [other for other in listed if other is not block]
 
-    def _drop_superseded(self, new: KeptBlock) -> None:
+    def _drop_superseded(self, new: KeptBlock, claim: Claim) -> None:
         """Remove the blocks of a chain in whose place others are.
 
         Those on disk give way only to others on disk. Those that share a shard with other chains'
@@ -419,13 +479,24 @@ class DrawStore:
                 self._let_go(block)
         for block in _superseded(stored):
             if isinstance(block, StoredBlock) and not block.shard.is_shared:
-                block.shard.remove()
+                block.shard.remove(claim)
                 self._forget(block.shard)
 
     def _next_number(self) -> int:
         with self._lock:
             self._number += 1
             return self._number - 1
+
+
+def anything_drawn(run_folder: Path) -> bool:
+    """Whether a run folder has a shard, or may have one: what cannot be read is not nothing."""
+    try:
+        with opened(run_folder, STORE) as place:
+            return any(name.startswith(PREFIX) for name in place.names())
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def _superseded(blocks: Sequence[KeptBlock]) -> list[KeptBlock]:
@@ -477,7 +548,14 @@ class MemoryStore:
         vars(self).update(state)
 
     def writer(
-        self, part: int, chain: int, n: int, columns: Columns, *, share: bool = False
+        self,
+        part: int,
+        chain: int,
+        n: int,
+        columns: Columns,
+        *,
+        share: bool = False,
+        claim: Claim | None = None,
     ) -> MemoryWriter:
         """The writer of a chain."""
         with self._lock:

@@ -6,18 +6,22 @@ import queue
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.compiled.state import TALLY, Block, Scratch, State
+from dfcrp.compiled import library
+from dfcrp.compiled.jit import INTERPRETED, framed
+from dfcrp.compiled.random import Stream, stream
+from dfcrp.compiled.state import TALLY, Block, State
 from dfcrp.draws import DrawBlock
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.paper import run_modified, run_unmodified
-from dfcrp.moves.scan import DrawRecord, Task, run_exact, start_alone
+from dfcrp.moves.scan import Task, run_exact, start_alone
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.arrivals.tail import rebuild_tail
+from dfcrp.sampling.checkpoints import check_state
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 
 #: The paper's samplers, which take the data as a whole.
@@ -25,16 +29,37 @@ _PAPER: dict[str, Callable[..., None]] = {"paper": run_modified, "unmodified": r
 SAMPLERS = ("exact", *_PAPER)
 #: Rows of cluster parameters that a block may need at most (48 MB).
 BLOCK_ROWS = 2_000_000
+#: Scans of the run that some chains take their first partition from, and its place among the
+#: generators spawned from the chain's seed.
+START_SCANS = 60
+START_KEY = 1 << 31
+#: What is taken over from it.
+PARTITION = (
+    *("label", "size", "head", "after", "before", "free_head", "free_after"),
+    *("theta", "spare", "spare_weight", "law"),
+)
+#: Modules whose entries every run needs, those of the summaries included.
+ALWAYS = (
+    "dfcrp.moves.scan",
+    "dfcrp.priors.arrivals.tail",
+    "dfcrp.summaries.kernels.division",
+    "dfcrp.summaries.kernels.partitions",
+    "dfcrp.summaries.kernels.point_search",
+    "dfcrp.summaries.kernels.tables",
+)
 #: State that follows from the rest.
 _DERIVED = ("tail",)
 
 
-class _Piece(NamedTuple):
+class _Piece:
     """A block of the data with what its sweeps use."""
 
-    block: Block
-    rng: np.random.Generator
-    state: State  # the chain's, with counters of its own
+    def __init__(self, block: Block, rng: Stream, state: State) -> None:
+        self.rng = rng
+        #: The chain's, with counters of its own.
+        self.state = state
+        #: As kernels take them.
+        self.frames = framed(block), framed(rng), framed(state)
 
 
 class Chain:
@@ -48,16 +73,18 @@ class Chain:
         self, problem: Problem, seed: np.random.SeedSequence, sampler: str, threads: int = 1
     ) -> None:
         self.problem = problem
-        self.rng = np.random.default_rng(seed)
+        self.rng = stream(seed)
         self.state = new_state(problem)
         #: What is learned is learned by each chain for itself.
         self.hyper = likelihood.of_chain(problem.hyper, self.state.law)
         self.prior = partition_prior.of_chain(problem.prior, self.state.own)
+        self._model = framed(problem.data), framed(self.hyper), framed(self.prior)
         self._sampler = sampler
         self._whole, self._pieces = self._cut(_blocks(problem), seed)
         more = max(0, min(threads, len(self._pieces)) - 1)
-        self._scratch = [new_scratch(problem)]
-        self._scratch += [new_scratch(problem, parts_only=True) for _ in range(more)]
+        self._scratch = [framed(new_scratch(problem))]
+        self._scratch += [framed(new_scratch(problem, parts_only=True)) for _ in range(more)]
+        self._seed = seed
         start_alone(self.rng, problem.data, self.hyper, self.state)
 
     def _cut(
@@ -72,7 +99,7 @@ class Chain:
         return whole, [
             _Piece(
                 block,
-                np.random.default_rng(child),
+                stream(child),
                 self.state._replace(tally=np.zeros_like(self.state.tally)),
             )
             for block, child in zip(blocks, seed.spawn(len(blocks)), strict=True)
@@ -94,14 +121,17 @@ class Chain:
 
     def run(self, draws: int, thin: int) -> DrawBlock:
         """Go on for draws × thin scans and return a draw after every thin-th."""
+        if self.scans == 0 and self.problem.start is not None:
+            self._begin(self.problem.start)
         record = new_record(self.problem, draws)
+        room = framed(record)
         if self._sampler != "exact":
             given = self._given(self._whole, self._scratch[0])
-            _PAPER[self._sampler](*given, thin, record)
+            _PAPER[self._sampler](*given, thin, room)
         elif self._pieces:
-            self._run_pieces(draws, thin, record)
+            self._run_pieces(draws, thin, room)
         else:
-            self._run_exact(self._whole, Task(True, True, True, 0, draws, thin), record)
+            self._run_exact(self._whole, Task(True, True, True, 0, draws, thin), room)
         rows = record.offsets[-1]
         return DrawBlock(
             record.labels,
@@ -112,19 +142,33 @@ class Chain:
             record.shared,
         )
 
-    def _given(self, piece: _Piece, scratch: Scratch) -> tuple[Any, ...]:
+    def _begin(self, start: Problem) -> None:
+        """Take the first partition from a short run under another prior.
+
+        Where a chain begins changes nothing of what it converges to; some priors take very long to
+        leave a partition of everyone alone.
+        """
+        key = (*self._seed.spawn_key, START_KEY)
+        seed = np.random.SeedSequence(self._seed.entropy, spawn_key=key)
+        first = Chain(start, seed, "exact")
+        first.run(1, START_SCANS)
+        for name in PARTITION:
+            getattr(self.state, name)[...] = getattr(first.state, name)
+
+    def _given(self, piece: _Piece, scratch: Any) -> tuple[Any, ...]:
         """What every sampler takes first."""
-        return piece.rng, self.problem.data, self.hyper, self.prior, piece.state, scratch
+        _, rng, state = piece.frames
+        return rng, *self._model, state, scratch
 
     def _run_exact(
-        self, piece: _Piece, task: Task, record: DrawRecord, scratch: Scratch | None = None
+        self, piece: _Piece, task: Task, record: Any, scratch: Any | None = None
     ) -> None:
         given = self._given(piece, scratch or self._scratch[0])
-        run_exact(*given, piece.block, task, record)
+        run_exact(*given, piece.frames[0], task, record)
 
-    def _run_pieces(self, draws: int, thin: int, record: DrawRecord) -> None:
+    def _run_pieces(self, draws: int, thin: int, record: Any) -> None:
         """Scans piece by piece, then what the pieces share."""
-        idle: queue.SimpleQueue[Scratch] = queue.SimpleQueue()
+        idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for scratch in self._scratch:
             idle.put(scratch)
 
@@ -151,23 +195,39 @@ class Chain:
             if name not in _DERIVED
         }
         arrays["tally"] = self._tally()
-        return arrays, [dict(rng.bit_generator.state) for rng in self._generators()]
+        return arrays, [{"words": rng.words.tolist()} for rng in self._streams()]
 
     def restore(self, arrays: dict[str, NDArray[Any]], generators: list[dict[str, Any]]) -> None:
-        """Continue exactly where ``snapshot`` was taken."""
+        """Continue exactly where ``snapshot`` was taken; ValueError if nothing can be there."""
+        check_state(arrays, self.state._asdict(), self.problem.data.component)
         for name, value in self.state._asdict().items():
             if name not in _DERIVED:
                 value[...] = arrays[name]
         for piece in self._pieces:
             piece.state.tally[...] = 0
-        for rng, known in zip(self._generators(), generators, strict=True):
-            rng.bit_generator.state = known
+        for rng, known in zip(self._streams(), generators, strict=True):
+            rng.words[...] = np.array(known["words"], np.uint64)
         if self.state.tail.total.size > 0:
             rebuild_tail(self.problem.data, self.state)
         partition_prior.refresh(self.prior)
 
-    def _generators(self) -> list[np.random.Generator]:
+    def _streams(self) -> list[Stream]:
         return [self.rng, *(piece.rng for piece in self._pieces)]
+
+
+def have_compiled(problem: Problem, sampler: str) -> None:
+    """Compile what a run of this problem needs, unless it is there; nothing else compiles then."""
+    if INTERPRETED:
+        return
+    scans = "dfcrp.moves.scan" if sampler == "exact" else "dfcrp.moves.paper"
+    priors = {type(one.prior) for one in (problem, problem.start) if one is not None}
+    library.require(
+        [
+            library.table_unit(likelihood.LIKELIHOOD, type(problem.hyper)),
+            *(library.table_unit(partition_prior.PRIOR, prior) for prior in priors),
+            *(library.unit_named(f"entries:{name}") for name in {scans, *ALWAYS}),
+        ]
+    )
 
 
 def _blocks(problem: Problem) -> list[Block]:

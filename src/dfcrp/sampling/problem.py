@@ -35,6 +35,9 @@ class Problem:
     row_width: int
     #: What is stored with every draw: the likelihood's, then the prior's.
     columns: Columns
+    #: The same problem under the prior that chains take their first partition from, if they do not
+    #: begin with everyone alone.
+    start: Problem | None = None
 
     @property
     def has_order(self) -> bool:
@@ -184,6 +187,7 @@ def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
         weight=np.zeros(n + 1),
         candidate2=np.zeros(n + 1, np.int32),
         weight2=np.zeros(n + 1),
+        log_object=np.zeros(n + 1),
         excluded=of_family[0],
         table_start=np.zeros(n + 1, np.int64),
         at_table=np.zeros(m + 1, np.int32),

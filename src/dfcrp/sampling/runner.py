@@ -18,7 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from dfcrp.draws import DrawBlock
-from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.chain import Chain, have_compiled
+from dfcrp.sampling.limit import TimeLimit
 from dfcrp.sampling.problem import Problem
 from dfcrp.sampling.together import Together
 
@@ -75,6 +76,7 @@ class Runner(Together[Chain]):
         """``chain`` is the number of the only chain that is run here, of a run with more."""
         numbers = range(len(writers)) if chain is None else [chain]
         seeds = [np.random.SeedSequence(seed).spawn(number + 1)[number] for number in numbers]
+        have_compiled(problem, sampler)
         # Cores that are left over by the chains work inside them.
         threads = max(1, (workers or cores()) // len(writers))
         super().__init__([Chain(problem, child, sampler, threads) for child in seeds])
@@ -94,16 +96,16 @@ class Runner(Together[Chain]):
         pairs = zip(self._writers, self.chains, strict=True)
         self.seconds = max(writer.restore(chain, self._thin) for writer, chain in pairs)
 
-    def advance(self, scans: int, deadline: float | None = None) -> None:
+    def advance(self, scans: int, limit: TimeLimit | None = None) -> None:
         """Bring every chain to so many scans since its start.
 
-        Ctrl-C or a passed ``deadline`` (in time.monotonic() seconds) ends it early with
-        everything drawn so far saved; ``stopped`` tells.
+        Ctrl-C or a passed limit ends it early with everything drawn so far saved; ``stopped``
+        tells.
         """
         start = time.monotonic()
         workers = min(self._workers or cores(), len(self.chains))
         with ThreadPoolExecutor(workers) as pool:
-            jobs = [pool.submit(self._take_turns, scans, start, deadline) for _ in range(workers)]
+            jobs = [pool.submit(self._take_turns, scans, start, limit) for _ in range(workers)]
             try:
                 for job in jobs:
                     job.result()
@@ -118,11 +120,11 @@ class Runner(Together[Chain]):
         for index in range(len(self.chains)):
             self._save(index, self.seconds)
 
-    def _take_turns(self, scans: int, start: float, deadline: float | None) -> None:
+    def _take_turns(self, scans: int, start: float, limit: TimeLimit | None) -> None:
         """One worker: a block of this chain, a block of that, until none has any left to do."""
         while (index := self._next_chain(scans)) is not None:
             try:
-                if deadline is not None and time.monotonic() > deadline:
+                if limit is not None and limit.passed:
                     self._stop.set()
                     return
                 self._run_block(index, scans)

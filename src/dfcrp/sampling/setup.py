@@ -12,7 +12,7 @@ from dfcrp.likelihoods.base import Layout
 from dfcrp.likelihoods.circle.likelihood import lay_out_circles
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.persons import persons_of
-from dfcrp.priors.base import Facts
+from dfcrp.priors.base import Facts, PriorLayout
 from dfcrp.priors.registry import prior_named
 from dfcrp.sampling.problem import Problem, build_data
 from dfcrp.settings.config import Config
@@ -24,7 +24,15 @@ def problem_of(items: Items, config: Config) -> Problem:
     experts = prior_named(config.run.prior).experts(items.families)
     layout = likelihood.lay_out(items, experts, config)
     rate = likelihood.usual_alpha_rate(len(items))
-    return _assemble(layout, experts, items.families, items.experts, config, rate)
+    facts = Facts(
+        codes=items.families,
+        experts=items.experts,
+        persons=persons_of(items.experts, config.run.persons),
+        log_sizes=layout.log_sizes,
+        usual_alpha_rate=rate,
+        **items.look_facts(),
+    )
+    return _assemble(layout, experts, facts, config)
 
 
 def make_problem(
@@ -42,31 +50,29 @@ def make_problem(
     names = tuple(experts or [str(f) for f in range(int(families.max()) + 1)])
     one = prior_named(config.run.prior).experts(families)
     layout = lay_out_circles(features, families, names, config, experts=one, images=images)
-    return _assemble(layout, one, families, names, config, 0.01)
+    persons = persons_of(names, config.run.persons)
+    facts = Facts(codes=families, experts=names, persons=persons, log_sizes=layout.log_sizes)
+    return _assemble(layout, one, facts, config)
 
 
-def _assemble(  # noqa: PLR0917 - what one part knows and the other needs
-    layout: Layout,
-    experts: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    names: tuple[str, ...],
-    config: Config,
-    usual_alpha_rate: float,
-) -> Problem:
+def _assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: Config) -> Problem:
     """A likelihood laid out, together with the prior that the settings name."""
-    facts = Facts(
-        codes=codes,
-        experts=names,
-        persons=persons_of(names, config.run.persons),
-        log_sizes=layout.log_sizes,
-        usual_alpha_rate=usual_alpha_rate,
-    )
-    prior = prior_named(config.run.prior).lay_out(facts, config.prior)
-    return Problem(
-        data=build_data(layout.features, experts, layout.neighbourhood),
-        hyper=layout.hyper,
-        prior=prior.prior,
-        alpha_start=prior.alpha_start,
-        row_width=layout.row_width,
-        columns=layout.columns.joined(prior.columns),
-    )
+    named = prior_named(config.run.prior)
+    data = build_data(layout.features, experts, layout.neighbourhood)
+
+    def under(prior: PriorLayout, start: Problem | None = None) -> Problem:
+        return Problem(
+            data=data,
+            hyper=layout.hyper,
+            prior=prior.prior,
+            alpha_start=prior.alpha_start,
+            row_width=layout.row_width,
+            columns=layout.columns.joined(prior.columns),
+            start=start,
+        )
+
+    start = None
+    if named.start is not None:
+        first = prior_named(named.start)
+        start = under(first.lay_out(facts, first.Settings()))
+    return under(named.lay_out(facts, config.prior), start)

@@ -10,16 +10,15 @@ from __future__ import annotations
 import dataclasses
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dfcrp.checks import check, check_choice, shown
-from dfcrp.errors import SettingsError
+from dfcrp.errors import SettingsError, check, check_choice, shown
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors import registry as priors
-from dfcrp.settings.choices import IMAGE_Y, IMAGES, SAMPLERS
-from dfcrp.settings.values import build, unknown
+from dfcrp.settings import consensus
+from dfcrp.settings.values import IMAGE_Y, IMAGES, SAMPLERS, build, unknown
 
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
 LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
@@ -60,8 +59,9 @@ class RunSettings:
     likelihood: str = "circles"
     prior: str = "dfcrp"
     preset: str | None = None
-    #: Several images: each with α and tolerances of its own, or all with the same.
-    images: str = "independent"
+    #: Several images: each with α and tolerances of its own, or all with the same; "auto": as suits
+    #: the prior.
+    images: str = "auto"
     #: Lists by one person, as groups of experts' names.
     persons: Groups = ()
 
@@ -74,6 +74,9 @@ class RunSettings:
         check_choice("run.sampler", self.sampler, SAMPLERS)
         check_choice("run.prior", self.prior, tuple(priors.HOMES))
         check_choice("run.images", self.images, IMAGES)
+        if self.images == "auto":
+            shared = priors.prior_named(self.prior).shares_images
+            object.__setattr__(self, "images", "shared" if shared else "independent")
         likelihood = likelihood_named(self.likelihood)
         if self.preset is not None:
             if not likelihood.presets:
@@ -117,10 +120,11 @@ class RunSettings:
 class SummarySettings:
     """What the summaries count."""
 
-    min_experts: int = 5
-    thresholds: tuple[int, ...] = (4, 5, 6)
-    #: Diameters that separate the size classes.
-    class_edges: tuple[float, ...] = (50.0, 100.0)
+    #: Experts that make a consensus, or a share of those who looked: "60%".
+    min_experts: int | str = consensus.USUAL
+    thresholds: tuple[int, ...] = consensus.THRESHOLDS
+    #: Diameters that separate the size classes; without them they come from the data.
+    class_edges: tuple[float, ...] | None = None
     class_names: tuple[str, ...] = ("small", "medium", "large")
     #: A cluster's diameter: its mean's, exp(μ), or the mean of its members'.
     diameter: str = "mu"
@@ -129,7 +133,8 @@ class SummarySettings:
     side_by_side: bool = False
 
     def __post_init__(self) -> None:
-        check(self.min_experts >= 1, "summary.min_experts", self.min_experts, "at least 1")
+        least = consensus.checked(self.min_experts, "summary.min_experts")
+        object.__setattr__(self, "min_experts", least)
         check(
             min(self.thresholds, default=0) >= 1,
             "summary.thresholds",
@@ -138,15 +143,19 @@ class SummarySettings:
         )
         check_choice("summary.diameter", self.diameter, ("mu", "members"))
         edges = self.class_edges
-        check(
-            list(edges) == sorted(set(edges)), "summary.class_edges", edges, "in increasing order"
-        )
-        wanted = len(edges) + 1 if edges else 0
-        if len(self.class_names) != wanted:
-            raise SettingsError(
-                f"summary.class_names has {len(self.class_names)} names for {len(edges)} edges; "
-                f"it must have {wanted}"
+        if edges is not None:
+            check(
+                list(edges) == sorted(set(edges)),
+                "summary.class_edges",
+                edges,
+                "in increasing order",
             )
+            wanted = len(edges) + 1 if edges else 0
+            if len(self.class_names) != wanted:
+                raise SettingsError(
+                    f"summary.class_names has {len(self.class_names)} names for {len(edges)} "
+                    f"edges; it must have {wanted}"
+                )
         if "all" in self.class_names:
             raise SettingsError('summary.class_names has "all", which stands for the total')
 
@@ -192,13 +201,20 @@ def load_config(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Read a TOML settings file into its tables; ``make_config`` checks the names."""
     try:
         with open(path, "rb") as stream:
-            return tomllib.load(stream)
+            text = stream.read()
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    return parse_config(text, str(path))
+
+
+def parse_config(text: bytes, where: str) -> dict[str, dict[str, Any]]:
+    """The tables of a TOML text; ``where`` is what a message calls it."""
+    try:
+        return tomllib.loads(text.decode())
     except ValueError as error:  # of TOML, of UTF-8, or of numbers of thousands of digits
-        raise SettingsError(f"{path}: is not valid TOML: {error}") from None
+        raise SettingsError(f"{where}: is not valid TOML: {error}") from None
     except RecursionError:
-        raise SettingsError(f"{path}: is not valid TOML: brackets in too many brackets") from None
+        raise SettingsError(f"{where}: is not valid TOML: brackets in too many brackets") from None
 
 
 def make_config(
@@ -237,11 +253,12 @@ def make_config(
 def resolve(
     config: Config | Mapping[str, Any] | str | os.PathLike[str] | None,
     keywords: Mapping[str, Any],
-    n_experts: int | None = None,
+    looked: Collection[int] = (),
 ) -> Config:
     """All settings, from a config of any form and keyword settings; unknown names are errors.
 
-    What makes a consensus, if nobody has said it, follows from the number of experts.
+    What makes a consensus, if nobody has said it, follows from how many experts ``looked`` at each
+    image.
     """
     overrides: dict[str, dict[str, Any]] = {}
     for name, value in keywords.items():
@@ -256,18 +273,18 @@ def resolve(
         tables = config
     else:
         tables = load_config(config)
-    if n_experts is not None:
-        tables = _with_consensus(tables or {}, n_experts)
+    if looked:
+        tables = _with_consensus(tables or {}, looked)
     return make_config(tables, overrides)
 
 
-def _with_consensus(tables: Mapping[str, Any], n_experts: int) -> Mapping[str, Any]:
+def _with_consensus(tables: Mapping[str, Any], looked: Collection[int]) -> Mapping[str, Any]:
     summary = tables.get("summary", {})
     if not isinstance(summary, Mapping):
         return tables  # make_config says what is wrong with it
     defaults = {
-        "min_experts": fewest_for_consensus(n_experts),
-        "thresholds": default_thresholds(n_experts),
+        "min_experts": consensus.usual(looked),
+        "thresholds": consensus.usual_thresholds(max(looked)),
     }
     return {**tables, "summary": {**defaults, **summary}}
 
@@ -298,20 +315,6 @@ def settings_of_draws(config: Config) -> dict[str, Any]:
     for name in LENGTH_SETTINGS:
         del settings[f"run.{name}"]
     return settings
-
-
-def fewest_for_consensus(n_experts: int) -> int:
-    """Experts that make a consensus where nobody has said: five, or a majority of fewer."""
-    usual = SummarySettings.min_experts
-    return usual if n_experts >= usual else n_experts // 2 + 1
-
-
-def default_thresholds(n_experts: int) -> tuple[int, ...]:
-    """What the tables count where nobody has said: with few experts, every possible number."""
-    usual = SummarySettings.thresholds
-    if n_experts >= SummarySettings.min_experts:
-        return usual
-    return tuple(range(2, n_experts + 1)) or (1,)
 
 
 def to_toml(config: Config) -> str:

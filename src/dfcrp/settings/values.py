@@ -1,4 +1,6 @@
-"""From what a user wrote to what a setting holds."""
+"""What settings may be, and from what a user wrote to what a setting holds.
+
+Loads nothing heavy, for the command line."""
 
 from __future__ import annotations
 
@@ -8,8 +10,15 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from dfcrp.checks import shown
-from dfcrp.errors import SettingsError, did_you_mean
+from dfcrp.errors import SettingsError, did_you_mean, shown
+
+SAMPLERS = ("exact", "paper", "unmodified")
+IMAGES = ("auto", "independent", "shared")
+IMAGE_Y = ("auto", "up", "down")
+EXPERT_BIAS = ("none", "offset", "precision", "both")
+#: The paper's data sets, whose hyperparameters are in ``dfcrp.likelihoods.circle.settings``.
+PRESETS = ("highlands", "reduced", "simulation")
+
 
 #: Numbers beyond this are typing errors, and squares of them would overflow.
 LARGEST = 1e100
@@ -47,7 +56,7 @@ def _coerce(name: str, value: Any, hint: Any) -> Any:
         found = _as(name, value, one)
         if found is not _NO:
             return found
-    raise SettingsError(f"{name} is {shown(value)}; it must be {_describe(allowed)}")
+    raise SettingsError(f"{name} is {shown(value)}; it must be {_describe(allowed, value)}")
 
 
 _NO = object()
@@ -74,8 +83,12 @@ def _as(name: str, value: Any, one: Any) -> Any:
     return _NO
 
 
-def _describe(allowed: tuple[Any, ...]) -> str:
-    return " or ".join(_word(one) for one in allowed)
+def _describe(allowed: tuple[Any, ...], value: Any) -> str:
+    words = " or ".join(_word(one) for one in allowed)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and {int, float} & set(allowed) and not abs(value) <= LARGEST:
+        return f"{words}, and no number beyond {LARGEST:g}"
+    return words
 
 
 def _word(one: Any) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -14,13 +15,31 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError
 from dfcrp.geometry import TangentPlanes
-from dfcrp.posterior.kernels.summaries import gather_parameters, represent_clusters
-from dfcrp.summaries.centre import Centre
+from dfcrp.markup import counted
 from dfcrp.summaries.consensus import family_arrays, parameter_columns
-from dfcrp.summaries.intervals import LEVEL
-from dfcrp.summaries.losses import members_by_cluster
+from dfcrp.summaries.kernels.tables import gather_parameters, represent_clusters
 from dfcrp.summaries.membership import Membership
-from dfcrp.summaries.streaming import kept, label_blocks, stride_for
+from dfcrp.summaries.point_partition import members_by_cluster
+from dfcrp.summaries.streaming import LEVEL, kept, label_blocks, stride_for
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Centre:
+    """What describes an object, and how it follows from the parameters of a cluster."""
+
+    quantities: tuple[str, ...]
+    #: Cluster parameters as they are stored with the draws.
+    parameters: tuple[str, ...]
+    #: From parameters (p, ...) to quantities (q, ...).
+    describe: Callable[[Floats], Floats]
+    #: Quantities that begin again after so much, as angles do.
+    periods: Mapping[str, float] = field(default_factory=dict)
+    #: Parameters to be added to the first ones, where single precision does not do for them; other
+    #: methods' draws may lack them.
+    rest: tuple[str, ...] = ()
+
 
 #: Draws, and draws times clusters, that are kept for the intervals.
 MAX_DRAWS = 4_000
@@ -94,6 +113,27 @@ def consensus_draws(
         for m, least in enumerate(thresholds):
             found[m] += (experts >= least).sum(axis=0)
     return found
+
+
+def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) -> str:
+    """How many objects the catalogue has, and why the posterior's number is another.
+
+    ``min_experts`` may be a share, as in "60%".
+    """
+    listed = summary["catalogue"]
+    agreed = f", {listed['consensus']:,} of them by "
+    if isinstance(min_experts, str):
+        agreed += f"{min_experts.replace('%', ' %')} or more of those who looked"
+    elif 1 < min_experts <= summary["n_experts"]:
+        agreed += f"{min_experts} or more experts"
+    else:
+        agreed = ""
+    return (
+        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is one list, "
+        f"in which every doubtful {noun} is decided one way. The numbers with an interval are "
+        "means over all draws, some of which decide it the other way, so they may differ from the "
+        "list's."
+    )
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dfcrp.draws import Draws
-from dfcrp.posterior.kernels.partitions import add_alone, count_pairs, pair_indicators
+from dfcrp.summaries.kernels.partitions import add_alone, count_pairs, pair_indicators
 from dfcrp.summaries.streaming import kept, label_blocks
 
 
@@ -124,12 +124,13 @@ def pair_histories(
 ) -> NDArray[np.uint8]:
     """Whether each pair is together, in every ``step``-th draw; (pairs, chains, draws)."""
     n_kept = -(-draws.n_draws // step)
+    pairs = np.ascontiguousarray(first, np.int64), np.ascontiguousarray(second, np.int64)
     out = np.zeros((len(first), draws.n_chains, n_kept), np.uint8)
     for chain, start, _, labels in label_blocks(draws):
         part = np.ascontiguousarray(labels[kept(start, step)])
         if len(part):
             at = -(-start // step)
             together = np.empty((len(first), len(part)), np.uint8)
-            pair_indicators(part, first, second, together)
+            pair_indicators(part, *pairs, together)
             out[:, chain, at : at + len(part)] = together
     return out

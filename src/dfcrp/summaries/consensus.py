@@ -13,11 +13,40 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.posterior.kernels.summaries import consensus_by_members, consensus_by_mu
-from dfcrp.summaries.intervals import Interval, summarise
-from dfcrp.summaries.streaming import label_blocks
+from dfcrp.summaries.kernels.tables import consensus_by_members, consensus_by_mu
+from dfcrp.summaries.streaming import Interval, label_blocks, summarise
 
 DIAMETERS = ("mu", "members")
+
+
+#: The paper's size classes, in pixels.
+PAPER_EDGES = (50.0, 100.0)
+#: A class of the paper's with a smaller share of the items says nothing.
+LEAST_SHARE = 0.01
+#: Numbers that are easily read, times any power of ten.
+ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+
+
+def choose_edges(diameters: NDArray[np.float64], classes: int) -> tuple[float, ...]:
+    """Edges of so many size classes: the paper's if each has items, else about equal shares.
+
+    Shares are those of the items, and edges are numbers that are easily read.
+    """
+    if classes < 2:
+        return ()
+    if classes == len(PAPER_EDGES) + 1:
+        held = np.bincount(np.searchsorted(PAPER_EDGES, diameters, side="right"), minlength=classes)
+        if (held >= max(LEAST_SHARE * len(diameters), 1.0)).all():
+            return PAPER_EDGES
+    cuts = np.quantile(diameters, np.arange(1, classes) / classes)
+    first, last = np.floor(np.log10(cuts[[0, -1]]))
+    powers = 10.0 ** np.arange(first - 1.0, last + 2.0 + classes)
+    scale = np.outer(powers, ROUND).ravel()
+    edges: list[float] = []
+    for cut in cuts:
+        left = scale[scale > (edges[-1] if edges else 0.0)]
+        edges.append(float(f"{left[np.argmin(np.abs(np.log(left / cut)))]:.2g}"))
+    return tuple(edges)
 
 
 @dataclass(frozen=True)
@@ -28,8 +57,10 @@ class SizeClasses:
     everything below the first edge. ``SizeClasses.none()`` counts all clusters together.
     """
 
-    edges: tuple[float, ...] = (50.0, 100.0)
+    edges: tuple[float, ...] = PAPER_EDGES
     names: tuple[str, ...] = ("small", "medium", "large")
+    #: What diameters are given in; empty if that is not known.
+    unit: str = ""
 
     def __post_init__(self) -> None:
         expected = len(self.edges) + 1 if self.edges else 0
@@ -57,8 +88,10 @@ class SizeClasses:
         """What each class means: "below 50", "50 to 100", "100 and more"; empty without classes."""
         if not self.edges:
             return ()
-        between = [f"{low:g} to {high:g}" for low, high in pairwise(self.edges)]
-        return (f"below {self.edges[0]:g}", *between, f"{self.edges[-1]:g} and more")
+        unit = f" {self.unit}" if self.unit else ""
+        between = [f"{low:g} to {high:g}{unit}" for low, high in pairwise(self.edges)]
+        first, last = self.edges[0], self.edges[-1]
+        return (f"below {first:g}{unit}", *between, f"{last:g}{unit} and more")
 
     @property
     def described(self) -> dict[str, str]:
@@ -71,7 +104,8 @@ class SizeClasses:
 class ConsensusCounts:
     """Clusters with at least m experts in every draw."""
 
-    min_experts: tuple[int, ...]
+    #: Numbers of experts, or shares of those who looked, as in "60%".
+    min_experts: tuple[int | str, ...]
     #: "all", then the size classes.
     size_classes: tuple[str, ...]
     #: (chains, draws, min_experts, size_classes)

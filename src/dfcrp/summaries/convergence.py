@@ -1,10 +1,16 @@
-"""Was the run long enough: R-hat, effective sample size, agreement of the chains, a verdict."""
+"""Was the run long enough: R-hat, effective sample size, agreement of the chains, a verdict.
+
+The verdict has two parts. The first is on the *answers*, what a user reads: counts, pairs of items
+(so the catalogue and memberships), experts who differ, and what a prior says of reality. It decides
+when a run ends. The second is on the *parameters* behind them, such as α and the tolerances, which
+may mix slowly though no answer depends on their last digit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +26,23 @@ UNCERTAIN = (0.02, 0.98)
 #: Pairs, and draws of all chains together, whose effective sample size is computed.
 MAX_PAIRS = 1_000
 MAX_DRAWS = 8_000
+#: Pairs whose autocorrelations are in memory at a time.
+PAIRS_AT_ONCE = 64
+#: Quantiles that stand for the tails.
+TAILS = (0.05, 0.95)
 #: R-hat of a pair above which its mixing is called slow.
 SLOW_PAIR = 1.1
 #: Fewest draws of a chain from which R-hat means anything.
 MIN_DRAWS = 8
+#: More than this many times longer is not estimated.
+MOST = 10
 
 
 @dataclass(frozen=True)
 class Limits:
     """What a good run must reach."""
 
-    #: Largest R-hat of α, the number of clusters and the consensus counts.
+    #: Largest R-hat of the number of clusters, the consensus counts and other numbers.
     rhat: float = 1.01
     #: Smallest effective sample size of the same, bulk and tail.
     ess: float = 400.0
@@ -55,7 +67,11 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the run was long enough, why, and what to do."""
+    """Whether the run was long enough, why, and what to do.
+
+    ``ok`` and the numbers are on the answers; ``parameters_ok`` and ``parameters`` on what is
+    behind them.
+    """
 
     ok: bool
     max_rhat: float
@@ -70,6 +86,10 @@ class Verdict:
     min_pair_ess: float
     advice: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
+    parameters_ok: bool = True
+    parameters: tuple[Diagnostic, ...] = ()
+    #: Parameters of which the data say nothing, in plain words; they are not judged.
+    left_out: tuple[str, ...] = ()
     #: The pairs that the chains disagree on, worst first; (pairs, 2).
     pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
@@ -82,8 +102,25 @@ class Verdict:
             "max_pair_rhat": self.max_pair_rhat,
             "min_pair_ess": self.min_pair_ess,
         }
-        out: dict[str, Any] = {k: v if np.isfinite(v) else None for k, v in numbers.items()}
-        return out | {"pairs_disagreeing": self.pairs_disagreeing, "ok": self.ok}
+        return {
+            **_finite(numbers),
+            "pairs_disagreeing": self.pairs_disagreeing,
+            "ok": self.ok,
+            "parameters": {
+                "ok": self.parameters_ok,
+                **_finite(
+                    {
+                        "max_rhat": max((d.rhat for d in self.parameters), default=np.nan),
+                        "min_ess": min((d.ess for d in self.parameters), default=np.nan),
+                    }
+                ),
+                "left_out": list(self.left_out),
+            },
+        }
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: value if np.isfinite(value) else None for name, value in numbers.items()}
 
 
 def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
@@ -92,11 +129,9 @@ def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
     ``series`` is (chains, draws); a single chain is compared with itself, half with half.
     One constant in all chains has converged (R-hat 1); different constants have not (inf).
     """
-    from arviz_stats.base import array_stats
-
     values = np.asarray(series, np.float64)
     n_chains, n_draws = values.shape
-    if n_draws < MIN_DRAWS:
+    if n_draws < MIN_DRAWS or np.isnan(values).any():
         return Diagnostic(name, np.nan, np.nan, np.nan)
     if (values == values[0, 0]).all():
         return Diagnostic(name, 1.0, float(values.size), float(values.size))
@@ -104,11 +139,84 @@ def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
         return Diagnostic(name, np.inf, float(n_chains), float(n_chains))
     half = n_draws // 2
     compared = values if n_chains > 1 else values[:, : 2 * half].reshape(2, half)
+    bulk = float(effective_size(normal_scores(split(values))[np.newaxis])[0])
+    cuts = np.quantile(values, TAILS)
+    tail = float(effective_size(split(values) <= cuts[:, np.newaxis, np.newaxis]).min())
+    return Diagnostic(name, rank_rhat(compared), bulk, tail)
+
+
+# Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Rank-normalization, folding, and
+# localization: an improved R-hat. Bayesian Analysis 16, 667-718.
+
+
+def split(series: NDArray[Any]) -> NDArray[Any]:
+    """Half chains, (2 chains, draws / 2); the draw in the middle of an odd number is dropped."""
+    half = series.shape[1] // 2
+    return np.concatenate((series[:, :half], series[:, -half:]))
+
+
+def normal_scores(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Ranks among all values, equal ones averaged, as quantiles of the normal distribution."""
+    from scipy.special import ndtri
+
+    _, place, times = np.unique(values, return_inverse=True, return_counts=True)
+    rank = np.cumsum(times) - (times - 1) / 2.0
+    # Blom's offset of 3/8.
+    scores = ndtri((rank - 0.375) / (values.size + 0.25))
+    found: NDArray[np.float64] = scores[place.reshape(values.shape)]
+    return found
+
+
+def rank_rhat(series: NDArray[np.float64]) -> float:
+    """R-hat of the half chains: the larger of that of their ranks and that of the folded ones."""
+    halves = split(series)
+    folded = np.abs(halves - np.median(halves))
+    return max(_rhat(normal_scores(halves)), _rhat(normal_scores(folded)))
+
+
+def _rhat(chains: NDArray[np.float64]) -> float:
+    """sqrt((n - 1) / n + B / W), with B the variance of the chains' means and W that within."""
+    n = chains.shape[1]
+    between = chains.mean(axis=1).var(ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rhat = float(array_stats.rhat(compared, method="rank"))
-        bulk = float(array_stats.ess(values, method="bulk"))
-        tail = float(array_stats.ess(values, method="tail", prob=0.05))
-    return Diagnostic(name, rhat, bulk, bulk if np.isnan(tail) else tail)
+        return float(np.sqrt((n - 1.0) / n + between / chains.var(axis=1, ddof=1).mean()))
+
+
+def effective_size(series: NDArray[Any]) -> NDArray[np.float64]:
+    """Effective sample size of each of (series, chains, draws): S = all draws / τ.
+
+    τ = -1 + 2 Σ P_k with P_k = ρ_2k + ρ_2k+1, the autocorrelations of two neighbouring lags over
+    all chains, made monotone and cut off before they are negative (Geyer 1992); to which the one
+    lag after them is added, if that is positive. A constant has all its draws.
+    """
+    x = np.asarray(series, np.float64)
+    _, n_chains, n = x.shape
+    deviation = x - x.mean(axis=2, keepdims=True)
+    length = 1 << (2 * n - 1).bit_length()
+    power = np.abs(np.fft.rfft(deviation, length, axis=2)) ** 2
+    covariance = np.fft.irfft(power.mean(axis=1), length, axis=1)[:, :n] / n
+    within = covariance[:, 0] * n / (n - 1.0)
+    total = covariance[:, 0].copy()
+    if n_chains > 1:
+        total += x.mean(axis=2).var(axis=1, ddof=1)
+    varies = np.ptp(x, axis=(1, 2)) > 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho = 1.0 - (within[:, np.newaxis] - covariance) / total[:, np.newaxis]
+    rho[:, 0] = 1.0
+    # The last pair that is looked at: lags 2k and 2k + 1 with 2k + 1 >= n - 3.
+    last = max((n - 3) // 2, 0)
+    pairs = rho[:, 0 : 2 * last + 2 : 2] + rho[:, 1 : 2 * last + 2 : 2]
+    ends = pairs <= 0.0
+    ends[:, last] = True
+    end = ends.argmax(axis=1)
+    row = np.arange(len(x))
+    monotone = np.minimum.accumulate(pairs, axis=1)
+    summed = np.concatenate((np.zeros((len(x), 1)), np.cumsum(monotone, axis=1)), axis=1)
+    after = rho[row, 2 * end]
+    after = np.where((after > 0.0) | (pairs[row, end] >= 0.0), after, 0.0)
+    tau = np.maximum(-1.0 + 2.0 * summed[row, end] + after, 1.0 / np.log10(n_chains * n))
+    found: NDArray[np.float64] = np.where(varies, n_chains * n / tau, n_chains * n)
+    return found
 
 
 def pair_rhat(pairs: Coclustering) -> NDArray[np.float64]:
@@ -133,10 +241,23 @@ def pair_rhat(pairs: Coclustering) -> NDArray[np.float64]:
 
 
 def pair_ess(draws: Draws, pairs: Coclustering, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Bulk ESS of the chosen pairs' indicators, from evenly spaced draws (so at least this)."""
+    """Bulk ESS of the chosen pairs' indicators, from evenly spaced draws (so at least this).
+
+    An indicator has two values, so its ranks are the indicator again, scaled.
+    """
     step = stride_for(draws, MAX_DRAWS)
     histories = pair_histories(draws, pairs.first[chosen], pairs.second[chosen], step)
-    return np.array([diagnose("", history).ess_bulk for history in histories])
+    n_chains, n_draws = histories.shape[1:]
+    if n_draws < MIN_DRAWS:
+        return np.full(len(histories), np.nan)
+    half = n_draws // 2
+    halves = np.concatenate((histories[:, :, :half], histories[:, :, -half:]), axis=1)
+    blocks = [halves[at : at + PAIRS_AT_ONCE] for at in range(0, len(halves), PAIRS_AT_ONCE)]
+    found = np.concatenate([np.zeros(0), *map(effective_size, blocks)])
+    # As in ``diagnose``: a constant has all its draws, different constants have one each.
+    stuck = (histories == histories[:, :, :1]).all(axis=(1, 2))
+    same = stuck & (histories[:, :, 0] == histories[:, :1, 0]).all(axis=1)
+    return np.select([same, stuck], [float(n_chains * n_draws), float(n_chains)], found)
 
 
 def explain_pairs(pairs: NDArray[np.int64]) -> tuple[int, ...]:
@@ -158,22 +279,44 @@ def explain_pairs(pairs: NDArray[np.int64]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+@dataclass(frozen=True)
+class KnownOfRun:
+    """What the verdict must know of a run besides its draws; all of it may be unknown."""
+
+    #: What an item is called, and the items' names; else they are called by their rows.
+    noun: str = "item"
+    names: Sequence[object] | None = None
+    #: Plain words for the numbers that are stored with the draws.
+    words: Mapping[str, str] = field(default_factory=dict)
+    #: Those of which the data say nothing.
+    unheard: frozenset[str] = frozenset()
+    #: Whether any two items may share a cluster: not if one expert alone lists nothing twice.
+    mergeable: bool = True
+    #: Scans of each chain so far, and seconds.
+    scans: int | None = None
+    seconds: float | None = None
+
+    def called(self, row: int) -> str:
+        """The name of an item."""
+        return str(row if self.names is None else self.names[row])
+
+
 def check_convergence(
     draws: Draws,
     consensus: ConsensusCounts | None = None,
     pairs: Coclustering | None = None,
     limits: Limits | None = None,
-    *,
-    names: Sequence[object] | None = None,
-    noun: str = "item",
+    known: KnownOfRun | None = None,
 ) -> Verdict:
-    """Judge a run by α, the number of clusters, the consensus counts, and the pairs.
-
-    The advice calls an item ``noun`` and gives its entry of ``names``, or else its row.
-    """
+    """Judge a run by its counts and pairs, and beside it α and what else is behind them."""
     limits = Limits() if limits is None else limits
+    known = KnownOfRun() if known is None else known
     pairs = coclustering(draws) if pairs is None else pairs
-    diagnostics = tuple(diagnose(k, v) for k, v in scalar_series(draws, consensus).items())
+    answers, parameters = answer_series(draws, consensus), parameter_series(draws)
+    unheard = known.unheard & set(parameters)
+    if not known.mergeable:
+        unheard = frozenset(parameters)
+    diagnostics = _diagnosed(answers, known)
     probability = pairs.probability
     uncertain = np.flatnonzero((probability > UNCERTAIN[0]) & (probability < UNCERTAIN[1]))
     difference = pairs.disagreement()
@@ -195,28 +338,43 @@ def check_convergence(
         min_pair_ess=float(ess.min(initial=np.inf)),
         advice=(),
         diagnostics=diagnostics,
+        parameters=_diagnosed({k: v for k, v in parameters.items() if k not in unheard}, known),
+        left_out=tuple(known.words.get(name, name) for name in parameters if name in unheard),
         pairs=split,
     )
-    name = str if names is None else lambda row: str(names[row])
-    undecided = Undecided(noun, [name(row) for row in verdict.undecided])
-    return _judged(verdict, limits, several, undecided)
+    return _judged(verdict, limits, several, known)
 
 
-def scalar_series(
+def _diagnosed(series: Mapping[str, NDArray[Any]], known: KnownOfRun) -> tuple[Diagnostic, ...]:
+    return tuple(diagnose(known.words.get(name, name), values) for name, values in series.items())
+
+
+def good(found: Diagnostic, limits: Limits) -> bool:
+    """Whether chains agree on a number, and there are draws enough of it."""
+    return found.rhat <= limits.rhat and found.ess >= limits.ess
+
+
+def answer_series(
     draws: Draws, consensus: ConsensusCounts | None = None
 ) -> dict[str, NDArray[Any]]:
-    """The numbers that a run is judged by, each (chains, draws), under readable names."""
-    series: dict[str, NDArray[Any]] = {}
+    """The numbers that the first part of the verdict is on, by name, each (chains, draws)."""
+    return {
+        "number of clusters": n_clusters(draws),
+        **({} if consensus is None else consensus.series()),
+        **_stored(draws, behind=False),
+    }
+
+
+def parameter_series(draws: Draws) -> dict[str, NDArray[Any]]:
+    """The same of the second part; α is not there if the prior has none."""
     alpha = draws.alpha()
-    if np.isfinite(alpha).all():
-        series["α"] = alpha
+    known = np.isfinite(alpha).all()
+    return {**({"α": alpha} if known else {}), **_stored(draws, behind=True)}
+
+
+def _stored(draws: Draws, *, behind: bool) -> dict[str, NDArray[Any]]:
     shared, names = draws.shared(), draws.columns.names
-    for column in draws.columns.judged:
-        series[names[column]] = shared[:, :, column]
-    series["number of clusters"] = n_clusters(draws)
-    if consensus is not None:
-        series.update(consensus.series())
-    return series
+    return {names[at]: shared[:, :, at] for at in draws.columns.judged_of(behind=behind)}
 
 
 def choose_burn_in(
@@ -237,55 +395,106 @@ def choose_burn_in(
     return drop
 
 
-class Undecided(NamedTuple):
-    """The items that chains disagree on: what one is called, and their names."""
-
-    noun: str
-    names: list[str]
-
-
-def _judged(verdict: Verdict, limits: Limits, several: bool, undecided: Undecided) -> Verdict:
-    """The verdict with ``ok`` and the advice filled in."""
+def _judged(verdict: Verdict, limits: Limits, several: bool, known: KnownOfRun) -> Verdict:
+    """The verdict with both parts decided and the advice filled in."""
     if np.isnan(verdict.max_rhat):
         few = (
             f"There are fewer than {MIN_DRAWS} draws for each chain: too few to judge. Run longer."
         )
-        return replace(verdict, advice=(few,))
-    rhat_good = verdict.max_rhat <= limits.rhat
-    ess_good = verdict.min_ess >= limits.ess
-    ok = rhat_good and ess_good and verdict.pairs_disagreeing == 0
+        return replace(verdict, advice=(few,), parameters_ok=False)
+    verdict = replace(
+        verdict,
+        ok=all(good(d, limits) for d in verdict.diagnostics) and verdict.pairs_disagreeing == 0,
+        parameters_ok=all(good(d, limits) for d in verdict.parameters),
+    )
+    advice = [
+        *_answer_advice(verdict, limits, known),
+        *_pair_advice(verdict, limits, several, known),
+        *_parameter_advice(verdict, limits, known),
+    ]
+    if not verdict.ok:
+        advice.append(_longer(verdict, limits))
+    return replace(verdict, advice=tuple(advice))
+
+
+def _answer_advice(verdict: Verdict, limits: Limits, known: KnownOfRun) -> list[str]:
+    """On the counts and other numbers."""
     advice = []
-    if ok:
+    if not known.mergeable:
+        advice.append(
+            f"One expert alone, who lists nothing twice: nothing can be merged, and every "
+            f"{known.noun} is an object of its own. There is no verdict on merging."
+        )
+    elif verdict.ok:
         advice.append(
             f"The run was long enough: R-hat is at most {verdict.max_rhat:.3f} and the smallest "
             f"effective sample size is {verdict.min_ess:.0f}."
         )
-    if not rhat_good:
+    if verdict.max_rhat > limits.rhat:
         worst = max(verdict.diagnostics, key=lambda d: d.rhat)
         advice.append(_rhat_sentence(worst, limits))
-    if not ess_good:
+    if verdict.min_ess < limits.ess:
         worst = min(verdict.diagnostics, key=lambda d: d.ess)
         advice.append(
             f"The effective sample size of {worst.name} is {worst.ess:.0f}; "
             f"it should be at least {limits.ess:.0f}."
         )
+    return advice
+
+
+def _pair_advice(verdict: Verdict, limits: Limits, several: bool, known: KnownOfRun) -> list[str]:
+    """On the places of single items."""
+    if not known.mergeable:
+        return []
+    advice = []
     if verdict.pairs_disagreeing:
-        advice.append(_undecided_sentence(verdict, limits, undecided))
+        advice.append(_undecided_sentence(verdict, limits, known))
     if verdict.max_pair_rhat > SLOW_PAIR:
         stuck = np.isinf(verdict.max_pair_rhat)
         how = "never change within a chain" if stuck else "change slowly"
         rhat = "infinite" if stuck else f"up to {verdict.max_pair_rhat:.2f}"
         advice.append(
             f"Some pairs {how} (R-hat {rhat}): counts can be trusted before the place of every "
-            f"single {undecided.noun} can."
+            f"single {known.noun} can."
         )
     if not several:
         advice.append(
             "With one chain the agreement between chains cannot be checked; run at least two."
         )
-    if not ok:
-        advice.append(_longer(verdict, limits))
-    return replace(verdict, ok=ok, advice=tuple(advice))
+    return advice
+
+
+def _parameter_advice(verdict: Verdict, limits: Limits, known: KnownOfRun) -> list[str]:
+    """On what is behind the answers: nothing if all is well."""
+    advice = []
+    bad = [d for d in verdict.parameters if not good(d, limits)]
+    if bad:
+        worst = max(bad, key=lambda d: needed(d.rhat, d.ess, limits))
+        rhat = "infinite" if np.isinf(worst.rhat) else f"{worst.rhat:.2f}"
+        wait = " Counts, catalogue and memberships do not wait for that." if verdict.ok else ""
+        advice.append(
+            f"Of the parameters behind these answers {len(bad)} of {len(verdict.parameters)} "
+            f"{'has' if len(bad) == 1 else 'have'} not converged; worst: {worst.name} (R-hat "
+            f"{rhat}, effective sample size {worst.ess:.0f}).{wait} To know the parameters as "
+            f"well, {_how_long(needed(worst.rhat, worst.ess, limits), known)}."
+        )
+    if verdict.left_out and known.mergeable:
+        advice.append(
+            f"These data say nothing about {listed(verdict.left_out)}: left out of the verdict."
+        )
+    return advice
+
+
+def _how_long(factor: float, known: KnownOfRun) -> str:
+    if factor > MOST:
+        return f"run more than {MOST} times longer"
+    times = int(np.ceil(factor))
+    if known.scans is None:
+        return f"run {times} times longer"
+    seconds = known.seconds or 0.0
+    took = f"{seconds * times / 60.0:.0f} min" if seconds * times >= 120 else ""
+    took = took or f"{max(seconds * times, 1.0):.0f} s"
+    return f"run {times} times longer: {known.scans * times:,} scans of each chain, about {took}"
 
 
 def _rhat_sentence(worst: Diagnostic, limits: Limits) -> str:
@@ -298,9 +507,9 @@ def _rhat_sentence(worst: Diagnostic, limits: Limits) -> str:
 
 
 def _undecided_sentence(
-    verdict: Verdict, limits: Limits, undecided: Undecided, shown: int = 20
+    verdict: Verdict, limits: Limits, known: KnownOfRun, shown: int = 20
 ) -> str:
-    noun, names = undecided
+    names, noun = [known.called(row) for row in verdict.undecided], known.noun
     text = listed(names, shown)
     these = f"This {noun} is" if len(names) == 1 else f"These {counted(len(names), noun)} are"
     return (
@@ -316,21 +525,22 @@ def longer(verdict: Verdict, limits: Limits) -> float:
     With the length L, R-hat² - 1 falls as 1 / L, ESS grows as L, and a difference between
     chains falls as 1 / sqrt(L).
     """
-    needs = [
-        2.0,
-        (verdict.max_rhat**2 - 1.0) / (limits.rhat**2 - 1.0),
-        limits.ess / verdict.min_ess,
-    ]
+    factor = needed(verdict.max_rhat, verdict.min_ess, limits)
     if verdict.pairs_disagreeing:
-        needs.append((verdict.max_pair_disagreement / limits.pair_difference) ** 2)
-    return max(needs)
+        factor = max(factor, (verdict.max_pair_disagreement / limits.pair_difference) ** 2)
+    return factor
 
 
-def _longer(verdict: Verdict, limits: Limits, most: int = 10) -> str:
+def needed(rhat: float, ess: float, limits: Limits) -> float:
+    """The same for one number; twice as long at least."""
+    return max(2.0, (rhat**2 - 1.0) / (limits.rhat**2 - 1.0), limits.ess / ess)
+
+
+def _longer(verdict: Verdict, limits: Limits) -> str:
     factor = longer(verdict, limits)
-    if factor > most:
+    if factor > MOST:
         return (
-            f"Run at least {most} times longer, and look at the trace plots: "
+            f"Run at least {MOST} times longer, and look at the trace plots: "
             "chains that stay apart are stuck, not short."
         )
     return f"Run {int(np.ceil(factor))} times longer."

@@ -1,4 +1,7 @@
-"""How the experts compare: overlap, marks of their own, and what only they missed."""
+"""How the experts compare: overlap, marks of their own, and what only they missed.
+
+Where there are thousands of experts, only pairs that share an object are ever formed.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,80 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from dfcrp.draws import Draws
-from dfcrp.posterior.kernels.partitions import add_alone
-from dfcrp.posterior.kernels.summaries import expert_counts
 from dfcrp.summaries.consensus import family_arrays
-from dfcrp.summaries.intervals import Interval, summarise
-from dfcrp.summaries.many_experts import Agreement, count_sparsely
-from dfcrp.summaries.streaming import kept, label_blocks, stride_for
+from dfcrp.summaries.kernels.partitions import add_alone
+from dfcrp.summaries.kernels.tables import expert_counts
+from dfcrp.summaries.streaming import Interval, kept, label_blocks, stride_for, summarise
 
 if TYPE_CHECKING:
     import pandas
+
+
+class Agreement(NamedTuple):
+    """How the experts compare in some draws."""
+
+    #: Jaccard coefficients of the pairs that are compared; (draws, compared, compared).
+    matrix: NDArray[np.float32]
+    #: Mean Jaccard coefficient of each expert with all others; (draws, experts).
+    with_others: NDArray[np.float64]
+    #: Clusters of one marking, by whose it is; (draws, experts).
+    alone: NDArray[np.int64]
+    #: Clusters with all experts but one, by who is not in it; (draws, experts).
+    lacking: NDArray[np.int64]
+
+
+def count_sparsely(
+    labels: NDArray[np.int32],
+    codes: NDArray[np.int64],
+    holder: NDArray[np.int64],
+    compared: NDArray[np.int64],
+    n_families: int,
+) -> Agreement:
+    """Compare the experts in each draw, in memory that grows with the pairs sharing a cluster."""
+    shape = (len(labels), n_families)
+    found = Agreement(
+        np.empty((len(labels), len(compared), len(compared)), np.float32),
+        np.empty(shape),
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.int64),
+    )
+    for d, draw in enumerate(labels):
+        _compare(draw, codes, compared, d, found)
+    return found
+
+
+def _compare(
+    draw: NDArray[np.int32],
+    codes: NDArray[np.int64],
+    compared: NDArray[np.int64],
+    d: int,
+    out: Agreement,
+) -> None:
+    n, n_families = len(draw), out.alone.shape[1]
+    seats = np.unique(draw * np.int64(n_families) + codes)
+    cluster, family = np.divmod(seats, n_families)
+    held = csr_array((np.ones(len(seats), np.int32), (cluster, family)), shape=(n, n_families))
+    both = (held.T @ held).tocoo()
+    own = np.bincount(family, minlength=n_families)
+    either = own[both.row] + own[both.col] - both.data
+    jaccard = csr_array((both.data / either, (both.row, both.col)), shape=both.shape)
+    out.with_others[d] = (jaccard.sum(axis=1) - jaccard.diagonal()) / (n_families - 1)
+    out.matrix[d] = jaccard[compared][:, compared].toarray()
+    single = np.bincount(draw, minlength=n)[draw] == 1
+    out.alone[d] = np.bincount(codes[single], minlength=n_families)
+    experts = np.bincount(cluster, minlength=n)
+    for k in np.flatnonzero(experts == n_families - 1):
+        out.lacking[d, n_families * (n_families - 1) // 2 - family[cluster == k].sum()] += 1
+
 
 #: What a row of the table may say with an interval: always the first two, then those known under
 #: the detection prior only, and those known where experts may differ.
 INTERVALS = (
     *("size_1", "all_but_one"),
-    *("sensitivity", "false_marks", "shared_noticing"),
+    *("sensitivity", "false_marks", "false_marks_per_image", "shared_noticing"),
     *("offset_x", "offset_y", "size_factor", "noise_factor"),
 )
 #: Matrix entries kept for the intervals; more draws than fit are thinned evenly.
@@ -73,25 +133,32 @@ def expert_frame(rows: Sequence[dict[str, Any]]) -> pandas.DataFrame:
 
     table = []
     for row in rows:
-        flat = {key: row[key] for key in ("expert", "count", "jaccard")}
+        first = ("expert", "count", "looks", "jaccard")
+        flat: dict[str, Any] = {key: row[key] for key in first if key in row}
         for name in INTERVALS:
             if name not in row:
                 continue
             flat[name] = row[name]["mean"]
             flat[f"{name}_lo"], flat[f"{name}_hi"] = row[name]["lo"], row[name]["hi"]
+        if "p_mostly_false" in row:
+            flat["p_mostly_false"] = row["p_mostly_false"]
         table.append(flat)
     return pandas.DataFrame(table)
 
 
-def expert_summary(draws: Draws, families: NDArray[np.int64]) -> ExpertSummary:
+def expert_summary(
+    draws: Draws, families: NDArray[np.int64], n_experts: int | None = None
+) -> ExpertSummary:
     """Compare the experts, draw by draw, then average over draws.
+
+    There may be more experts than have markings: those who looked and marked nothing.
 
     In a draw the Jaccard coefficient of two experts is the number of clusters that hold both
     over the number that hold either. A share of clusters that do not exist in a draw is
     undefined there, and the draw does not count for it.
     """
     codes, holder = family_arrays(families, draws.n_markings)
-    n_families = int(codes.max()) + 1
+    n_families = int(codes.max()) + 1 if n_experts is None else n_experts
     count = np.bincount(codes, minlength=n_families)
     compared = np.sort(np.argsort(-count, kind="stable")[:MAX_COMPARED])
     counted = count_densely if n_families <= MAX_COMPARED else count_sparsely
@@ -100,7 +167,7 @@ def expert_summary(draws: Draws, families: NDArray[np.int64]) -> ExpertSummary:
     step = stride_for(draws, MAX_VALUES // (n_families * len(compared)))
     for _, start, _, labels in label_blocks(draws):
         add_alone(labels, alone_counts)
-        samples.append(counted(labels[kept(start, step)], codes, holder, compared))
+        samples.append(counted(labels[kept(start, step)], codes, holder, compared, n_families))
     matrix, with_others, alone, lacking = (
         np.concatenate([getattr(sample, name) for sample in samples]) for name in Agreement._fields
     )
@@ -120,9 +187,10 @@ def count_densely(
     codes: NDArray[np.int64],
     holder: NDArray[np.int64],
     compared: NDArray[np.int64],
+    n_families: int,
 ) -> Agreement:
     """Compare all pairs of experts in each draw; ``compared`` is all of them."""
-    found = tally_experts(labels, codes, holder)
+    found = tally_experts(labels, codes, holder, n_families)
     matrix = jaccard_matrix(found.both, found.either)
     return Agreement(matrix, mean_with_others(matrix), found.alone, found.lacking)
 
@@ -145,10 +213,13 @@ class ExpertTallies(NamedTuple):
 
 
 def tally_experts(
-    labels: NDArray[np.int32], codes: NDArray[np.int64], holder: NDArray[np.int64]
+    labels: NDArray[np.int32],
+    codes: NDArray[np.int64],
+    holder: NDArray[np.int64],
+    n_families: int,
 ) -> ExpertTallies:
     """Count draws' clusters by experts; codes and holder are those of ``family_arrays``."""
-    draws, n_families = len(labels), int(codes.max()) + 1
+    draws = len(labels)
     both = np.zeros((draws, n_families, n_families), np.int32)
     alone = np.zeros((draws, n_families), np.int64)
     lacking = np.zeros((draws, n_families), np.int64)
@@ -173,9 +244,10 @@ def shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def mean_with_others(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
     """Mean of each row without the diagonal and what is undefined; NaN for a lone expert."""
-    known = ~np.isnan(matrix)
-    others = known.sum(axis=2) - 1
-    total = np.where(known, matrix, 0.0).sum(axis=2, dtype=np.float64) - 1.0
+    # An expert without a marking is not compared even with themselves.
+    known = ~np.isnan(matrix) & ~np.eye(matrix.shape[1], dtype=bool)
+    others = known.sum(axis=2)
+    total = np.where(known, matrix, 0.0).sum(axis=2, dtype=np.float64)
     mean = np.full(total.shape, np.nan)
     np.divide(total, others, out=mean, where=others > 0)
     return mean

@@ -1,12 +1,22 @@
-"""The one partition to publish: the minimiser of the expected loss over the draws.
+"""The one partition to publish: the minimiser of the expected loss over the draws; its ball.
+
+For partitions with cluster sizes n_k and m_l and overlaps n_kl, both losses are
+
+    scale * [ sum_k f(n_k) + sum_l f(m_l) - 2 sum_kl f(n_kl) ]
+
+Variation of information ("vi"): f(x) = x log2 x, scale 1 / n, in bits.
+Binder ("binder"): f(x) = x (x - 1) / 2, scale 1: the number of pairs that are together in one
+of the two partitions and apart in the other.
 
 A cluster that joins markings which no draw ever joins only adds to the loss, so the markings
 fall into components of the graph "together in some draw" that can be solved one by one. Small
 components are solved exactly, by enumeration; large ones by a search from several starts.
+The ball that holds most of the draws says how uncertain the partition is.
 """
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,19 +25,79 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dfcrp.draws import Draws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.posterior.kernels.division import SearchProblem, divide_exactly
-from dfcrp.posterior.kernels.partitions import (
+from dfcrp.summaries.kernels.division import SearchProblem, divide_exactly
+from dfcrp.summaries.kernels.partitions import (
     component_roots,
     count_pairs,
     distinct_patterns,
     group_equal,
     hash_columns,
+    partition_losses,
 )
-from dfcrp.posterior.kernels.point_search import improve_all, merge_linked, polish, recombine
-from dfcrp.posterior.kernels.search_state import empty_state, new_scratch, state_from_labels
-from dfcrp.summaries.losses import check_loss, distances, loss_table, members_by_cluster
-from dfcrp.summaries.streaming import as_draws, canonical, labels_by_item, stride_for
+from dfcrp.summaries.kernels.point_search import (
+    empty_state,
+    improve_all,
+    merge_linked,
+    new_scratch,
+    polish,
+    recombine,
+    state_from_labels,
+)
+from dfcrp.summaries.streaming import (
+    as_draws,
+    canonical,
+    label_blocks,
+    labels_by_item,
+    n_clusters,
+    stride_for,
+)
+
+LOSSES = ("vi", "binder")
+
+
+def check_loss(loss: str) -> None:
+    """Refuse an unknown loss, naming the nearest known one."""
+    if loss not in LOSSES:
+        near = difflib.get_close_matches(loss, LOSSES, n=1, cutoff=0.0)
+        raise SettingsError(f'unknown loss "{loss}"; did you mean "{near[0]}"?')
+
+
+def loss_table(loss: str, n: int) -> NDArray[np.float64]:
+    """f at 0, 1, ..., n."""
+    sizes = np.arange(n + 1, dtype=np.float64)
+    if loss == "vi":
+        return sizes * np.log2(np.maximum(sizes, 1.0))
+    return sizes * (sizes - 1.0) / 2.0
+
+
+def loss_scale(loss: str, n: int) -> float:
+    """Factor in front of the bracket."""
+    return 1.0 / n if loss == "vi" else 1.0
+
+
+def members_by_cluster(
+    labels: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Cluster names in ascending order, and CSR (order, offsets) of their members."""
+    names, sizes = np.unique(labels, return_counts=True)
+    order = np.argsort(labels, kind="stable").astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return names.astype(np.int64), order, offsets
+
+
+def distances(draws: Draws, labels: NDArray[np.int32], loss: str = "vi") -> NDArray[np.float64]:
+    """Loss between one partition and every draw, shape (n_chains, n_draws)."""
+    check_loss(loss)
+    _, order, offsets = members_by_cluster(labels)
+    table = loss_table(loss, draws.n_markings)
+    out = np.empty((draws.n_chains, draws.n_draws))
+    for chain, start, stop, block in label_blocks(draws):
+        partition_losses(block, order, offsets, table, out[chain, start:stop])
+    # the bracket of two equal partitions can come out as -1e-13
+    return np.maximum(loss_scale(loss, draws.n_markings) * out, 0.0)
+
 
 #: Labels held in memory by the search: 4,000 draws of 10,000 markings, 160 MB.
 MAX_LABELS = 40_000_000
@@ -292,3 +362,57 @@ def _linked(problem: SearchProblem) -> Any:
     second = problem.near[pairs].astype(np.int64)
     merge_linked(problem, state, first[pairs], second, new_scratch(problem))
     return state
+
+
+#: Distances closer than this are equal.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class CredibleBall:
+    """Wade and Ghahramani's credible ball; each bound is an array of labels, (partitions, n)."""
+
+    level: float
+    #: Smallest distance within which at least ``level`` of the draws lie.
+    radius: float
+    #: Draws of the ball that are farthest from the point partition.
+    horizontal: NDArray[np.int32]
+    #: Draws of the ball with the fewest clusters, of these the farthest.
+    upper: NDArray[np.int32]
+    #: Draws of the ball with the most clusters, of these the farthest.
+    lower: NDArray[np.int32]
+
+
+def credible_ball(draws: object, point: PointPartition, level: float = 0.95) -> CredibleBall:
+    """The ball around the point partition, in its own loss, with the bounds drawn inside it.
+
+    radius = min { r : share of draws c with loss(c, point) <= r is at least ``level`` }
+    """
+    source = as_draws(draws)
+    distance = distances(source, point.labels, point.loss).ravel()
+    clusters = n_clusters(source).ravel()
+    rank = int(np.ceil(level * distance.size - TOLERANCE)) - 1
+    radius = float(np.sort(distance)[max(rank, 0)])
+    inside = np.flatnonzero(distance <= radius + TOLERANCE)
+    fewest = inside[clusters[inside] == clusters[inside].min()]
+    most = inside[clusters[inside] == clusters[inside].max()]
+    return CredibleBall(
+        level=level,
+        radius=radius,
+        horizontal=_farthest(source, distance, inside),
+        upper=_farthest(source, distance, fewest),
+        lower=_farthest(source, distance, most),
+    )
+
+
+def _farthest(
+    draws: Draws, distance: NDArray[np.float64], among: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """The different partitions among these draws that are farthest away."""
+    far = among[distance[among] >= distance[among].max() - TOLERANCE]
+    rows = [draws.labels(int(d) // draws.n_draws, *_one(int(d) % draws.n_draws))[0] for d in far]
+    return np.unique(np.asarray(rows, np.int32), axis=0)
+
+
+def _one(draw: int) -> tuple[int, int]:
+    return draw, draw + 1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfcrp.io.drawings import Drawings, Origin
-from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
@@ -18,11 +17,14 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
     """Read annotations by their outline, or else by their box.
 
     For boxes and points it is the other way round: the box of an outline is in the file as well.
+    Whoever made the file looked at all of its images.
     """
     content = as_object(load_json(name, data), name)
     images = _names(content.get("images"), "file_name", f"{name}, images")
     labels = _names(content.get("categories") or [], "name", f"{name}, categories")
     marks = Drawings(name, "annotation", options)
+    for image in images.values():
+        marks.look(image)
     annotations = as_list(content.get("annotations"), f"{name}, annotations")
     for number, raw in enumerate(annotations, 1):
         place = f"{name}, annotation {number}"

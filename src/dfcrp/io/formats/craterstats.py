@@ -10,8 +10,9 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.formats.delimited import decode
-from dfcrp.io.tables import RawTable, ReadTable
-from dfcrp.io.writing import (
+from dfcrp.io.tables import (
+    RawTable,
+    ReadTable,
     area_of,
     in_degrees,
     in_kilometres,

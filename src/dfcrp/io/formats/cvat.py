@@ -54,6 +54,7 @@ class _Reader:
     def start(self, tag: str, found: dict[str, str], row: int) -> None:
         if tag == "image":
             self._image = found.get("name") or found.get("id")
+            self.marks.look(self._image)
         elif tag == "track":
             self._in_track = True
         elif self._image is not None or self._in_track:

@@ -14,10 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dfcrp.errors import InputError
-from dfcrp.io.tables import RawTable, ReadTable
-from dfcrp.io.writing import titled_columns
-from dfcrp.items.checks import shown
+from dfcrp.io.tables import RawTable, ReadTable, titled_columns
+from dfcrp.items.checks import shown, to_numbers
 
 _SPOKEN = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
 """The delimiters, in order of preference; a blank stands for any run of blanks and tabs."""
@@ -33,6 +34,8 @@ _BYTE_ORDER_MARKS = (
 )
 
 _SNIFFED_LINES = 200
+#: A table with more columns is no list of items.
+MOST_COLUMNS = 100_000
 _RECORDS_AT_A_TIME = 500
 
 _DOUBLE_QUOTED = re.compile(r'(?:^|[,\t;| ])"', re.MULTILINE)
@@ -71,6 +74,11 @@ def read_delimited(name: str, data: bytes) -> RawTable:
     header = [title.strip() for title in next(records, (0, []))[1]]
     if not header:
         raise InputError(f"{name}: the file is empty; it needs a header and one row per item")
+    if len(header) > MOST_COLUMNS:
+        raise InputError(
+            f"{name}: the header has {len(header):,} columns, the most is {MOST_COLUMNS:,}; "
+            "is every item in a row of its own?"
+        )
     columns: list[list[str]] = [[] for _ in header]
     rows: list[int] = []
     misfits: list[tuple[int, int]] = []
@@ -87,8 +95,41 @@ def read_delimited(name: str, data: bytes) -> RawTable:
         whole = len(misfits) == len(rows)
         raise InputError(_misfit_message(name, text, dialect, header, misfits, whole=whole))
     if not rows:
-        raise InputError(f"{name}: there is a header but no row below it; add the items")
-    return RawTable(name, header, columns, rows)
+        note = _like_comments(text, dialect, len(header))
+        hint = f". {note}" if note else "; add the items"
+        raise InputError(f"{name}: there is a header but no row below it{hint}")
+    note = "" if _are_numbers(columns[0]) else _like_comments(text, dialect, len(header))
+    return RawTable(name, header, columns, rows, note=note)
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    """Whether a column holds numbers, so that what begins with '#' there is a comment."""
+    return bool(np.isfinite(to_numbers(cells)).all())
+
+
+def _like_comments(text: str, dialect: Dialect, width: int) -> str:
+    """What to say of rows that begin like comments, and have as many fields as the header."""
+    if "\n#" not in text and "\r#" not in text:
+        return ""
+    found = [
+        row
+        for row, line in enumerate(_lines(text), 1)
+        if line[0] == "#" and row > 1 and width > 1 and _width(line, dialect) == width
+    ]
+    if not found:
+        return ""
+    are = "row begins" if len(found) == 1 else "rows begin"
+    return (
+        f"{len(found):,} {are} with '#' (row {found[0]}) and count as comments, though they have "
+        f"as many fields as the header; if they are items, put the first field in quotes"
+    )
+
+
+def _width(line: str, dialect: Dialect) -> int:
+    try:
+        return len(next(dialect.reader(iter([dialect.tidy(line)]), strict=False), []))
+    except csv.Error:
+        return 0
 
 
 def decode(name: str, data: bytes) -> str:
@@ -167,7 +208,12 @@ def _records(name: str, text: str, dialect: Dialect) -> Iterator[tuple[int, list
         for fields in dialect.reader(lines(), strict=True):
             yield start, fields
             start = 0
-    except csv.Error:
+    except csv.Error as error:
+        if "field limit" in str(error):
+            raise InputError(
+                f"{name}, row {start}: a field has more than {csv.field_size_limit():,} "
+                "characters; correct it, and see that every quote is closed"
+            ) from None
         raise InputError(
             f"{name}, row {start}: a quote that opens in this row is not closed where a field "
             "ends; close it, and write a quote inside a quoted field twice"

@@ -9,17 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.circles import (
+from dfcrp.io.drawings import (
+    CENTRES,
+    COLUMNS,
+    NO_CIRCLE,
+    Drawings,
+    Origin,
     Points,
+    as_list,
+    as_object,
     centroid,
     circle_of_polygon,
     circle_on_sphere,
     distinct,
+    hints,
+    load_json,
     ring,
     ring_on_sphere,
 )
-from dfcrp.io.drawings import CENTRES, COLUMNS, NO_CIRCLE, Drawings, Origin, hints
-from dfcrp.io.formats.json_text import as_list, as_object, load_json
 from dfcrp.io.tables import (
     LeftOut,
     NothingToReadError,
@@ -27,8 +34,8 @@ from dfcrp.io.tables import (
     ReadOptions,
     ReadTable,
     describe_left_out,
+    radius_of,
 )
-from dfcrp.io.writing import radius_of
 from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain, unit_of
 from dfcrp.items.site import UNITS, Ring, Site
 

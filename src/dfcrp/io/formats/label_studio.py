@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dfcrp.io.drawings import Drawings, Origin
-from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
@@ -40,6 +39,7 @@ def read_label_studio(name: str, data: bytes, options: ReadOptions) -> RawTable:
                     continue
             last[expert] = annotation
         for expert, annotation in last.items():
+            marks.look(image, expert)
             for result in as_list(annotation.get("result"), where):
                 _take(marks, Origin(number, expert, image), as_object(result, where), where)
     return marks.table()

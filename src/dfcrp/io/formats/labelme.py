@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dfcrp.io.drawings import Drawings, Origin
-from dfcrp.io.formats.json_text import as_list, as_object, load_json, text_or_none
+from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
@@ -19,6 +18,7 @@ def read_labelme(name: str, data: bytes, options: ReadOptions) -> RawTable:
     # Windows writes paths with backslashes.
     image = image.replace("\\", "/").rsplit("/", 1)[-1]
     marks = Drawings(name, "shape", options)
+    marks.look(image)
     for number, raw in enumerate(as_list(content.get("shapes"), f"{name}, shapes"), 1):
         shape = as_object(raw, f"{name}, shape {number}")
         origin = Origin(number, image=image, label=text_or_none(shape.get("label")))

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.tables import RawTable, ReadTable
-from dfcrp.io.writing import titled_columns
+from dfcrp.io.tables import RawTable, ReadTable, titled_columns
+from dfcrp.memory import refuse_more_than_memory
 
-#: A file of a few kB may claim any number of equal rows.
-MOST_ROWS = 50_000_000
+#: Bytes that a value takes on its way: in Arrow, as an object of Python, and as an array.
+BYTES_PER_VALUE = 150
 
 
 def looks_like_parquet(path: Path, data: bytes) -> bool:
@@ -34,11 +34,13 @@ def read_parquet(name: str, data: bytes) -> RawTable:
     """Read all columns of single values; rows count from 1."""
     pyarrow = _pyarrow(name)
     try:
-        rows = pyarrow.parquet.read_metadata(pyarrow.BufferReader(data)).num_rows
-        if rows > MOST_ROWS:
-            raise InputError(
-                f"{name}: {rows:,} rows, more than the {MOST_ROWS:,} that are read; split the file"
-            )
+        about = pyarrow.parquet.read_metadata(pyarrow.BufferReader(data))
+        # A file of a few kB may hold any number of equal rows.
+        refuse_more_than_memory(
+            BYTES_PER_VALUE * about.num_rows * about.num_columns,
+            f"{name}: a table of {about.num_rows:,} rows and {about.num_columns:,} columns",
+            "split the file by image, or leave columns out of it",
+        )
         read = pyarrow.parquet.read_table(pyarrow.BufferReader(data), use_threads=False)
         columns = [column.to_pylist() for column in read.columns]
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:

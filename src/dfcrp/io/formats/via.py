@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, parse_json
 from dfcrp.io.formats.delimited import decode, read_delimited
-from dfcrp.io.formats.json_text import as_list, as_object, parse_json
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
@@ -32,6 +31,7 @@ def read_via(name: str, data: bytes, options: ReadOptions) -> RawTable:
     )
     for row, image, text, notes in cells:
         place = f"{name}, row {row}, column 'region_shape_attributes'"
+        marks.look(str(image).strip() or None)
         shape = as_object(parse_json(str(text) or "{}", place), place)
         if shape:  # an image without a region has a row too
             _take(marks, Origin(row, image=str(image), label=_label(str(notes))), shape, place)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import NO_CIRCLE, Drawings, Origin
+from dfcrp.io.drawings import NO_CIRCLE, Drawings, Origin, parse_json, text_or_none
 from dfcrp.io.formats.delimited import read_delimited
-from dfcrp.io.formats.json_text import parse_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
 
 LONGEST_CELL = 2**28
@@ -40,21 +39,28 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
     """Read the drawings of all tasks; users are experts, subjects are images.
 
     A further frame of a subject is an image of its own, called SUBJECT#FRAME. Of several
-    classifications of a subject by one user the last counts.
+    classifications of a subject by one user the last counts. Whoever classified a subject looked
+    at it, also without a mark.
     """
     marks = Drawings(name, "row", options)
     with _long_cells():
         table = read_delimited(name, data)
     for one in _last_of_each(_classifications(table), marks):
         sizes = _frame_sizes(one.metadata)
+        for shown in (0, *sizes):
+            marks.look(_image(one.subject, shown), one.user)
         where = f"{name}, row {one.row}, column 'annotations'"
         for mark in _drawings(parse_json(one.annotations, where)):
             frame = mark.get("frame")
             frame = frame if isinstance(frame, int) and not isinstance(frame, bool) else 0
-            image = f"{one.subject}#{frame}" if 0 < frame < 10_000 else one.subject
             label = text_or_none(mark.get("tool_label"))
-            _take(marks, Origin(one.row, one.user, image, label), mark, sizes.get(frame))
+            origin = Origin(one.row, one.user, _image(one.subject, frame), label)
+            _take(marks, origin, mark, sizes.get(frame))
     return marks.table()
+
+
+def _image(subject: str, frame: int) -> str:
+    return f"{subject}#{frame}" if 0 < frame < 10_000 else subject
 
 
 @contextmanager

@@ -9,6 +9,14 @@ from dfcrp.draws import Columns
 #: Where it is learned, the law of the variances: log variance of position at the median diameter
 #: and its growth with log diameter, then the same of log diameter.
 LAW = ("scale_x", "growth_x", "scale_d", "growth_d")
+LAW_WORDS = {
+    "scale_x": "scatter of positions",
+    "growth_x": "how the scatter of positions grows with diameter",
+    "scale_d": "scatter of diameters",
+    "growth_d": "how the scatter of diameters grows with diameter",
+}
+#: Parts of the law that only items of different sizes speak of.
+GROWTHS = frozenset({"growth_x", "growth_d"})
 #: The parameters of a cluster.
 PARAMETERS = ("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance")
 #: On a sphere x is the longitude, y the latitude, in degrees; what single precision cuts off of

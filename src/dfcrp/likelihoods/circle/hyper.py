@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.likelihoods.base import HELD, NARROW
 from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.circle.kernel import CircleHyper
 from dfcrp.likelihoods.circle.settings import CircleSettings
@@ -49,13 +50,19 @@ def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Circle
     )
     level = float(np.median(features[:, 2]))
     # Position scale is relative to the median diameter, as a variance: no unit enters.
-    law_mean = (
-        2.0 * (math.log(model.scale_x) + level),
-        model.growth_x,
-        2.0 * math.log(model.scale_d),
-        model.growth_d,
+    law_mean = np.array(
+        [
+            2.0 * (math.log(model.scale_x) + level),
+            model.growth_x,
+            2.0 * math.log(model.scale_d),
+            model.growth_d,
+        ]
     )
-    law_sd = (2.0 * model.scale_x_sd, model.growth_sd, 2.0 * model.scale_d_sd, model.growth_sd)
+    law_sd = np.array(
+        [2.0 * model.scale_x_sd, model.growth_sd, 2.0 * model.scale_d_sd, model.growth_sd]
+    )
+    if np.ptp(features[:, 2]) < NARROW:
+        law_sd[[1, 3]] = HELD
     named: dict[str, Any] = dict(zip(CircleHyper._fields, map(float, numbers), strict=False))
     learned = model.tolerances == "learned"
     return CircleHyper(
@@ -65,7 +72,7 @@ def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Circle
         nu_d=model.nu_d,
         log_gamma=math.lgamma(model.nu_x) + math.lgamma(model.nu_d),
         level=level,
-        law=np.array(law_mean) if learned else np.zeros(0),
+        law=law_mean.copy() if learned else np.zeros(0),
         law_mean=law_mean,
         law_sd=law_sd,
     )

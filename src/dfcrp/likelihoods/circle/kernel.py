@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dfcrp.compiled.abi import F8, frame
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
@@ -59,6 +60,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 RENEWAL = 0.8
 
 
+@frame
 class CircleHyper(NamedTuple):
     """Hyperparameters; names follow the paper."""
 
@@ -82,9 +84,9 @@ class CircleHyper(NamedTuple):
     nu_d: float
     log_gamma: float  # log Γ(νx) + log Γ(νd)
     level: float  # l₀
-    law: np.ndarray  # sx, gx, sd, gd if learned, what experts differ in; updated as a chain runs
-    law_mean: tuple[float, float, float, float]
-    law_sd: tuple[float, float, float, float]
+    law: F8  # sx, gx, sd, gd if learned, what experts differ in; updated as a chain runs
+    law_mean: F8
+    law_sd: F8
     bias: Bias = ALIKE  # how experts differ
 
 
@@ -93,7 +95,7 @@ likelihood.of_chain.register(CircleHyper, of_chain)
 
 def without_law() -> dict[str, Any]:
     """What ``CircleHyper`` holds in place of a law that is learned, for the paper's."""
-    nothing = (0.0, 0.0, 0.0, 0.0)
+    nothing = np.zeros(4)
     return {
         "learned": False,
         "nu_x": 1.0,

@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
-from dfcrp.likelihoods.bias_summary import bias_columns, expert_bias
+from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, Outlines, Place
+from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
 from dfcrp.likelihoods.circle import kernel, report, sphere
-from dfcrp.likelihoods.circle.columns import AXES, LAW, REST, SPHERE_COLUMNS, circle_columns
+from dfcrp.likelihoods.circle.columns import (
+    AXES,
+    GROWTHS,
+    LAW,
+    LAW_WORDS,
+    REST,
+    SPHERE_COLUMNS,
+    circle_columns,
+)
 from dfcrp.likelihoods.circle.hyper import circle_hyper, with_experts
 from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
@@ -111,6 +119,14 @@ class _Circles(Likelihood):
     def learned_samples(self, draws: Draws) -> dict[str, Floats]:
         """How far apart markings of one object lie, unless the paper's law was used."""
         return spreads(draws)
+
+    def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
+        """The law in plain words."""
+        return {**BIAS_WORDS, **LAW_WORDS}
+
+    def unheard(self, items: Items) -> frozenset[str]:
+        """How scatter grows with diameter, where diameters are all about the same."""
+        return GROWTHS if np.ptp(np.log(items.diameter)) < NARROW else frozenset()
 
     def learned_about(self, items: Items) -> dict[str, Any]:
         """Positions are at the median diameter."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 
@@ -31,6 +32,18 @@ def refuse_beyond_reason(items: Any) -> None:
         if abs(farthest) * ROUNDING > WORST_ERROR * median:
             raise InputError(
                 f"{axis} goes to {farthest:g}, where diameters are about {median:g}: positions are "
-                f"kept to seven digits, and the objects would be lost in the rounding. Subtract a "
-                f"constant from {axis}, as in {axis} - {values.mean():.6g}, or check the units"
+                "kept to seven digits, and the objects would be lost in the rounding. "
+                + _way_out(axis, values, median)
             )
+
+
+def _way_out(axis: str, values: NDArray[np.float64], median: float) -> str:
+    """A constant to be subtracted, if that is enough."""
+    low, high = float(values.min()), float(values.max())
+    middle = low + (high - low) / 2.0
+    if (high - low) / 2.0 * ROUNDING <= WORST_ERROR * median:
+        return f"Subtract a constant from {axis}, as in {axis} - {middle:.6g}, or check the units"
+    return (
+        f"The items are as far apart as from {low:g} to {high:g}: look for misread rows, check the "
+        "units of diameters, or fit parts of the ground by themselves"
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dfcrp.checks import check, check_choice
-from dfcrp.settings.choices import EXPERT_BIAS
+from dfcrp.errors import check, check_choice
+from dfcrp.settings.values import EXPERT_BIAS
 
 TOLERANCES = ("learned", "fixed")
 #: Settings of the fixed law: giving one of them asks for it.

@@ -20,8 +20,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
+from dfcrp.compiled.abi import F8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
@@ -68,6 +67,7 @@ WIDTH = circle.WIDTH + 1
 X, Y, SIZE, Z = range(4)
 
 
+@frame
 class SphereHyper(NamedTuple):
     """As for circles, but that there is no base measure of places: it is uniform."""
 
@@ -87,9 +87,9 @@ class SphereHyper(NamedTuple):
     nu_d: float
     log_gamma: float
     level: float
-    law: np.ndarray
-    law_mean: tuple[float, float, float, float]
-    law_sd: tuple[float, float, float, float]
+    law: F8
+    law_mean: F8
+    law_sd: F8
     radius: float  # R, in the unit of length that features have
     unit: float  # that unit, in km
     bias: Bias = ALIKE  # how experts differ: to the east, to the north, in log diameter

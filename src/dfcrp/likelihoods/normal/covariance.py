@@ -24,8 +24,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
+from dfcrp.compiled.abi import F8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
@@ -47,15 +46,16 @@ MEMBERS, LOG_ROOT, LOG_NORM, WEIGHT, LOG_WEIGHTS, FIRST = range(6)
 
 
 @integrate_out
+@frame
 class CovarianceHyper(NamedTuple):
     """Hyperparameters."""
 
     features: int  # p
     shape: float  # a
     log_volume: float  # log V
-    law: np.ndarray  # h, U below the diagonal, row by row, and what experts differ in
-    law_mean: np.ndarray  # (p + p (p - 1) / 2,): of all but the last
-    law_sd: np.ndarray
+    law: F8  # h, U below the diagonal, row by row, and what experts differ in
+    law_mean: F8  # (p + p (p - 1) / 2,): of all but the last
+    law_sd: F8
     bias: Bias = ALIKE  # how experts differ
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.likelihoods.base import HELD, NARROW
 from dfcrp.likelihoods.normal.covariance import CovarianceHyper, law_width
 from dfcrp.likelihoods.normal.kernel import NormalHyper
 from dfcrp.likelihoods.normal.pilot import Pilot
@@ -29,6 +30,8 @@ def normal_hyper(
     growth = np.full(groups, -1, dtype=np.int64)
     growth[growing] = groups + np.arange(len(growing))
     law = np.concatenate([2.0 * np.log(pilot.within), np.full(len(growing), model.growth)])
+    ranges = [np.ptp(features[:, shape.size[starts[g]]]) for g in growing]
+    growth_sd = np.where(np.array(ranges) < NARROW, HELD, model.growth_sd)
     return NormalHyper(
         centre=features.mean(axis=0),
         spread=pilot.spread,
@@ -39,9 +42,7 @@ def normal_hyper(
         shape=model.variance_shape,
         law=law,
         law_mean=law.copy(),
-        law_sd=np.concatenate(
-            [np.full(groups, 2.0 * model.scale_sd), np.full(len(growing), model.growth_sd)]
-        ),
+        law_sd=np.concatenate([np.full(groups, 2.0 * model.scale_sd), growth_sd]),
     )
 
 

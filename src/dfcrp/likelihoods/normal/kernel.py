@@ -27,8 +27,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
+from dfcrp.compiled.abi import F8, I8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import ALIKE, NOWHERE, Bias, log_noise_of, of_chain, offset_of
@@ -41,19 +40,20 @@ MEMBERS, LOG_SCALES, LOG_NORM, FIRST = 0, 1, 2, 3
 
 
 @integrate_out
+@frame
 class NormalHyper(NamedTuple):
     """Hyperparameters."""
 
-    centre: np.ndarray  # (p,): m
-    spread: np.ndarray  # (p,): t
-    start: np.ndarray  # (G + 1,) int64: the features of group g are start[g] .. start[g + 1] - 1
-    size: np.ndarray  # (p,) int64: the feature that is the log size for this one's error, or -1
-    level: np.ndarray  # (p,): l̄
-    growth: np.ndarray  # (G,) int64: where a group's r is in the law, or -1 if it has none
+    centre: F8  # (p,): m
+    spread: F8  # (p,): t
+    start: I8  # (G + 1,) int64: the features of group g are start[g] .. start[g + 1] - 1
+    size: I8  # (p,) int64: the feature that is the log size for this one's error, or -1
+    level: F8  # (p,): l̄
+    growth: I8  # (G,) int64: where a group's r is in the law, or -1 if it has none
     shape: float  # a
-    law: np.ndarray  # log s of each group, r of some, what experts differ in; a chain's own
-    law_mean: np.ndarray  # of all but the last
-    law_sd: np.ndarray
+    law: F8  # log s of each group, r of some, what experts differ in; a chain's own
+    law_mean: F8  # of all but the last
+    law_sd: F8
     bias: Bias = ALIKE  # how experts differ
 
 

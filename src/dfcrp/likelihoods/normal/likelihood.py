@@ -6,7 +6,7 @@ variances only or with a full covariance for each cluster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import InputError
-from dfcrp.likelihoods.base import Centre, Layout, Likelihood, Offsets, Outlines, Place
+from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, Outlines, Place
 from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.bias_summary import bias_columns, expert_bias
+from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
 from dfcrp.likelihoods.normal import covariance, kernel, report
 from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
@@ -25,6 +25,7 @@ from dfcrp.likelihoods.normal.offsets import normal_offsets
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.settings import NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
+from dfcrp.likelihoods.normal.ties import set_ties_apart
 from dfcrp.markup import SectionMaker, plural
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ Floats = NDArray[np.float64]
 #: An ellipse turned by 180° is the same.
 PERIODS = {"angle": 180.0}
 CORNERS = ("left", "top", "right", "bottom")
+CORNER_AND_SIDES = ("left", "top", "width", "height")
+TURNED_BOX = ("x", "y", "width", "height", "angle")
 #: Seed of the draws of means given a cluster's members: the same draws give the same answers.
 _SEED = 8
 
@@ -74,6 +77,12 @@ class NormalLikelihood(Likelihood):
         settings, shape, features = config.likelihood, self.shape(items), items.features
         images = items.image_codes
         pilot = find_pilot(shape, features, experts, settings.growth, images)
+        apart = set_ties_apart(
+            shape, items.values.astype(np.float64), features, items.families, pilot
+        )
+        if apart is not features:
+            features = apart
+            pilot = find_pilot(shape, features, experts, settings.growth, images)
         neighbourhood = find_feature_neighbours(
             shape,
             features,
@@ -134,6 +143,30 @@ class NormalLikelihood(Likelihood):
                 found[name] = values
         return found
 
+    def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
+        """Scatter by columns, how it grows, and correlations."""
+        found = dict(BIAS_WORDS)
+        for name in names:
+            what, _, columns = name.partition("_")
+            text = columns.removeprefix("log_").replace("_", ", ")
+            if what == "scale":
+                found[name] = f"scatter of {text}"
+            elif what == "growth":
+                found[name] = f"how the scatter of {text} grows with size"
+            elif what == "tie":
+                found[name] = f"correlation of {text}"
+        return found
+
+    def unheard(self, items: Items) -> frozenset[str]:
+        """How scatter grows with size, where sizes are all about the same."""
+        shape, features = self.shape(items), items.features
+        starts = np.cumsum([0, *shape.groups])
+        return frozenset(
+            "growth_" + "_".join(shape.features[a:b])
+            for a, b in pairwise(starts)
+            if shape.size[a] >= 0 and np.ptp(features[:, shape.size[a]]) < NARROW
+        )
+
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """By column."""
         return report.learned_words(found, self.noun)
@@ -170,25 +203,31 @@ class NormalLikelihood(Likelihood):
 
 
 class _Boxes(NormalLikelihood):
-    """Boxes by centre and sides, or by corners."""
+    """Boxes by centre and sides, by corners, or by the first corner and sides."""
 
-    alternatives = (CORNERS,)
+    alternatives = (CORNERS, CORNER_AND_SIDES)
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
         """Corners become centre and sides."""
         if "left" not in columns:
             return columns
-        rest = {name: values for name, values in columns.items() if name not in CORNERS}
-        left, top, right, bottom = (columns[name] for name in CORNERS)
-        width, height = right - left, bottom - top
-        for side, ends, values in (("width", "right", width), ("height", "bottom", height)):
+        used = {*CORNERS, *CORNER_AND_SIDES}
+        rest = {name: values for name, values in columns.items() if name not in used}
+        left, top = columns["left"], columns["top"]
+        if "right" in columns:
+            width, height = columns["right"] - left, columns["bottom"] - top
+            ends = {"width": "right", "height": "bottom"}
+        else:
+            width, height = columns["width"], columns["height"]
+            ends = {"width": "width", "height": "height"}
+        for side, values in (("width", width), ("height", height)):
             bad = np.flatnonzero(values <= 0.0)
             if bad.size:
                 raise InputError(
-                    f"{place(ends, int(bad[0]))}: the {side} of the box would be "
+                    f"{place(ends[side], int(bad[0]))}: the {side} of the box would be "
                     f"{values[bad[0]]:g}; it must be above zero"
                 )
-        centre = {"x": (left + right) / 2.0, "y": (top + bottom) / 2.0}
+        centre = {"x": left + width / 2.0, "y": top + height / 2.0}
         return {**centre, "width": width, "height": height, **rest}
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
@@ -199,7 +238,32 @@ class _Boxes(NormalLikelihood):
 
 
 class _Ellipses(NormalLikelihood):
-    """Ellipses by their axes and the angle of the major one."""
+    """Ellipses by their axes and the angle of the major one, or as boxes that are turned."""
+
+    alternatives = (TURNED_BOX,)
+
+    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+        """A turned box stands for the ellipse in it; its angle is that of the width."""
+        if "width" not in columns:
+            return columns
+        rest = {name: values for name, values in columns.items() if name not in TURNED_BOX}
+        width, height, angle = (columns[name] for name in ("width", "height", "angle"))
+        for name, values in (("width", width), ("height", height)):
+            bad = np.flatnonzero(values <= 0.0)
+            if bad.size:
+                raise InputError(
+                    f"{place(name, int(bad[0]))}: the {name} of the box is {values[bad[0]]:g}; "
+                    "it must be above zero"
+                )
+        wide = width >= height
+        return {
+            "x": columns["x"],
+            "y": columns["y"],
+            "major": np.where(wide, width, height),
+            "minor": np.where(wide, height, width),
+            "angle": np.where(wide, angle, angle + 90.0),
+            **rest,
+        }
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
         """Turned ellipses."""

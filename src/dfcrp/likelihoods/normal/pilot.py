@@ -111,8 +111,7 @@ def _typical(apart: Floats, shape: Shape) -> Floats:
     """(G,): standard deviation of each group that the closest differences speak of."""
     found = []
     for group in np.split(np.abs(apart), np.cumsum(shape.groups)[:-1], axis=1):
-        typical = float(np.quantile(group, SHARE))
-        if typical == 0.0:  # rounded or copied numbers
-            typical = float(group[group > 0.0].min(initial=1.0))
+        differ = group[group > 0.0]  # of rounded or copied numbers, those that differ tell
+        typical = float(np.quantile(differ, SHARE)) if differ.size else 1.0
         found.append(typical / QUANTILE_OF_NORMAL / np.sqrt(2.0))
     return np.array(found)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dfcrp.checks import check, check_choice
-from dfcrp.settings.choices import EXPERT_BIAS
+from dfcrp.errors import check, check_choice
+from dfcrp.settings.values import EXPERT_BIAS
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""Fields of records: their kinds, their values as codes, and which records may be of one object."""
+"""Fields of records: their kinds, told from their values, and their values as codes."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,121 +11,112 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
-from dfcrp.neighbours.neighbourhood import within_images
 
-#: How two values of a field may differ by: typing errors, also with day and month
-#: exchanged, by a small amount, or not.
-KINDS = ("string", "date", "number", "category")
+#: Text with typing errors; the same of dates; measured numbers; places on a sphere; right or wrong
+#: as a whole, with few values or with a value for each object.
+KINDS = ("string", "date", "number", "place", "category", "identifier")
 #: Dates that are told by their look: year first, or year last.
 DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})")
-#: A block of more records than this is no evidence that two of them are alike.
-LARGEST_BLOCK = 200
-#: Without keys candidates agree in so many fields, if there are many.
-AGREEMENTS, MANY_FIELDS = 2, 4
+#: Names of the columns of a place, in lower case without anything but letters.
+LATITUDE = frozenset({"lat", "latitude", "latdd", "decimallatitude", "geolat", "latwgs"})
+LONGITUDE = frozenset(
+    {"lon", "lng", "long", "longitude", "londd", "decimallongitude", "geolon", "geolng", "lonwgs"}
+)
+#: A category has at most so many values, each in at least so many records.
+MOST_CATEGORIES, LEAST_OF_EACH = 100, 4
+#: Kilometres from the centre of the Earth.
+EARTH = 6371.0
+#: Numbers are measured in steps of this at least, relative to the largest.
+FINEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field as codes of its values, -1 where a value is missing."""
+
+    name: str
+    kind: str
+    #: The columns it is made of: two of a place.
+    columns: tuple[str, ...]
+    codes: NDArray[np.int64]
+    #: The distinct values, sorted.
+    values: tuple[str, ...]
+    #: Coordinates of each value of a measure, (values, 3), or (0, 3); in km of a place.
+    places: NDArray[np.float64]
+    #: The step in which a measure is written down.
+    step: float = 0.0
+
+    @property
+    def dimensions(self) -> int:
+        """Of a measure: 1 or 2; else 0."""
+        return {"number": 1, "place": 2}.get(self.kind, 0)
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Records as codes of their values, -1 where a value is missing."""
+    """All fields of records."""
 
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
+    fields: tuple[Field, ...]
     codes: NDArray[np.int64]
-    #: The distinct values of each field, sorted.
-    values: tuple[tuple[str, ...], ...]
-    #: Pairs of records that may be of one object, as rows (m, 2).
-    candidates: NDArray[np.int64]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the fields."""
+        return tuple(field.name for field in self.fields)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the fields."""
+        return tuple(field.kind for field in self.fields)
+
+    @property
+    def values(self) -> tuple[tuple[str, ...], ...]:
+        """The distinct values of each field, sorted."""
+        return tuple(field.values for field in self.fields)
 
 
-def encode_fields(
-    columns: Mapping[str, NDArray[np.str_]],
-    *,
-    kinds: Mapping[str, str],
-    keys: Sequence[str | Sequence[str]] | None,
-    candidates: NDArray[np.int64] | None,
-    images: NDArray[np.int64] | None = None,
-) -> Fields:
+def encode_fields(columns: Mapping[str, NDArray[np.str_]], kinds: Mapping[str, str]) -> Fields:
     """The fields of records, one value per record, "" where it is missing.
 
-    ``kinds`` says what a field is ("string", unless all its values are dates, then "date", or
-    numbers with fractions, then "number"; "category": only equal or not). Records may be of
-    one object if they agree in one of the ``keys``, a field or several together ("name", or
-    ("name", "year")); if left out, in any two fields, or in one if there are fewer than four.
-    ``candidates`` gives such pairs outright. Records of different images are none.
+    ``kinds`` says what a field is; "a+b" is a place made of two columns. What is not named is told
+    by its values (``kind_of``), and latitude and longitude by their names.
     """
     texts = {name: values.tolist() for name, values in columns.items()}
-    chosen = {**{name: _kind(column) for name, column in texts.items()}, **kinds}
+    chosen = {**_told_places(texts, kinds), **kinds}
     _check_kinds(chosen, texts)
-    encoded = [_encode(column) for column in texts.values()]
-    matrix = np.stack([found for _, found in encoded], axis=1)
-    names = tuple(texts)
-    pairs = blocked_pairs(matrix, names, keys) if candidates is None else candidates
-    return Fields(
-        names=names,
-        kinds=tuple(chosen[name] for name in names),
-        codes=matrix,
-        values=tuple(values for values, _ in encoded),
-        candidates=within_images(pairs, images),
-    )
+    inside = {part for name, kind in chosen.items() if kind == "place" for part in name.split("+")}
+    wanted = [name for name in texts if name not in inside]
+    wanted += [name for name, kind in chosen.items() if kind == "place"]
+    found = tuple(_encode(name, chosen.get(name), texts) for name in wanted)
+    return Fields(found, np.stack([field.codes for field in found], axis=1))
 
 
-def repeated_pairs(pairs: NDArray[np.int64], times: int) -> NDArray[np.int64]:
-    """The pairs that are listed at least so many times, in either direction."""
-    low, high = pairs.min(axis=1), pairs.max(axis=1)
-    span = int(high.max(initial=0)) + 1
-    keys, count = np.unique((low * span + high)[low < high], return_counts=True)
-    return np.column_stack(np.divmod(keys[count >= times], span))
+def kind_of(column: Sequence[str]) -> str:
+    """A date by its look, a number by a fraction, a category by few values that are all frequent.
 
-
-def blocked_pairs(
-    codes: NDArray[np.int64],
-    fields: tuple[str, ...],
-    keys: Sequence[str | Sequence[str]] | None = None,
-) -> NDArray[np.int64]:
-    """Pairs that agree in a key; values shared by too many records make no block.
-
-    Without keys: pairs that agree in a field, in two if there are at least four.
+    Digits alone are mostly codes and are compared as text.
     """
-    found = [np.empty((0, 2), dtype=np.int64)]
-    for key in fields if keys is None else keys:
-        names = (key,) if isinstance(key, str) else tuple(key)
-        for name in names:
-            if name not in fields:
-                raise SettingsError(f"there is no field {name!r} to look for candidates by")
-        part = codes[:, [fields.index(name) for name in names]]
-        known = np.flatnonzero((part >= 0).all(axis=1))
-        if known.size:
-            block = np.unique(part[known], axis=0, return_inverse=True)[1].reshape(-1)
-            found.append(known[_pairs_within(block)])
-    needed = AGREEMENTS if keys is None and len(fields) >= MANY_FIELDS else 1
-    return repeated_pairs(np.concatenate(found), needed)
-
-
-def _pairs_within(block: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All pairs of positions with the same block number."""
-    order = np.argsort(block, kind="stable")
-    sizes = np.bincount(block)
-    found = [np.empty((0, 2), dtype=np.int64)]
-    start = 0
-    for size in sizes.tolist():
-        if 1 < size <= LARGEST_BLOCK:
-            first, second = np.triu_indices(size, 1)
-            members = order[start : start + size]
-            found.append(np.column_stack([members[first], members[second]]))
-        start += size
-    return np.concatenate(found)
-
-
-def _kind(column: list[str]) -> str:
-    """Numbers with a fraction are quantities; digits alone are mostly codes."""
     known = [text for text in column if text]
     if known and all(DATE.fullmatch(text) for text in known):
         return "date"
+    distinct, count = np.unique(np.array(known), return_counts=True)
+    few = 0 < len(distinct) <= min(MOST_CATEGORIES, len(known) // 10)
+    if few and count.min() >= LEAST_OF_EACH:
+        return "category"
     try:
         numbers = [float(text) for text in known]
     except ValueError:
         return "string"
     return "number" if numbers and any(number % 1.0 for number in numbers) else "string"
+
+
+def plain(text: str) -> str:
+    """In lower case, without accents and with single blanks: what makes no difference."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    kept = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    return " ".join(kept.split()) or text
 
 
 def digits_of_date(text: str) -> str:
@@ -136,25 +128,106 @@ def digits_of_date(text: str) -> str:
     return f"{year}{int(month):02d}{int(day):02d}"
 
 
+def on_earth(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Latitude and longitude as points in space, in km from the centre."""
+    latitude, longitude = np.radians(degrees.T)
+    flat = np.cos(latitude)
+    found = [flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)]
+    return EARTH * np.column_stack(found)
+
+
+def _told_places(texts: Mapping[str, list[str]], kinds: Mapping[str, str]) -> dict[str, str]:
+    """A pair of columns whose names and values are those of latitude and longitude."""
+
+    def named(known: frozenset[str], most: float) -> list[str]:
+        letters = {name: re.sub(r"[^a-z]", "", name.lower()) for name in texts}
+        return [
+            name
+            for name in texts
+            if letters[name] in known and name not in kinds and _within(texts[name], most)
+        ]
+
+    if any(kind == "place" for kind in kinds.values()):
+        return {}
+    latitude, longitude = named(LATITUDE, 90.0), named(LONGITUDE, 360.0)
+    alone = len(latitude) == 1 and len(longitude) == 1
+    return {f"{latitude[0]}+{longitude[0]}": "place"} if alone else {}
+
+
+def _within(column: Sequence[str], most: float) -> bool:
+    try:
+        return any(column) and all(abs(float(text)) <= most for text in column if text)
+    except ValueError:
+        return False
+
+
 def _check_kinds(kinds: Mapping[str, str], texts: Mapping[str, list[str]]) -> None:
     for name, kind in kinds.items():
-        if name not in texts:
-            raise SettingsError(
-                f"there is no field {name!r}{did_you_mean(name, texts)}; the fields are "
-                f"{', '.join(texts)}"
-            )
+        parts = name.split("+") if kind == "place" else [name]
+        for part in parts:
+            if part not in texts:
+                raise SettingsError(
+                    f"there is no field {part!r}{did_you_mean(part, texts)}; the fields are "
+                    f"{', '.join(texts)}"
+                )
         if kind not in KINDS:
             raise SettingsError(f"the kind of {name!r} is {kind!r}; it must be {', '.join(KINDS)}")
-        if kind == "number":
-            for row, text in enumerate(texts[name]):
-                try:
-                    float(text or 0)
-                except ValueError:
-                    where = f"index {row}, field {name!r}"
-                    raise InputError(f"{where}: {text!r} is no number") from None
+        if kind in {"number", "place"}:
+            for part in parts:
+                _check_numbers(part, texts[part])
 
 
-def _encode(column: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _check_numbers(name: str, column: Sequence[str]) -> None:
+    for row, text in enumerate(column):
+        try:
+            fine = np.isfinite(float(text or 0))
+        except ValueError:
+            fine = False
+        if not fine:
+            raise InputError(f"index {row}, field {name!r}: {text!r} is no number")
+
+
+def _encode(name: str, kind: str | None, texts: Mapping[str, list[str]]) -> Field:
+    if kind == "place":
+        return _encode_place(name, texts)
+    column = texts[name]
+    kind = kind or kind_of(column)
+    if kind != "number":
+        column = [plain(text) for text in column]
     values = tuple(sorted(set(column) - {""}))
+    places, step = np.empty((0, 3)), 0.0
+    if kind == "number":
+        numbers = np.array([float(value) for value in values])
+        places = np.column_stack([numbers, np.zeros((len(values), 2))])
+        step = step_of(values)
+    return Field(name, kind, (name,), _codes(column, values), values, places, step)
+
+
+def _encode_place(name: str, texts: Mapping[str, list[str]]) -> Field:
+    """Of a place one coordinate alone says nothing."""
+    columns = tuple(name.split("+"))
+    both = zip(*(texts[part] for part in columns), strict=True)
+    column = [f"{one} {other}" if one and other else "" for one, other in both]
+    values = tuple(sorted(set(column) - {""}))
+    degrees = np.array([value.split() for value in values], dtype=np.float64).reshape(-1, 2)
+    step = max(step_of([value.split()[at] for value in values]) for at in range(2))
+    places = on_earth(degrees)
+    return Field(
+        name, "place", columns, _codes(column, values), values, places, np.radians(step) * EARTH
+    )
+
+
+def step_of(values: Sequence[str]) -> float:
+    """The step in which numbers are written down: one of their last decimal place."""
+    sizes = [abs(float(value)) for value in values]
+    finest = FINEST * max([*sizes, 1e-300])
+    if any("e" in value.lower() for value in values):
+        apart = np.diff(np.unique(np.array(values, dtype=np.float64)))
+        return max(float(apart.min(initial=np.inf)), finest) if len(apart) else finest
+    decimals = max([len(value.partition(".")[2]) for value in values] or [0])
+    return max(10.0**-decimals, finest)
+
+
+def _codes(column: Sequence[str], values: Sequence[str]) -> NDArray[np.int64]:
     code = {value: at for at, value in enumerate(values)} | {"": -1}
-    return values, np.fromiter(map(code.__getitem__, column), np.int64, len(column))
+    return np.fromiter(map(code.__getitem__, column), np.int64, len(column))

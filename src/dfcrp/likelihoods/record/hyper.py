@@ -1,165 +1,343 @@
-"""Which values of a field are similar, and how likely a typo leads from one to the other."""
+"""Hyperparameters of records: tables of similar values, and the law with its prior.
+
+How values of one object come to differ is a *level* (``levels``) with probability P(level). Of two
+values at a level, S(x, v) = P(level) / F, where F is how often unrelated values are at that level,
+at least the share of either value. So what weighs is not how many strings a typo could lead to but
+how rarely two that have nothing to do with each other are as similar as these.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record import kernel
-from dfcrp.likelihoods.record.fields import Fields, digits_of_date
+from dfcrp.likelihoods.record.base_measure import (
+    chance_of_levels,
+    density_of,
+    length_class,
+    random_pairs,
+    shares_of,
+)
+from dfcrp.likelihoods.record.fields import Field, Fields
+from dfcrp.likelihoods.record.levels import ERRORS, LEVELS, NEAR, LevelComparison
 from dfcrp.likelihoods.record.settings import RecordSettings
-from dfcrp.likelihoods.record.strings import edit_distances
 
-#: Typing errors up to which two strings may be one; a string of n letters at most n / 2.
-MOST_ERRORS = 4
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 #: Of several errors in one value each further one has this probability.
 FURTHER = 0.3
-#: Letters and digits that may come in by an error.
-ALPHABET = 36.0
+#: Probability of one way to differ that is not a number of errors.
+OTHER_LEVEL = 0.06
+#: Prior of a measure's log odds of not being exact, and of its log scale, which is so much of the
+#: spread of all its values.
+INEXACT_ODDS, INEXACT_SD = 0.0, 2.0
+SCALE_SHARE, SCALE_SD = 0.01, 2.0
+#: How sources differ in log odds and in log scale; learned for so many sources, if each has so many
+#: records. Of two lists it would not be known which of them is wrong.
+OWN_ODDS_SD, OWN_SCALE_SD = 0.5, 2.0
+LEAST_SOURCES, MOST_SOURCES, LEAST_PER_SOURCE = 3, 12, 100
+SEED = 20_180_711
 
 
-def records_hyper(model: RecordSettings, records: Fields) -> kernel.RecordHyper:
-    """Frequencies of values, and typos between those that candidates differ in."""
-    first = np.cumsum([0, *map(len, records.values)]).astype(np.int64)
-    frequency = np.concatenate(
-        [_frequencies(records.codes[:, at], len(v)) for at, v in enumerate(records.values)]
-    )
-    starts, similar, typo = [np.zeros(1, np.int64)], [], []
-    for at in range(len(records.names)):
-        true, seen, chance = _typos(records, at)
-        starts.append(np.bincount(true, minlength=len(records.values[at])))
-        similar.append(seen)
-        typo.append(chance)
-    fields = len(records.names)
-    law = np.repeat([model.miss_odds, model.typo_odds], fields).astype(np.float64)
+@dataclass(frozen=True)
+class Compared:
+    """One field with what is known of its values by chance."""
+
+    field: Field
+    #: The share of each value, and the log density of a measure's.
+    share: Floats
+    log_density: Floats
+    #: Text: its comparison, and how often unrelated values are at a level, by class of length.
+    comparison: LevelComparison | None
+    chance: Floats
+
+    @property
+    def kind(self) -> int:
+        """How values are compared in the kernels."""
+        if self.field.dimensions:
+            return kernel.MEASURE
+        return kernel.SAME_OR_NOT if self.comparison is None else kernel.SIMILAR
+
+
+def compare_fields(records: Fields, source: Ints) -> tuple[Compared, ...]:
+    """What is known of the values of every field by chance."""
+    unrelated = random_pairs(source, SEED)
+    return tuple(_compared(field, source, unrelated) for field in records.fields)
+
+
+def _compared(field: Field, source: Ints, unrelated: Ints) -> Compared:
+    nothing = np.zeros(len(field.values))
+    if field.dimensions and len(field.values):
+        return Compared(field, *density_of(field, source), None, np.empty((0, 0)))
+    if field.kind not in {"string", "date"} or not len(field.values):
+        return Compared(field, shares_of(field, source), nothing, None, np.empty((0, 0)))
+    comparison = LevelComparison(field)
+    chance = chance_of_levels(comparison, field, unrelated)
+    return Compared(field, shares_of(field, source), nothing, comparison, chance)
+
+
+def usual_levels() -> Floats:
+    """P(level) before the data speak."""
+    found = np.full(LEVELS, OTHER_LEVEL)
+    found[0] = 0.0
+    errors = np.arange(ERRORS)
+    rest = 1.0 - OTHER_LEVEL * (LEVELS - 1 - ERRORS)
+    found[1 : ERRORS + 1] = rest * (1.0 - FURTHER) * FURTHER**errors / (1.0 - FURTHER**ERRORS)
+    return found
+
+
+def twice(levels: Floats) -> Floats:
+    """P(level) of two values that are both altered: errors add up."""
+    found = levels**2
+    found[1 : ERRORS + 1] = np.convolve(levels[: ERRORS + 1], levels[: ERRORS + 1])[1 : ERRORS + 1]
+    found[NEAR] = levels[NEAR - 1 : NEAR + 1].sum() ** 2
+    return found
+
+
+@dataclass(frozen=True)
+class Similar:
+    """Similar values of one field: (one, other, level), and F of each pair; sorted."""
+
+    pairs: Ints
+    level: Ints
+    by_chance: Floats
+
+
+def similar_values(one: Compared, candidates: Ints) -> Similar:
+    """The similar ones among values in which candidates differ."""
+    if one.comparison is None or not len(candidates):
+        return Similar(np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0))
+    pairs = one.field.codes[candidates]
+    pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
+    span = len(one.field.values)
+    keys = np.unique(pairs.min(axis=1) * span + pairs.max(axis=1))
+    pairs = np.column_stack(np.divmod(keys, span))
+    level = one.comparison.levels(pairs).astype(np.int64)
+    pairs, level = pairs[level > 0], level[level > 0]
+    pairs, level = np.concatenate([pairs, pairs[:, ::-1]]), np.concatenate([level, level])
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    pairs, level = pairs[order], level[order]
+    return Similar(pairs, level, _by_chance(one, pairs, level))
+
+
+def _by_chance(one: Compared, pairs: Ints, level: Ints) -> Floats:
+    """F: symmetric in both values."""
+    assert one.comparison is not None
+    of = length_class(one.comparison, pairs.reshape(-1)).reshape(-1, 2)
+    chance = one.chance[level[:, None], of].max(axis=1)
+    return np.asarray(np.maximum(chance, one.share[pairs].max(axis=1)))
+
+
+def records_hyper(
+    model: RecordSettings,
+    compared: tuple[Compared, ...],
+    candidates: Ints,
+    source: Ints,
+    most: int,
+    levels: Floats | None = None,
+) -> kernel.RecordHyper:
+    """Tables for the kernels; ``levels`` are P(level) by field."""
+    fields = [one.field for one in compared]
+    values = np.stack([field.codes for field in fields], axis=1)
+    chosen = np.tile(usual_levels(), (len(fields), 1)) if levels is None else levels
+    similar = [similar_values(one, candidates) for one in compared]
+    starts = [
+        np.bincount(found.pairs[:, 0], minlength=len(field.values))
+        for found, field in zip(similar, fields, strict=True)
+    ]
+    both = list(zip(similar, chosen, strict=True))
+    law = Law.of(model, compared, source)
     return kernel.RecordHyper(
-        first=first,
-        frequency=frequency,
-        similar_start=np.cumsum(np.concatenate(starts)).astype(np.int64),
-        similar=np.concatenate(similar).astype(np.int32),
-        typo=np.concatenate(typo),
-        values=np.ascontiguousarray(records.codes, dtype=np.float64),
-        law=law,
-        law_mean=law.copy(),
-        law_sd=np.full(2 * fields, model.odds_sd),
+        kind=np.array([one.kind for one in compared], np.int64),
+        first=np.cumsum([0, *(len(field.values) for field in fields)]).astype(np.int64),
+        share=np.concatenate([one.share for one in compared]),
+        similar_start=np.cumsum(np.concatenate([[0], *starts])).astype(np.int64),
+        similar=np.concatenate([found.pairs[:, 1] for found in similar]).astype(np.int32),
+        altered=np.concatenate([p[found.level] / found.by_chance for found, p in both]),
+        both_altered=np.concatenate([twice(p)[f.level] / f.by_chance for f, p in both]),
+        place=np.concatenate([_places(field) for field in fields]),
+        log_density=np.concatenate([one.log_density for one in compared]),
+        dimensions=np.array([float(field.dimensions) for field in fields]),
+        rounding=np.array([field.step**2 / 4.0 for field in fields]),
+        values=np.ascontiguousarray(values, dtype=np.int32),
+        source=law.source.astype(np.int32),
+        most=np.array([most], np.int64),
+        entry=law.entry,
+        own=law.own,
+        about=law.about,
+        law=law.mean.copy(),
+        law_mean=law.mean,
+        law_sd=law.sd,
     )
 
 
-def log_bayes_factors(
-    hyper: kernel.RecordHyper, records: Fields, pairs: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """How much more likely two records are as one object than as two, at the mean of the law."""
+def _places(field: Field) -> Floats:
+    return field.places if len(field.places) else np.zeros((len(field.values), 3))
+
+
+@dataclass(frozen=True)
+class Law:
+    """What is learned: for each field m, t and of a measure s, and what a source adds to them."""
+
+    names: tuple[str, ...]
+    entry: Ints
+    own: Ints
+    about: Ints
+    mean: Floats
+    sd: Floats
+    source: Ints
+
+    @staticmethod
+    def of(
+        model: RecordSettings,
+        compared: tuple[Compared, ...],
+        source: Ints,
+        names: Sequence[str] = (),
+    ) -> Law:
+        """Its entries and their prior: those of the fields, then what sources add."""
+        groups = sources_apart(source)
+        entry = np.full((3, len(compared)), -1, np.int64)
+        own = np.full((3, len(compared), int(groups.max(initial=0)) + 1), -1, np.int64)
+        rows: list[tuple[str, int, float, float]] = []
+        for what, name in enumerate(("miss", "typo", "scale")):
+            for at, one in enumerate(compared):
+                prior = _prior(model, one, what)
+                if prior is not None:
+                    entry[what, at] = len(rows)
+                    rows.append((f"{name}_{one.field.name}", at, *prior))
+        for what, at in zip(*np.nonzero(entry >= 0), strict=True):
+            for group in range(own.shape[2] if own.shape[2] > 1 else 0):
+                own[what, at, group] = len(rows)
+                sd = OWN_SCALE_SD if what == kernel.SCALE else OWN_ODDS_SD
+                who = names[group] if names else str(group + 1)
+                rows.append((f"own_{rows[entry[what, at]][0]} ({who})", int(at), 0.0, sd))
+        titles, about, mean, sd_of = zip(*rows, strict=True)
+        return Law(
+            tuple(titles), entry, own, np.array(about), np.array(mean), np.array(sd_of), groups
+        )
+
+
+def sources_apart(source: Ints) -> Ints:
+    """The number of each record's source, or 0 for all if they are not learned one by one."""
+    sizes = np.bincount(source)
+    sizes = sizes[sizes > 0]
+    enough = LEAST_SOURCES <= len(sizes) <= MOST_SOURCES and sizes.min() >= LEAST_PER_SOURCE
+    return np.unique(source, return_inverse=True)[1] if enough else np.zeros_like(source)
+
+
+def _prior(model: RecordSettings, one: Compared, what: int) -> tuple[float, float] | None:
+    """Mean and standard deviation of an entry; None if the field has none."""
+    measure = one.kind == kernel.MEASURE
+    if what == kernel.MISS:
+        return model.miss_odds, model.odds_sd
+    if what == kernel.ALTER:
+        if measure:
+            return INEXACT_ODDS, INEXACT_SD
+        return (model.typo_odds, model.odds_sd) if one.kind == kernel.SIMILAR else None
+    if not measure:
+        return None
+    known = one.field.places[one.field.codes[one.field.codes >= 0]]
+    spread = float(np.sqrt(((known - np.median(known, axis=0)) ** 2).sum(axis=1).mean()))
+    return float(np.log(max(SCALE_SHARE * spread, one.field.step, 1e-300))), SCALE_SD
+
+
+# Pairs ----------------------------------------------------------------------------------------
+
+
+def log_bayes_factors(hyper: kernel.RecordHyper, pairs: Ints) -> Floats:
+    """log R of two records: how much more likely they are as one object than as two."""
     total = np.zeros(len(pairs))
-    for factors in field_factors(hyper, records, pairs):
+    for factors in field_factors(hyper, pairs):
         total += factors
     return total
 
 
-def field_factors(
-    hyper: kernel.RecordHyper, records: Fields, pairs: NDArray[np.int64]
-) -> Iterator[NDArray[np.float64]]:
-    """What each field adds to ``log_bayes_factors``; a missing value adds nothing."""
-    fields = len(records.names)
-    rates = 1.0 / (1.0 + np.exp(-hyper.law_mean))
-    for at in range(fields):
-        miss, typo = float(rates[at]), float(rates[fields + at])
-        one, other = records.codes[pairs[:, 0], at], records.codes[pairs[:, 1], at]
-        known = (one >= 0) & (other >= 0)
-        share = hyper.frequency[hyper.first[at] + np.maximum(np.stack([one, other]), 0)]
-        typos = [_listed(hyper, at, other, one), _listed(hyper, at, one, other)]
-        # Either value may be the true one.
-        differing = (miss + (1.0 - miss) * typo * np.stack(typos) / share).sum(axis=0)
-        same = miss + (1.0 - miss) * (1.0 - typo) / share[0]
-        yield np.where(known, np.log(np.where(one == other, same, differing)), 0.0)
+def field_factors(hyper: kernel.RecordHyper, pairs: Ints) -> Iterator[Floats]:
+    """What each field adds to ``log_bayes_factors`` at ``hyper.law``; a missing value nothing."""
+    for at in range(len(hyper.kind)):
+        yield pair_ratio(hyper, at, facts_of_pairs(hyper, at, pairs), law_of_field(hyper, at))
+
+
+@dataclass(frozen=True)
+class PairFacts:
+    """What of two records' values of a field enters their ratio."""
+
+    known: NDArray[np.bool_]
+    same: NDArray[np.bool_]
+    #: Share of the first value; S and J of text; squared distance and log densities of a measure.
+    share: Floats
+    altered: Floats
+    both_altered: Floats
+    apart: Floats
+    log_density: Floats
+
+
+def facts_of_pairs(hyper: kernel.RecordHyper, at: int, pairs: Ints) -> PairFacts:
+    """For each pair of records."""
+    one, other = hyper.values[pairs[:, 0], at], hyper.values[pairs[:, 1], at]
+    known = (one >= 0) & (other >= 0)
+    first = hyper.first[at] + np.maximum(one, 0)
+    second = hyper.first[at] + np.maximum(other, 0)
+    place, found = _listed(hyper, at, one.astype(np.int64), other.astype(np.int64))
+    tables = [hyper.altered, hyper.both_altered]
+    altered, both = (
+        np.where(found, table[place], 0.0) if len(table) else np.zeros(len(pairs))
+        for table in tables
+    )
+    return PairFacts(
+        known=known,
+        same=one == other,
+        share=hyper.share[first],
+        altered=altered,
+        both_altered=both,
+        apart=((hyper.place[first] - hyper.place[second]) ** 2).sum(axis=1),
+        log_density=np.stack([hyper.log_density[first], hyper.log_density[second]]),
+    )
+
+
+def law_of_field(hyper: kernel.RecordHyper, at: int) -> Floats:
+    """Log odds of a miss, of an altered value, and log scale, as the fields have them."""
+    found = [hyper.law[e] if e >= 0 else -np.inf for e in hyper.entry[:, at]]
+    return np.array(found)
+
+
+def pair_ratio(hyper: kernel.RecordHyper, at: int, facts: PairFacts, law: Floats) -> Floats:
+    """log R of one field for two records, by the formula of the kernels."""
+    with np.errstate(over="ignore"):
+        m, t = 1.0 / (1.0 + np.exp(-law[:2]))
+    c, e = (1.0 - m) * t, (1.0 - m) * (1.0 - t)
+    if hyper.kind[at] == kernel.MEASURE:
+        d = float(hyper.dimensions[at])
+        precision = 1.0 / (np.exp(2.0 * law[2]) + hyper.rounding[at])
+        peak = 0.5 * d * np.log(precision / (2.0 * np.pi))
+        altered = np.exp(peak - 0.5 * precision * facts.apart - facts.log_density)
+        half = peak - 0.5 * d * np.log(2.0)
+        both = np.exp(half - 0.25 * precision * facts.apart - facts.log_density.mean(axis=0))
+        ratio = m * m + 2.0 * m * c + c * c * both + e * (2.0 * m + c * altered.sum(axis=0))
+        ratio = ratio + np.where(facts.same, e * e / facts.share, 0.0)
+    else:
+        either = (m + c) ** 2 - c * c
+        same = either + e * e / facts.share + 2.0 * e * m
+        ratio = either + c * c * facts.both_altered + 2.0 * e * (m + c * facts.altered)
+        ratio = np.where(facts.same, same, ratio)
+    return np.where(facts.known, np.log(ratio), 0.0)
 
 
 def _listed(
-    hyper: kernel.RecordHyper, at: int, true: NDArray[np.int64], seen: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """T(seen | true) of each pair of values."""
+    hyper: kernel.RecordHyper, at: int, one: Ints, other: Ints
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Where each pair of values is listed, and whether it is."""
     first, count = int(hyper.first[at]), int(hyper.first[at + 1] - hyper.first[at])
     start = hyper.similar_start[first : first + count + 1]
     rows = np.repeat(np.arange(count), np.diff(start))
     keys = rows * count + hyper.similar[start[0] : start[-1]]
     if not keys.size:
-        return np.zeros(len(true))
-    wanted = true * count + seen
+        return np.zeros(len(one), np.int64), np.zeros(len(one), np.bool_)
+    wanted = one * count + other
     place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    found = (keys[place] == wanted) & (true >= 0) & (seen >= 0)
-    return np.where(found, hyper.typo[start[0] : start[-1]][place], 0.0)
-
-
-def _frequencies(codes: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Shares of the values among those that are known."""
-    found = np.bincount(codes[codes >= 0], minlength=count).astype(np.float64)
-    return found / max(found.sum(), 1.0)
-
-
-def _typos(
-    records: Fields, at: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """(true, seen, T(seen | true)) for the values in which candidates differ, sorted."""
-    pairs = records.codes[records.candidates, at]
-    pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
-    if records.kinds[at] == "category" or not len(pairs):
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    pairs = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
-    if records.kinds[at] == "number":
-        chance = _number_typos(records.values[at], pairs)
-    elif records.kinds[at] == "date":
-        chance = _date_typos(records.values[at], pairs)
-    else:
-        chance = _string_typos(records.values[at], pairs)
-    kept = chance > 0.0
-    return pairs[kept, 0], pairs[kept, 1], chance[kept]
-
-
-def _string_typos(values: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Typing errors, whatever the case of the letters."""
-    lower = [value.lower() for value in values]
-    lengths = np.array([len(value) for value in lower])
-    return _chance_of_errors(_errors_between(lower, pairs), lengths[pairs[:, 0]])
-
-
-def _date_typos(values: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Typing errors in the digits; day and month exchanged count as one."""
-    digits = [digits_of_date(value) for value in values]
-    exchanged = np.array([text[:4] + text[6:] + text[4:6] for text in digits])
-    errors = _errors_between(digits, pairs)
-    swapped = np.array(digits)[pairs[:, 0]] == exchanged[pairs[:, 1]]
-    lengths = np.array([len(text) for text in digits])
-    return _chance_of_errors(np.where(swapped, 1, errors), lengths[pairs[:, 0]])
-
-
-def _errors_between(texts: Sequence[str], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Typing errors between texts that are not the same, up to one more than MOST_ERRORS."""
-    letters = np.array([ord(letter) for letter in "".join(texts)], dtype=np.int64)
-    lengths = [len(text) for text in texts]
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    out = np.empty(len(pairs), np.int64)
-    rows = np.empty((3, max(lengths) + 1), np.int64)
-    edit_distances(letters, start, pairs[:, 0].copy(), pairs[:, 1].copy(), MOST_ERRORS, rows, out)
-    # Two ways to write the same differ all the same.
-    return np.maximum(out, 1)
-
-
-def _chance_of_errors(errors: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.float64]:
-    """e errors have probability (1 - q) q^(e - 1), and there are about (2 n A)^e / e! ways.
-
-    Only so many of the ways are ever taken; that many strings share the probability.
-    """
-    ways = errors * np.log(2.0 * n * ALPHABET) - np.array([math.lgamma(e + 1.0) for e in errors])
-    chance = np.exp(math.log(1.0 - FURTHER) + (errors - 1) * math.log(FURTHER) - ways)
-    return np.where((errors <= MOST_ERRORS) & (2 * errors <= np.maximum(n, 2)), chance, 0.0)
-
-
-def _number_typos(values: tuple[str, ...], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Laplace about the true value, with a tenth of the field's spread, by steps of the values."""
-    numbers = np.array([float(value) for value in values])
-    spread = max(float(numbers.std()), 1e-300) / 10.0
-    step = float(np.diff(np.unique(numbers)).min())
-    apart = np.abs(numbers[pairs[:, 0]] - numbers[pairs[:, 1]])
-    return np.minimum(step / (2.0 * spread), 1.0) * np.exp(-apart / spread)
+    return start[0] + place, (keys[place] == wanted) & (one >= 0) & (other >= 0)

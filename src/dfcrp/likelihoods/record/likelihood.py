@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
-from dfcrp.errors import SettingsError
+from dfcrp.errors import DfcrpWarning, SettingsError
 from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
 from dfcrp.likelihoods.record import kernel, report
-from dfcrp.likelihoods.record.fields import Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import field_factors, log_bayes_factors, records_hyper
+from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
+from dfcrp.likelihoods.record.hyper import field_factors, log_bayes_factors
+from dfcrp.likelihoods.record.prepare import Prepared, prepare
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
@@ -67,36 +69,38 @@ class _Records(Likelihood):
     def adapt(self, items: Items, settings: RecordSettings) -> RecordSettings:
         """With the kind of every field."""
         found = self.fields(items, settings)
-        kinds = dict(zip(found.names, found.kinds, strict=True))
         named = {
-            kind: tuple(name for name, own in kinds.items() if own == kind)
-            for kind in ("string", "date", "number", "category")
+            kind: tuple(n for n, own in zip(found.names, found.kinds, strict=True) if own == kind)
+            for kind in KINDS
         }
         return replace(
             settings,
             strings=named["string"],
             dates=named["date"],
             numbers=named["number"],
+            places=named["place"],
             categories=named["category"],
+            identifiers=named["identifier"],
         )
 
     def fields(self, items: Items, settings: RecordSettings) -> Fields:
-        """The records as codes, and the pairs that may be of one object."""
-        return encode_fields(
-            items.columns,
-            kinds=settings.kinds,
-            keys=settings.split_keys,
-            candidates=items.candidates,
-            images=items.image_codes,
-        )
+        """The records as codes."""
+        return encode_fields(items.columns, settings.kinds)
+
+    def prepared(self, items: Items, settings: RecordSettings) -> Prepared:
+        """Candidates and a first guess of the law, worked out once for each items."""
+        return prepare(items, settings)
 
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """Candidates come from keys, not from distances."""
-        records = self.fields(items, config.likelihood)
-        hyper = records_hyper(config.likelihood, records)
-        factors = log_bayes_factors(hyper, records, records.candidates)
+        found = self.prepared(items, config.likelihood)
+        for words in report.doubts(found.candidates, found.guess, len(items)):
+            warnings.warn(words, DfcrpWarning, stacklevel=2)
+        most = min(len(np.unique(experts)), MOST_MEMBERS, len(items))
+        hyper = found.hyper(most)
+        factors = log_bayes_factors(hyper, found.candidates.pairs)
         kept = factors > HOPELESS
-        pairs, factors = records.candidates[kept], factors[kept]
+        pairs, factors = found.candidates.pairs[kept], factors[kept]
         same = experts[pairs[:, 0]] == experts[pairs[:, 1]]
         component = components_of(pairs, len(items), True)
         neighbourhood = Neighbourhood(
@@ -107,12 +111,11 @@ class _Records(Likelihood):
             component=component,
             numbering=_number_by_component(component),
         )
-        most = min(len(np.unique(experts)), MOST_MEMBERS, len(items))
         # Codes, then the record's own number, by which a cluster knows its members.
-        features = np.column_stack([records.codes, np.arange(len(items))]).astype(np.float64)
-        learned = [f"{what}_{name}" for what in ("miss", "typo") for name in records.names]
-        columns = Columns.plain(("members",), learned)
-        return Layout(features, hyper, kernel.FIRST + most, columns, neighbourhood)
+        features = np.column_stack([found.records.codes, np.arange(len(items))]).astype(np.float64)
+        columns = Columns.plain(("members",), found.law.names)
+        width = kernel.row_width(most, bool((hyper.kind == kernel.MEASURE).any()))
+        return Layout(features, hyper, width, columns, neighbourhood)
 
     def describe_members(
         self, items: Items, members: Sequence[NDArray[np.int64]]
@@ -124,12 +127,21 @@ class _Records(Likelihood):
         }
 
     def learned_samples(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
-        """Percentage of misses and typos in each field."""
-        shared = np.moveaxis(draws.shared(), 2, 0)
+        """Percentage of misses and typos in each field, and the scale of a measure.
+
+        Where sources have their own, the mean over sources, and then each of them.
+        """
+        shared = dict(zip(draws.columns.names, np.moveaxis(draws.shared(), 2, 0), strict=True))
+        return learned_rates(shared)
+
+    def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
+        """Faults by field."""
+        faults = {"miss": "wrong values", "typo": "typos"}
+        parts = {name: name.partition("_") for name in names}
         return {
-            name: 100.0 / (1.0 + np.exp(-odds))
-            for name, odds in zip(draws.columns.names, shared, strict=True)
-            if name.startswith(("miss_", "typo_"))
+            name: f"share of {faults[what]} in {column}"
+            for name, (what, _, column) in parts.items()
+            if what in faults
         }
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
@@ -138,7 +150,8 @@ class _Records(Likelihood):
 
     def reach_words(self, items: Items, config: Config) -> list[str]:
         """Candidates come from keys."""
-        return report.reach_words(config.likelihood.split_keys, len(items.columns))
+        found = self.prepared(items, config.likelihood).candidates
+        return report.reach_words(found, len(items))
 
     def law_words(self, posterior: Any) -> list[str]:
         """It is always learned."""
@@ -155,20 +168,19 @@ class _Records(Likelihood):
 
         At the learned rates of faults; ``log_bayes_factor`` says how much more likely.
         """
-        records = self.fields(items, config.likelihood)
-        hyper = records_hyper(config.likelihood, records)
-        learned = self._learned_law(draws, hyper)
-        pairs = records.candidates
+        found = self.prepared(items, config.likelihood)
+        hyper = found.hyper(2)
+        pairs = found.candidates.pairs
         pairs = pairs[items.families[pairs[:, 0]] == items.families[pairs[:, 1]]]
-        factor = log_bayes_factors(hyper._replace(law_mean=learned), records, pairs)
-        found = np.flatnonzero(factor > 0.0)
-        found = found[np.argsort(-factor[found], kind="stable")]
-        other, marking = pairs[found].T
+        factor = log_bayes_factors(hyper._replace(law=self._learned_law(draws, hyper)), pairs)
+        likely = np.flatnonzero(factor > 0.0)
+        likely = likely[np.argsort(-factor[likely], kind="stable")]
+        other, marking = pairs[likely].T
         return {
             "marking": marking,
             "other": other,
             "cluster": labels[other].astype(np.int64),
-            "log_bayes_factor": factor[found],
+            "log_bayes_factor": factor[likely],
         }
 
     def apart(self, items: Items, row: int) -> NDArray[np.float64]:
@@ -179,15 +191,20 @@ class _Records(Likelihood):
 
     def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
         """The log Bayes factor of each field with each member, at the learned rates of faults."""
-        items, settings = posterior.items, posterior.config.likelihood
+        items = posterior.items
+        found = self.prepared(items, posterior.config.likelihood)
         pairs = np.column_stack([np.full_like(members, row), members])
-        fields = encode_fields(items.columns, kinds=settings.kinds, keys=None, candidates=pairs)
-        hyper = records_hyper(settings, fields)
-        hyper = hyper._replace(law_mean=self._learned_law(posterior.draws, hyper))
+        hyper = found.hyper(2, pairs)
+        hyper = hyper._replace(law=self._learned_law(posterior.draws, hyper))
         return tuple(
-            Evidence(name, str(values[row]), _usual(values[members]), float(factors.mean()))
-            for (name, values), factors in zip(
-                items.columns.items(), field_factors(hyper, fields, pairs), strict=True
+            Evidence(
+                field.name,
+                _together(items, field.columns, np.array([row])),
+                _together(items, field.columns, members),
+                float(factors.mean()),
+            )
+            for field, factors in zip(
+                found.records.fields, field_factors(hyper, pairs), strict=True
             )
         )
 
@@ -198,6 +215,28 @@ class _Records(Likelihood):
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Records have no place."""
+
+
+def learned_rates(law: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+    """Percentages and scales from log odds and log scales, by name."""
+
+    def unit(name: str, value: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.exp(value) if name.startswith("scale_") else 100.0 / (1.0 + np.exp(-value))
+
+    found: dict[str, NDArray[np.float64]] = {}
+    each: dict[str, NDArray[np.float64]] = {}
+    for name, value in law.items():
+        if name.startswith(("miss_", "typo_", "scale_")):
+            own = {n: v for n, v in law.items() if n.startswith(f"own_{name} (")}
+            rates = {n.removeprefix("own_"): unit(name, value + v) for n, v in own.items()}
+            found[name] = np.mean(list(rates.values()), axis=0) if own else unit(name, value)
+            each |= rates
+    return {**found, **each}
+
+
+def _together(items: Items, columns: Sequence[str], rows: NDArray[np.int64]) -> str:
+    """The usual value of a field made of several columns."""
+    return " ".join(_usual(items.columns[name][rows]) for name in columns).strip()
 
 
 def _usual(values: NDArray[np.str_]) -> str:

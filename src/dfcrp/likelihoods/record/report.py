@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfcrp.likelihoods.record.fields import AGREEMENTS, MANY_FIELDS
+from dfcrp.likelihoods.record.candidates import Candidates
+from dfcrp.likelihoods.record.pilot import Guess
 from dfcrp.markup import (
     Column,
     Section,
@@ -18,29 +19,67 @@ from dfcrp.markup import (
 )
 
 #: What is learned of a field, as the names of the numbers begin.
-MISS, TYPO = "miss_", "typo_"
+MISS, TYPO, SCALE = "miss_", "typo_", "scale_"
 #: Fields that are named in a sentence.
 WORST = 4
+#: Shares of missed pairs and of doubtful links that are worth a warning.
+MANY_MISSED, MUCH_DOUBT = 0.1, 0.2
 
 
-def reach_words(keys: list[list[str]] | None, n_fields: int) -> list[str]:
-    """Which records could share a cluster."""
-    if keys is None:
-        where = f"any {AGREEMENTS} fields" if n_fields >= MANY_FIELDS else "any field"
-    else:
-        where = listed([" and ".join(key) for key in keys])
-    return [f"Two records could only share a cluster if they agree in {where}."]
+def reach_words(candidates: Candidates, n: int) -> list[str]:
+    """Which records could share a cluster, and what that may have cost."""
+    count = f"{len(candidates.pairs):,} pairs of records were compared"
+    keys = listed([f"{name} ({pairs:,} pairs)" for name, pairs in candidates.keys])
+    words = [
+        f"{count}: those that agree in {keys}. {candidates.alone:,} of {n:,} records have no "
+        "candidate in another list."
+    ]
+    if candidates.missed == candidates.missed:
+        words.append(
+            f"By the faults of the fields an estimated {100.0 * candidates.missed:.2g} % of the "
+            "pairs of one object are not among them."
+        )
+    return words
+
+
+def doubts(candidates: Candidates, guess: Guess, n: int) -> list[str]:
+    """What to warn of before the chains start."""
+    found = []
+    if candidates.missed > MANY_MISSED:
+        found.append(
+            f"an estimated {100.0 * candidates.missed:.0f} % of the pairs of records of one object "
+            f"are not compared ({len(candidates.pairs):,} pairs are, and {candidates.alone:,} of "
+            f"{n:,} records have no candidate in another list): name fields that records of one "
+            "object agree in with likelihood.keys, or give pairs with --candidates"
+        )
+    elif not len(candidates.pairs) and n > 1:
+        found.append(
+            "no two records agree in any key, so that none can be of one object: name fields that "
+            "records of one object agree in with likelihood.keys, or give pairs with --candidates"
+        )
+    if guess.doubt > MUCH_DOUBT:
+        found.append(
+            f"the fields tell records apart poorly: of about {guess.matches:,.0f} links that are "
+            f"expected, {100.0 * guess.doubt:.0f} % would be wrong or missed by the best guess; "
+            "read p_member before any link is used"
+        )
+    return found
 
 
 def learned_words(found: Mapping[str, Any]) -> list[str]:
     """The most frequent faults."""
-    worst = sorted(found, key=lambda name: -found[name]["mean"])[:WORST]
-    rates = ", ".join(
-        f"{'wrong values' if name.startswith(MISS) else 'typos'} in "
+    rates = {
+        name: rate
+        for name, rate in found.items()
+        if name.startswith((MISS, TYPO)) and not name.endswith(")")
+    }
+    worst = sorted(rates, key=lambda name: -rates[name]["mean"])[:WORST]
+    words = ", ".join(
+        f"{'wrong values' if name.startswith(MISS) else 'altered values'} in "
         f"{name.removeprefix(MISS).removeprefix(TYPO)} ({found[name]['mean']:.2g} %)"
         for name in worst
     )
-    return [f"Learned from the data, the most frequent faults: {rates}."]
+    return [f"Learned from the data, the most frequent faults: {words}."]
 
 
 def faults(contents: Any) -> Section | None:
@@ -49,23 +88,31 @@ def faults(contents: Any) -> Section | None:
     found = posterior.tolerances
     if not found:
         return None
+    fields = [name.removeprefix(MISS) for name in found if name.startswith(MISS)]
     rows = []
-    for field in posterior.items.columns:
+    for field in fields:
         cells: list[object] = [field]
-        for fault in (TYPO, MISS):
-            rate = found[fault + field]
-            cells += [significant(rate["mean"], 2), interval(rate["lo"], rate["hi"], 2)]
+        for fault in (TYPO, MISS, SCALE):
+            rate = found.get(fault + field)
+            cells += (
+                ["", ""]
+                if rate is None
+                else [significant(rate["mean"], 2), interval(rate["lo"], rate["hi"], 2)]
+            )
         rows.append(cells)
     columns = [
         Column("field", number=False),
-        Column("typo, %"),
+        Column("altered, %"),
         Column("95 %"),
         Column("wrong, %"),
         Column("95 %"),
+        Column("error"),
+        Column("95 %"),
     ]
     caption = (
-        "Faults in percent of the values of a field. A typo is a typing error, or of a number a "
-        "value nearby; wrong is any other value than that of the object."
+        "Faults in percent of the values of a field. An altered value has a typo, is abbreviated "
+        "or, of a number or place, measured with the error given (one standard deviation; of a "
+        "place in km); wrong is any other value than that of the object."
     )
     words = [paragraph(words) for words in posterior.likelihood.learned_words(found)]
     body = join([*words, table(columns, rows, caption)])

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dfcrp.checks import check
+from dfcrp.errors import check
 
 
 @dataclass(frozen=True)
 class RecordSettings:
     """Kinds of fields, keys for candidates, and how often fields go wrong."""
 
-    #: Fields whose values may differ by typing errors, also with day and month exchanged, by small
-    #: amounts, or are equal or not; those not named are dates if they look like it, numbers if
-    #: they have fractions, else strings.
+    #: Fields of text with typing errors, parts in another order or abbreviated; of dates; of
+    #: numbers measured with a learned width; of places, "latitude+longitude"; of categories and
+    #: identifiers, which are right or wrong as a whole. Those not named are told by their values.
     strings: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
     #: Records may be of one object if they agree in one of these: a field, or several as "a+b".
-    #: None given: in any field.
+    #: None given: keys are chosen from the data.
     keys: tuple[str, ...] = ()
     #: Log odds that a field's value has nothing to do with the true one (miss), and that it has a
     #: typo if it has; how uncertain they are before the data speak.
     miss_odds: float = -3.5
-    typo_odds: float = -3.0
+    typo_odds: float = -2.5
     odds_sd: float = 1.0
 
     def __post_init__(self) -> None:
         check(self.odds_sd > 0, "likelihood.odds_sd", self.odds_sd, "above 0")
+        for place in self.places:
+            two = len([part for part in place.split("+") if part]) == 2
+            check(two, "likelihood.places", place, 'of the form "latitude+longitude"')
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -37,7 +42,9 @@ class RecordSettings:
             "string": self.strings,
             "date": self.dates,
             "number": self.numbers,
+            "place": self.places,
             "category": self.categories,
+            "identifier": self.identifiers,
         }
         return {name: kind for kind, names in named.items() for name in names}
 

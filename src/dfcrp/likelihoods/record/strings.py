@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dfcrp.compiled.abi import I8, I8x2
 from dfcrp.compiled.jit import entry_kernel
 
 
 @entry_kernel
-def edit_distances(text, start, first, second, most, rows, out):
+def edit_distances(text: I8, start: I8, first: I8, second: I8, most: int, rows: I8x2, out: I8):
     """For each pair: insertions, deletions, replacements and swaps of neighbours between them.
 
     String s is ``text[start[s]:start[s + 1]]``. Distances above ``most`` are given as most + 1;

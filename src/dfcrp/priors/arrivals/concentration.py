@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
+from dfcrp.compiled.abi import I8
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.priors.arrivals.order import log_product
@@ -31,7 +30,7 @@ def log_alpha_target(seated, n_clusters, shape, rate, log_alpha):
 class LogAlpha(NamedTuple):
     """log α given D by arrival, the number of clusters, and the prior of α."""
 
-    seated: np.ndarray
+    seated: I8
     n_clusters: int
     shape: float
     rate: float

@@ -13,8 +13,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
+from dfcrp.compiled.abi import F8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE, count_clusters
 from dfcrp.priors import contract as partition_prior
@@ -30,6 +29,7 @@ ORDER_PERIOD = 4
 EXCHANGE_VISITS = 3
 
 
+@frame
 class Arrivals(NamedTuple):
     """Settings of the prior; its parameters are in the state: α, the order, u."""
 
@@ -37,7 +37,7 @@ class Arrivals(NamedTuple):
     update_alpha: bool
     alpha_shape: float
     alpha_rate: float
-    own: np.ndarray  # (0,)
+    own: F8  # (0,)
 
 
 @partition_prior.has_order.register

@@ -11,21 +11,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dfcrp.compiled.abi import F8, I8, I4x2, frame
 from dfcrp.compiled.jit import entry_kernel, lean_kernel
+from dfcrp.compiled.random import Stream
 
 # A running product is folded into the running logarithm before it could underflow.
 _SMALLEST_PRODUCT = 1e-250
 
 
+@frame
 class Seats(NamedTuple):
     """Scratch of a walk over a known partition: every table has its seats side by side."""
 
-    first: NDArray[np.int64]  # by table: its first seat
-    size: NDArray[np.int64]  # by table: n_k so far
-    family: NDArray[np.int64]  # by seat: who sits there
-    excluded: NDArray[np.int64]  # by family: E_f
+    first: I8  # by table: its first seat
+    size: I8  # by table: n_k so far
+    family: I8  # by seat: who sits there
+    excluded: I8  # by family: E_f
 
 
 def empty_seats(n_tables: int, n_customers: int, n_families: int) -> Seats:
@@ -35,13 +37,14 @@ def empty_seats(n_tables: int, n_customers: int, n_families: int) -> Seats:
 
 
 @entry_kernel
-def log_prior_given_order(labels, families, order, alpha, seats):
+def log_prior_given_order(labels: I8, families: I8, order: I8, alpha: float, seats: Seats):
     """log p(c | alpha, x, order) = sum over arrivals of log(n_k or alpha) - log(D + alpha).
 
     Labels and families are codes from 0; ``seats`` is scratch. -inf if a cluster holds a family
     twice. Takes time O(sum of n_k^2) and memory O(n), however many families there are.
     """
-    first, size, seated_family, excluded = seats
+    first, size = seats.first, seats.size
+    seated_family, excluded = seats.family, seats.excluded
     lay_tables(labels, first, size)
     excluded[:] = 0
     total = 0.0
@@ -85,7 +88,7 @@ def lay_tables(labels, first, size):
 
 
 @entry_kernel
-def mean_over_orders(labels, families, weights, mean, seats):
+def mean_over_orders(labels: I8, families: I8, weights: F8, mean: F8, seats: Seats):
     """Mean over all n! orders of the product of weights[D_i], for a valid partition.
 
     D_i depends on the order only through the set S seated before i. So with M(S) the mean over
@@ -117,14 +120,15 @@ def mean_over_orders(labels, families, weights, mean, seats):
     return mean[mean.size - 1]
 
 
+@frame
 class Tables(NamedTuple):
     """Tables that fill up: each one's members are a linked list, the latest arrival first."""
 
-    newest: NDArray[np.int64]  # by table: the latest to sit down there; -1 when empty
-    size: NDArray[np.int64]  # by table: n_k
-    previous: NDArray[np.int64]  # by customer: who sat down at the same table just before
-    table: NDArray[np.int64]  # by customer: where they sit
-    excluded: NDArray[np.int64]  # by family: E_f
+    newest: I8  # by table: the latest to sit down there; -1 when empty
+    size: I8  # by table: n_k
+    previous: I8  # by customer: who sat down at the same table just before
+    table: I8  # by customer: where they sit
+    excluded: I8  # by family: E_f
 
 
 def empty_tables(n_customers: int, n_families: int) -> Tables:
@@ -137,7 +141,8 @@ def empty_tables(n_customers: int, n_families: int) -> Tables:
 @lean_kernel
 def seat(i, table, families, tables):
     """Seat customer i at a table without relatives, keeping every E_f."""
-    newest, size, previous, table_of, excluded = tables
+    newest, size, previous = tables.newest, tables.size, tables.previous
+    table_of, excluded = tables.table, tables.excluded
     member = newest[table]
     while member >= 0:
         excluded[families[member]] += 1
@@ -166,7 +171,7 @@ def join_companion(i, arrived, families, tables, rng):
 
 
 @entry_kernel
-def sample_partitions(families, alpha, draws, tables, rng):
+def sample_partitions(families: I8, alpha: float, draws: I4x2, tables: Tables, rng: Stream):
     """Fill the rows of ``draws`` with partitions: a fresh uniform order each, then seating.
 
     Labels are numbered in order of first appearance along the row.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dfcrp.compiled.jit import entry_kernel, inline_kernel, lean_kernel
+from dfcrp.compiled.state import Data, State
 
 
 @lean_kernel
@@ -14,7 +15,7 @@ def draw_auxiliary(rng, state):
 
 
 @entry_kernel
-def rebuild_tail(data, state):
+def rebuild_tail(data: Data, state: State):
     """Recompute U from (order, u)."""
     tail, order, u = state.tail, state.order, state.u
     n = order.shape[0]

@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.compiled.abi import F8, I4, I8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import (
@@ -51,29 +52,31 @@ EXCHANGE_VISITS = 3
 WIDTH = 0.5
 
 
+@frame
 class Arrived(NamedTuple):
     """What a walk over the arrivals finds, and what it counts on the way; scratch."""
 
-    open: np.ndarray  # (n,) by slot: customers at tables that the arrival could join
-    kin: np.ndarray  # (n,) by slot: those of them who are of its person
-    mates: np.ndarray  # (n,) by slot: customers at its own table
-    mate_kin: np.ndarray  # (n,) by slot: those of them who are of its person
-    seated: np.ndarray  # (n,) by slot: D
-    of_family: np.ndarray  # (F,): seated so far
-    of_person: np.ndarray  # (P,)
-    barred_kin: np.ndarray  # (F,): of the family's person, at tables that hold the family
+    open: F8  # (n,) by slot: customers at tables that the arrival could join
+    kin: F8  # (n,) by slot: those of them who are of its person
+    mates: F8  # (n,) by slot: customers at its own table
+    mate_kin: F8  # (n,) by slot: those of them who are of its person
+    seated: F8  # (n,) by slot: D
+    of_family: I8  # (F,): seated so far
+    of_person: I8  # (P,)
+    barred_kin: I8  # (F,): of the family's person, at tables that hold the family
 
 
+@frame
 class Attraction(NamedTuple):
     """Settings of the prior; the order, u and α are in the state, τ is ``own[0]``."""
 
-    person: np.ndarray  # (F,) int32
+    person: I4  # (F,) int32
     learned: bool  # whether τ is updated; then τ ~ N(0, strength_sd²)
     strength_sd: float
     alpha_shape: float
     alpha_rate: float
-    own: np.ndarray  # (1,)
-    strong: np.ndarray  # (1,): e^τ
+    own: F8  # (1,)
+    strong: F8  # (1,): e^τ
     arrived: Arrived
 
 

@@ -12,13 +12,16 @@ from dfcrp.persons import Persons
 from dfcrp.priors.attraction.layout import STRENGTH, make_attraction
 from dfcrp.priors.attraction.settings import AttractionSettings
 from dfcrp.priors.base import Facts, Prior, PriorLayout
-from dfcrp.summaries.intervals import summarise
+from dfcrp.summaries.streaming import summarise
+
+WORDS = {STRENGTH: "how strongly lists by one person attract each other"}
 
 
 class _Attraction(Prior):
     """An item is drawn more strongly to those on other lists by the same person."""
 
     name = "attraction"
+    words = WORDS
     Settings = AttractionSettings
     sentence = (
         "Two {items} by one expert never share a cluster, and lists by one person attract each "
@@ -38,7 +41,7 @@ class _Attraction(Prior):
         """α starts at the mean of its law; the strength is stored if it is learned."""
         rate = settings.rate(facts.usual_alpha_rate)
         prior = make_attraction(settings, rate, facts.persons, facts.n)
-        columns = Columns(shared=(Variable(STRENGTH),)) if prior.learned else Columns()
+        columns = Columns(shared=(Variable(STRENGTH, behind=True),)) if prior.learned else Columns()
         return PriorLayout(prior, settings.alpha_shape / rate, columns)
 
     def numbers(self, posterior: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dfcrp.checks import check, check_choice
+from dfcrp.errors import check, check_choice
 from dfcrp.priors.arrivals.settings import ArrivalSettings
 
 

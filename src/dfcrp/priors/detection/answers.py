@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincc
 
+from dfcrp.compiled.random import stream
 from dfcrp.draws import ClusterBlock, Draws
 from dfcrp.persons import Persons, persons_of
-from dfcrp.posterior.kernels.summaries import represent_clusters
+from dfcrp.priors.base import Facts
 from dfcrp.priors.detection.kernel import Detection
-from dfcrp.priors.detection.layout import make_detection
-from dfcrp.priors.detection.summaries import Found, Lists, SummarySeats, summarise_draws
+from dfcrp.priors.detection.layout import detection_of, image_of
+from dfcrp.priors.detection.summaries import (
+    Found,
+    Lists,
+    SummarySeats,
+    draw_missed_on,
+    summarise_draws,
+)
 from dfcrp.summaries.consensus import SizeClasses, family_arrays, parameter_columns
-from dfcrp.summaries.intervals import Interval, summarise
-from dfcrp.summaries.losses import members_by_cluster
-from dfcrp.summaries.streaming import label_blocks
+from dfcrp.summaries.kernels.tables import represent_clusters
+from dfcrp.summaries.point_partition import members_by_cluster
+from dfcrp.summaries.streaming import Interval, label_blocks, summarise
 
 Counts = NDArray[np.int64]
+#: Above this probability an expert is named as one whose marks are mostly false.
+NAMED = 0.95
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,17 @@ class DetectionSummary:
     #: Probability to be real, by marking and by cluster of the point partition.
     p_real_marking: NDArray[np.float64]
     p_real_cluster: NDArray[np.float64]
-    #: Of several images, the objects on those that an expert has items on: (d, c, experts).
+    #: (experts,): images that each looked at.
+    looks: Counts
+    #: Probability that nobody missed an object, and that every cluster is real or false as the
+    #: catalogue says; by image of ``image_names``.
+    p_complete: NDArray[np.float64]
+    p_settled: NDArray[np.float64]
+    image_names: tuple[str, ...] = ("",)
+    #: Of several images, seen and missed objects on each: (d, images).
+    seen_on: Counts | None = None
+    missed_on: Counts | None = None
+    #: Of several images, the objects on those that an expert looked at: (d, c, experts).
     looked: Counts | None = None
 
     def thinned(self, chains: int, chosen: NDArray[np.int64]) -> DetectionSummary:
@@ -66,6 +86,9 @@ class DetectionSummary:
             *("shared_noticing", "sizes", "new_sizes"),
         )
         fewer: dict[str, Any] = {name: some(getattr(self, name)) for name in by_draw}
+        for name in ("seen_on", "missed_on"):
+            if getattr(self, name) is not None:
+                fewer[name] = some(getattr(self, name))
         return replace(self, **fewer)
 
     @property
@@ -75,6 +98,16 @@ class DetectionSummary:
         share = np.full(self.listed.shape, np.nan)
         np.divide(self.listed, total, out=share, where=np.broadcast_to(total > 0, share.shape))
         return share
+
+    @property
+    def p_mostly_false(self) -> NDArray[np.float64]:
+        """Probability that more than half of what an expert marks is false: (experts,).
+
+        Real and false marks come at rates of their own, so that given their numbers the share of
+        false ones is Beta(false + 1/2, real + 1/2).
+        """
+        false, real = self.false[:, 0], self.listed[:, 0]
+        return np.asarray(np.mean(betaincc(false + 0.5, real + 0.5, 0.5), axis=0))
 
     def numbers(self) -> dict[str, Any]:
         """What summary.json says of all objects."""
@@ -112,9 +145,13 @@ class DetectionSummary:
     def expert(self, f: int) -> dict[str, Any]:
         """What summary.json says of one expert."""
         sensitivity, false = summarise(self.sensitivity), summarise(self.false)
+        per_image = summarise(self.false[:, 0, f] / max(int(self.looks[f]), 1))
         said: dict[str, Any] = {
             "sensitivity": sensitivity[0, f].as_dict(),
             "false_marks": false[0, f].as_dict(),
+            "false_marks_per_image": per_image.as_dict(),
+            "looks": int(self.looks[f]),
+            "p_mostly_false": float(self.p_mostly_false[f]),
             "by_size": [
                 {
                     "size_class": name,
@@ -137,40 +174,86 @@ def prior_of(posterior: Any) -> tuple[Detection, Persons]:
     items, config = posterior.items, posterior.config
     persons = persons_of(items.experts, config.run.persons)
     sizes = posterior.diameters
-    log_sizes = None if sizes is None else np.log(sizes)
-    return make_detection(config.prior, log_sizes, items.families, persons.codes), persons
+    facts = Facts(
+        codes=items.families,
+        experts=items.experts,
+        persons=persons,
+        log_sizes=None if sizes is None else np.log(sizes),
+        **items.look_facts(),
+    )
+    return detection_of(facts, config.prior), persons
+
+
+class _Image(NamedTuple):
+    """What the draws of one image are summarised with."""
+
+    prior: Detection
+    #: The prior's parameters, (chains, draws, ...).
+    own: NDArray[np.float64]
+    persons: Persons
+    name: str
+
+
+def _image_of(posterior: Any) -> _Image:
+    """The prior of a posterior of one image, drawn by itself or with others."""
+    run: Any = posterior.whole or posterior
+    whole, _ = run.prior_laid_out
+    own = run.draws.shared()[:, :, -len(whole.own) :]
+    looks, codes = run.items.looks, np.arange(len(run.items.experts))
+    rows = np.arange(len(posterior.items)) if posterior.whole is None else posterior.rows
+    image = int(looks.image[rows[0]])
+    if posterior.whole is not None or len(looks.images) > 1:
+        codes = looks.experts_of(image)
+    prior, columns = image_of(whole, image, rows, codes)
+    here = persons_of(posterior.items.experts, posterior.config.run.persons)
+    return _Image(prior, own[:, :, columns], here, looks.images[image])
+
+
+def parameters_of(posterior: Any) -> tuple[Detection, NDArray[np.float64]]:
+    """The prior of one image or of all, and its parameters in every draw."""
+    if posterior.many is None:
+        found = _image_of(posterior)
+        return found.prior, found.own
+    prior, _ = posterior.prior_laid_out
+    return prior, posterior.draws.shared()[:, :, -len(prior.own) :]
 
 
 def detection_summary(posterior: Any) -> DetectionSummary:
-    """Go through the draws once."""
-    prior, persons = prior_of(posterior)
+    """Go through the draws of one image once."""
+    found = _image_of(posterior)
     classes = posterior.size_classes
-    walk = _Walk(posterior, prior, classes)
+    walk = _Walk(posterior, found, classes)
     for chain, start, stop, block in label_blocks(posterior.draws):
         walk.add(chain, start, stop, block)
-    return walk.summary(persons, classes)
+    summary = walk.summary(found, classes)
+    if posterior.whole is None and len(posterior.items.looks.images) > 1:
+        # The other images have no items.
+        return over_images([summary], posterior)
+    return summary
 
 
 class _Walk:
     """One pass over the draws."""
 
-    def __init__(self, posterior: Any, prior: Detection, classes: SizeClasses) -> None:
+    def __init__(self, posterior: Any, image: _Image, classes: SizeClasses) -> None:
         draws, families = posterior.draws, posterior.items.families
-        n = draws.n_markings
-        self.draws, self.prior, self.n_classes = draws, prior, len(classes.edges) + 1
+        n, self.prior, self.own = draws.n_markings, image.prior, image.own
+        self.draws, self.n_classes = draws, len(classes.edges) + 1
         self.edges = np.asarray(classes.edges, np.float64)
-        self.own = draws.shared()[:, :, -len(prior.own) :]
+        middle = np.exp(self.prior.low + self.prior.step * (np.arange(len(self.prior.away)) + 0.5))
+        self.size_numbers = np.searchsorted(self.edges, middle, side="right")
         size = posterior.likelihood.size_parameter()
         #: Where a cluster's log size is stored; None if objects have no size.
         self.column = None if size is None else parameter_columns(draws, (size,))[0]
-        self.lists = Lists(families.astype(np.int32))
+        self.lists = Lists(families.astype(np.int32), np.arange(n, dtype=np.int32))
         self.seats = SummarySeats(*(np.zeros(n, np.int32) for _ in range(3)))
         self.codes, self.holder = family_arrays(families, n)
         _, self.order, self.offsets = members_by_cluster(posterior.point_partition().labels)
         # Filled in once and for all: the same draws give the same answers.
-        self.rng = np.random.default_rng(fill_in_seed(draws))
+        self.rng = stream(fill_in_seed(draws))
         self.p_marking = np.zeros(n)
-        self.p_cluster = np.zeros(len(self.offsets) - 1)
+        #: (draws, clusters) of every block: the probability of a cluster to be real.
+        self.real: list[NDArray[np.float32]] = []
         self.blocks: list[Found] = []
 
     def add(self, chain: int, start: int, stop: int, labels: NDArray[np.int32]) -> None:
@@ -188,17 +271,18 @@ class _Walk:
             np.require(block.labels, np.int32, ["C", "W"]),
             self._log_sizes(block),
             self.edges,
+            self.size_numbers,
             found,
         )
         self.p_marking += np.take_along_axis(found.real, labels, axis=1).sum(axis=0)
-        shape = (stop - start, len(self.p_cluster))
+        shape = (stop - start, len(self.offsets) - 1)
         chosen, experts = np.empty(shape, np.int32), np.empty(shape, np.int64)
         represent_clusters(
             labels, self.order, self.offsets, self.codes, self.holder, chosen, experts
         )
         # Where a cluster is the lesser part of a draw's it is no object of its own.
         real = np.take_along_axis(found.real, np.maximum(chosen, 0), axis=1)
-        self.p_cluster += np.where(experts > 0, real, 0.0).sum(axis=0)
+        self.real.append(np.where(experts > 0, real, 0.0).astype(np.float32))
         self.blocks.append(found._replace(real=found.real[:0]))
 
     def _log_sizes(self, block: ClusterBlock) -> NDArray[np.float64]:
@@ -223,19 +307,26 @@ class _Walk:
             real=np.zeros((b, self.draws.n_markings), np.float32),
         )
 
-    def summary(self, persons: Persons, classes: SizeClasses) -> DetectionSummary:
+    def _settled(self, p_real: NDArray[np.float64]) -> float:
+        """How often all clusters are real or false as most draws say."""
+        likely = p_real > 0.5
+        each = [np.where(likely, real, 1.0 - real).prod(axis=1) for real in self.real]
+        return float(np.concatenate(each).mean())
+
+    def summary(self, image: _Image, classes: SizeClasses) -> DetectionSummary:
         """All blocks together."""
         whole = Found(*(np.concatenate(parts) for parts in zip(*self.blocks, strict=True)))
         n = self.draws.n_chains * self.draws.n_draws
+        p_real = np.sum([real.sum(axis=0, dtype=np.float64) for real in self.real], axis=0) / n
         ratio = np.ones_like(whole.common)
         np.divide(whole.common_again, whole.common, out=ratio, where=whole.common > 0)
         return DetectionSummary(
             size_classes=classes.columns,
-            persons=persons,
+            persons=image.persons,
             seen=_with_all(whole.seen, classes),
             missed=_with_all(whole.missed, classes),
-            seen_at=whole.seen_at,
-            missed_at=whole.missed_at,
+            seen_at=whole.seen_at.astype(np.int64),
+            missed_at=whole.missed_at.astype(np.int64),
             level_edges=level_edges(self.prior),
             listed=_with_all(whole.listed, classes),
             false=_with_all(whole.false, classes),
@@ -244,35 +335,78 @@ class _Walk:
             sizes=whole.sizes,
             new_sizes=whole.new_sizes,
             p_real_marking=self.p_marking / n,
-            p_real_cluster=self.p_cluster / n,
+            p_real_cluster=p_real,
+            looks=np.ones(len(self.prior.person), np.int64),
+            p_complete=np.array([np.mean(whole.missed.sum(axis=1) == 0)]),
+            p_settled=np.array([self._settled(p_real)]),
+            image_names=(image.name,),
         )
 
 
-def over_images(each: Sequence[DetectionSummary], images: Any, n_experts: int) -> DetectionSummary:
-    """Sums over images that were drawn each by itself, draw by draw.
+class _Empty(NamedTuple):
+    """Images without items: objects that nobody marked, in every draw."""
 
-    Experts count on the images that they have items on: of the others it is not known whether they
-    looked. Levels of size differ between images and are left out, and so is what lists of one
-    person share.
+    names: tuple[str, ...]
+    experts: list[NDArray[np.int64]]
+    missed: Counts  # (d, images, c)
+
+
+def _empty_images(posterior: Any, draws: NDArray[np.int64], classes: SizeClasses) -> _Empty:
+    """What may be on the images that somebody looked at and nobody marked anything on."""
+    looks = posterior.items.looks
+    empty = np.setdiff1d(np.arange(len(looks.images)), looks.image)
+    if posterior.independent:
+        empty = empty[:0]  # they belong to no run
+    names = tuple(looks.images[v] for v in empty)
+    experts = [looks.experts_of(int(v)) for v in empty]
+    n_classes = len(classes.edges) + 1
+    missed = np.zeros((len(draws), len(empty), n_classes), np.int64)
+    if empty.size:
+        prior, _ = posterior.prior_laid_out
+        shared = posterior.draws.shared()
+        own = shared.reshape(-1, shared.shape[2])[draws, -len(prior.own) :]
+        middle = np.exp(prior.low + prior.step * (np.arange(len(prior.away)) + 0.5))
+        numbers = np.searchsorted(np.asarray(classes.edges, np.float64), middle, side="right")
+        rng = stream([*fill_in_seed(posterior.draws), 1])
+        draw_missed_on(rng, prior, np.ascontiguousarray(own), empty, numbers, missed)
+    total = missed.sum(axis=2, keepdims=True)
+    whole = np.concatenate([total, missed], axis=2) if classes.names else total
+    return _Empty(names, experts, whole)
+
+
+def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSummary:
+    """Sums over images, draw by draw; each image has a summary, or no items.
+
+    Experts count on the images that they looked at. Levels of size differ between images that were
+    drawn each by itself and are left out, and so is what lists of one person share.
     """
-    first = each[0]
-    draws, classes = first.seen.shape
-    listed = np.zeros((draws, classes, n_experts), np.int64)
-    false, objects = np.zeros_like(listed), np.zeros((draws, classes, n_experts), np.int64)
+    first, items = each[0], posterior.items
+    many, looks = posterior.many, items.looks
+    chosen = _chosen_draws(posterior, len(first.seen))
+    empty = _empty_images(posterior, chosen, posterior.size_classes)
+    draws, classes, experts = *first.seen.shape, len(items.experts)
+    listed = np.zeros((draws, classes, experts), np.int64)
+    false, objects = np.zeros_like(listed), np.zeros_like(listed)
     most = max(one.sizes.shape[1] for one in each)
     sizes, new_sizes = np.zeros((draws, most), np.int64), np.zeros((draws, most), np.int64)
-    for one, number in zip(each, images.done, strict=True):
-        codes = images.parts.expert_codes[number]
+    number = {name: at for at, name in enumerate(looks.images)}
+    for one in each:
+        codes = looks.experts_of(number[one.image_names[0]])
         listed[:, :, codes] += one.listed
         false[:, :, codes] += one.false
         objects[:, :, codes] += (one.seen + one.missed)[:, :, np.newaxis]
         sizes[:, : one.sizes.shape[1]] += one.sizes
         new_sizes[:, : one.sizes.shape[1]] += one.new_sizes
+    for at, codes in enumerate(empty.experts):
+        objects[:, :, codes] += empty.missed[:, at, :, np.newaxis]
+    missed_on = [*(one.missed[:, 0] for one in each), *empty.missed[:, :, 0].T]
+    seen_on = [*(one.seen[:, 0] for one in each), *np.zeros_like(empty.missed[:, :, 0]).T]
+    p_marking = [one.p_real_marking for one in each]
     return replace(
         first,
-        persons=Persons(np.arange(n_experts), images.parts.items.experts),
+        persons=Persons(np.arange(experts), items.experts),
         seen=np.sum([one.seen for one in each], axis=0),
-        missed=np.sum([one.missed for one in each], axis=0),
+        missed=np.sum([one.missed for one in each], axis=0) + empty.missed.sum(axis=1),
         seen_at=np.zeros((draws, 0), np.int64),
         missed_at=np.zeros((draws, 0), np.int64),
         level_edges=np.zeros(0),
@@ -280,12 +414,57 @@ def over_images(each: Sequence[DetectionSummary], images: Any, n_experts: int) -
         false=false,
         looked=objects,
         classes=np.max([one.classes for one in each], axis=0),
-        shared_noticing=np.zeros((draws, n_experts)),
+        shared_noticing=np.zeros((draws, experts)),
         sizes=sizes,
         new_sizes=new_sizes,
-        p_real_marking=images.put_together([one.p_real_marking for one in each], np.nan),
+        p_real_marking=p_marking[0] if many is None else many.put_together(p_marking, np.nan),
         p_real_cluster=np.concatenate([one.p_real_cluster for one in each]),
+        looks=np.bincount(looks.pairs[:, 1], minlength=experts),
+        p_complete=np.mean(np.array(missed_on) == 0, axis=1),
+        p_settled=np.array([*(float(one.p_settled[0]) for one in each), *[1.0] * len(empty.names)]),
+        image_names=(*(one.image_names[0] for one in each), *empty.names),
+        seen_on=np.column_stack(seen_on),
+        missed_on=np.column_stack(missed_on),
     )
+
+
+def mostly_false(posterior: Any) -> tuple[str, ...]:
+    """Experts whose marks are almost surely false for the most part, the surest first."""
+    p = posterior.detection.p_mostly_false
+    order = np.argsort(-p, kind="stable")
+    return tuple(posterior.items.experts[f] for f in order if p[f] > NAMED)
+
+
+def image_rows(posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What images.csv says of every image: looks, objects seen and missed, and what is settled."""
+    found: DetectionSummary = posterior.detection
+    assert found.seen_on is not None
+    assert found.missed_on is not None
+    looks = posterior.items.looks
+    viewers = np.bincount(looks.pairs[:, 0], minlength=len(looks.images))
+    number = {name: at for at, name in enumerate(looks.images)}
+    known = {row["image"]: row for row in rows}
+    table = []
+    for at, name in enumerate(found.image_names):
+        row: dict[str, Any] = known.get(name) or {"image": name, "n_markings": 0, "n_experts": 0}
+        row = row | {"n_looks": int(viewers[number[name]])}
+        for title, values in (
+            ("objects", found.seen_on[:, at] + found.missed_on[:, at]),
+            ("missed", found.missed_on[:, at]),
+        ):
+            said = summarise(values)
+            row |= {f"n_{title}": said.mean, f"n_{title}_lo": said.lo, f"n_{title}_hi": said.hi}
+        row["p_complete"], row["p_settled"] = found.p_complete[at], found.p_settled[at]
+        table.append(row)
+    return table
+
+
+def _chosen_draws(posterior: Any, wanted: int) -> NDArray[np.int64]:
+    """The draws, of all chains, that summaries of images were thinned to."""
+    chains, draws = posterior.draws.n_chains, posterior.draws.n_draws
+    each = wanted // chains
+    chosen = (2 * np.arange(each) + 1) * draws // (2 * each)
+    return (np.arange(chains)[:, np.newaxis] * draws + chosen).ravel()
 
 
 def level_edges(prior: Detection) -> NDArray[np.float64]:

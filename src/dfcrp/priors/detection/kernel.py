@@ -1,26 +1,30 @@
 """Objects that experts find or miss, and false marks: a prior over partitions without an order.
 
-Objects that somebody marked are Poisson(Λ); besides, expert f makes Poisson(φ_f) false marks, each
-alone. A seen object is of class g with probability π_g, and of size level l. Person p notices an
-object of class g and level l with probability
+Image v holds Poisson(Λ_v) objects, Λ_v ~ Gamma with a shape and mean learned from all images. An
+object is of class g with probability π_g and of size level l with probability ω_l, seen or not.
+Person p, where they look, notices an object of class g and level l with probability
 
     logit s_gp(l) = a_gp + b_p x_l,
 
 and puts what they notice on their list f with probability r_gf; for a person with one list r = 1.
-Persons notice independently given class and level. Up to what does not depend on the partition its
-probability is a product over clusters S, at most one marking of an expert in each:
+Persons notice independently given class and level. List f has Poisson(φ_f) false marks on every
+image that it covers, each alone, of level l with probability ψ_l. With W_v the lists that cover
+image v, the probability of its partition is a product over clusters S ⊆ W_v, at most one marking
+of an expert in each:
 
-    factor(S) = Λ Σ_g π_g P_g(S) / (1 − P_g(∅))            two markings or more
-    factor({f}) = the same + φ_f                            real, or false
+    exp(−Λ_v Σ_gl π_g ω_l (1 − P_gv(∅; l)) − Σ_{f ∈ W_v} φ_f) · Π_S factor(S)
+    factor(S) = Λ_v Σ_g π_g ω_l / m_l P_gv(S; l)               two markings or more
+    factor({f}) = the same + φ_f ψ_l / m_l                     real, or false
 
-    P_g(S) = Π_p [ s_gp Π_{f ∈ S of p} r_gf Π_{f ∉ S of p} (1 − r_gf)
-                   + (1 − s_gp) 1(no f of p in S) ]
+    P_gv(S; l) = Π_p [ s_gp Π_{f ∈ S of p} r_gf Π_{f ∉ S of p} (1 − r_gf)
+                       + (1 − s_gp) 1(no f of p in S) ]        over persons and lists of W_v
 
-The division by 1 − P_g(∅) says that the object was seen. As 1 / (1 − P) = Σ_m P^m it is also the
-sum over the number m of missed objects that are like this one: geometric, and all that is ever
-needed of what nobody marked. How frequent objects of a size are is for the seen ones to say.
+m_l is the share of level l under the likelihood's base measure of sizes, taken to be that of the
+markings. Objects that nobody marked are Poisson(Λ_v π_g ω_l P_gv(∅; l)) in every class and level.
 
-Sizes count in narrow levels, so that every weight is a sum of table entries.
+Those lists of one person that cover the same images together are a *viewer*: P_gv(∅) is a product
+over the viewers of an image. Sizes count in narrow levels, so that every weight is a sum of table
+entries.
 """
 
 from __future__ import annotations
@@ -31,88 +35,133 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.compiled.abi import F8, I4, I8, F8x2, F8x3, frame
 from dfcrp.compiled.jit import entry_kernel, implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE
 from dfcrp.priors import contract as partition_prior
 
 #: Most classes; tables have as many columns, those of classes not in use −∞.
 CLASSES = 4
+#: Below this no number is taken for its logarithm.
+LEAST = 1e-300
 
 
+@frame
 class Parameters(NamedTuple):
-    """What is updated; every array is a part of ``Detection.own``."""
+    """What is updated; every array is float64 and a part of ``Detection.own``."""
 
-    weight: np.ndarray  # (G,): π
-    ease: np.ndarray  # (G,): expected a_gp of a person, in falling order
-    skill: np.ndarray  # (G, P): a
-    slope: np.ndarray  # (P,): b
-    listing: np.ndarray  # (G, F): r
-    false: np.ndarray  # (F,): φ
-    false_share: np.ndarray  # (1,): q, of an expert's markings typically false
-    objects: np.ndarray  # (1,): Λ
-    tally: np.ndarray  # (3,): objects seen and missed and false marks, as last filled in
+    weight: F8  # (G,): π
+    ease: F8  # (G,): expected a_gp of a person, in falling order
+    skill: F8x2  # (G, P): a
+    skill_sd: F8  # (1,): spread of a_gp about the ease
+    slope: F8  # (P,): b
+    listing: F8x2  # (G, F): r
+    false: F8  # (F,): φ, by image
+    false_share: F8  # (1,): q, of an expert's markings typically false
+    objects: F8  # (V,): Λ
+    objects_law: F8  # (2,): shape and mean of Λ's Gamma law
+    size_share: F8  # (L,): ω
+    false_size: F8  # (L,): ψ
+    tally: F8  # (3,): objects seen and missed and false marks, as last filled in
 
 
+@frame
 class Beliefs(NamedTuple):
     """Priors of the parameters.
 
-    Λ ~ Gamma(shape, rate), φ_f ~ Gamma(shape, shape / (q markings_f)), 1/q ~ Gamma(shape, rate),
-    π ~ Dirichlet(class_weight, ...), r_gf ~ Beta(listing), a_gp ~ N(ease_g, skill_sd²),
-    ease_g ~ N(mean, sd²) above ``ease_least``, b_p ~ N(0, slope_sd²).
+    Λ_v ~ Gamma(shape, shape / mean), log shape ~ N(log objects_shape, objects_shape_sd²),
+    log mean ~ N(log objects_mean, objects_mean_sd²), φ_f ~ Gamma(c, c looks_f / (q markings_f))
+    with c = ``false_shape``, 1/q ~ Gamma(shape, rate), π ~ Dirichlet(class_weight, ...),
+    ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing), a_gp ~ N(ease_g, σ²),
+    1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
+    ``ease_least``, b_p ~ N(0, slope_sd²).
 
     What is found less often than ``ease_least`` says cannot be told from false marks, so that
     it is not called an object.
     """
 
     objects_shape: float
-    objects_rate: float
+    objects_shape_sd: float
+    objects_mean: float
+    objects_mean_sd: float
     false_shape: float
-    markings: np.ndarray  # (F,): of each expert
+    markings: F8  # (F,) float64: of each expert
     share_shape: float
     share_rate: float
     class_weight: float
+    size_weight: float
     listing_a: float
     listing_b: float
     ease_mean: float
     ease_sd: float
     ease_least: float
     skill_sd: float
+    skill_sd_shape: float
     slope_sd: float
 
 
+@frame
+class LookTables(NamedTuple):
+    """Who looked at which image.
+
+    A viewer is a person with those of their lists that cover an image; a row is one list of a
+    viewer. Rows of a viewer and viewers of a person are contiguous.
+    """
+
+    image: I4  # (n,) int32: by item in input order
+    row: I4  # (n,) int32: by item in input order
+    row_list: I4  # (R,) int32
+    row_viewer: I4  # (R,) int32
+    viewer_row: I8  # (T + 1,) int64: where the rows of each viewer begin
+    viewer_person: I4  # (T,) int32
+    person_viewer: I8  # (P + 1,) int64: where the viewers of each person begin
+    start: I8  # (V + 1,) int64: where the looks at each image begin
+    viewer: I4  # (looks,) int32: the viewers of the images
+    covered: F8  # (F,) float64: how many images a list covers
+
+
+@frame
 class DetectionTables(NamedTuple):
-    """Logarithms that follow from the parameters; the last axis of three is the class."""
+    """What follows from the parameters; float64. The last axis of three is the class."""
 
-    missed: np.ndarray  # (L, CLASSES): P_g(∅)
-    empty: np.ndarray  # (L, CLASSES): Λ π_g P_g(∅) / (1 − P_g(∅))
-    found: np.ndarray  # (L, F, CLASSES): what P_g gains by the first list of a person
-    gain: np.ndarray  # (L, F, CLASSES): the same, not its logarithm
-    again: np.ndarray  # (F, CLASSES): what it gains by another list of that person
-    alone: np.ndarray  # (L, F): factor({f})
-    most: np.ndarray  # (L, F): the largest of found and again
+    absent: F8x3  # (T, L, CLASSES): log of the probability that no list of a viewer has it
+    missed: F8x3  # (V, L, CLASSES): log P_gv(∅)
+    empty: F8x3  # (V, L, CLASSES): log Λ_v π_g ω_l / m_l P_gv(∅)
+    found: F8x3  # (R, L, CLASSES): what log P_gv gains by the first list of a viewer
+    gain: F8x3  # (R, L, CLASSES): the same, not its logarithm
+    again: F8x2  # (F, CLASSES): what it gains by another list of that viewer
+    most: F8x2  # (R, L): the largest of found and again
+    false: F8x2  # (F, L): log φ_f ψ_l / m_l
 
 
+@frame
 class Counts(NamedTuple):
-    """What an update of the parameters adds up over objects; scratch."""
+    """What an update of the parameters adds up over objects; float64, scratch."""
 
-    seen: np.ndarray  # (L, CLASSES)
-    total: np.ndarray  # (L, CLASSES): seen and missed
-    noticed: np.ndarray  # (L, CLASSES, P)
-    listed: np.ndarray  # (CLASSES, F): real markings
-    false: np.ndarray  # (F,): false markings
+    seen: F8x3  # (V, L, CLASSES)
+    objects: F8x3  # (V, L, CLASSES): seen and missed
+    on_image: F8  # (V,): seen
+    exposure: F8  # (V,): Σ π_g ω_l (1 − P_gv(∅; l))
+    total: F8x3  # (T, L, CLASSES): objects where a viewer looked
+    noticed: F8x3  # (T, L, CLASSES)
+    listed: F8x2  # (CLASSES, F): real markings
+    false: F8  # (F,): false markings
+    false_at: F8  # (L,): the same by level
 
 
+@frame
 class Detection(NamedTuple):
     """Settings of the prior, its parameters, and tables of them."""
 
     low: float  # where the levels of log size begin
     step: float  # how wide they are
-    away: np.ndarray  # (L,): x_l, the level's log size less a typical one
-    person: np.ndarray  # (F,) int32
-    lists: np.ndarray  # (P,) int32: how many lists a person has
-    first_list: np.ndarray  # (P,) int32: one of them
+    away: F8  # (L,) float64: x_l, the level's log size less a typical one
+    usual: F8  # (L,) float64: m, share of the levels among markings
+    person: I4  # (F,) int32
+    lists: I4  # (P,) int32: how many lists a person has
+    looks: LookTables
     beliefs: Beliefs
-    own: np.ndarray  # all parameters in one
+    own: F8  # (...,) float64: all parameters in one
     parameters: Parameters
     tables: DetectionTables
     counts: Counts
@@ -120,35 +169,60 @@ class Detection(NamedTuple):
 
 def with_room(prior: Detection, classes: int) -> Detection:
     """The prior with parameters, tables and counts that belong to ``prior.own``."""
-    levels, n_families, n_persons = len(prior.away), len(prior.person), len(prior.lists)
+    levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.start) - 1
+    viewers, rows = len(prior.looks.viewer_person), len(prior.looks.row_list)
     return prior._replace(
-        parameters=_parts(prior.own, classes, n_persons, n_families),
+        parameters=_parts(prior.own, shapes(prior, classes)),
         tables=DetectionTables(
-            missed=np.zeros((levels, CLASSES)),
-            empty=np.zeros((levels, CLASSES)),
-            found=np.zeros((levels, n_families, CLASSES)),
-            gain=np.ones((levels, n_families, CLASSES)),
-            again=np.zeros((n_families, CLASSES)),
-            alone=np.zeros((levels, n_families)),
-            most=np.zeros((levels, n_families)),
+            absent=np.zeros((viewers, levels, CLASSES)),
+            missed=np.zeros((images, levels, CLASSES)),
+            empty=np.zeros((images, levels, CLASSES)),
+            found=np.zeros((rows, levels, CLASSES)),
+            gain=np.ones((rows, levels, CLASSES)),
+            again=np.zeros((lists, CLASSES)),
+            most=np.zeros((rows, levels)),
+            false=np.zeros((lists, levels)),
         ),
         counts=Counts(
-            seen=np.zeros((levels, CLASSES)),
-            total=np.zeros((levels, CLASSES)),
-            noticed=np.zeros((levels, CLASSES, n_persons)),
-            listed=np.zeros((CLASSES, n_families)),
-            false=np.zeros(n_families),
+            seen=np.zeros((images, levels, CLASSES)),
+            objects=np.zeros((images, levels, CLASSES)),
+            on_image=np.zeros(images),
+            exposure=np.zeros(images),
+            total=np.zeros((viewers, levels, CLASSES)),
+            noticed=np.zeros((viewers, levels, CLASSES)),
+            listed=np.zeros((CLASSES, lists)),
+            false=np.zeros(lists),
+            false_at=np.zeros(levels),
         ),
     )
 
 
-def _parts(own: NDArray[np.float64], classes: int, n_persons: int, n_families: int) -> Parameters:
+def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
+    """The parameters in their order in ``own``, with their shapes."""
+    levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.start) - 1
+    persons = len(prior.lists)
+    return {
+        "weight": (classes,),
+        "ease": (classes,),
+        "skill": (classes, persons),
+        "skill_sd": (1,),
+        "slope": (persons,),
+        "listing": (classes, lists),
+        "false": (lists,),
+        "false_share": (1,),
+        "objects": (images,),
+        "objects_law": (2,),
+        "size_share": (levels,),
+        "false_size": (levels,),
+        "tally": (3,),
+    }
+
+
+def _parts(own: NDArray[np.float64], each: dict[str, tuple[int, ...]]) -> Parameters:
     """The parameters as parts of one array."""
-    by_person, by_list = (classes, n_persons), (classes, n_families)
-    shapes = ((classes,), (classes,), by_person, (n_persons,), by_list, (n_families,), (1,), (1,))
-    *parts, tally = np.split(own, np.cumsum([math.prod(shape) for shape in shapes]))
-    shaped = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-    return Parameters(*[*shaped, tally])
+    ends = np.cumsum([math.prod(shape) for shape in each.values()])
+    found = zip(each, np.split(own, ends[:-1]), each.values(), strict=True)
+    return Parameters(**{name: part.reshape(shape) for name, part, shape in found})
 
 
 def with_own(prior: Detection, own: NDArray[np.float64]) -> Detection:
@@ -208,25 +282,35 @@ def is_again(prior, data, state, k, i, end):
 
 @inline_kernel
 def class_weights(prior, data, state, k, level):
-    """log of Λ π_g P_g(S) / (1 − P_g(∅)) for the members S of cluster k, in each class."""
-    empty, found, again = prior.tables.empty, prior.tables.found, prior.tables.again
-    first, second = empty[level, 0], empty[level, 1]
-    third, fourth = empty[level, 2], empty[level, 3]
+    """log of Λ_v π_g ω_l / m_l P_gv(S) for the members S of cluster k, in each class."""
+    found, again = prior.tables.found, prior.tables.again
     j = state.head[k]
+    empty = prior.tables.empty[prior.looks.image[data.original[j]], level]
+    first, second, third, fourth = empty[0], empty[1], empty[2], empty[3]
     while j != NONE:
-        family = data.family[j]
         if is_again(prior, data, state, k, j, j):
-            first += again[family, 0]
-            second += again[family, 1]
-            third += again[family, 2]
-            fourth += again[family, 3]
+            more = again[data.family[j]]
         else:
-            first += found[level, family, 0]
-            second += found[level, family, 1]
-            third += found[level, family, 2]
-            fourth += found[level, family, 3]
+            more = found[prior.looks.row[data.original[j]], level]
+        first += more[0]
+        second += more[1]
+        third += more[2]
+        fourth += more[3]
         j = state.after[j]
     return first, second, third, fourth
+
+
+@lean_kernel
+def log_alone(prior, data, i, level):
+    """log factor({f}) of marking i."""
+    item = data.original[i]
+    empty = prior.tables.empty[prior.looks.image[item], level]
+    found = prior.tables.found[prior.looks.row[item], level]
+    real = log_sum(
+        empty[0] + found[0], empty[1] + found[1], empty[2] + found[2], empty[3] + found[3]
+    )
+    false = prior.tables.false[data.family[i], level]
+    return max(real, false) + math.log1p(math.exp(-abs(real - false)))
 
 
 @implements(partition_prior.uses_order, Detection)
@@ -247,7 +331,7 @@ def log_open_all(prior, state):
 @inline_kernel
 def log_open(prior, common, data, state, i, size):
     """log factor({f})."""
-    return prior.tables.alone[level_of(prior, size), data.family[i]]
+    return log_alone(prior, data, i, level_of(prior, size))
 
 
 @implements(partition_prior.log_join, Detection)
@@ -259,22 +343,26 @@ def log_join(prior, data, state, scratch, i, k, size):
     largest = max(first, second, third, fourth)
     w1, w2 = math.exp(first - largest), math.exp(second - largest)
     w3, w4 = math.exp(third - largest), math.exp(fourth - largest)
-    gain, again = prior.tables.gain[level, family], prior.tables.again[family]
     if is_again(prior, data, state, k, i, NONE):
+        again = prior.tables.again[family]
         after = w1 * math.exp(again[0]) + w2 * math.exp(again[1])
         after += w3 * math.exp(again[2]) + w4 * math.exp(again[3])
     else:
+        gain = prior.tables.gain[prior.looks.row[data.original[i]], level]
         after = w1 * gain[0] + w2 * gain[1] + w3 * gain[2] + w4 * gain[3]
     if state.size[k] > 1:
         return math.log(after / (w1 + w2 + w3 + w4))
-    return largest + math.log(after) - prior.tables.alone[level, data.family[state.head[k]]]
+    # Of the one member it is not known whether it is real.
+    false = prior.tables.false[data.family[state.head[k]], level] - largest
+    false = math.exp(min(false, 600.0))
+    return math.log(after / (w1 + w2 + w3 + w4 + false))
 
 
 @implements(partition_prior.log_join_bound, Detection)
 @inline_kernel
 def log_join_bound(prior, data, i, size):
     """The largest gain in any class: a mean of gains is no larger, and what is false gains none."""
-    return prior.tables.most[level_of(prior, size), data.family[i]]
+    return prior.tables.most[prior.looks.row[data.original[i]], level_of(prior, size)]
 
 
 @implements(partition_prior.log_cluster, Detection)
@@ -283,7 +371,7 @@ def log_cluster(prior, data, state, k, size):
     """log factor(S)."""
     level = level_of(prior, size)
     if state.size[k] == 1:
-        return prior.tables.alone[level, data.family[state.head[k]]]
+        return log_alone(prior, data, state.head[k], level)
     first, second, third, fourth = class_weights(prior, data, state, k, level)
     return log_sum(first, second, third, fourth)
 
@@ -313,78 +401,78 @@ def log_noticed(parameters, g, p, away):
 
 
 @lean_kernel
-def log_unlisted(prior, g, p):
-    """log of the probability that what a person notices of a class is on none of their lists."""
-    if prior.lists[p] == 1:
+def log_unlisted(prior, g, viewer):
+    """log of the probability that what a viewer notices of a class is on none of their lists."""
+    looks = prior.looks
+    if prior.lists[looks.viewer_person[viewer]] == 1:
         return -math.inf
     total = 0.0
-    for f in range(prior.person.shape[0]):
-        if prior.person[f] == p:
-            total += math.log1p(-prior.parameters.listing[g, f])
+    for row in range(looks.viewer_row[viewer], looks.viewer_row[viewer + 1]):
+        total += math.log1p(-prior.parameters.listing[g, looks.row_list[row]])
     return total
 
 
 @inline_kernel
 def log_absent(log_s, log_not, unlisted):
-    """log of the probability that none of a person's lists has the object: 1 − s + s Π (1 − r)."""
+    """log of the probability that none of a viewer's lists has the object: 1 − s + s Π (1 − r)."""
     return log_not + math.log1p(math.exp(log_s + unlisted - log_not))
 
 
-@entry_kernel
-def rebuild_tables(prior):
-    """Bring the tables up to date with the parameters."""
-    parameters, tables = prior.parameters, prior.tables
-    classes, families = parameters.weight.shape[0], prior.person.shape[0]
+@lean_kernel
+def rebuild_viewers(prior):
+    """What depends on skills and listing: the tables of viewers and of their rows."""
+    parameters, tables, looks = prior.parameters, prior.tables, prior.looks
     tables.again[:] = 0.0
-    tables.missed[:] = 0.0
-    tables.empty[:] = -math.inf
+    tables.absent[:] = 0.0
     tables.found[:] = 0.0
     tables.gain[:] = 1.0
-    for f in range(families):
-        p = prior.person[f]
-        for g in range(classes):
-            unlisted = log_unlisted(prior, g, p)
-            if prior.lists[p] > 1:
-                r = parameters.listing[g, f]
-                tables.again[f, g] = math.log(r) - math.log1p(-r)
+    tables.most[:] = -math.inf
+    for viewer in range(looks.viewer_person.shape[0]):
+        p = looks.viewer_person[viewer]
+        several = prior.lists[p] > 1
+        for g in range(parameters.weight.shape[0]):
+            unlisted = log_unlisted(prior, g, viewer)
             for level in range(prior.away.shape[0]):
                 log_s, log_not = log_noticed(parameters, g, p, prior.away[level])
                 absent = log_absent(log_s, log_not, unlisted)
-                if prior.first_list[p] == f:
-                    tables.missed[level, g] += absent
-                gain = log_s - absent + tables.again[f, g]
-                if prior.lists[p] > 1:
-                    gain += unlisted
-                # Within what doubles hold; beyond it nothing is in doubt.
-                gain = min(max(gain, -600.0), 600.0)
-                tables.found[level, f, g] = gain
-                tables.gain[level, f, g] = math.exp(gain)
-    for level in range(prior.away.shape[0]):
-        for g in range(classes):
-            missed = tables.missed[level, g]
-            # A weight may underflow, and a class may be one that is hardly ever seen.
-            seen = max(-math.expm1(missed), 1e-12)
-            weight = max(parameters.weight[g], 1e-300)
-            tables.empty[level, g] = (
-                math.log(parameters.objects[0]) + math.log(weight) + missed - math.log(seen)
-            )
-        for f in range(families):
-            tables.alone[level, f] = log_alone(prior, level, f)
-            tables.most[level, f] = -math.inf
-            for g in range(classes):
-                largest = max(tables.found[level, f, g], tables.again[f, g])
-                tables.most[level, f] = max(tables.most[level, f], largest)
+                tables.absent[viewer, level, g] = absent
+                for row in range(looks.viewer_row[viewer], looks.viewer_row[viewer + 1]):
+                    f, gain = looks.row_list[row], log_s - absent
+                    if several:
+                        r = parameters.listing[g, f]
+                        tables.again[f, g] = math.log(r) - math.log1p(-r)
+                        gain += unlisted + tables.again[f, g]
+                    # Within what doubles hold; beyond it nothing is in doubt.
+                    gain = min(max(gain, -600.0), 600.0)
+                    tables.found[row, level, g] = gain
+                    tables.gain[row, level, g] = math.exp(gain)
+                    largest = max(gain, tables.again[f, g])
+                    tables.most[row, level] = max(tables.most[row, level], largest)
 
 
-@inline_kernel
-def log_alone(prior, level, f):
-    """log factor({f}) from the other tables."""
-    empty, found = prior.tables.empty, prior.tables.found
-    real = log_sum(
-        empty[level, 0] + found[level, f, 0],
-        empty[level, 1] + found[level, f, 1],
-        empty[level, 2] + found[level, f, 2],
-        empty[level, 3] + found[level, f, 3],
-    )
-    false = math.log(max(prior.parameters.false[f], 1e-300))
-    return max(real, false) + math.log1p(math.exp(-abs(real - false)))
+@entry_kernel
+def rebuild_tables(prior: Detection):
+    """Bring the tables up to date with the parameters."""
+    parameters, tables, looks = prior.parameters, prior.tables, prior.looks
+    rebuild_viewers(prior)
+    tables.missed[:] = 0.0
+    tables.empty[:] = -math.inf
+    for v in range(looks.start.shape[0] - 1):
+        for look in range(looks.start[v], looks.start[v + 1]):
+            absent = tables.absent[looks.viewer[look]]
+            for level in range(prior.away.shape[0]):
+                for g in range(CLASSES):
+                    tables.missed[v, level, g] += absent[level, g]
+        objects = math.log(max(parameters.objects[v], LEAST))
+        for level in range(prior.away.shape[0]):
+            share = max(parameters.size_share[level], LEAST) / prior.usual[level]
+            for g in range(parameters.weight.shape[0]):
+                # A weight may underflow.
+                weight = math.log(max(parameters.weight[g], LEAST))
+                missed = tables.missed[v, level, g]
+                tables.empty[v, level, g] = objects + weight + math.log(share) + missed
+    for f in range(prior.person.shape[0]):
+        for level in range(prior.away.shape[0]):
+            rate = max(parameters.false[f], LEAST)
+            share = max(parameters.false_size[level], LEAST) / prior.usual[level]
+            tables.false[f, level] = math.log(rate) + math.log(share)

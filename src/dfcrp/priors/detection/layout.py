@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Variable
+from dfcrp.priors.base import Facts
 from dfcrp.priors.detection.kernel import (
     CLASSES,
     Beliefs,
     Counts,
     Detection,
     DetectionTables,
+    LookTables,
     Parameters,
+    shapes,
     with_room,
 )
 from dfcrp.priors.detection.settings import DetectionSettings
 
 #: Levels into which the range of log sizes is cut.
 LEVELS = 32
+#: Standard deviation, in levels, by which the markings' sizes are smoothed.
+SMOOTHING = 1.5
 #: Of the prior's own parameters those that need no class to be named: a run is judged by them.
 TALLY_NAMES = ("n_objects", "n_missed", "n_false_marks")
+
+Codes = NDArray[np.int64]
 
 
 def number_of_classes(settings: DetectionSettings, n_persons: int) -> int:
     """Classes of objects at most; those that are not needed stay empty.
 
-    Two persons cannot tell a mixture from one class, three can tell two, five three and seven
-    four: the numbers of finders have as many moments as there are persons, and each class but the
-    first takes two of them.
+    ``n_persons`` is how many looked at one image, at most. Two persons cannot tell a mixture from
+    one class, three can tell two, five three and seven four: the numbers of finders have as many
+    moments as there are persons, and each class but the first takes two of them.
     """
     if settings.classes == "auto":
         return int(min(CLASSES, (n_persons + 1) // 2))
@@ -40,105 +50,239 @@ def number_of_classes(settings: DetectionSettings, n_persons: int) -> int:
 def make_detection(
     settings: DetectionSettings,
     log_sizes: NDArray[np.float64] | None,
-    families: NDArray[np.int64],
-    persons: NDArray[np.int64],
+    families: Codes,
+    persons: Codes,
+    images: Codes | None = None,
+    looks: Codes | None = None,
 ) -> Detection:
-    """The prior for these markings; ``persons`` says whose list each family is.
+    """The prior for these markings.
 
-    ``log_sizes`` are the markings', or None if objects have no size.
+    ``persons`` says whose list each family is, ``log_sizes`` are the markings', or None if objects
+    have no size. ``images`` are the markings' images as numbers, ``looks`` (m, 2) pairs of an image
+    and a list that covers it; without them there is one image, and whoever has a marking on an
+    image looked at it. On one image without ``looks`` every list counts.
     """
-    n_persons = int(persons.max()) + 1
-    classes = number_of_classes(settings, n_persons)
-    low, step, away = _levels(log_sizes if settings.by_size else None)
+    where = np.zeros(len(families), np.int64) if images is None else images
+    if looks is None and images is None:
+        looks = np.column_stack([np.zeros(len(persons), np.int64), np.arange(len(persons))])
+    view = make_looks(where, families, persons, looks)
+    most = int(np.diff(view.start).max())
+    classes = number_of_classes(settings, most)
+    low, step, away, usual = _levels(log_sizes if settings.by_size else None)
     per_family = np.maximum(np.bincount(families, minlength=len(persons)), 1)
-    beliefs = Beliefs(
+    beliefs = _beliefs(settings, per_family.astype(np.float64), len(view.start) - 1)
+    nothing = np.empty(0)
+    bare = Detection(
+        low=low,
+        step=step,
+        away=away,
+        usual=usual,
+        person=persons.astype(np.int32),
+        lists=np.bincount(persons).astype(np.int32),
+        looks=view,
+        beliefs=beliefs,
+        own=nothing,
+        parameters=Parameters(*[nothing] * len(Parameters._fields)),
+        tables=DetectionTables(*[nothing] * len(DetectionTables._fields)),
+        counts=Counts(*[nothing] * len(Counts._fields)),
+    )
+    return with_room(bare._replace(own=_start(bare, classes)), classes)
+
+
+def detection_of(facts: Facts, settings: DetectionSettings) -> Detection:
+    """The prior for items of which these are the facts."""
+    return make_detection(
+        settings, facts.log_sizes, facts.codes, facts.persons.codes, facts.images, facts.looks
+    )
+
+
+class OneImage(NamedTuple):
+    """A prior for one image of many, and where its parameters are among those of all."""
+
+    prior: Detection
+    columns: Codes
+
+
+def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneImage:
+    """The prior for one image.
+
+    ``items`` are the rows of its items, ``lists`` the codes of all lists that cover it, ascending.
+    Given the parameters, images are independent.
+    """
+    persons, person_here = np.unique(prior.person[lists], return_inverse=True)
+    list_of = prior.looks.row_list[prior.looks.row[items]]
+    looks = make_looks(
+        np.zeros(len(items), np.int64),
+        np.searchsorted(lists, list_of),
+        person_here.astype(np.int64),
+        np.column_stack([np.zeros(len(lists), np.int64), np.arange(len(lists))]),
+    )
+    classes = len(prior.parameters.weight)
+    chosen: dict[str, NDArray[Any]] = {
+        "skill": persons, "slope": persons, "listing": lists, "false": lists,
+        "objects": np.array([image]),
+    }  # fmt: skip
+    columns, end = [], 0
+    for name, shape in shapes(prior, classes).items():
+        numbers = end + np.arange(math.prod(shape)).reshape(shape)
+        columns.append(numbers[..., chosen[name]].ravel() if name in chosen else numbers.ravel())
+        end += numbers.size
+    where = np.concatenate(columns)
+    bare = prior._replace(
+        person=person_here.astype(np.int32),
+        lists=prior.lists[persons],
+        looks=looks,
+        own=prior.own[where].copy(),
+    )
+    return OneImage(with_room(bare, classes), where)
+
+
+def _beliefs(settings: DetectionSettings, markings: NDArray[np.float64], images: int) -> Beliefs:
+    return Beliefs(
         objects_shape=settings.objects_shape,
-        objects_rate=settings.objects_shape / len(families),
+        objects_shape_sd=settings.objects_shape_sd,
+        objects_mean=float(markings.sum()) / images,
+        objects_mean_sd=settings.objects_mean_sd,
         false_shape=settings.false_shape,
-        markings=per_family.astype(np.float64),
+        markings=markings,
         share_shape=settings.share_shape,
         share_rate=settings.share_shape * settings.false_share,
         class_weight=settings.class_weight,
+        size_weight=settings.size_weight,
         listing_a=settings.listing_a,
         listing_b=settings.listing_b,
         ease_mean=settings.ease_mean,
         ease_sd=settings.ease_sd,
         ease_least=settings.ease_least,
         skill_sd=settings.skill_sd,
+        skill_sd_shape=settings.skill_sd_shape,
         slope_sd=settings.slope_sd,
     )
-    nothing = np.empty(0)
-    return with_room(
-        Detection(
-            low=low,
-            step=step,
-            away=away,
-            person=persons.astype(np.int32),
-            lists=np.bincount(persons).astype(np.int32),
-            first_list=np.unique(persons, return_index=True)[1].astype(np.int32),
-            beliefs=beliefs,
-            own=_start(beliefs, classes, n_persons),
-            parameters=Parameters(*[nothing] * len(Parameters._fields)),
-            tables=DetectionTables(*[nothing] * len(DetectionTables._fields)),
-            counts=Counts(*[nothing] * len(Counts._fields)),
+
+
+def make_looks(images: Codes, families: Codes, persons: Codes, looks: Codes | None) -> LookTables:
+    """Lay out who looked where; whoever has a marking on an image looked at it in any case."""
+    own = np.column_stack([images, families])
+    pairs = np.unique(own if looks is None else np.concatenate([own, looks]), axis=0)
+    by_viewer = sorted((int(v), int(persons[f]), int(f)) for v, f in pairs)
+    seen = [
+        (v, (p, tuple(f for _, _, f in group)))
+        for (v, p), group in groupby(by_viewer, key=lambda look: look[:2])
+    ]
+    viewers = sorted({viewer for _, viewer in seen})
+    number = {viewer: at for at, viewer in enumerate(viewers)}
+    held = [len(lists) for _, lists in viewers]
+    viewer_row = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
+    viewer_person = np.array([p for p, _ in viewers], np.int32)
+    row_of = {
+        (v, f): viewer_row[number[viewer]] + at
+        for v, viewer in seen
+        for at, f in enumerate(viewer[1])
+    }
+    n_images = int(pairs[:, 0].max()) + 1
+    return LookTables(
+        image=images.astype(np.int32),
+        row=np.array(
+            [row_of[at] for at in zip(images.tolist(), families.tolist(), strict=True)], np.int32
         ),
-        classes,
+        row_list=np.array([f for _, lists in viewers for f in lists], np.int32),
+        row_viewer=np.repeat(np.arange(len(viewers)), held).astype(np.int32),
+        viewer_row=viewer_row,
+        viewer_person=viewer_person,
+        person_viewer=np.searchsorted(viewer_person, np.arange(int(persons.max()) + 2)),
+        start=np.searchsorted([v for v, _ in seen], np.arange(n_images + 1)),
+        viewer=np.array([number[viewer] for _, viewer in seen], np.int32),
+        covered=np.bincount(pairs[:, 1], minlength=len(persons)).astype(np.float64),
     )
 
 
-def parameter_columns(prior: Detection, experts: Sequence[str], persons: Sequence[str]) -> Columns:
+def parameter_columns(
+    prior: Detection, experts: Sequence[str], persons: Sequence[str], images: Sequence[str] = ("",)
+) -> Columns:
     """The prior's own parameters, in order; a run is judged by the tally only.
 
     A class that no object needs wanders about as it likes, and which class is called which may
     change.
     """
-    classes = tuple(str(g + 1) for g in range(len(prior.parameters.weight)))
-    by_class = {
+    by_name: dict[str, tuple[str, ...]] = {
         "class_weight": ("class",),
         "ease": ("class",),
         "skill": ("class", "person"),
+        "skill_sd": (),
         "slope": ("person",),
         "listing": ("class", "expert"),
         "false_marks": ("expert",),
         "false_share": (),
-        "expected_objects": (),
+        "expected_objects": ("image_of_objects",),
+        "objects_law": ("law_of_objects",),
+        "size_share": ("level",),
+        "false_size": ("level",),
     }
     return Columns(
         shared=(
-            *(Variable(name, dims, judged=False) for name, dims in by_class.items()),
+            *(Variable(name, dims, judged=False) for name, dims in by_name.items()),
             *(Variable(name) for name in TALLY_NAMES),
         ),
-        coords={"class": classes, "person": tuple(persons), "expert": tuple(experts)},
+        coords={
+            "class": tuple(str(g + 1) for g in range(len(prior.parameters.weight))),
+            "person": tuple(persons),
+            "expert": tuple(experts),
+            "image_of_objects": tuple(images),
+            "law_of_objects": ("shape", "mean"),
+            "level": tuple(str(level + 1) for level in range(len(prior.away))),
+        },
     )
 
 
 def _levels(
     log_sizes: NDArray[np.float64] | None,
-) -> tuple[float, float, NDArray[np.float64]]:
-    """Where the levels begin, how wide they are, and each one's middle less the median size."""
+) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
+    """Where the levels begin, how wide they are, each one's middle less the median size, and m."""
     if log_sizes is None or np.ptp(log_sizes) == 0.0:
-        return 0.0, 1.0, np.zeros(1)
+        return 0.0, 1.0, np.zeros(1), np.ones(1)
     low, high = float(log_sizes.min()), float(log_sizes.max())
     step = (high - low) / LEVELS
     middle = low + step * (np.arange(LEVELS) + 0.5)
-    return low, step, np.asarray(middle - np.median(log_sizes), np.float64)
+    place = np.clip(((log_sizes - low) / step).astype(np.int64), 0, LEVELS - 1)
+    between = np.arange(LEVELS)[:, np.newaxis] - np.arange(LEVELS)
+    kernel = np.exp(-0.5 * (between / SMOOTHING) ** 2)
+    smooth = kernel / kernel.sum(axis=0) @ np.bincount(place, minlength=LEVELS)
+    usual = (smooth + 1.0) / (smooth + 1.0).sum()
+    return low, step, np.asarray(middle - np.median(log_sizes), np.float64), usual
 
 
-def _start(beliefs: Beliefs, classes: int, n_persons: int) -> NDArray[np.float64]:
+def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     """Where chains begin: classes of equal weight from easy to hard, few false marks."""
+    beliefs, looks, n_persons = bare.beliefs, bare.looks, len(bare.lists)
     spread = np.linspace(1.0, -1.0, classes) if classes > 1 else np.zeros(1)
     ease = np.maximum(beliefs.ease_mean + beliefs.ease_sd * spread, beliefs.ease_least)
     share = beliefs.share_rate / beliefs.share_shape
+    images = len(looks.start) - 1
+    most = np.zeros(images)
+    np.maximum.at(
+        most, looks.image, _per_look(looks.image, looks.row_list[looks.row]).astype(np.float64)
+    )
     return np.concatenate(
         [
             np.full(classes, 1.0 / classes),
             ease,
             np.repeat(ease, n_persons),
+            [beliefs.skill_sd],
             np.zeros(n_persons),
             np.full(classes * len(beliefs.markings), 0.5),
-            share * beliefs.markings,
+            share * beliefs.markings / looks.covered,
             [share],
-            [float(beliefs.markings.max())],
+            np.maximum(most, 0.5),
+            [beliefs.objects_shape, max(float(most.mean()), 0.5)],
+            bare.usual,
+            bare.usual,
             np.zeros(len(TALLY_NAMES)),
         ]
     )
+
+
+def _per_look(images: NDArray[np.int32], lists: NDArray[np.int32]) -> Codes:
+    """How many markings the list of each item has on its image."""
+    pairs = np.column_stack([images, lists])
+    _, inverse, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(counts[inverse.ravel()])

@@ -8,8 +8,14 @@ from typing import Any
 
 from dfcrp.markup import SectionMaker
 from dfcrp.priors.base import Facts, Prior, PriorLayout
-from dfcrp.priors.detection.layout import make_detection, parameter_columns
+from dfcrp.priors.detection.layout import detection_of, parameter_columns
 from dfcrp.priors.detection.settings import DetectionSettings
+
+WORDS = {
+    "n_objects": "real objects seen",
+    "n_missed": "real objects missed by all",
+    "n_false_marks": "false marks",
+}
 
 
 class _Detection(Prior):
@@ -19,6 +25,9 @@ class _Detection(Prior):
     Settings = DetectionSettings
     has_alpha = False
     knows_reality = True
+    words = WORDS
+    shares_images = True
+    start = "constrained"
     figures = ("sensitivity", "corrected_sizes", "cluster_sizes")
     sentence = (
         "Two {items} by one expert never share a cluster; experts find or miss objects, and make "
@@ -27,9 +36,15 @@ class _Detection(Prior):
 
     def lay_out(self, facts: Facts, settings: DetectionSettings) -> PriorLayout:
         """There is no α."""
-        prior = make_detection(settings, facts.log_sizes, facts.codes, facts.persons.codes)
-        columns = parameter_columns(prior, facts.experts, facts.persons.names)
+        prior = detection_of(facts, settings)
+        columns = parameter_columns(prior, facts.experts, facts.persons.names, facts.image_names)
         return PriorLayout(prior, math.nan, columns)
+
+    def laid_out(self, posterior: Any) -> Any:
+        """The prior as the run had it, and whose lists are whose."""
+        from dfcrp.priors.detection.answers import prior_of
+
+        return prior_of(posterior)
 
     def summarise(self, posterior: Any) -> Any:
         """Objects seen and missed, sensitivities and false marks."""
@@ -37,16 +52,27 @@ class _Detection(Prior):
 
         return detection_summary(posterior)
 
-    def summarise_images(self, each: Sequence[Any], images: Any, n_experts: int) -> Any:
+    def summarise_images(self, each: Sequence[Any], posterior: Any) -> Any:
         """Sums over the images, draw by draw."""
         from dfcrp.priors.detection.answers import over_images
 
-        return over_images(each, images, n_experts)
+        return over_images(each, posterior)
+
+    def image_rows(self, posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Looks, objects, missed ones; images without items have a row as well."""
+        from dfcrp.priors.detection.answers import image_rows
+
+        return image_rows(posterior, rows)
 
     def numbers(self, posterior: Any) -> dict[str, Any]:
         """Objects seen and missed, and false marks."""
+        from dfcrp.priors.detection.answers import mostly_false
+
         found: dict[str, Any] = posterior.detection.numbers()
-        return found
+        return found | {
+            "looks_assumed": posterior.items.looked is None,
+            "mostly_false": list(mostly_false(posterior)),
+        }
 
     def sections(self) -> tuple[SectionMaker, ...]:
         """What is real, and how many were missed."""

@@ -18,10 +18,13 @@ from dfcrp.markup import (
     plural,
     table,
 )
-from dfcrp.priors.detection.answers import DetectionSummary
+from dfcrp.priors.detection.answers import NAMED, DetectionSummary, mostly_false
+from dfcrp.summaries.streaming import summarise
 
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
+#: Experts that are named in a sentence.
+MAX_NAMED = 10
 #: Above and below these a cluster is called real or false.
 SURELY, HARDLY = 0.9, 0.1
 
@@ -33,6 +36,7 @@ def detection(contents: Any) -> Section:
     parts: list[object] = [
         _words(contents),
         _objects(contents, found),
+        _looks(contents),
         _experts(contents, found),
         contents.figure(
             "sensitivity",
@@ -85,29 +89,72 @@ def _objects(contents: Any, found: DetectionSummary) -> Markup:
     )
 
 
+def _looks(contents: Any) -> Markup:
+    """Whether it is known who looked, and who marks mostly what is not there."""
+    posterior = contents.posterior
+    items, verb = posterior.items, posterior.likelihood.verb
+    looks = items.looks
+    images = counted(len(looks.images), "image")
+    if items.looked is None and len(looks.images) > 1:
+        words = (
+            f"Nothing says who looked at which of the {images}. Whoever {verb} something on an "
+            "image was taken to have looked at it, and nobody else. Who looked and found nothing "
+            "is not counted, so that sensitivities are too high: give `--looked` if you know it."
+        )
+    elif items.looked is None:
+        words = "All experts were taken to have looked at the whole image."
+    else:
+        empty = len(looks.images) - len(set(looks.image.tolist()))
+        words = (
+            f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}; "
+            f"on {empty:,} of the images nobody {verb} anything."
+        )
+    named = mostly_false(posterior)
+    if named:
+        more = f" and {len(named) - MAX_NAMED:,} more" if len(named) > MAX_NAMED else ""
+        words += (
+            f" More than half of what they {verb} is false, with a probability above {NAMED}: "
+            f"{', '.join(named[:MAX_NAMED])}{more}."
+        )
+    return paragraph(words)
+
+
 def _experts(contents: Any, found: DetectionSummary) -> Markup:
+    """The experts, the one who finds most first."""
     items, likelihood = contents.posterior.items, contents.posterior.likelihood
     nouns = plural(likelihood.noun)
-    count = np.bincount(items.families)
+    count = np.bincount(items.families, minlength=len(items.experts))
+    several = len(items.looks.images) > 1
     shared = len(found.persons.names) < len(items.experts)
+    finds = np.nan_to_num(summarise(found.sensitivity[:, 0]).mean, nan=-1.0)
+    order = np.argsort(-finds, kind="stable")
+    if len(order) > MAX_ROWS:  # the best and the worst
+        order = np.concatenate([order[: MAX_ROWS // 2], order[-MAX_ROWS // 2 :]])
+    shown = [("sensitivity", 2), ("false_marks_per_image" if several else "false_marks", 2)]
     rows = []
-    for f in np.argsort(count, kind="stable")[-MAX_ROWS:]:
+    for f in order:
         said = found.expert(int(f))
         cells: list[object] = [items.experts[f], number(int(count[f]))]
-        for name, digits in (("sensitivity", 2), ("false_marks", 1)):
+        if several:
+            cells.append(number(said["looks"]))
+        for name, digits in shown:
             cells += [
                 number(said[name]["mean"], digits),
-                interval(said[name]["lo"], said[name]["hi"], 2 if digits == 2 else None),
+                interval(said[name]["lo"], said[name]["hi"], digits),
             ]
         if shared:
             by_person = said.get("shared_noticing", {})
             cells.append(number(by_person.get("mean"), 2))
         rows.append(cells)
-    heads = [nouns, "sensitivity", "95 %", "false marks", "95 %"]
+    false = "false marks per image" if several else "false marks"
+    heads = [nouns, *["looks"] * several, "sensitivity", "95 %", false, "95 %"]
     caption = (
         f"Sensitivity: share of all real objects, seen or missed, that the expert "
-        f"{likelihood.verb}. False marks: {nouns} of the expert that are no object's."
+        f"{likelihood.verb}{', on the images that they looked at' * several}. False marks: {nouns} "
+        "of the expert that are no object's."
     )
+    if len(items.experts) > MAX_ROWS:
+        caption += f" The {MAX_ROWS // 2} best and worst; experts.csv has all."
     if shared:
         heads.append("shared noticing")
         caption += (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dfcrp.checks import check, check_choice
+from dfcrp.errors import check, check_choice
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,20 @@ class DetectionSettings:
     ease_least: float = -2.2
     skill_sd: float = 1.0
     slope_sd: float = 1.0
+    #: How sure the spread between experts is: 1 / its square is Gamma of this shape.
+    skill_sd_shape: float = 4.0
     #: Probability that a person with several lists puts what they notice on one (Beta).
     listing_a: float = 1.0
     listing_b: float = 1.0
-    #: Gamma shapes of the expected numbers of objects and of an expert's false marks. Their means
-    #: are the number of markings, and a share of the expert's markings that is learned.
+    #: Gamma shape of the expected numbers of objects on different images, and how sure that is and
+    #: how sure their mean, the markings per image: standard deviations of the logarithms.
     objects_shape: float = 1.0
+    objects_shape_sd: float = 1.0
+    objects_mean_sd: float = 2.0
+    #: Weight, in objects, of the markings' sizes in what sizes all objects and false marks have.
+    size_weight: float = 20.0
+    #: Gamma shape of an expert's expected false marks per image. Their mean is a share of the
+    #: expert's markings that is learned.
     false_shape: float = 1.0
     #: What that share is about, and how sure that is: 1 / share is Gamma of this shape.
     false_share: float = 0.1
@@ -45,7 +53,8 @@ class DetectionSettings:
         else:
             check(1 <= self.classes <= 4, "prior.classes", self.classes, '1 to 4, or "auto"')
         for name in (
-            *("class_weight", "ease_sd", "skill_sd", "slope_sd", "listing_a", "listing_b"),
-            *("objects_shape", "false_shape", "false_share", "share_shape"),
+            *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "slope_sd", "listing_a"),
+            *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd", "size_weight"),
+            *("false_shape", "false_share", "share_shape"),
         ):
             check(getattr(self, name) > 0, f"prior.{name}", getattr(self, name), "above 0")

@@ -1,8 +1,9 @@
 """What the draws under the detection prior say of objects, experts and single markings.
 
-In each draw every cluster's class, or that it is false, and the missed objects that go with it are
+In each draw every cluster's class, or that it is false, and the objects that nobody marked are
 drawn from their law given the draw, as the sampler itself does. Draws of new data under the draw's
-parameters are there to be compared with the data.
+parameters are there to be compared with the data. The items are those of one image, on which all
+of the prior's lists count.
 """
 
 from __future__ import annotations
@@ -10,46 +11,53 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
+from dfcrp.compiled.abi import F8, I4, I8, F4x2, F8x2, I4x2, I4x3, I8x2, I8x3, frame
 from dfcrp.compiled.jit import entry_kernel, inline_kernel, lean_kernel
+from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection.kernel import level_of, log_noticed, rebuild_tables
-from dfcrp.priors.detection.update import FALSE, draw_class, draw_missed
+from dfcrp.priors.detection.kernel import (
+    Detection,
+    level_of,
+    log_alone,
+    log_noticed,
+    rebuild_tables,
+)
+from dfcrp.priors.detection.update import FALSE, draw_class, draw_poisson
 
-#: Tries to draw an object that is seen; one of a class that hardly ever is counts for nothing.
-MOST_TRIES = 10_000
 
-
+@frame
 class Lists(NamedTuple):
     """Whose the markings are; ``Data`` as far as weights of clusters need it."""
 
-    family: np.ndarray  # (n,) int32
+    family: I4  # (n,) int32
+    original: I4  # (n,) int32: 0, 1, ...
 
 
+@frame
 class SummarySeats(NamedTuple):
     """One draw's partition, by label; ``State`` as far as weights of clusters need it."""
 
-    head: np.ndarray  # (n,) int32
-    after: np.ndarray  # (n,) int32
-    size: np.ndarray  # (n,) int32
+    head: I4  # (n,) int32
+    after: I4  # (n,) int32
+    size: I4  # (n,) int32
 
 
+@frame
 class Found(NamedTuple):
     """Where the summary of a block of b draws is written; c are size classes."""
 
-    seen: np.ndarray  # (b, C) int64
-    missed: np.ndarray  # (b, C) int64
-    seen_at: np.ndarray  # (b, L) int32: seen objects by level of size
-    missed_at: np.ndarray  # (b, L) int32
-    listed: np.ndarray  # (b, C, F) int32: real markings of each expert
-    false: np.ndarray  # (b, C, F) int32
-    classes: np.ndarray  # (b,) int64: classes with an object
-    common: np.ndarray  # (b, F): expected pairs of a list's object and another list of its person
-    common_again: np.ndarray  # (b, F): the same if the person had looked again for every list
-    sizes: np.ndarray  # (b, F + 1) int64: clusters by number of markings
-    new_sizes: np.ndarray  # (b, F + 1) int64: the same in new data
-    real: np.ndarray  # (b, n) float32 by label: probability that the cluster is an object
+    seen: I8x2  # (b, C) int64
+    missed: I8x2  # (b, C) int64
+    seen_at: I4x2  # (b, L) int32: seen objects by level of size
+    missed_at: I4x2  # (b, L) int32
+    listed: I4x3  # (b, C, F) int32: real markings of each expert
+    false: I4x3  # (b, C, F) int32
+    classes: I8  # (b,) int64: classes with an object
+    common: F8x2  # (b, F): expected pairs of a list's object and another list of its person
+    common_again: F8x2  # (b, F): the same if the person had looked again for every list
+    sizes: I8x2  # (b, F + 1) int64: clusters by number of markings
+    new_sizes: I8x2  # (b, F + 1) int64: the same in new data
+    real: F4x2  # (b, n) float32 by label: probability that the cluster is an object
 
 
 @lean_kernel
@@ -74,35 +82,18 @@ def size_class(edges, log_size):
 
 
 @lean_kernel
-def new_markings(rng, prior, level):
-    """In how many lists a new object of this level is, given that it is in one."""
-    parameters = prior.parameters
-    threshold, g = rng.random() - parameters.weight[0], 0
-    while threshold > 0.0 and g + 1 < parameters.weight.shape[0]:
-        g += 1
-        threshold -= parameters.weight[g]
-    for _ in range(MOST_TRIES):
-        count = 0
-        for p in range(prior.lists.shape[0]):
-            if math.log(rng.random()) < log_noticed(parameters, g, p, prior.away[level])[0]:
+def new_markings(rng, prior, g, level):
+    """In how many lists a new object of this class and level is."""
+    parameters, looks, count = prior.parameters, prior.looks, 0
+    for look in range(looks.start[0], looks.start[1]):
+        viewer = looks.viewer[look]
+        p = looks.viewer_person[viewer]
+        if math.log(1.0 - rng.random()) < log_noticed(parameters, g, p, prior.away[level])[0]:
+            for row in range(looks.viewer_row[viewer], looks.viewer_row[viewer + 1]):
                 if prior.lists[p] == 1:
                     count += 1
-                    continue
-                for f in range(prior.person.shape[0]):
-                    if prior.person[f] == p:
-                        count += rng.random() < parameters.listing[g, f]
-        if count > 0:
-            return count
-    return 0
-
-
-@inline_kernel
-def new_false_marks(rng, expected):
-    """A Poisson number, as arrivals within one unit of time."""
-    count, spent = 0, rng.standard_exponential()
-    while spent < expected:
-        count += 1
-        spent += rng.standard_exponential()
+                else:
+                    count += rng.random() < parameters.listing[g, looks.row_list[row]]
     return count
 
 
@@ -119,40 +110,77 @@ def in_common(prior, g, f, level):
 
 
 @lean_kernel
+def add_common(prior, found, draw, g, level, objects):
+    """What lists of one person have in common, of so many objects."""
+    for f in range(prior.person.shape[0]):
+        if prior.lists[prior.person[f]] > 1:
+            s, common = in_common(prior, g, f, level)
+            found.common[draw, f] += common * objects
+            found.common_again[draw, f] += s * common * objects
+
+
+@lean_kernel
 def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found, draw):
     """Add cluster k of a draw to its summary."""
     level = level_of(prior, log_size)
-    single, first = seats.size[k] == 1, lists.family[seats.head[k]]
+    head = seats.head[k]
+    first = lists.family[head]
     found.sizes[draw, seats.size[k]] += 1
     found.real[draw, k] = 1.0
-    if single:
-        false = math.log(max(prior.parameters.false[first], 1e-300))
-        found.real[draw, k] = -math.expm1(min(false - prior.tables.alone[level, first], 0.0))
+    if seats.size[k] == 1:
+        false = prior.tables.false[first, level] - log_alone(prior, lists, head, level)
+        found.real[draw, k] = -math.expm1(min(false, 0.0))
     g = draw_class(rng, prior, lists, seats, k, level)
     if g == FALSE:
         found.false[draw, size_number, first] += 1
         return FALSE
-    missed = draw_missed(rng, 1.0, prior.tables.missed[level, g])
     found.seen[draw, size_number] += 1
-    found.missed[draw, size_number] += int(missed)
     found.seen_at[draw, level] += 1
-    found.missed_at[draw, level] += int(missed)
-    i = seats.head[k]
+    i = head
     while i != NONE:
         found.listed[draw, size_number, lists.family[i]] += 1
         i = seats.after[i]
-    for f in range(prior.person.shape[0]):
-        if prior.lists[prior.person[f]] > 1:
-            s, common = in_common(prior, g, f, level)
-            found.common[draw, f] += common * (1.0 + missed)
-            found.common_again[draw, f] += s * common * (1.0 + missed)
-    found.new_sizes[draw, new_markings(rng, prior, level)] += 1
+    add_common(prior, found, draw, g, level, 1.0)
     return g
 
 
+@lean_kernel
+def summarise_missed(rng, prior, size_numbers, found, draw):
+    """Objects that nobody marked, and as many new ones as are expected, by who marks them."""
+    parameters = prior.parameters
+    for level in range(prior.away.shape[0]):
+        for g in range(parameters.weight.shape[0]):
+            rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
+            missed = draw_poisson(rng, rate * math.exp(prior.tables.missed[0, level, g]))
+            found.missed[draw, size_numbers[level]] += int(missed)
+            found.missed_at[draw, level] += int(missed)
+            if missed > 0.0:
+                add_common(prior, found, draw, g, level, missed)
+            for _ in range(int(draw_poisson(rng, rate))):
+                found.new_sizes[draw, new_markings(rng, prior, g, level)] += 1
+    for f in range(prior.person.shape[0]):
+        found.new_sizes[draw, 1] += int(draw_poisson(rng, parameters.false[f]))
+
+
 @entry_kernel
-def summarise_draws(rng, prior, own, lists, seats, labels, offsets, names, log_sizes, edges, found):
-    """Fill in ``found`` for a block of draws; ``names`` are the labels that the rows belong to."""
+def summarise_draws(
+    rng: Stream,
+    prior: Detection,
+    own: F8x2,
+    lists: Lists,
+    seats: SummarySeats,
+    labels: I4x2,
+    offsets: I8,
+    names: I4,
+    log_sizes: F8,
+    edges: F8,
+    size_numbers: I8,
+    found: Found,
+):
+    """Fill in ``found`` for a block of draws; ``names`` are the labels that the rows belong to.
+
+    ``size_numbers`` are the size classes of the levels, for objects that nobody marked.
+    """
     for draw in range(labels.shape[0]):
         for column in range(own.shape[1]):
             prior.own[column] = own[draw, column]
@@ -168,5 +196,23 @@ def summarise_draws(rng, prior, own, lists, seats, labels, offsets, names, log_s
                 in_use |= 1 << g
         for g in range(FALSE):
             found.classes[draw] += (in_use >> g) & 1
-        for f in range(prior.person.shape[0]):
-            found.new_sizes[draw, 1] += new_false_marks(rng, prior.parameters.false[f])
+        summarise_missed(rng, prior, size_numbers, found, draw)
+
+
+@entry_kernel
+def draw_missed_on(
+    rng: Stream, prior: Detection, own: F8x2, images: I8, size_numbers: I8, missed: I8x3
+):
+    """Objects that nobody marked, on some images, in each draw: (draws, images, size classes)."""
+    for draw in range(own.shape[0]):
+        for column in range(own.shape[1]):
+            prior.own[column] = own[draw, column]
+        rebuild_tables(prior)
+        parameters = prior.parameters
+        for at in range(images.shape[0]):
+            v = images[at]
+            for level in range(prior.away.shape[0]):
+                for g in range(parameters.weight.shape[0]):
+                    rate = parameters.weight[g] * parameters.size_share[level]
+                    rate *= parameters.objects[v] * math.exp(prior.tables.missed[v, level, g])
+                    missed[draw, at, size_numbers[level]] += int(draw_poisson(rng, rate))

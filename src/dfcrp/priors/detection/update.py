@@ -1,11 +1,13 @@
 """Updates of the detection prior's parameters given the partition.
 
-For a moment every cluster gets a class, or is called false if it is one marking; every seen object
-gets its number of missed ones, and each person who may have noticed an object without listing it is
-asked whether they did. Given all that the parameters part: Λ, φ and 1/q are Gamma, π Dirichlet,
-r Beta, the eases normal (above their bound), and (a_gp, b_p) have the likelihood of a logistic
-regression on counts by level. What was filled in is then forgotten: the update leaves
-p(parameters | partition, sizes) unchanged.
+For a moment every cluster gets a class, or is called false if it is one marking. Given that, Λ and
+its law see the numbers of seen objects only: K_v is Poisson(Λ_v E_v) with E_v the share of objects
+that somebody sees, so that Λ_v | K_v is Gamma and p(K | law) a product of negative binomials.
+Then the objects that nobody marked are drawn, and each viewer who may have noticed an object
+without listing it is asked whether they did. Given all that the other parameters part: φ and 1/q
+are Gamma, π, ω and ψ Dirichlet, r Beta, 1/σ² Gamma, the eases normal (above their bound), and
+(a_gp, b_p) have the likelihood of a logistic regression on counts by level. What was filled in is
+then forgotten: the update leaves p(parameters | partition, sizes) unchanged.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.detection.kernel import (
     CLASSES,
+    LEAST,
     Detection,
     class_weights,
     is_again,
@@ -32,6 +35,8 @@ from dfcrp.priors.detection.kernel import (
 
 #: What ``draw_class`` says of a marking that is no object's.
 FALSE = CLASSES
+#: Entries of ``objects_law``.
+SHAPE, MEAN = 0, 1
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
 #: Updates of the parameters in a scan.
@@ -49,8 +54,7 @@ def draw_class(rng, prior, data, state, k, level):
     largest = max(first, second, third, fourth)
     false = -math.inf
     if state.size[k] == 1:
-        phi = prior.parameters.false[data.family[state.head[k]]]
-        false = math.log(max(phi, 1e-300))
+        false = prior.tables.false[data.family[state.head[k]], level]
         largest = max(largest, false)
     w1, w2 = math.exp(first - largest), math.exp(second - largest)
     w3, w4 = math.exp(third - largest), math.exp(fourth - largest)
@@ -67,12 +71,13 @@ def draw_class(rng, prior, data, state, k, level):
 
 
 @inline_kernel
-def draw_missed(rng, seen, log_missed):
-    """How many missed objects go with so many seen ones: a sum of geometric numbers."""
-    missed = 0.0
-    for _ in range(int(seen)):
-        missed += math.floor(rng.standard_exponential() / max(-log_missed, 1e-12))
-    return missed
+def draw_poisson(rng, expected):
+    """A Poisson number, as arrivals within one unit of time."""
+    count, spent = 0.0, rng.standard_exponential()
+    while spent < expected:
+        count += 1.0
+        spent += rng.standard_exponential()
+    return count
 
 
 @inline_kernel
@@ -87,50 +92,129 @@ def draw_binomial(rng, tries, probability):
 @lean_kernel
 def count_clusters_by_class(rng, hyper, prior, data, state):
     """Draw every cluster's class, and add up who found what."""
-    counts = prior.counts
+    counts, looks = prior.counts, prior.looks
     counts.seen[:] = 0.0
+    counts.on_image[:] = 0.0
     counts.noticed[:] = 0.0
     counts.listed[:] = 0.0
     counts.false[:] = 0.0
+    counts.false_at[:] = 0.0
     for k in range(state.theta.shape[0]):
         if state.size[k] <= 0:
             continue
         level = level_of(prior, likelihood.size_of(hyper, state.theta, k))
         g = draw_class(rng, prior, data, state, k, level)
-        if g == FALSE:
-            counts.false[data.family[state.head[k]]] += 1.0
-            continue
-        counts.seen[level, g] += 1.0
         j = state.head[k]
+        if g == FALSE:
+            counts.false[data.family[j]] += 1.0
+            counts.false_at[level] += 1.0
+            continue
+        v = looks.image[data.original[j]]
+        counts.seen[v, level, g] += 1.0
+        counts.on_image[v] += 1.0
         while j != NONE:
-            family = data.family[j]
-            counts.listed[g, family] += 1.0
+            counts.listed[g, data.family[j]] += 1.0
             if not is_again(prior, data, state, k, j, j):
-                counts.noticed[level, g, prior.person[family]] += 1.0
+                viewer = looks.row_viewer[looks.row[data.original[j]]]
+                counts.noticed[viewer, level, g] += 1.0
             j = state.after[j]
 
 
 @lean_kernel
+def expose(prior):
+    """E_v = Σ π_g ω_l (1 − P_gv(∅; l)): the share of an image's objects that somebody sees."""
+    parameters = prior.parameters
+    for v in range(prior.looks.start.shape[0] - 1):
+        share = 0.0
+        for level in range(prior.away.shape[0]):
+            for g in range(parameters.weight.shape[0]):
+                weight = parameters.weight[g] * parameters.size_share[level]
+                share -= weight * math.expm1(prior.tables.missed[v, level, g])
+        prior.counts.exposure[v] = max(share, TINY)
+
+
+class LawOfObjects(NamedTuple):
+    """The logarithm of the shape or mean of Λ's law, given the numbers of seen objects."""
+
+    prior: Detection
+    which: int
+
+
+@implements(log_target, LawOfObjects)
+@lean_kernel
+def log_law_of_objects(target, value):
+    """Negative binomials, Λ integrated out, and the log-normal prior."""
+    prior, beliefs = target.prior, target.prior.beliefs
+    shape, mean = prior.parameters.objects_law[SHAPE], prior.parameters.objects_law[MEAN]
+    if abs(value) > 50.0:
+        return -math.inf
+    if target.which == SHAPE:
+        shape = math.exp(value)
+        z = (value - math.log(beliefs.objects_shape)) / beliefs.objects_shape_sd
+    else:
+        mean = math.exp(value)
+        z = (value - math.log(beliefs.objects_mean)) / beliefs.objects_mean_sd
+    rate, total = shape / mean, -0.5 * z * z
+    for v in range(prior.counts.on_image.shape[0]):
+        seen = prior.counts.on_image[v]
+        total -= shape * math.log1p(prior.counts.exposure[v] / rate)
+        if seen > 0.0:
+            total += math.lgamma(shape + seen) - math.lgamma(shape)
+            total -= seen * math.log(rate + prior.counts.exposure[v])
+    return total
+
+
+@lean_kernel
+def update_objects(rng, prior):
+    """Λ and its law, given how many objects were seen on each image."""
+    parameters, counts = prior.parameters, prior.counts
+    expose(prior)
+    for which in range(2):
+        start = math.log(parameters.objects_law[which])
+        drawn = slice_update(rng, LawOfObjects(prior, which), start, WIDTH, 1e-13)
+        parameters.objects_law[which] = math.exp(drawn)
+    shape = parameters.objects_law[SHAPE]
+    rate = shape / parameters.objects_law[MEAN]
+    for v in range(counts.on_image.shape[0]):
+        drawn = rng.standard_gamma(shape + counts.on_image[v]) / (rate + counts.exposure[v])
+        parameters.objects[v] = max(drawn, LEAST)
+
+
+@lean_kernel
 def fill_in_missed(rng, prior):
-    """Add the objects nobody marked, and who noticed an object without listing it."""
-    counts, parameters = prior.counts, prior.parameters
-    for level in range(prior.away.shape[0]):
-        for g in range(parameters.weight.shape[0]):
-            seen = counts.seen[level, g]
-            counts.total[level, g] = seen
-            if seen > 0.0:
-                counts.total[level, g] += draw_missed(rng, seen, prior.tables.missed[level, g])
-    for p in range(prior.lists.shape[0]):
+    """Add the objects nobody marked, and all objects to those who looked."""
+    counts, parameters, looks = prior.counts, prior.parameters, prior.looks
+    classes, levels = parameters.weight.shape[0], prior.away.shape[0]
+    counts.total[:] = 0.0
+    for v in range(looks.start.shape[0] - 1):
+        for level in range(levels):
+            for g in range(classes):
+                weight = parameters.weight[g] * parameters.size_share[level]
+                rate = parameters.objects[v] * weight * math.exp(prior.tables.missed[v, level, g])
+                counts.objects[v, level, g] = counts.seen[v, level, g] + draw_poisson(rng, rate)
+        for look in range(looks.start[v], looks.start[v + 1]):
+            total = counts.total[looks.viewer[look]]
+            for level in range(levels):
+                for g in range(classes):
+                    total[level, g] += counts.objects[v, level, g]
+
+
+@lean_kernel
+def fill_in_unlisted(rng, prior):
+    """Who noticed an object and did not list it; only persons with several lists do so."""
+    counts, parameters, looks = prior.counts, prior.parameters, prior.looks
+    for viewer in range(looks.viewer_person.shape[0]):
+        p = looks.viewer_person[viewer]
         if prior.lists[p] == 1:
             continue
         for g in range(parameters.weight.shape[0]):
-            unlisted = log_unlisted(prior, g, p)
+            unlisted = log_unlisted(prior, g, viewer)
             for level in range(prior.away.shape[0]):
-                absent = counts.total[level, g] - counts.noticed[level, g, p]
+                absent = counts.total[viewer, level, g] - counts.noticed[viewer, level, g]
                 if absent > 0.0:
                     log_s, log_not = log_noticed(parameters, g, p, prior.away[level])
                     kept = math.exp(log_s + unlisted - log_absent(log_s, log_not, unlisted))
-                    counts.noticed[level, g, p] += draw_binomial(rng, absent, kept)
+                    counts.noticed[viewer, level, g] += draw_binomial(rng, absent, kept)
 
 
 @lean_kernel
@@ -138,18 +222,20 @@ def log_logistic(prior, g, p, skill, slope):
     """log likelihood of (a_gp, b_p) from the counts of class g."""
     total, noticed, away = prior.counts.total, prior.counts.noticed, prior.away
     value = 0.0
-    for level in range(away.shape[0]):
-        if total[level, g] > 0.0:
-            logit = skill + slope * away[level]
-            value += noticed[level, g, p] * logit
-            value -= total[level, g] * (max(logit, 0.0) + math.log1p(math.exp(-abs(logit))))
+    for viewer in range(prior.looks.person_viewer[p], prior.looks.person_viewer[p + 1]):
+        for level in range(away.shape[0]):
+            if total[viewer, level, g] > 0.0:
+                logit = skill + slope * away[level]
+                value += noticed[viewer, level, g] * logit
+                softplus = max(logit, 0.0) + math.log1p(math.exp(-abs(logit)))
+                value -= total[viewer, level, g] * softplus
     return value
 
 
 @inline_kernel
 def log_skill(prior, g, p, skill):
     """log p(a_gp | the rest) up to a constant."""
-    z = (skill - prior.parameters.ease[g]) / prior.beliefs.skill_sd
+    z = (skill - prior.parameters.ease[g]) / prior.parameters.skill_sd[0]
     return -0.5 * z * z + log_logistic(prior, g, p, skill, prior.parameters.slope[p])
 
 
@@ -204,48 +290,82 @@ def normal_above(rng, mean, sd, least):
 
 @lean_kernel
 def update_curves(rng, prior):
-    """Skills, eases and slopes given the counts."""
+    """Skills, eases, their spread and slopes given the counts."""
     parameters, beliefs = prior.parameters, prior.beliefs
-    persons = prior.lists.shape[0]
-    for g in range(parameters.weight.shape[0]):
-        for p in range(persons):
-            parameters.skill[g, p] = slice_curve(rng, prior, g, p, parameters.skill[g, p])
+    persons, classes = prior.lists.shape[0], parameters.weight.shape[0]
+    apart = 0.0
+    for g in range(classes):
         skills = 0.0
         for p in range(persons):
+            parameters.skill[g, p] = slice_curve(rng, prior, g, p, parameters.skill[g, p])
             skills += parameters.skill[g, p]
-        own, each = 1.0 / beliefs.ease_sd**2, 1.0 / beliefs.skill_sd**2
+        own, each = 1.0 / beliefs.ease_sd**2, 1.0 / parameters.skill_sd[0] ** 2
         precision = own + persons * each
         mean = (own * beliefs.ease_mean + each * skills) / precision
-        parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
+        ease = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
+        parameters.ease[g] = ease
+        for p in range(persons):
+            apart += (parameters.skill[g, p] - ease) ** 2
+    shape = beliefs.skill_sd_shape + 0.5 * classes * persons
+    rate = beliefs.skill_sd_shape * beliefs.skill_sd**2 + 0.5 * apart
+    parameters.skill_sd[0] = math.sqrt(rate / rng.standard_gamma(shape))
     if prior.away.shape[0] > 1:
         for p in range(persons):
             parameters.slope[p] = slice_curve(rng, prior, NONE, p, parameters.slope[p])
 
 
 @lean_kernel
-def update_rates(rng, prior):
-    """Λ, φ and q, π and r given the counts: all conjugate."""
+def update_shares(rng, prior):
+    """π, ω and ψ given the counts: Dirichlet."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
     classes, levels = parameters.weight.shape[0], prior.away.shape[0]
-    objects, total, weights = 0.0, 0.0, 0.0
     for g in range(classes):
-        members = 0.0
+        parameters.weight[g] = beliefs.class_weight
+    for level in range(levels):
+        parameters.size_share[level] = beliefs.size_weight * prior.usual[level]
+        parameters.false_size[level] = parameters.size_share[level] + counts.false_at[level]
+    for v in range(counts.objects.shape[0]):
         for level in range(levels):
-            members += counts.seen[level, g]
-            total += counts.total[level, g]
-        objects += members
-        parameters.weight[g] = max(rng.standard_gamma(beliefs.class_weight + members), 1e-300)
-        weights += parameters.weight[g]
-    for g in range(classes):
-        parameters.weight[g] /= weights
-    shape = beliefs.objects_shape + objects
-    parameters.objects[0] = rng.standard_gamma(shape) / (beliefs.objects_rate + 1.0)
+            for g in range(classes):
+                parameters.weight[g] += counts.objects[v, level, g]
+                parameters.size_share[level] += counts.objects[v, level, g]
+    draw_dirichlet(rng, parameters.weight)
+    draw_dirichlet(rng, parameters.size_share)
+    draw_dirichlet(rng, parameters.false_size)
+
+
+@lean_kernel
+def draw_dirichlet(rng, values):
+    """Put a draw in the place of its parameters."""
+    if values.shape[0] == 1:
+        values[0] = 1.0
+        return
+    total = 0.0
+    for at in range(values.shape[0]):
+        values[at] = max(rng.standard_gamma(values[at]), LEAST)
+        total += values[at]
+    for at in range(values.shape[0]):
+        values[at] /= total
+
+
+@lean_kernel
+def update_rates(rng, prior):
+    """φ, q and r given the counts, all conjugate; and the tally."""
+    parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
+    objects, total = 0.0, 0.0
+    for v in range(counts.objects.shape[0]):
+        objects += counts.on_image[v]
+        for level in range(prior.away.shape[0]):
+            for g in range(parameters.weight.shape[0]):
+                total += counts.objects[v, level, g]
     parameters.tally[0], parameters.tally[1], parameters.tally[2] = objects, total - objects, 0.0
     for f in range(prior.person.shape[0]):
         parameters.tally[2] += counts.false[f]
+        covered = prior.looks.covered[f]
         shape = beliefs.false_shape + counts.false[f]
-        rate = beliefs.false_shape / (parameters.false_share[0] * beliefs.markings[f])
-        parameters.false[f] = rng.standard_gamma(shape) / (rate + 1.0)
+        expected = parameters.false_share[0] * beliefs.markings[f] / covered
+        rate = beliefs.false_shape / expected
+        parameters.false[f] = rng.standard_gamma(shape) / (rate + covered)
         if prior.lists[prior.person[f]] > 1:
             update_listing(rng, prior, f)
     update_false_share(rng, prior)
@@ -253,12 +373,14 @@ def update_rates(rng, prior):
 
 @lean_kernel
 def update_listing(rng, prior, f):
-    """r of list f in every class: Beta, as a person who noticed an object lists it or not."""
-    parameters, beliefs, p = prior.parameters, prior.beliefs, prior.person[f]
+    """r of list f in every class: Beta, as a viewer who noticed an object lists it or not."""
+    parameters, beliefs, looks = prior.parameters, prior.beliefs, prior.looks
     for g in range(parameters.weight.shape[0]):
         noticed, listed = 0.0, prior.counts.listed[g, f]
-        for level in range(prior.away.shape[0]):
-            noticed += prior.counts.noticed[level, g, p]
+        for row in range(looks.row_list.shape[0]):
+            if looks.row_list[row] == f:
+                for level in range(prior.away.shape[0]):
+                    noticed += prior.counts.noticed[looks.row_viewer[row], level, g]
         r = rng.beta(beliefs.listing_a + listed, beliefs.listing_b + noticed - listed)
         parameters.listing[g, f] = min(max(r, TINY), ALMOST_ONE)
 
@@ -270,7 +392,8 @@ def update_false_share(rng, prior):
     experts = prior.person.shape[0]
     rate = beliefs.share_rate
     for f in range(experts):
-        rate += beliefs.false_shape * parameters.false[f] / beliefs.markings[f]
+        expected = beliefs.markings[f] / prior.looks.covered[f]
+        rate += beliefs.false_shape * parameters.false[f] / expected
     shape = beliefs.share_shape + experts * beliefs.false_shape
     parameters.false_share[0] = rate / rng.standard_gamma(shape)
 
@@ -300,8 +423,11 @@ def update_detection(prior, rng, data, hyper, state, scratch):
     """
     for _ in range(ROUNDS):
         count_clusters_by_class(rng, hyper, prior, data, state)
+        update_objects(rng, prior)
         fill_in_missed(rng, prior)
+        fill_in_unlisted(rng, prior)
         update_curves(rng, prior)
+        update_shares(rng, prior)
         update_rates(rng, prior)
         sort_classes(prior)
         rebuild_tables(prior)

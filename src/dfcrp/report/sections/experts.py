@@ -18,8 +18,7 @@ from dfcrp.markup import (
     paragraph,
     table,
 )
-from dfcrp.plots.jaccard import MAX_SHOWN, prepare_jaccard
-from dfcrp.plots.singletons import loneliest_experts
+from dfcrp.plots.experts import MAX_SHOWN, loneliest_experts, prepare_jaccard
 from dfcrp.report.contents import Contents, digits_for
 
 #: Experts in the table; the file holds them all.

@@ -1,7 +1,9 @@
-"""Sections on the objects: how many, what and where, and how sure."""
+"""Sections on the objects: how many, what and where, how sure, and how large."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,11 +22,13 @@ from dfcrp.markup import (
     one,
     paragraph,
     probability,
+    significant,
     table,
     tag,
 )
-from dfcrp.plots.catalogue_map import DOUBTFUL
-from dfcrp.plots.counts_by_size import dbscan_counts, dbscan_labels
+from dfcrp.plots.maps import DOUBTFUL
+from dfcrp.plots.sizes import dbscan_counts, dbscan_labels, prepare_sizes
+from dfcrp.posterior.sizes import BINNINGS, KINDS, UNBINNED
 from dfcrp.report.contents import Contents
 from dfcrp.summaries.membership import ALONE, NOWHERE, UNDECIDED
 
@@ -40,9 +44,8 @@ def how_many(contents: Contents) -> Section | None:
     figure = contents.figure(
         "counts_by_size",
         "Counts of the experts and of the posterior",
-        f"Points: {contents.nouns} of each expert. {dbscan}Histograms: number of objects with at "
-        f"least {counted(contents.min_experts, 'expert')} in the posterior draws; shaded: the 95 % "
-        "interval.",
+        f"Points: {contents.nouns} of each expert. {dbscan}Histograms: number of objects with "
+        f"{contents.consensus_words} in the posterior draws; shaded: the 95 % interval.",
     )
     return Section("how-many", "How many objects?", join([count_table(contents), figure]))
 
@@ -82,11 +85,17 @@ def _count_rows(contents: Contents) -> Iterator[list[Any]]:
             if row["size_class"] == name:
                 yield [
                     words,
-                    counted(row["min_experts"], "expert"),
+                    _who(row["min_experts"]),
                     _dbscan_cell(contents, row["min_experts"], name),
                     number(row["mean"], 1),
                     interval(row["lo"], row["hi"]),
                 ]
+
+
+def _who(least: int | str) -> str:
+    if isinstance(least, str):
+        return f"{least.replace('%', ' %')} of those who looked"
+    return counted(least, "expert")
 
 
 def _real_row(contents: Contents, size_class: str, words: str) -> list[Any]:
@@ -102,8 +111,9 @@ def _real_row(contents: Contents, size_class: str, words: str) -> list[Any]:
     ]
 
 
-def _dbscan_cell(contents: Contents, min_experts: int, size_class: str) -> int | None:
-    labels = dbscan_labels(contents.dbscan, min_experts, contents.min_experts)
+def _dbscan_cell(contents: Contents, min_experts: int | str, size_class: str) -> int | None:
+    needed = contents.posterior.needed_experts(min_experts)
+    labels = dbscan_labels(contents.dbscan, needed, contents.min_experts)
     if labels is None:
         return None
     counts = dbscan_counts(contents.posterior, labels)
@@ -193,7 +203,7 @@ def _sure_words(contents: Contents) -> str:
     """What an object may be: real, or found by enough experts."""
     if contents.knows_reality:
         return "real"
-    return f"at least {counted(contents.min_experts, 'expert')}"
+    return contents.consensus_words
 
 
 def _sure_clause(contents: Contents, what: str) -> str:
@@ -231,7 +241,7 @@ def _undecided(contents: Contents) -> Markup:
             f"None: every {contents.noun} belongs to its cluster with a probability of "
             f"{UNDECIDED:g} or more."
         )
-    heads = ("cluster", "probability", "second best", "probability")
+    heads = ("cluster", "probability", "second best", "probability", "elsewhere")
     columns = [
         Column(contents.noun, number=False),
         Column("expert", number=False),
@@ -263,6 +273,7 @@ def _undecided_row(contents: Contents, i: int) -> list[object]:
         probability(float(member.p_member[i])),
         {ALONE: "alone", NOWHERE: "–"}.get(other, str(other)),
         probability(float(member.p_second[i])),
+        probability(float(member.p_elsewhere[i])),
     ]
 
 
@@ -350,3 +361,78 @@ def _example(contents: Contents) -> list[Markup]:
         ),
         details("How often its neighbours share a cluster", figure),
     ]
+
+
+FILE = "size_frequency.csv"
+
+
+def sizes(contents: Contents) -> Section | None:
+    """The three customary size-frequency distributions, of objects with enough experts."""
+    if "size_frequency" not in contents.pictures or not contents.by_threshold:
+        return None
+    who = f"objects with {contents.consensus_words}"
+    beside = f"thin lines: each expert's own {contents.nouns}"
+    if contents.dbscan is not None:
+        beside += "; dotted: DBSCAN's clusters"
+    bins = "in bins a factor of √2 wide"
+    whiskers = "vertical lines add √n, the error of a count, which the band does not hold"
+    figures = [
+        contents.figure(
+            "size_frequency",
+            "Cumulative size-frequency distribution",
+            f"Cumulative. Blue: posterior mean and 95 % band of {who}; {beside}.",
+        ),
+        contents.figure(
+            "size_differential",
+            "Differential size-frequency distribution",
+            f"Differential, {bins}. Blue: posterior mean and 95 % band of {who}; {whiskers}; "
+            f"{beside}.",
+        ),
+        contents.figure(
+            "size_relative",
+            "R-plot of the size-frequency distribution",
+            f"R-plot, {bins}: what is flat here falls off with the cube of the diameter. Blue: "
+            f"posterior mean and 95 % band of {who}; {whiskers}; {beside}.",
+        ),
+    ]
+    words = paragraph(
+        "In every draw the objects are counted again, each with its diameter in that draw: the "
+        "bands hold both which objects there are and how large they are. ",
+        _units(contents),
+        " The numbers, in other bins too, are in ",
+        tag("code", FILE),
+        ".",
+    )
+    return Section("sizes", "How large are they?", join([words, *figures]))
+
+
+def _units(contents: Contents) -> str:
+    site = contents.posterior.items.site
+    scale = {
+        "px": "Diameters are in pixels, or in the unit of the data, of which nothing is known.",
+        "m": "Diameters are turned from m into km.",
+        "km": "Diameters are in km.",
+        "deg": "Diameters are in km.",
+    }[site.units]
+    if site.units == "px" and site.metres_per_pixel is not None:
+        scale = f"Diameters are turned into km at {site.metres_per_pixel:g} m per pixel."
+    if site.area_km2 is None:
+        return f"{scale} The area is not known, so these are numbers, not densities."
+    return f"{scale} Densities refer to an area of {significant(site.area_km2)} km²."
+
+
+def size_table(contents: Contents) -> str:
+    """Every kind of distribution in every binning as CSV."""
+    out = io.StringIO()
+    writer: csv.DictWriter[str] | None = None
+    for kind in KINDS:
+        for binning in (UNBINNED, *BINNINGS) if kind == "cumulative" else BINNINGS:
+            table = prepare_sizes(contents.posterior, kind, binning=binning, dbscan=contents.dbscan)
+            for row in table.rows():
+                if writer is None:
+                    writer = csv.DictWriter(out, list(row), lineterminator="\n")
+                    writer.writeheader()
+                writer.writerow(
+                    {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()}
+                )
+    return out.getvalue()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dfcrp import __version__
+from dfcrp.errors import DfcrpError
+from dfcrp.items.site import column_words
 from dfcrp.markup import (
     Column,
     Markup,
@@ -24,8 +27,11 @@ from dfcrp.markup import (
     tag,
 )
 from dfcrp.report.contents import Contents
+from dfcrp.runs.folder import read_provenance
 from dfcrp.settings.config import to_toml
-from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict
+from dfcrp.settings.consensus import in_short
+from dfcrp.summaries.catalogue import listed_words
+from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, good
 
 SAMPLERS = {
     "exact": "the exact sampler",
@@ -59,6 +65,7 @@ def data_words(contents: Contents) -> list[str]:
         if left_out:
             text += f", of which {left_out:,} were left out by the filters on reading"
         words.append(text + ".")
+    words += column_words(items.sources)
     if items.images:
         words.append(f"{'Image' if len(items.images) == 1 else 'Images'}: {listed(items.images)}.")
     return words
@@ -78,11 +85,12 @@ def model_words(contents: Contents) -> list[str]:
         words.append(f"Hyperparameters: those of the paper's data set “{config.run.preset}”.")
     if contents.by_threshold:
         words.append(
-            f"An object counts as agreed on (consensus) if at least "
-            f"{counted(summary.min_experts, 'expert')} {verb} it."
+            f"An object counts as agreed on (consensus) if {contents.consensus_words} {verb} it."
         )
     if posterior.size_classes.edges:
-        edges = " and ".join(f"{edge:g}" for edge in summary.class_edges)
+        classes = posterior.size_classes
+        unit = f" {classes.unit}" if classes.unit else ""
+        edges = " and ".join(f"{edge:g}" for edge in classes.edges) + unit
         how = (
             "the cluster's own diameter, exp(μ)"
             if summary.diameter == "mu"
@@ -131,8 +139,10 @@ def _duration(seconds: float) -> str:
 
 def verdict_words(verdict: Verdict) -> tuple[str, str]:
     """(kind, sentence): "good", "bad" or "unknown", and the verdict in a few words."""
-    if verdict.ok:
+    if verdict.ok and verdict.parameters_ok:
         return "good", "Yes, the run was long enough."
+    if verdict.ok:
+        return "good", "Yes, for all that is read here; not yet for the parameters behind it."
     if verdict.max_rhat != verdict.max_rhat:
         return "unknown", "It cannot be told: there are too few draws."
     return "bad", "Not yet: the run should be longer."
@@ -146,20 +156,22 @@ def long_enough(contents: Contents) -> Section:
     parts = [
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(verdict.advice),
-        diagnostic_table(verdict, limits),
+        diagnostic_table(verdict.diagnostics, limits, "What is read here"),
         _pair_words(contents, limits),
+        parameter_table(verdict, limits, "The parameters behind it"),
         contents.figure(
             "traces",
             "Trace and rank plots",
             "Left: each chain's course; chains should look alike and have no trend. Right: how "
-            "each chain's draws rank among all; lines near 1 mean that the chains agree.",
+            "each chain's draws rank among all; lines near 1 mean that the chains agree. Answers "
+            "come first, then the parameters behind them.",
         ),
         _tallies(contents),
     ]
     return Section("long-enough", "Was the run long enough?", join(parts))
 
 
-def diagnostic_table(verdict: Verdict, limits: Limits) -> Markup:
+def diagnostic_table(found: Sequence[Diagnostic], limits: Limits, what: str) -> Markup:
     """R-hat and effective sample sizes, quantity by quantity."""
     return table(
         [
@@ -169,20 +181,26 @@ def diagnostic_table(verdict: Verdict, limits: Limits) -> Markup:
             Column("ESS, tail", note="effective sample size in the tails"),
             Column("good?", number=False),
         ],
-        [_diagnostic_row(d, limits) for d in verdict.diagnostics],
-        f"R-hat should be at most {limits.rhat:g} and the effective sample sizes (ESS) at "
+        [_diagnostic_row(d, limits) for d in found],
+        f"{what}: R-hat should be at most {limits.rhat:g} and the effective sample sizes (ESS) at "
         f"least {limits.ess:g}.",
     )
 
 
+def parameter_table(verdict: Verdict, limits: Limits, what: str) -> Markup:
+    """The same of what is behind the answers, if anything is."""
+    found = verdict.parameters
+    return diagnostic_table(found, limits, what) if found else Markup("")
+
+
 def _diagnostic_row(found: Diagnostic, limits: Limits) -> list[object]:
-    good = found.rhat <= limits.rhat and found.ess >= limits.ess
+    reached = good(found, limits)
     return [
         found.name,
         number(found.rhat, 3),
         number(found.ess_bulk),
         number(found.ess_tail),
-        tag("span", "yes" if good else "no", class_="good" if good else "bad"),
+        tag("span", "yes" if reached else "no", class_="good" if reached else "bad"),
     ]
 
 
@@ -233,7 +251,6 @@ def provenance(contents: Contents, folder: Path) -> Section:
         ("dfcrp", "dfcrp (the draws)"),
         ("python", "Python"),
         ("numpy", "NumPy"),
-        ("numba", "Numba"),
         ("written", "draws finished"),
     ):
         if name in written:
@@ -255,19 +272,23 @@ def provenance(contents: Contents, folder: Path) -> Section:
 def _written(folder: Path) -> dict[str, Any]:
     """The run folder's provenance, as far as it can be read; the page does without it."""
     try:
-        found = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_provenance(folder)
+    except DfcrpError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
     """The few numbers that most readers came for; ``link`` leads to more on the verdict."""
     kind, sentence = verdict_words(contents.posterior.verdict)
+    least = contents.posterior.config.summary.min_experts
     tiles = [tag("div", tag("b", value), tag("span", words)) for value, words in _facts(contents)]
     return join(
         [
             tag("div", *tiles, class_="facts"),
+            paragraph(
+                listed_words(contents.summary, least, contents.noun),
+                class_="listed",
+            ),
             paragraph(
                 "Was the run long enough? ",
                 tag("strong", sentence) if link is None else tag("a", sentence, href=link),
@@ -279,7 +300,7 @@ def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
 
 def _facts(contents: Contents) -> list[tuple[str, str]]:
     """Numbers and what they are."""
-    summary = contents.summary
+    summary, least = contents.summary, contents.posterior.config.summary.min_experts
     facts = []
     for name, noun in (
         ("n_images", "image"),
@@ -298,11 +319,11 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         total = next(
             row
             for row in summary["consensus"]
-            if row["min_experts"] == contents.min_experts and row["size_class"] == "all"
+            if row["min_experts"] == least and row["size_class"] == "all"
         )
         shown = {
             f"different objects {contents.verb}": summary["n_clusters"],
-            f"of them by ≥ {contents.min_experts} experts": total,
+            f"of them by {in_short(least)}": total,
         }
     return facts + [
         (number(found["mean"], 1), f"{words} (95 %: {interval(found['lo'], found['hi'])})")

@@ -1,13 +1,8 @@
 // The data of the page, as typed arrays, and what follows from them once and for all.
 
-function readData() {
+async function readData() {
   const about = JSON.parse(byId("about").textContent);
-  const bytes = fromBase64(byId("arrays").textContent);
-  const data = { ...about };
-  for (const [name, [kind, start, length]] of Object.entries(about.arrays)) {
-    const Kind = globalThis[kind + "Array"];
-    data[name] = new Kind(bytes.buffer, start, length);
-  }
+  const data = { ...about, ...(await arraysOf(byId("arrays").textContent, about.arrays, about.compressed)) };
   data.count = data.itemX.length;
   data.clusters = data.clusterName.length;
   data.groups = data.groupOffsets.length - 1;
@@ -85,7 +80,7 @@ function addGroupFacts(data) {
       data.groupY[g] += data.itemY[i] / size;
       if (data.itemSize) data.groupSize[g] += data.itemSize[i] / size;
     }
-    data.groupHome[g] = homeOf(data, g, -1);
+    data.groupHome[g] = homeOf(data, g);
     for (let r = data.runOffsets[g]; r < data.runOffsets[g + 1]; r++) {
       data.groupDraws[g] += data.runStop[r] - data.runStart[r];
     }
@@ -113,11 +108,11 @@ function worthOf(data, group) {
 
 /** The object of the catalogue that most members of a group belong to, one item left out; the
  *  first among equals; -1 if nobody is left. */
-function homeOf(data, group, without) {
+function homeOf(data, group) {
   const times = new Map();
   for (let p = data.groupOffsets[group]; p < data.groupOffsets[group + 1]; p++) {
     const i = data.groupMembers[p];
-    if (i !== without) times.set(data.itemCluster[i], (times.get(data.itemCluster[i]) ?? 0) + 1);
+    times.set(data.itemCluster[i], (times.get(data.itemCluster[i]) ?? 0) + 1);
   }
   let best = -1;
   for (const [cluster, count] of times) {

@@ -1,7 +1,7 @@
 // Puts the pieces together: a change of the state redraws what depends on it, once a frame.
 
-function startExplorer() {
-  const data = readData();
+async function startExplorer() {
+  const data = await readData();
   prepareDraws(data);
   const root = byId("root");
   root.hidden = false;

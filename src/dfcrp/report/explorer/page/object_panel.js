@@ -76,7 +76,7 @@ function facts(state, k, present) {
   const rows = [["experts", `${present} of ${data.experts.length}`]];
   if (data.clusterReal) rows.push(["P(real)", probability(data.clusterReal[k])]);
   for (const least of new Set([data.minExperts, state.minExperts])) {
-    if (least <= data.experts.length) rows.push([`P(≥ ${counted(least, "expert")})`, probability(consensusProbability(data, k, least))]);
+    if (least <= data.experts.length) rows.push([least === 1 ? "P(object of its own)" : `P(≥ ${counted(least, "expert")})`, probability(consensusProbability(data, k, least))]);
   }
   return element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
@@ -116,12 +116,12 @@ function memberValues(data, k, i) {
   });
 }
 
-/** In which share of draws an item was with most members of which object; -1 is alone. */
+/** In which share of all draws an item sat where other than listed, as in members.csv; -1 is alone,
+ *  -2 a cluster that stands for no listed object. */
 function seatsOf(data, i) {
   const seats = new Map();
-  for (const g of data.groupsOfItem(i)) {
-    const seat = homeOf(data, g, i);
-    seats.set(seat, (seats.get(seat) ?? 0) + data.groupDraws[g] / data.drawsUsed);
+  for (let p = data.seatOffsets[i]; p < data.seatOffsets[i + 1]; p++) {
+    seats.set(data.seatPlace[p] - 2, data.seatDraws[p] / data.draws);
   }
   return seats;
 }
@@ -130,8 +130,7 @@ function alternatives(data, k, members) {
   const found = [];
   for (const i of members) {
     for (const [seat, share] of seatsOf(data, i)) {
-      const asListed = members.length === 1 ? seat === -1 : seat === k;
-      if (!asListed && share >= WORTH_SAYING) found.push({ share, i, seat, text: whereInstead(data, i, seat, share, k) });
+      if (share >= WORTH_SAYING) found.push({ share, i, seat, text: whereInstead(data, i, seat, share, k) });
     }
   }
   found.push(...visitors(data, k, new Set(members)));
@@ -142,6 +141,7 @@ function alternatives(data, k, members) {
 function whereInstead(data, i, seat, share, k) {
   const whose = ownerOf(data, i);
   if (seat === -1) return `In ${percent(share)} of draws ${whose} is an object of its own.`;
+  if (seat === -2) return `In ${percent(share)} of draws ${whose} is in a cluster that stands for no listed object.`;
   return `In ${percent(share)} of draws ${whose} belongs to ${data.hasPlaces ? "the neighbour, " : ""}object ${data.clusterName[seat]}${away(data, k, seat)}.`;
 }
 

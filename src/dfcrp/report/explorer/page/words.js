@@ -61,9 +61,9 @@ function probability(value) {
 }
 
 function percent(share) {
-  if (share > 0 && share < 0.01) return "less than 1 %";
-  if (share < 1 && share > 0.99) return "more than 99 %";
-  return `${number(100 * share)} %`;
+  if (share > 0 && share < 0.005) return "less than 1 %";
+  if (share < 1 && share > 0.995) return "more than 99 %";
+  return `${number(100 * Number(fixed(share, 2)))} %`;
 }
 
 /** Mean and equal-tailed 95 % interval; values that are NaN are left out. */

@@ -1,0 +1,296 @@
+"""Fuzzing of whole run folders: tampered records, indices, checkpoints, links and damaged files.
+
+    ./run python -m fuzz.folders --inputs 100000 --out findings
+
+A small run is made, and each input spoils a copy of it: the first byte says how, the rest with
+what. Then the folder is read, its draws are, and its chains are brought to their checkpoints and
+make a scan. Anything but a DfcrpError is a finding, as is a file that is written or removed, 5 s of
+processor time, or 2 GB. Kernels run interpreted, so that an index beyond an array is an error and
+not a crash.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuzz.blind import mutated
+
+SECONDS, MEGABYTES = 5, 2048
+FILES = (
+    *("provenance.json", "config.toml", "markings.csv", "candidates.csv", "looked.csv"),
+    *("run.lock", "draws.zarr/zarr.json"),
+)
+LINKED = (*FILES, "draws.zarr", "shard", "shard/labels", "shard/labels/c.0", "shard/zarr.json")
+FIELDS = ("part", "chain", "turn", "first", "draws", "rows", "n", "saved", "scans", "state")
+#: So that words of JSON are put into inputs as a whole.
+WORDS = tuple(word.encode() for word in (*FIELDS, "run", "scans", "thin", "seconds", "site", "cut"))
+
+
+def make_run(folder: Path) -> None:
+    """The run that is spoiled."""
+    import dfcrp
+
+    x = np.array([0.0, 0.1, 5.0, 5.1, 9.0, 0.05])
+    items = dfcrp.Items.circles(x, x[::-1], np.ones(6), list("ababbc"))
+    dfcrp.fit(items, out=folder, chains=2, scans=4, workers=1, progress=False)
+
+
+class Spoiler:
+    """Spoils copies of a run."""
+
+    def __init__(self, template: Path, work: Path) -> None:
+        self._template = template
+        self._run = work / "run"
+        self._outside = work / "outside"
+        self._ways: list[Callable[[bytes], None]] = [
+            *(self._replacing(name) for name in FILES),
+            self._index,
+            self._field,
+            self._state,
+            self._array,
+            self._bytes,
+            self._link,
+            self._remove,
+        ]
+
+    def seeds(self) -> list[bytes]:
+        """An input for each way, which changes nothing or little."""
+        contents = [
+            (self._template / name).read_bytes() if (self._template / name).exists() else b"1,2\n"
+            for name in FILES
+        ]
+        shard = next((self._template / "draws.zarr").glob("shard-*"))
+        index = json.loads((shard / "zarr.json").read_bytes())["attributes"]["dfcrp_shard"]
+        contents += [json.dumps(index).encode(), b"\x04\x07", b"\x10" + b"\0" * 60, b"\3\1\2\3\4"]
+        contents += [b"\1\0\4\xff", b"\0\1", b"\2\0"]
+        return [bytes([way]) + content for way, content in enumerate(contents)]
+
+    def spoil(self, data: bytes) -> Path:
+        """A copy that is spoiled in one way."""
+        for folder in (self._run, self._outside):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self._template, self._run)
+        self._outside.mkdir()
+        (self._outside / "dear").write_text("dear to me")
+        way = data[0] if data else 0
+        self._ways[way % len(self._ways)](data[1:] + b"\0" * 16)
+        return self._run
+
+    def untouched(self) -> bool:
+        """Whether what lies outside is as it was."""
+        return [path.name for path in self._outside.iterdir()] == ["dear"]
+
+    def _shard(self, number: int = 0) -> Path:
+        shards = sorted((self._run / "draws.zarr").glob("shard-*"))
+        return shards[number % len(shards)]
+
+    def _replacing(self, name: str) -> Callable[[bytes], None]:
+        def replace(data: bytes) -> None:
+            (self._run / name).write_bytes(data[:-16])
+
+        return replace
+
+    def _forge(self, fields: dict[str, Any]) -> None:
+        from dfcrp.runs.shards import _checksum
+
+        path = self._shard() / "zarr.json"
+        content = json.loads(path.read_bytes())
+        checksum = _checksum(fields)
+        content["attributes"] = {"dfcrp_shard": fields, "checksum": checksum}
+        path.write_text(json.dumps(content))
+
+    def _index(self, data: bytes) -> None:
+        try:
+            fields = json.loads(data[:-16])
+        except (ValueError, RecursionError):
+            (self._shard() / "zarr.json").write_bytes(data[:-16])
+            return
+        self._forge(fields)
+
+    def _field(self, data: bytes) -> None:
+        fields = json.loads((self._shard() / "zarr.json").read_bytes())["attributes"]["dfcrp_shard"]
+        value = int.from_bytes(data[1:9], "little", signed=True) >> (data[9] % 64)
+        fields["blocks"][FIELDS[data[0] % len(FIELDS)]][0] = value
+        self._forge(fields)
+
+    def _again(self, pieces: list[Any]) -> None:
+        """Write the first shard again, with another state."""
+        from dfcrp.runs.blocks import MemoryBlock, draws_of
+        from dfcrp.runs.lock import Claim
+        from dfcrp.runs.shards import Unpacked, write_shard
+        from dfcrp.runs.store import DrawStore
+
+        block: Any = DrawStore.open(self._run).spans(0, 0)[-1].block
+        entry = block.entry._replace(state=sum(len(piece) for piece in pieces))
+        again = MemoryBlock(entry, draws_of(block), tuple(pieces))
+        write_shard(self._run / "draws.zarr", 50, [again], Unpacked(1 << 20), Claim(self._run))
+        shutil.rmtree(block.shard.folder)
+
+    def _state(self, data: bytes) -> None:
+        text = data[:-16]
+        self._again([np.frombuffer(len(text).to_bytes(8, "little") + text, np.uint8)])
+
+    def _array(self, data: bytes) -> None:
+        """Wild values in one array of a state that is otherwise in order."""
+        from dfcrp.runs.chain_writer import _layout, _unpacked_state
+        from dfcrp.runs.store import DrawStore
+
+        block = DrawStore.open(self._run).spans(0, 0)[-1].block
+        arrays, about = _unpacked_state(block.read("state"))
+        arrays = {name: array.copy() for name, array in arrays.items()}
+        name = list(arrays)[data[0] % len(arrays)]
+        flat = arrays[name].reshape(-1)
+        for at in range(0, len(data) - 16, 4):
+            if flat.size:
+                small = int.from_bytes(data[at + 2 : at + 4], "little", signed=True)
+                wild = np.nan if flat.dtype.kind == "f" and small % 7 == 0 else small
+                flat[data[at + 1] % flat.size] = np.array(wild).astype(flat.dtype)
+        text = json.dumps({**about, "arrays": _layout(arrays)}).encode()
+        text += b" " * (-len(text) % 8)
+        head = np.frombuffer(len(text).to_bytes(8, "little") + text, np.uint8)
+        contents = [np.frombuffer(array.tobytes(), np.uint8) for array in arrays.values()]
+        self._again([head, *contents])
+
+    def _bytes(self, data: bytes) -> None:
+        files = sorted(path for path in self._shard(data[0]).rglob("*") if path.is_file())
+        path = files[data[1] % len(files)]
+        content = bytearray(path.read_bytes())
+        for at in range(2, len(data) - 16, 3):
+            place = int.from_bytes(data[at : at + 2], "little") % max(1, len(content))
+            content[place] ^= data[at + 2]
+        path.write_bytes(content)
+
+    def _named(self, name: str) -> Path:
+        first, _, rest = name.partition("/")
+        place = self._shard() if first == "shard" else self._run / first
+        return place / rest if rest else place
+
+    def _link(self, data: bytes) -> None:
+        path = self._named(LINKED[data[0] % len(LINKED)])
+        self._away(path)
+        targets = (self._outside, self._outside / "dear", self._outside / "new", Path("/dev/zero"))
+        path.symlink_to(targets[data[1] % len(targets)])
+
+    def _remove(self, data: bytes) -> None:
+        self._away(self._named(LINKED[data[0] % len(LINKED)]))
+
+    def _away(self, path: Path) -> None:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def use(run: Path) -> None:
+    """Read all there is, and go on from the checkpoints; only a DfcrpError is a way to fail."""
+    from dfcrp.errors import DfcrpError
+    from dfcrp.fitting.api import find_run
+    from dfcrp.posterior.saving import load
+    from dfcrp.runs.parts import Parts
+    from dfcrp.runs.store import DrawStore
+    from dfcrp.sampling.chain import Chain
+    from dfcrp.sampling.setup import problem_of
+
+    try:
+        found = load(run)
+        draws = found.draws
+        for chain in range(draws.n_chains):
+            labels = draws.labels(chain, 0, draws.n_draws)
+            draws.clusters(chain, 0, draws.n_draws)
+            if labels.shape != (draws.n_draws, len(found.items)):
+                raise AssertionError("draws of another shape")
+    except DfcrpError:
+        pass
+    try:
+        begun = find_run(run, scans=6)
+        store = DrawStore.open(run, bounds=Parts.of_run(begun.items, begun.config).bounds())
+        problem = problem_of(begun.items, begun.config)
+        for number in range(2):
+            seed = np.random.SeedSequence(1).spawn(number + 1)[number]
+            chain_here = Chain(problem, seed, begun.config.run.sampler)
+            store.writer(0, number, problem.n, problem.columns).restore(chain_here, 1)
+            chain_here.run(1, 1)
+    except DfcrpError:
+        pass
+
+
+def listing(run: Path) -> list[str]:
+    """All names in a folder, without following links."""
+    return sorted(
+        os.path.join(place, name)
+        for place, folders, files in os.walk(run)
+        for name in (*folders, *files)
+    )
+
+
+def try_one(spoiler: Spoiler, data: bytes) -> None:
+    """AssertionError, or whatever went wrong, if this input is a finding."""
+    run = spoiler.spoil(data)
+    before, begun = listing(run), time.process_time()
+    use(run)
+    if time.process_time() - begun > SECONDS:
+        raise AssertionError(f"took more than {SECONDS} s")
+    if listing(run) != before or not spoiler.untouched():
+        raise AssertionError("reading changed files")
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MEGABYTES * 1024:
+        raise AssertionError(f"took more than {MEGABYTES} MB")
+
+
+def fuzz_folders(inputs: int, seed: int, findings: Path) -> tuple[int, list[str]]:
+    """Try so many inputs; how many were tried, and the places where something went wrong."""
+    rng, wrong = random.Random(seed), []
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as place, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        template = Path(place) / "template"
+        make_run(template)
+        spoiler = Spoiler(template, Path(place))
+        seeds = spoiler.seeds()
+        for number in range(inputs):
+            data = seeds[number] if number < len(seeds) else mutated(rng, seeds, WORDS)
+            try:
+                try_one(spoiler, data)
+            except Exception as error:
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                name = f"{type(error).__name__}-{Path(last.filename).stem}-{last.lineno}"
+                if name not in wrong:
+                    wrong.append(name)
+                    findings.mkdir(parents=True, exist_ok=True)
+                    (findings / f"{name}.input").write_bytes(data)
+                    text = "".join(traceback.format_exception(error))
+                    (findings / f"{name}.txt").write_text(text, errors="replace")
+    return inputs, wrong
+
+
+def main() -> int:
+    """The command: 0 if nothing went wrong, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="fuzz.folders", description=__doc__)
+    parser.add_argument("--inputs", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("findings"), help="folder for what fails")
+    asked = parser.parse_args()
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # before Numba is imported
+    tried, wrong = fuzz_folders(asked.inputs, asked.seed, asked.out)
+    print(f"{tried:,} run folders, {len(wrong)} places where something went wrong")
+    for name in wrong:
+        print(name)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,437 @@
+"""Compiled code on disk: which there is, what it was made from, and calls into it.
+
+Code is compiled in *units*: the entries of a module, or the functions by which a class of frames
+keeps a contract. A unit is one shared library with a description of its results beside it. A wheel
+carries those of everything built in, in ``dfcrp/_kernels``; otherwise they are built when they are
+first needed, into a cache, under a name that holds a hash of the code they were made from
+(comments and docstrings left out), so that a change makes new only what it touches.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import ctypes
+import functools
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dfcrp.compiled.abi import (
+    Arguments,
+    Description,
+    class_named,
+    description_of,
+    name_of,
+    read,
+    size_and_alignment,
+)
+from dfcrp.compiled.jit import CONTRACTS, Contract, Kernel
+
+#: Where a wheel has its compiled code.
+PACKAGED = Path(__file__).parents[1] / "_kernels"
+#: The list of its units.
+UNITS = "units.json"
+#: Counts up with every change to how code is compiled and called.
+FORMAT = 1
+
+
+class KernelsMissing(RuntimeError):
+    """There is no compiled code, and nothing here to make it with."""
+
+
+class Compiling:
+    """What has been compiled for this process so far; safe to ask from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._began = 0.0
+        self._seconds = 0.0
+        #: Units that are compiled.
+        self.parts = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a unit is being compiled now."""
+        return self._depth > 0
+
+    @property
+    def seconds(self) -> float:
+        """Time in which units were compiled."""
+        with self._lock:
+            now = time.monotonic() - self._began if self._depth else 0.0
+            return self._seconds + now
+
+    def begin(self) -> None:
+        """Something is being compiled; one within another counts as one stretch of time."""
+        with self._lock:
+            if self._depth == 0:
+                self._began = time.monotonic()
+            self._depth += 1
+
+    def end(self) -> None:
+        """It is compiled."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._seconds += time.monotonic() - self._began
+
+
+#: Of this process.
+COMPILING = Compiling()
+
+
+@dataclass(frozen=True)
+class Export:
+    """A function of a unit."""
+
+    symbol: str
+    kernel: Kernel
+    parameters: tuple[Description, ...]
+    #: What it must return, where callers rely on it.
+    result: Description | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Functions that are compiled together."""
+
+    name: str
+    exports: tuple[Export, ...]
+    #: Whether another process can make it, told its name.
+    named: bool = True
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of all that the compiled code depends on."""
+        found = hashlib.sha256(f"{FORMAT} {platform.machine()} {sys.platform}".encode())
+        modules = {export.kernel.__module__ for export in self.exports}
+        for module, code in sorted(_sources_of(frozenset(modules)).items()):
+            found.update(f"{module} {code}\n".encode())
+        for export in self.exports:
+            found.update(f"{export.symbol} {export.parameters}\n".encode())
+        return found.hexdigest()[:20]
+
+    @property
+    def stem(self) -> str:
+        """The name of its files."""
+        return f"{self.name.replace(':', '-')}-{self.digest}"
+
+
+def entries_of(module: str) -> Unit:
+    """The unit of a module's entries."""
+    import importlib
+
+    found = [
+        value
+        for value in vars(importlib.import_module(module)).values()
+        if isinstance(value, Kernel) and value.entry and value.__module__ == module
+    ]
+    return Unit(
+        f"entries:{module}",
+        tuple(Export(f"dfcrp_{entry.__name__}", entry, entry.parameters) for entry in found),
+    )
+
+
+def table_unit(contract: Contract, kind: Any) -> Unit:
+    """The unit of the functions by which a class keeps a contract."""
+    exports = tuple(
+        Export(
+            f"dfcrp_{stub.__name__}",
+            stub.of(kind),
+            (["frame", name_of(kind)], *stub.parameters),
+            stub.result,
+        )
+        for stub in contract.functions
+        if kind in stub.implementations or stub.usual is not None
+    )
+    return Unit(f"table:{contract.name}:{name_of(kind)}", exports)
+
+
+def unit_named(name: str) -> Unit:
+    """The unit of this name."""
+    kind, _, rest = name.partition(":")
+    if kind == "entries":
+        return _entries(rest)
+    contract, _, cls = rest.partition(":")
+    return table_unit(CONTRACTS[contract], class_named(cls))
+
+
+_entries = functools.cache(entries_of)
+
+
+# What a unit is made from.
+
+
+def _parsed(path: str) -> tuple[str, tuple[str, ...]]:
+    """A module's code without docstrings, hashed, and the modules that it imports."""
+    return _parsed_as_of(path, os.stat(path).st_mtime_ns)
+
+
+@functools.cache
+def _parsed_as_of(path: str, _: int) -> tuple[str, tuple[str, ...]]:
+    tree = ast.parse(Path(path).read_bytes())
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(
+            node
+        ):
+            del node.body[0]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported.add(node.module)
+            imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(sorted(imported))
+
+
+def _sources_of(modules: frozenset[str]) -> dict[str, str]:
+    """The kernels' modules and all that they import of modules with kernels: hashes of code."""
+    found: dict[str, str] = {}
+    open_ones = sorted(modules)
+    while open_ones:
+        name = open_ones.pop()
+        module = sys.modules.get(name)
+        path = getattr(module, "__file__", None)
+        if name in found or path is None or not _has_kernels(name, module):
+            continue
+        found[name], imported = _parsed(path)
+        open_ones += imported
+    # How code is made counts as well; that module is loaded only where it is.
+    found["backend"] = _parsed(str(Path(__file__).with_name("backend.py")))[0]
+    return found
+
+
+def _has_kernels(name: str, module: Any) -> bool:
+    return name in ("dfcrp.compiled.abi", "dfcrp.compiled.random", "dfcrp.compiled.state") or any(
+        isinstance(value, Kernel) for value in vars(module).values()
+    )
+
+
+@functools.cache
+def sources_digest() -> str:
+    """Of all kernels of this package: what the draws of a seed depend on besides the settings."""
+    if _packaged():
+        return _packaged()[""]
+    found = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        if b"from dfcrp.compiled.jit import" in path.read_bytes():
+            found.update(f"{path.name} {_parsed(str(path))[0]}\n".encode())
+    return found.hexdigest()[:20]
+
+
+# Where it is.
+
+
+def cache_directory() -> Path:
+    """Where compiled code is kept that did not come with the package."""
+    base = os.environ.get("DFCRP_CACHE_DIR")
+    if base is None:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        base = str(Path(home) / "dfcrp")
+    return Path(base) / "kernels"
+
+
+@functools.cache
+def _packaged() -> dict[str, str]:
+    """The units that came with the package, and the stems of their files; "" is their source."""
+    listing = PACKAGED / UNITS
+    found: dict[str, str] = json.loads(listing.read_text()) if listing.is_file() else {}
+    return found
+
+
+def _home_of(unit: Unit) -> Path:
+    """The stem of the unit's files, whether they exist or not."""
+    if unit.name in _packaged():
+        return PACKAGED / _packaged()[unit.name]
+    return cache_directory() / unit.stem
+
+
+def beside(home: Path, ending: str) -> Path:
+    """One of a unit's files."""
+    return home.parent / f"{home.name}{ending}"
+
+
+def is_built(unit: Unit) -> bool:
+    """Whether the unit's code is there."""
+    return beside(_home_of(unit), ".json").is_file()
+
+
+def require(units: Sequence[Unit], *, jobs: int | None = None) -> None:
+    """Have these units built; what is lacking is compiled now, side by side."""
+    lacking = [unit for unit in units if not is_built(unit)]
+    if not lacking:
+        return
+    from dfcrp.compiled import build
+
+    COMPILING.begin()
+    try:
+        for _ in build.build([unit.name for unit in lacking], cache_directory(), jobs=jobs):
+            COMPILING.parts += 1
+    finally:
+        COMPILING.end()
+
+
+# Calls into it.
+
+
+@dataclass
+class Loaded:
+    """A unit's code in this process."""
+
+    handle: Any
+    results: dict[str, Description]
+    functions: dict[str, Any] = field(default_factory=dict)
+
+    def address(self, symbol: str) -> int:
+        """Where a function is."""
+        return ctypes.cast(getattr(self.handle, symbol), ctypes.c_void_p).value or 0
+
+    def function(self, symbol: str, types: Sequence[Any]) -> Any:
+        """A function that Python can call, which leaves other threads running."""
+        if symbol not in self.functions:
+            kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)
+            self.functions[symbol] = kind(self.address(symbol))
+        return self.functions[symbol]
+
+
+_LOADED: dict[str, Loaded] = {}
+#: Guards what is loaded and the tables: an address that was given out must stay good.
+_LOADING = threading.RLock()
+
+
+def load(unit: Unit) -> Loaded:
+    """The unit's code, built first if need be."""
+    with _LOADING:
+        return _load(unit)
+
+
+def _load(unit: Unit) -> Loaded:
+    if unit.name not in _LOADED:
+        if unit.named:
+            require([unit])
+        elif not is_built(unit):
+            from dfcrp.compiled import backend
+
+            backend.write_unit(unit, cache_directory())
+        home = _home_of(unit)
+        results = json.loads(beside(home, ".json").read_text())
+        _LOADED[unit.name] = Loaded(_open(home), results)
+    return _LOADED[unit.name]
+
+
+def _open(home: Path) -> Any:
+    shared = beside(home, ".so")
+    if shared.is_file():
+        return ctypes.CDLL(str(shared))
+    from dfcrp.compiled import backend
+
+    return backend.load_object(beside(home, ".o"))
+
+
+class _Bound:
+    """A kernel for arguments of certain types, ready to be called."""
+
+    def __init__(self, kernel: Kernel, kinds: tuple[Description, ...], unit: Unit, symbol: str):
+        self.kernel, self.kinds = kernel, kinds
+        self.names = [f"{kernel.__name__}, {name}" for name in kernel.names]
+        self.loaded, self.symbol = load(unit), symbol
+        self.result = self.loaded.results[symbol]
+        self.size = max(size_and_alignment(self.result)[0], 8)
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        given = Arguments(tables=self.kernel.entry)
+        for name, kind, arg in zip(self.names, self.kinds, args, strict=True):
+            given.add(kind, arg, name)
+        room, trouble = ctypes.create_string_buffer(self.size), ctypes.c_void_p()
+        function = self.loaded.function(self.symbol, given.types)
+        status = function(ctypes.addressof(room), ctypes.addressof(trouble), *given.words)
+        if status not in (0, -2):
+            raise MemoryError(f"{self.kernel.__name__} failed (status {status})")
+        owners: list[int] = []
+        result = read(self.result, room, 0, owners)
+        for owner in owners:
+            self.loaded.handle.NRT_decref(ctypes.c_void_p(owner))
+        return result
+
+
+_BOUND: dict[Any, _Bound] = {}
+
+
+def call(kernel: Kernel, args: tuple[Any, ...]) -> Any:
+    """Call a kernel from Python."""
+    from dfcrp.compiled.random import stream
+
+    # A generator of NumPy's serves too: it gives a stream for this call.
+    args = tuple(stream(arg) if isinstance(arg, np.random.Generator) else arg for arg in args)
+    if len(args) != len(kernel.names):
+        raise TypeError(f"{kernel.__name__} takes {len(kernel.names)} arguments, not {len(args)}")
+    if kernel.entry:
+        if kernel not in _BOUND:
+            unit, symbol = _entries(kernel.__module__), f"dfcrp_{kernel.__name__}"
+            _BOUND[kernel] = _Bound(kernel, kernel.parameters, unit, symbol)
+        return _BOUND[kernel](args)
+    kinds = tuple(description_of(arg) for arg in args)
+    key = kernel, repr(kinds)
+    if key not in _BOUND:
+        _BOUND[key] = _Bound(kernel, kinds, door(kernel, kinds), "dfcrp_door")
+    return _BOUND[key](args)
+
+
+def door(kernel: Kernel, kinds: tuple[Description, ...]) -> Unit:
+    """The unit of one kernel for arguments of these types."""
+    told = hashlib.sha256(repr(kinds).encode()).hexdigest()[:12]
+    name = f"door:{kernel.__module__}.{kernel.__qualname__}:{told}"
+    return Unit(name, (Export("dfcrp_door", kernel, kinds),), named=False)
+
+
+_TABLES: dict[Any, Any] = {}
+
+
+def function_table(contract: Contract, kind: Any) -> int:
+    """The address of the functions by which a class keeps a contract, built first if need be."""
+    with _LOADING:
+        if kind not in _TABLES:
+            unit = table_unit(contract, kind)
+            loaded = load(unit)
+            there = {export.symbol for export in unit.exports}
+            symbols = [f"dfcrp_{stub.__name__}" for stub in contract.functions]
+            _TABLES[kind] = np.array(
+                [loaded.address(symbol) if symbol in there else 0 for symbol in symbols], np.int64
+            )
+        return int(_TABLES[kind].__array_interface__["data"][0])
+
+
+@contextlib.contextmanager
+def building(home: Path) -> Iterator[None]:
+    """Hold off other processes that would build the same."""
+    import fcntl
+
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with open(beside(home, ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def linker() -> str | None:
+    """A C compiler to link with, if there is one."""
+    import shutil
+
+    return shutil.which(os.environ.get("CC", "cc"))
+
+
+def run_linker(command: Sequence[str]) -> None:
+    """Link, with what went wrong if it does."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")

@@ -1,0 +1,160 @@
+"""Who looked at which image: pairs of an image and an expert, also of those who marked nothing.
+
+An expert who looked at an image and marked nothing there missed all of its objects; one who did
+not look missed none. Where nothing says who looked, whoever has an item on an image did.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.errors import DfcrpWarning, InputError
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
+
+#: Experts and images that a message names.
+NAMED = 3
+
+Pairs = NDArray[np.str_]
+
+
+class Looks(NamedTuple):
+    """Who looked where, in numbers."""
+
+    #: All images that were looked at, sorted; one without a name if items name no images.
+    images: tuple[str, ...]
+    #: The image of each item.
+    image: NDArray[np.int64]
+    #: (m, 2): an image and an expert who looked at it, sorted, each pair once.
+    pairs: NDArray[np.int64]
+
+    def experts_of(self, image: int) -> NDArray[np.int64]:
+        """The experts who looked at an image, ascending."""
+        first, last = np.searchsorted(self.pairs[:, 0], [image, image + 1])
+        return self.pairs[first:last, 1]
+
+
+def looked_pairs(looked: Any) -> Pairs:
+    """Pairs (image, expert) of whatever a user gives, as text: (m, 2).
+
+    A table (data frame or dict) with the columns image and expert, pairs of the two, or, of one
+    image, the experts' names alone.
+    """
+    if isinstance(looked, Mapping) or hasattr(looked, "columns"):
+        names = list(looked.keys()) if isinstance(looked, Mapping) else list(looked.columns)
+        if "expert" not in names:
+            raise InputError(
+                "looked has no column expert: it needs the columns image and expert, one row for "
+                "each expert who looked at an image"
+            )
+        experts = [str(value) for value in looked["expert"]]
+        images = [str(v) for v in looked["image"]] if "image" in names else [""] * len(experts)
+        if len(images) != len(experts):
+            raise InputError(f"looked has {len(images)} images and {len(experts)} experts")
+        rows = list(zip(images, experts, strict=True))
+    elif isinstance(looked, str) or not isinstance(looked, Iterable):
+        raise InputError(
+            f"looked is {looked!r}; it must be pairs of an image and an expert, or a table with "
+            "these columns"
+        )
+    else:
+        rows = [("", row) if isinstance(row, str) else _pair(row) for row in looked]
+    return np.array(sorted(set(rows)), dtype=np.str_).reshape(-1, 2)
+
+
+def _pair(row: Any) -> tuple[str, str]:
+    try:
+        image, expert = row
+    except (TypeError, ValueError):
+        raise InputError(
+            f"looked has the entry {row!r}; each must be a pair of an image and an expert"
+        ) from None
+    return str(image), str(expert)
+
+
+def with_looks(items: Items, looked: Any, *, tell: bool = True) -> Items:
+    """The items together with who looked; an expert with an item on an image looked at it.
+
+    ``tell`` warns of experts with items on images at which they did not look.
+    """
+    pairs = _named(items, looked_pairs(looked))
+    images = ["" if items.image is None else name for name in _images_of(items)]
+    own = set(zip(images, items.expert.tolist(), strict=True))
+    told = {(image, expert) for image, expert in pairs.tolist()}
+    if tell and own - told:
+        _warn(sorted(own - told))
+    every = np.array(sorted(told | own), dtype=np.str_).reshape(-1, 2)
+    experts = tuple(sorted(set(every[:, 1].tolist())))
+    code = {name: at for at, name in enumerate(experts)}
+    families = np.array([code[name] for name in items.expert.tolist()], np.int64)
+    return replace(items, looked=every, experts=experts, families=families)
+
+
+def _images_of(items: Items) -> list[str]:
+    return [""] * len(items) if items.image is None else items.image.tolist()
+
+
+def _named(items: Items, pairs: Pairs) -> Pairs:
+    """Pairs whose images are named as the items' are."""
+    names = sorted(set(pairs[:, 0].tolist()))
+    if items.image is None:
+        if len(names) > 1:
+            raise InputError(
+                f"looked names {len(names)} images ({', '.join(names[:NAMED])}, ...), but the "
+                "items name none: give the items an image column, or leave it out of looked"
+            )
+        return np.column_stack([np.full(len(pairs), ""), pairs[:, 1]])
+    if "" in names and len(items.images) == 1:
+        return np.array(
+            [(image or items.images[0], expert) for image, expert in pairs.tolist()], dtype=np.str_
+        )
+    if "" in names:
+        raise InputError(
+            f"looked names no images, but the items are on {len(items.images)}: give it the column "
+            "image"
+        )
+    return pairs
+
+
+def _warn(missing: list[tuple[str, str]]) -> None:
+    examples = ", ".join(f"{expert} on {image or 'the image'}" for image, expert in missing[:NAMED])
+    warnings.warn(
+        f"{len(missing):,} times an expert has items on an image without being listed as having "
+        f"looked at it: {examples}{', ...' if len(missing) > NAMED else ''}; they are taken to "
+        "have looked. If names are spelled in two ways, correct them",
+        DfcrpWarning,
+        stacklevel=4,
+    )
+
+
+def on_images(looked: Pairs | None, images: Iterable[str]) -> Pairs | None:
+    """The looks at some images."""
+    return None if looked is None else looked[np.isin(looked[:, 0], list(images))]
+
+
+def without_experts(looked: Pairs | None, experts: Iterable[str]) -> Pairs | None:
+    """The looks of the others."""
+    return None if looked is None else looked[~np.isin(looked[:, 1], list(experts))]
+
+
+def looks_of(items: Items) -> Looks:
+    """Who looked where; if nothing says it, whoever has an item on an image."""
+    images = _images_of(items)
+    known = images if items.looked is None else items.looked[:, 0].tolist()
+    names = tuple(sorted(set(known)))
+    code = {name: at for at, name in enumerate(names)}
+    image = np.array([code[name] for name in images], np.int64)
+    if items.looked is None:
+        pairs = np.column_stack([image, items.families])
+    else:
+        expert = {name: at for at, name in enumerate(items.experts)}
+        rows = [(code[image], expert[name]) for image, name in items.looked.tolist()]
+        pairs = np.array(rows, np.int64).reshape(-1, 2)
+    return Looks(names, image, np.unique(pairs, axis=0))

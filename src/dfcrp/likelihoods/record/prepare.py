@@ -1,0 +1,167 @@
+"""From items to candidates and a first guess of the law: what is done before the chains start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record.candidates import (
+    Candidates,
+    KeyRates,
+    alone,
+    find_candidates,
+    given_keys,
+    unique_pairs,
+)
+from dfcrp.likelihoods.record.fields import Fields, encode_fields
+from dfcrp.likelihoods.record.hyper import (
+    Compared,
+    Law,
+    compare_fields,
+    log_bayes_factors,
+    records_hyper,
+)
+from dfcrp.likelihoods.record.pilot import Guess, guess_law
+from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.neighbours.neighbourhood import within_images
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
+
+Ints = NDArray[np.int64]
+#: Pairs that are more probable than this (log odds) make partners of partners candidates.
+PROBABLE = -2.0
+#: Such partners that a record may have, for each source, and rounds of looking for theirs.
+PARTNERS, ROUNDS = 2, 2
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Fields, candidates and the first guess."""
+
+    settings: RecordSettings
+    records: Fields
+    compared: tuple[Compared, ...]
+    source: Ints
+    experts: tuple[str, ...]
+    candidates: Candidates
+    guess: Guess
+
+    @property
+    def law(self) -> Law:
+        """What is learned, by name."""
+        return Law.of(self.settings, self.compared, self.source, self.experts)
+
+    def hyper(self, most: int, pairs: Ints | None = None) -> kernel.RecordHyper:
+        """For clusters of so many, with similar values of the candidates or of other pairs."""
+        found = records_hyper(
+            self.settings,
+            self.compared,
+            self.candidates.pairs if pairs is None else pairs,
+            self.source,
+            most,
+            self.guess.levels,
+        )
+        found.law[:] = self.guess.law
+        return found
+
+
+_known: WeakKeyDictionary[Items, dict[RecordSettings, Prepared]] = WeakKeyDictionary()
+
+
+def prepare(items: Items, settings: RecordSettings) -> Prepared:
+    """Worked out once for each items and settings."""
+    known = _known.setdefault(items, {})
+    if settings not in known:
+        known[settings] = _prepare(items, settings)
+    return known[settings]
+
+
+def _prepare(items: Items, settings: RecordSettings) -> Prepared:
+    records = encode_fields(items.columns, settings.kinds)
+    source = np.asarray(items.families, np.int64)
+    compared = compare_fields(records, source)
+    law = Law.of(settings, compared, source)
+    keys, images = settings.split_keys, items.image_codes
+
+    def found_by(guess: NDArray[np.float64]) -> Candidates:
+        if items.candidates is not None:
+            given = np.asarray(items.candidates, np.int64)
+            made = Candidates(given, (), alone(given, source), float("nan"))
+        elif keys is not None:
+            made = given_keys(records, keys, source)
+        else:
+            made = find_candidates(records, rates_of(compared, law, guess), source)
+        return replace(made, pairs=within_images(made.pairs, images))
+
+    candidates = found_by(law.mean)
+    guess = guess_law(settings, compared, candidates.pairs, source)
+    if items.candidates is None and keys is None:
+        candidates = found_by(guess.law)
+        guess = guess_law(settings, compared, candidates.pairs, source)
+    found = Prepared(settings, records, compared, source, items.experts, candidates, guess)
+    if items.candidates is not None:
+        return found
+    pairs = within_images(_with_partners(found), images)
+    return replace(found, candidates=replace(candidates, pairs=pairs))
+
+
+def rates_of(compared: tuple[Compared, ...], law: Law, values: NDArray[np.float64]) -> KeyRates:
+    """How often two records of one object agree in a field, or nearly, by entries of the law."""
+    rows = []
+    for at in range(len(compared)):
+        miss, alter, scale = (
+            values[entry] if entry >= 0 else -np.inf for entry in law.entry[:, at]
+        )
+        m, t = 1.0 / (1.0 + np.exp(-miss)), 1.0 / (1.0 + np.exp(-alter))
+        related = (1.0 - m) ** 2
+        same = related * (1.0 - t) ** 2
+        rows.append((same, related - same, np.exp(scale)))
+    return KeyRates(*np.array(rows).T)
+
+
+def _with_partners(found: Prepared) -> Ints:
+    """Candidates with the partners of partners, so that a missing value keeps no cluster apart.
+
+    Records of which one has only the name and the other only the place have no key in common, yet
+    both may be of one object with a third.
+    """
+    pairs, source = found.candidates.pairs, found.source
+    sizes = np.bincount(source).astype(np.float64)
+    possible = max((sizes.sum() ** 2 - (sizes**2).sum()) / 2.0, 1.0)
+    log_odds = np.log(max(found.guess.matches, 1.0) / possible)
+    most = PARTNERS * max(len(sizes) - 1, 1) if len(sizes) <= 64 else 64
+    for _ in range(ROUNDS):
+        factors = log_bayes_factors(found.hyper(2, pairs), pairs)
+        across = source[pairs[:, 0]] != source[pairs[:, 1]]
+        close = across & (factors + log_odds > PROBABLE)
+        more = _two_steps(pairs[close], factors[close], most, len(source))
+        more = more[source[more[:, 0]] != source[more[:, 1]]]
+        together = unique_pairs(np.concatenate([pairs, more]), len(source))
+        if len(together) == len(pairs):
+            break
+        pairs = together
+    return pairs
+
+
+def _two_steps(pairs: Ints, weight: NDArray[np.float64], most: int, n: int) -> Ints:
+    """Pairs of records with a partner in common, of the ``most`` best partners of each."""
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    order = np.lexsort((-np.concatenate([weight, weight]), both[:, 0]))
+    both = both[order]
+    first = np.searchsorted(both[:, 0], np.arange(n))
+    place = np.arange(len(both)) - first[both[:, 0]]
+    both = both[place < most]
+    found = [np.empty((0, 2), np.int64)]
+    starts = np.searchsorted(both[:, 0], np.arange(n))
+    sizes = np.diff(starts, append=len(both))
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        partners = both[starts[sizes == size][:, None] + np.arange(size), 1]
+        one, other = np.triu_indices(size, 1)
+        found.append(np.column_stack([partners[:, one].ravel(), partners[:, other].ravel()]))
+    return np.concatenate(found)

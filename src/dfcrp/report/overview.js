@@ -1,0 +1,165 @@
+// Small multiples: a picture of every image, to be sorted, filtered and clicked.
+
+const TILES_SHOWN = 60;
+/** Agreed on, in doubt, and not: told apart by shade and by the width of the line. */
+const SHADES = {
+  light: ["#0072B2", "#D55E00", "#A9B2BA"],
+  dark: ["#56B4E9", "#F0803C", "#59646D"],
+};
+const WIDTHS = [1.6, 1.6, 0.8];
+const SURE = [0.95, 0.05];
+
+async function readImages() {
+  const about = JSON.parse(byId("about").textContent);
+  return { ...about, ...(await arraysOf(byId("arrays").textContent, about.arrays, about.compressed)) };
+}
+
+/** 0: agreed on, 1: in doubt, 2: not. */
+function shadeOf(p) {
+  return p >= SURE[0] ? 0 : p > SURE[1] ? 1 : 2;
+}
+
+function shades() {
+  return SHADES[matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"];
+}
+
+const ORDERS = {
+  name: (data, a, b) => a - b,
+  objects: (data, a, b) => data.objects[b] - data.objects[a] || a - b,
+  agreed: (data, a, b) => data.agreed[b] - data.agreed[a] || a - b,
+  undecided: (data, a, b) => data.undecided[b] - data.undecided[a] || a - b,
+  verdict: (data, a, b) => data.place[a] - data.place[b] || a - b,
+};
+
+/** The images that are asked for, in the order asked for. */
+function chosenImages(data, asked) {
+  const text = asked.name.trim().toLowerCase();
+  const found = [];
+  for (let k = 0; k < data.names.length; k++) {
+    if (text && !data.names[k].toLowerCase().includes(text)) continue;
+    if (asked.bad && data.good[k]) continue;
+    if (asked.doubt && !data.undecided[k]) continue;
+    found.push(k);
+  }
+  return found.sort((a, b) => ORDERS[asked.order](data, a, b));
+}
+
+function tile(data, k) {
+  const canvas = element("canvas", { "aria-hidden": "true" });
+  const words = [
+    element("b", { title: data.names[k] }, data.names[k]),
+    element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.agreedBy}`)),
+    element("span", { class: "quiet" }, data.undecided[k] ? `${number(data.undecided[k])} undecided` : "none undecided"),
+    data.good[k] ? null : element("span", { class: "short" }, "run too short"),
+  ];
+  // Only images whose page was made are links.
+  const made = data.pages[k]
+    ? element("a", { class: "overview-tile", href: data.pages[k] }, canvas, ...words)
+    : element("div", { class: "overview-tile", title: data.howToMake }, canvas, ...words);
+  return { item: element("li", {}, made), canvas, image: k };
+}
+
+function drawTile(data, { canvas, image }) {
+  const ratio = globalThis.devicePixelRatio || 1;
+  canvas.width = Math.round(canvas.clientWidth * ratio);
+  canvas.height = Math.round(canvas.clientHeight * ratio);
+  const pen = canvas.getContext("2d");
+  (data.shape ? drawOutlines : drawBars)(data, image, pen, ratio);
+}
+
+/** The catalogue as a map. */
+function drawOutlines(data, image, pen, ratio) {
+  const { width, height } = pen.canvas;
+  const colours = shades();
+  const [left, right, low, high] = data.frames.subarray(4 * image, 4 * image + 4);
+  const scale = 0.94 * Math.min(width / (right - left), height / (high - low));
+  const [x0, y0] = [width / 2 - (scale * (left + right)) / 2, height / 2 + (scale * (low + high)) / 2];
+  // Those that nobody agrees on lie beneath.
+  for (const shade of [2, 1, 0]) {
+    pen.strokeStyle = pen.fillStyle = colours[shade];
+    pen.lineWidth = WIDTHS[shade] * ratio;
+    for (let c = data.outlineStart[image]; c < data.outlineStart[image + 1]; c++) {
+      if (shadeOf(data.outlineP[c]) !== shade) continue;
+      const half = (length) => Math.max((scale * length) / 2, 0.7 * ratio);
+      const dot = (shade < 2 ? 2 : 1.5) * ratio;
+      const [a, b] = data.shape === "point" ? [dot, dot] : [half(data.outlineW[c]), half(data.outlineH[c])];
+      pen.beginPath();
+      trace(pen, data.shape, x0 + scale * data.outlineX[c], y0 - scale * data.outlineY[c], a, b, (-data.outlineA[c] * Math.PI) / 180);
+      if (data.shape === "point") pen.fill();
+      else pen.stroke();
+    }
+  }
+}
+
+/** How many objects so many experts share, where objects have no place. */
+function drawBars(data, image, pen, ratio) {
+  const { width, height } = pen.canvas;
+  const count = data.barsOfImage;
+  const parts = data.bars.subarray(3 * count * image, 3 * count * (image + 1));
+  const total = (bar) => parts[3 * bar] + parts[3 * bar + 1] + parts[3 * bar + 2];
+  const most = Math.max(...Array.from({ length: count }, (_, bar) => total(bar)));
+  const colours = shades();
+  const [base, step] = [height - 14 * ratio, width / count];
+  pen.font = `${10 * ratio}px system-ui, sans-serif`;
+  pen.textAlign = "center";
+  for (let bar = 0; bar < count; bar++) {
+    let top = base;
+    for (const shade of [0, 1, 2]) {
+      const tall = ((base - 4 * ratio) * parts[3 * bar + shade]) / most;
+      pen.fillStyle = colours[shade];
+      pen.fillRect((bar + 0.12) * step, top - tall, 0.76 * step, tall);
+      top -= tall;
+    }
+    pen.fillStyle = getComputedStyle(pen.canvas).color;
+    pen.fillText(String(bar + 1), (bar + 0.5) * step, height - 3 * ratio);
+  }
+}
+
+function legend(data) {
+  const sample = (shade) => {
+    const [fill, stroke] = data.shape && data.shape !== "point" ? ["none", shades()[shade]] : [shades()[shade], "none"];
+    const look = { fill, stroke, "stroke-width": WIDTHS[shade] };
+    if (data.shape === "ellipse" || data.shape === "point") return drawing("circle", { cx: 8, cy: 6, r: data.shape === "point" ? 3.5 : 5, ...look });
+    return drawing("rect", { x: 3, y: 1, width: 10, height: 10, ...look });
+  };
+  const names = data.legend.map((name, shade) => element("li", {}, drawing("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, sample(shade)), ` ${name}`));
+  const bars = element("li", {}, "bars: objects by number of experts");
+  byId("key").replaceChildren(...names, ...(data.shape ? [] : [bars]));
+}
+
+async function startOverview() {
+  const data = await readImages();
+  const asked = { name: "", order: "name", bad: false, doubt: false, first: 0 };
+  let shown = [];
+  const draw = () => shown.forEach((one) => drawTile(data, one));
+  const show = (changes) => {
+    Object.assign(asked, { first: 0 }, changes);
+    const images = chosenImages(data, asked);
+    shown = images.slice(asked.first, asked.first + TILES_SHOWN).map((k) => tile(data, k));
+    byId("tiles").replaceChildren(...shown.map((one) => one.item));
+    const last = asked.first + shown.length;
+    byId("range").textContent = images.length
+      ? `${number(asked.first + 1)} to ${number(last)} of ${counted(images.length, "image")}`
+      : "no such image";
+    byId("back").disabled = asked.first === 0;
+    byId("on").disabled = last >= images.length;
+    draw();
+  };
+  byId("overview").hidden = false;
+  byId("name").addEventListener("input", (event) => show({ name: event.target.value }));
+  byId("order").addEventListener("change", (event) => show({ order: event.target.value }));
+  byId("bad").addEventListener("change", (event) => show({ bad: event.target.checked }));
+  byId("doubt").addEventListener("change", (event) => show({ doubt: event.target.checked }));
+  byId("back").addEventListener("click", () => show({ first: Math.max(asked.first - TILES_SHOWN, 0) }));
+  byId("on").addEventListener("click", () => show({ first: asked.first + TILES_SHOWN }));
+  addEventListener("resize", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    legend(data);
+    draw();
+  });
+  legend(data);
+  show({});
+  byId("overview").dataset.ready = "yes";
+}
+
+startOverview();

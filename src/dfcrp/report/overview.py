@@ -1,0 +1,360 @@
+"""The report on many images: small multiples that lead to a page for each image."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from dfcrp.files import remove_file, write_text
+from dfcrp.markup import (
+    Column,
+    Markup,
+    Section,
+    bullets,
+    counted,
+    details,
+    escape,
+    join,
+    number,
+    paragraph,
+    plural,
+    table,
+    tag,
+)
+from dfcrp.plots.flat import FlatMap, flat_map_or_none, quantities_of, stretch
+from dfcrp.plots.maps import DOUBTFUL
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.report.contents import Contents
+from dfcrp.report.explorer import embed
+from dfcrp.report.explorer.data import Packer, script_json
+from dfcrp.report.explorer.embed import explorer, script_of
+from dfcrp.report.sections.experts import expert_tables
+from dfcrp.report.sections.objects import count_table
+from dfcrp.report.sections.run import (
+    data_words,
+    diagnostic_table,
+    headline,
+    model_words,
+    parameter_table,
+    provenance,
+    verdict_words,
+)
+from dfcrp.report.write import (
+    PAGE,
+    list_files,
+    make_page,
+    own_sections,
+    title_of,
+    write_report,
+)
+from dfcrp.settings.consensus import in_short
+from dfcrp.summaries.convergence import Limits
+from dfcrp.summaries.membership import UNDECIDED
+
+#: Outlines of one picture, and of all; the largest, those agreed on first.
+MAX_OUTLINES = 400
+MAX_ALL_OUTLINES = 1_000_000
+#: Bars of one picture, where objects have no place.
+MAX_BARS = 12
+#: Width over height of a picture.
+TILE_SHAPE = 4.0 / 3.0
+
+
+def _resource(name: str) -> str:
+    return resources.files("dfcrp.report").joinpath(name).read_text("utf-8")
+
+
+SCRIPT = script_of(("words", "base64", "outlines"), _resource("overview.js"))
+#: What the page's policy allows to run: this script and no other.
+SCRIPT_HASH = base64.b64encode(hashlib.sha256(SCRIPT.encode("utf-8")).digest()).decode("ascii")
+
+
+def style() -> str:
+    """The overview's part of the page's style."""
+    return _resource("overview.css")
+
+
+def tiles(posterior: Posterior, pages: dict[int, str], how_to_make: str) -> Section:
+    """The section; ``pages`` are the addresses of the images' pages that there are."""
+    about, arrays = make_payload(posterior, pages)
+    about["howToMake"] = how_to_make
+    nouns = plural(posterior.likelihood.noun)
+    body = Markup(
+        Template(_resource("overview.html")).substitute(nouns=escape(nouns))
+        + f'<script type="application/json" id="explorer-about">{script_json(about)}</script>\n'
+        + f'<script type="text/plain" id="explorer-arrays">{arrays}</script>\n'
+        + f"<script>{SCRIPT}</script>\n"
+    )
+    return Section("images", "The images", body, wide=True)
+
+
+def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str, Any], str]:
+    """Everything that is read as text, and the arrays as base64."""
+    findings = posterior.findings
+    packer = Packer()
+    packer.floats("objects", [found.n_clusters.mean for found in findings], "float64")
+    packer.floats("agreed", [found.consensus.mean for found in findings], "float64")
+    packer.counts("good", [found.verdict.ok for found in findings])
+    packer.counts(
+        "undecided", [np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings]
+    )
+    packer.counts("place", _places(posterior))
+    shape = _pack_outlines(packer, posterior)
+    bars = 0 if shape is not None else _pack_bars(packer, posterior)
+    about = {
+        "names": list(posterior.images),
+        "pages": [pages.get(image) for image in posterior.image_set.done],
+        "agreedBy": in_short(posterior.config.summary.min_experts),
+        "shape": shape,
+        "barsOfImage": bars,
+        "legend": _legend(posterior),
+        "arrays": packer.table,
+        "compressed": packer.compressed,
+    }
+    return about, packer.base64()
+
+
+def _places(posterior: Posterior) -> list[int]:
+    """Each image's place in the list of those whose run was too short, worst first."""
+    bad = getattr(posterior.verdict, "not_good", ())
+    place = {name: k for k, name in enumerate(bad)}
+    return [place.get(name, len(bad)) for name in posterior.images]
+
+
+def _pack_outlines(packer: Packer, posterior: Posterior) -> str | None:
+    """The catalogue's outlines, each image's about its own middle; gives their shape.
+
+    None, and nothing packed, if objects have no place.
+    """
+    findings, ground = posterior.findings, flat_map_or_none(posterior.items)
+    most = max(min(MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
+    shown, frames, start = [], [], [0]
+    for catalogue in (found.catalogue for found in findings):
+        columns = {name: np.asarray(catalogue[name]) for name in quantities_of(catalogue)}
+        outlines = posterior.likelihood.outlines(columns) if ground and columns else None
+        if ground is None or outlines is None:
+            return None
+        placed = _centred(ground.place(outlines))
+        p = certainty(catalogue)
+        order = np.lexsort((-placed.size, p < 0.5))[:most]
+        own = placed.take(order)
+        shown.append(np.stack([own.x, own.y, own.width, own.height, own.angle, p[order]]))
+        frames.append(_frame(placed))
+        start.append(start[-1] + len(order))
+    packer.counts("outlineStart", start)
+    packer.floats("frames", frames)
+    for name, values in zip("XYWHAP", np.concatenate(shown, axis=1), strict=True):
+        packer.floats(f"outline{name}", values)
+    return placed.shape
+
+
+def _centred(placed: FlatMap) -> FlatMap:
+    """About the middle, and with equal scales: of degrees those on the ground, there."""
+    x, y = placed.beside(placed.x, placed.x[0]), placed.y
+    across, up = np.median(x), np.median(y)
+    wide, tall = 1.0 / float(stretch(up, placed.degrees)), 1.0
+    if not placed.equal:
+        wide, tall = TILE_SHAPE / (float(np.ptp(x)) or 1.0), 1.0 / (float(np.ptp(y)) or 1.0)
+    return replace(placed, x=wide * (x - across), y=tall * (y - up), degrees=False)
+
+
+def _frame(placed: FlatMap) -> tuple[float, float, float, float]:
+    """Left, right, low, high; circles at the edge may reach over it by half."""
+    half: tuple[Any, Any] = placed.half
+    if placed.round:
+        half = (0.25 * placed.size.max(),) * 2
+    ends = []
+    for values, reach in zip((placed.x, placed.y), half, strict=True):
+        low, high = float((values - reach).min()), float((values + reach).max())
+        space = 0.05 * (high - low) if placed.shape == "point" else 0.0
+        ends.append((low - space, high + space))
+    # A single point, or several on a line, have some room around them.
+    room = 0.1 * max(high - low for low, high in ends) or 1.0
+    (left, right), (low, high) = ((a, b) if b > a else (a - room, b + room) for a, b in ends)
+    return left, right, low, high
+
+
+def certainty(table: Mapping[str, Any]) -> Any:
+    """How probable it is that an object is real or, if the prior does not say, agreed on."""
+    return np.asarray(table["p_real"] if "p_real" in table else table["p_consensus"])
+
+
+def _pack_bars(packer: Packer, posterior: Posterior) -> int:
+    """Objects by number of experts and by certainty, for each image; gives the number of bars.
+
+    (images, experts, 3): agreed on, in doubt, and not. More experts than bars share the last.
+    """
+    low, high = DOUBTFUL
+    largest = max(int(np.max(found.catalogue["n_experts"])) for found in posterior.findings)
+    bars = min(largest, MAX_BARS)
+    counts = np.zeros((len(posterior.findings), bars, 3), np.int64)
+    for own, found in zip(counts, posterior.findings, strict=True):
+        p, n = certainty(found.catalogue), np.asarray(found.catalogue["n_experts"])
+        shade = np.select([p >= high, p > low], [0, 1], 2)
+        np.add.at(own, (np.minimum(n, bars) - 1, shade), 1)
+    packer.counts("bars", counts)
+    return bars
+
+
+def _legend(posterior: Posterior) -> list[str]:
+    """What the colours mean."""
+    if posterior.detection is not None:
+        return ["real", "in doubt", "not real"]
+    return [posterior.consensus_words, "in doubt", "fewer"]
+
+
+FOLDER = "pages"
+#: Pages that are made without being asked for.
+USUAL_PAGES = 100
+#: Rows of a list in the page; images.csv holds them all.
+MAX_ROWS = 50
+#: From an image's page to the overview.
+UP = f"../../{PAGE}"
+
+
+def write_overview(posterior: Posterior, folder: str | Path, *, pages: int | None = None) -> Path:
+    """Write ``report.html``, an overview of all images, and pages with a map for some of them.
+
+    Pages are made for ``pages`` images, those with the most doubtful items first; by default
+    for up to USUAL_PAGES. Those of earlier draws are removed.
+    """
+    directory = Path(folder)
+    directory.mkdir(parents=True, exist_ok=True)
+    remove_file(directory, FOLDER)
+    findings = dict(zip(posterior.image_set.done, posterior.findings, strict=True))
+    by_doubt = sorted(findings, key=lambda image: findings[image].membership.p_member.min())
+    for image in by_doubt[: USUAL_PAGES if pages is None else pages]:
+        _write_page(posterior, directory, image)
+    return _write_index(posterior, directory)
+
+
+def write_image(posterior: Posterior, folder: str | Path, name: str, **options: Any) -> Path:
+    """Write the whole report of one image, figures included, and the overview again.
+
+    ``options`` are those of ``write_report``.
+    """
+    directory = Path(folder)
+    place = page_folder(posterior.image_set.number_of(name))
+    page = write_report(posterior[name], directory, place=place, title=name, up=UP, **options)
+    _write_index(posterior, directory)
+    return page
+
+
+def page_folder(image: int) -> str:
+    """Where an image's page is: by its number, as names may be anything."""
+    return f"{FOLDER}/{image:06d}"
+
+
+def _write_page(posterior: Posterior, folder: Path, image: int) -> None:
+    """A page with the headline and the map, which takes a fraction of a second."""
+    name, contents = posterior.image_set.parts.names[image], Contents(posterior.image(image))
+    command = f"dfcrp report RUN --image {shlex.quote(name)}"
+    more = paragraph("Figures and tables of this image are put here by")
+    text = make_page(
+        name,
+        headline(contents, link=None),
+        [explorer(contents), Section("more", "More", join([more, tag("pre", command)]))],
+        style=embed.style(),
+        script_hash=embed.SCRIPT_HASH,
+        up=UP,
+    )
+    write_text(folder, f"{page_folder(image)}/{PAGE}", text)
+
+
+def _write_index(posterior: Posterior, folder: Path) -> Path:
+    contents = Contents(posterior)
+    pages = {
+        image: f"{page_folder(image)}/{PAGE}"
+        for image in posterior.image_set.done
+        if (folder / page_folder(image) / PAGE).exists()
+    }
+    how = "dfcrp report RUN --image NAME makes the page of an image"
+    sections = [
+        tiles(posterior, pages, how),
+        _long_enough(contents),
+        Section("how-many", "How many objects?", count_table(contents)),
+        Section("experts", "How do the experts compare?", _experts(contents)),
+        *own_sections(contents),
+        Section("asked", "What was asked", bullets(_words(contents))),
+        provenance(contents, folder),
+    ]
+    text = make_page(
+        title_of(posterior.items),
+        headline(contents),
+        sections,
+        style=style(),
+        script_hash=SCRIPT_HASH,
+        files=list_files(folder, contents.noun),
+    )
+    write_text(folder, PAGE, text)
+    return folder / PAGE
+
+
+def _long_enough(contents: Contents) -> Section:
+    """The verdict, the worst images, and the totals."""
+    posterior = contents.posterior
+    kind, sentence = verdict_words(posterior.verdict)
+    parts = [
+        paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
+        bullets(posterior.verdict.advice),
+        _worst(posterior),
+        diagnostic_table(posterior.verdict.diagnostics, Limits(), "Totals over all images"),
+        parameter_table(posterior.verdict, Limits(), "The parameters behind them, where worst"),
+    ]
+    return Section("long-enough", "Was the run long enough?", join(parts))
+
+
+def _worst(posterior: Posterior) -> Markup:
+    bad = getattr(posterior.verdict, "not_good", ())[:MAX_ROWS]
+    if not bad:
+        return Markup("")
+    found = dict(zip(posterior.images, posterior.findings, strict=True))
+    rows = [
+        [
+            name,
+            number(found[name].record.scans),
+            number(found[name].verdict.max_rhat, 3),
+            number(found[name].verdict.min_ess),
+            number(found[name].verdict.pairs_disagreeing),
+        ]
+        for name in bad
+    ]
+    columns = [
+        Column("image", number=False),
+        Column("scans"),
+        Column("R-hat"),
+        Column("ESS"),
+        Column("pairs the chains disagree on"),
+    ]
+    return details(f"The worst {counted(len(rows), 'image')}", table(columns, rows))
+
+
+def _experts(contents: Contents) -> Markup:
+    note = paragraph(
+        "Over all images. Two experts are compared on the images that both have "
+        f"{contents.nouns} on; “all but one” refers to the experts of each image."
+    )
+    return join([note, expert_tables(contents)])
+
+
+def _words(contents: Contents) -> list[str]:
+    posterior, record = contents.posterior, contents.posterior.record
+    run = posterior.config.run
+    how = {
+        "independent": "Each image was fitted by itself, with a concentration and tolerances of "
+        "its own; those given here are averages over the images.",
+        "shared": "All images were fitted together, with one concentration and one law of "
+        "tolerances.",
+    }
+    most = "up to " if run.scans is None else ""
+    drawn = f"{counted(run.chains, 'chain')} of {most}{counted(record.scans, 'scan')}."
+    return [*data_words(contents), how[run.images], *model_words(contents), drawn]

@@ -1,1 +1,0 @@
-"""The report on many images: an overview that leads to a page for each."""

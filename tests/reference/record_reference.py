@@ -1,0 +1,103 @@
+"""The slow twin of the record likelihood: every way in which members come by their values."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+
+from dfcrp.likelihoods.record import kernel
+
+UNRELATED, ALTERED, SAME = range(3)
+
+
+def log_ratio(hyper, members: list[int]) -> float:
+    """log R: the probability of the members' values over that of unrelated ones."""
+    return sum(log_ratio_of_field(hyper, field, members) for field in range(len(hyper.kind)))
+
+
+def log_ratio_of_field(hyper, field: int, members: list[int]) -> float:
+    known = [i for i in members if hyper.values[i, field] >= 0]
+    total = 0.0
+    for ways in product(range(3), repeat=len(known)):
+        chance = 1.0
+        for i, way in zip(known, ways, strict=True):
+            m, t = rate(hyper, kernel.MISS, field, i), rate(hyper, kernel.ALTER, field, i)
+            chance *= (m, (1 - m) * t, (1 - m) * (1 - t))[way]
+        same = [i for i, way in zip(known, ways, strict=True) if way == SAME]
+        altered = [i for i, way in zip(known, ways, strict=True) if way == ALTERED]
+        total += chance * evidence(hyper, field, same, altered)
+    return math.log(total)
+
+
+def evidence(hyper, field: int, same: list[int], altered: list[int]) -> float:
+    """Ratio for those that have the true value and those that have an altered one."""
+    if not same:
+        return nobody_same(hyper, field, altered)
+    shown = {int(hyper.values[i, field]) for i in same}
+    if len(shown) > 1:
+        return 0.0
+    true = shown.pop()
+    found = float(hyper.share[hyper.first[field] + true]) ** (1 - len(same))
+    for i in altered:
+        found *= altered_from(hyper, field, i, true)
+    return found
+
+
+def nobody_same(hyper, field: int, altered: list[int]) -> float:
+    """J."""
+    if len(altered) < 2:
+        return 1.0
+    values = [int(hyper.values[i, field]) for i in altered]
+    if hyper.kind[field] != kernel.MEASURE:
+        return table(hyper, hyper.both_altered, field, *values) if len(altered) == 2 else 1.0
+    at = hyper.first[field] + np.array(values)
+    precision = np.array([1.0 / variance(hyper, field, i) for i in altered])
+    places = hyper.place[at]
+    mean = precision @ places / precision.sum()
+    squares = float(precision @ ((places - mean) ** 2).sum(axis=1))
+    log_g = hyper.log_density[at]
+    d = hyper.dimensions[field]
+    found = 0.5 * d * np.log(precision / (2 * math.pi)).sum()
+    found -= 0.5 * d * math.log(precision.sum() / (2 * math.pi)) + 0.5 * squares
+    return math.exp(found - log_g.sum() + log_g.mean())
+
+
+def altered_from(hyper, field: int, i: int, true: int) -> float:
+    """S."""
+    seen = int(hyper.values[i, field])
+    if hyper.kind[field] != kernel.MEASURE:
+        return table(hyper, hyper.altered, field, true, seen)
+    first, s2 = hyper.first[field], variance(hyper, field, i)
+    apart = float(((hyper.place[first + seen] - hyper.place[first + true]) ** 2).sum())
+    normal = (2 * math.pi * s2) ** (-0.5 * hyper.dimensions[field]) * math.exp(-0.5 * apart / s2)
+    return normal / math.exp(hyper.log_density[first + seen])
+
+
+def table(hyper, numbers, field: int, one: int, other: int) -> float:
+    at = hyper.first[field] + one
+    start, end = hyper.similar_start[at], hyper.similar_start[at + 1]
+    similar = hyper.similar[start:end].tolist()
+    return float(numbers[start + similar.index(other)]) if other in similar else 0.0
+
+
+def variance(hyper, field: int, i: int) -> float:
+    return math.exp(2 * learned(hyper, kernel.SCALE, field, i)) + float(hyper.rounding[field])
+
+
+def rate(hyper, what: int, field: int, i: int) -> float:
+    if hyper.entry[what, field] < 0:
+        return 0.0
+    return 1.0 / (1.0 + math.exp(-learned(hyper, what, field, i)))
+
+
+def learned(hyper, what: int, field: int, i: int) -> float:
+    own = hyper.own[what, field, hyper.source[i]]
+    return float(hyper.law[hyper.entry[what, field]] + (hyper.law[own] if own >= 0 else 0.0))
+
+
+def log_share(hyper, field: int, members: list[int]) -> float:
+    """log Π f of the members' values, by which a ratio becomes a probability."""
+    values = hyper.values[members, field]
+    return float(np.log(hyper.share[hyper.first[field] + values[values >= 0]]).sum())
