@@ -158,14 +158,23 @@ class Posterior:
     def image(self, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
         images = self.image_set
+        items = images.parts.items_of(number)
+        if not self.independent:
+            items = replace(items, origin=self.likelihood.origin(self.items))
         return Posterior(
             images.draws_of(number),
-            images.parts.items_of(number),
+            items,
             images.parts.config_of(number),
             images.record_of(number),
             images.parts.rows[number],
             whole=None if self.independent else self,
         )
+
+    def drawn_with(self, row: int) -> tuple[Items, int]:
+        """The items that were drawn together with this one, and its row among them."""
+        if self.whole is None or self.rows is None:
+            return self.items, row
+        return self.whole.items, int(self.rows[row])
 
     @property
     def many(self) -> ManyImages | None:
