@@ -100,8 +100,8 @@ def command(
     """Write the items in IN... to OUT, in the format that OUT's name ends in.
 
     IN is a file or folder of any format that dfcrp reads, or a run folder, of which the catalogue
-    is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .geojson, and of
-    circles in .diam, .scc or .shp.
+    is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .geojson, of
+    circles in .diam, .scc or .shp, and of boxes in .coco.json.
     """
     from dfcrp.io import converting
     from dfcrp.io.drawings import body_radius

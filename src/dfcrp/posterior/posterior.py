@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -723,6 +724,28 @@ class Posterior:
             return self
         assert self.items.image is not None
         return self[str(self.items.image[find_item(self.items, item)])]
+
+    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+        """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
+
+        Parameters
+        ----------
+        image : path or array, optional
+            Put beneath the map, as ``dfcrp.report.write_report`` takes it.
+        height : int
+            Of the frame in the notebook, in pixels.
+
+        Returns
+        -------
+        Explorer
+
+        Examples
+        --------
+        >>> posterior.explore()  # doctest: +SKIP
+        """
+        # Pages stand on posteriors, so they are found by name.
+        inline = import_module("dfcrp.report.inline")
+        return inline.Explorer(self, image, height)
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
