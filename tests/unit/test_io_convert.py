@@ -85,7 +85,7 @@ def test_pixels_to_diam_have_no_places(
     [
         (".diam", "--area-km2 5", "--metres-per-pixel"),
         (".scc", "", "--origin LON,LAT and --body"),
-        (".scc", "--units deg", "900 is no longitude"),
+        (".scc", "--units deg", "900 is not a longitude"),
         (".shp", "", "--metres-per-pixel"),
         (".csv", "--origin 1,2", "give --metres-per-pixel too"),
         (".csv", "--origin 1,2 --metres-per-pixel 1", "--body moon"),
