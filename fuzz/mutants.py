@@ -228,7 +228,7 @@ def main() -> int:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "fuzz.mutants", *sys.argv[1:]])
     os.chdir(Path(__file__).resolve().parents[1])
-    for heavy in ("scipy.stats", "scipy.integrate", "hypothesis", "pandas", "pytest"):
+    for heavy in ("scipy.stats", "scipy.integrate", "pandas", "pytest"):
         importlib.import_module(heavy)  # once, not in every child
     record, begun = Record(asked.out.resolve()), time.monotonic()
     for name in asked.only:
