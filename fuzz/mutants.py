@@ -38,18 +38,20 @@ _TWO = "test_transition_matrices.py::test_update_of_two_relatives"
 _MATCH = "test_kernels_match_reference.py::"
 _FEATURES = "test_transitions_with_features.py"
 _BOUNDS = "test_bounds.py"
+_SWEEPS = "test_sweeps.py"
 #: One of the layouts of the data; likelihoods know nothing of them.
 _PLAIN = "[radius None, dense tail]"
 #: Tests that are about a module, the quickest first.
 TESTS = {
     "moves.assignment": (
-        _MATCH + "test_weights_of_a_marking" + _PLAIN,
-        _BOUNDS,
+        _SWEEPS,
         _ONE,
-        _TWO,
-        _MATCH + "test_weights_of_a_marking",
+        _BOUNDS,
+        _FEATURES + "::test_pairs_that_must_share_two_clusters",
+        _MATCH + "test_weights_of_a_marking" + _PLAIN,
+        "test_transition_matrices.py::test_updates_of_the_paper",
     ),
-    "moves.pair": (_FEATURES + "::test_pairs_that_must_share_two_clusters", _TWO),
+    "moves.pair": (_SWEEPS, _FEATURES + "::test_pairs_that_must_share_two_clusters", _TWO),
     "priors.arrivals.kernel": (_ONE, _TWO, "test_regroup.py"),
     "priors.arrivals.tail": (_BOUNDS, _MATCH + "test_tail_sums"),
     "priors.arrivals.order": (
@@ -88,6 +90,7 @@ TESTS = {
     "likelihoods.circle.tolerance": ("test_bias.py",),
     "priors.detection.kernel": (_BOUNDS, "test_detection.py"),
 }
+HEAVY = ("scipy.stats", "scipy.integrate", "pandas", "hypothesis", "dfcrp.sampling.chain")
 SURVIVORS = Path(__file__).with_name("survivors.toml")
 #: Of the processor time that the tests take without a mistake.
 PATIENCE = 10.0
@@ -237,8 +240,10 @@ def main() -> int:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "fuzz.mutants", *sys.argv[1:]])
     os.chdir(Path(__file__).resolve().parents[1])
-    for heavy in ("scipy.stats", "scipy.integrate", "pandas", "pytest"):
-        importlib.import_module(heavy)  # once, not in every child
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    # What takes time is loaded once, not in every child; tests are not, as they copy code.
+    for heavy in (*HEAVY, *(f"dfcrp.{name}" for name in TESTS)):
+        importlib.import_module(heavy)
     record, begun = Record(asked.out.resolve()), time.monotonic()
     for name in asked.only:
         try_module(name, record, asked.most, asked.seed, again=asked.again)

@@ -90,7 +90,8 @@ def plant(module: ModuleType, mutant: Mutant) -> None:
     changed = copy.deepcopy(function)
     place = list(_places(changed))[mutant.place]
     place.put(list(_ways(place))[mutant.way])
-    getattr(module, mutant.function).__code__ = compiled(changed, module)
+    whole = getattr(module, mutant.function)
+    getattr(whole, "py_func", whole).__code__ = compiled(changed, module)
 
 
 def compiled(function: ast.FunctionDef, module: ModuleType) -> CodeType:
