@@ -5,8 +5,9 @@ its law see the numbers of seen objects only: K_v is Poisson(Λ_v E_v) with E_v 
 that somebody sees, so that Λ_v | K_v is Gamma and p(K | law) a product of negative binomials.
 Then the objects that nobody marked are drawn, and each viewer who may have noticed an object
 without listing it is asked whether they did. Given all that the other parameters part: φ and 1/q
-are Gamma, π, ω and ψ Dirichlet (and what belongs to categories, ``priors/detection/categories``), r Beta, 1/σ² Gamma, the eases normal (above their bound), and
-(a_gp, b_p) have the likelihood of a logistic regression on counts by level. What was filled in is
+are Gamma, π, ω and ψ Dirichlet, r Beta, 1/σ² Gamma, the eases normal (above their bound), and
+(a_gp, b_p) have the likelihood of a logistic regression on counts by level; what belongs to
+categories is in ``priors/detection/categories``. What was filled in is
 then forgotten: the update leaves p(parameters | partition, sizes) unchanged.
 """
 
