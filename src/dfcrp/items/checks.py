@@ -101,7 +101,7 @@ def _checked_names(role: str, cells: Cells, place: Place) -> NDArray[np.str_] | 
     bad = [row for row in _bad_names(names).tolist() if names[row]]
     if bad:
         why = _why_not_name(role, cells[bad[0]])
-        raise InputError(f"{place(role, bad[0])}: {why}{_and_more(len(bad))}")
+        raise InputError(f"{place(role, bad[0])}: {why}{_or_ignore(role)}{_and_more(len(bad))}")
     return np.array(names, dtype=np.str_) if any(names) else None
 
 

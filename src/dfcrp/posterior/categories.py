@@ -7,6 +7,7 @@ category c with a probability proportional to ρ_c Π θ_p(i)[c, c_i], averaged 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from dfcrp.draws import shared_variable
+from dfcrp.errors import DfcrpWarning
 from dfcrp.persons import persons_of
+from dfcrp.priors.detection.layout import too_many
 from dfcrp.priors.opinions import opinions
 from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.kernels.tables import represent_clusters
@@ -79,6 +82,14 @@ def category_summary(posterior: Posterior) -> CategorySummary | None:
     if said is None or len(items.categories) < 2:
         return None
     persons = persons_of(items.experts, posterior.config.run.persons).codes
+    if too_many(len(items.categories), int(persons.max()) + 1):
+        warnings.warn(
+            f"{len(items.categories):,} categories are too many to learn who takes what for what, "
+            "and are left aside; join rare ones",
+            DfcrpWarning,
+            stacklevel=2,
+        )
+        return None
     numbers = len(items.categories) ** 2 * (int(persons.max()) + 1)
     step = stride_for(draws, max(min(MAX_DRAWS, MAX_NUMBERS // numbers), 1))
     whole = [block[kept(start, step)] for _, start, _, block in label_blocks(draws)]

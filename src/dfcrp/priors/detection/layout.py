@@ -117,9 +117,14 @@ def detection_of(facts: Facts, settings: DetectionSettings) -> Detection:
     )
 
 
+def too_many(categories: int, persons: int) -> bool:
+    """Whether so many can neither be learned nor stored."""
+    return categories > MOST_CATEGORIES or persons * categories**2 > MOST_CONFUSIONS
+
+
 def check_categories(categories: int, persons: int) -> None:
-    """Refuse more than can be learned and stored."""
-    if categories > MOST_CATEGORIES or persons * categories**2 > MOST_CONFUSIONS:
+    """Refuse too many."""
+    if too_many(categories, persons):
         raise InputError(
             f"there are {categories:,} categories and {persons:,} persons: a matrix of who takes "
             f"what for what has {categories**2:,} numbers for each person, and the most is "
