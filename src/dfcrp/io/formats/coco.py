@@ -85,7 +85,8 @@ def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
     count = len(table)
     shown = table.about.get("image")
     names = ["image"] * count if shown is None else to_names(shown)
-    labels = to_names(extra.pop("label")) if "label" in extra else ["object"] * count
+    told = table.about.get("category", extra.pop("category", None))
+    labels = ["object"] * count if told is None else to_names(told)
     image_ids = {name: number for number, name in enumerate(sorted(set(names)), 1)}
     label_ids = {name: number for number, name in enumerate(sorted(set(labels)), 1)}
     score = next((extra[title] for title in SCORES if title in extra), None)
