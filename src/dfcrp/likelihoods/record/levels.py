@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dfcrp.likelihoods.record.fields import Field, digits_of_date
 from dfcrp.likelihoods.record.strings import Words, edit_distances, levels_of_words
 
-#: One to four typing errors; 5 to 7 are levels of words (``strings``); numbers or dates next to each
-#: other; and not far from each other.
+#: One to four typing errors; 5 to 7 are levels of words (``strings``); numbers or dates next to one
+#: another; and not far from each other.
 ERRORS, NEXT, NEAR = 4, 8, 9
 LEVELS = 10
 #: Whole numbers are near up to this difference, dates up to so many days.
