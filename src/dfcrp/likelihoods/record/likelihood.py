@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
+from dfcrp.likelihoods.base import Evidence, Layout, Likelihood, Newcomers
+from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import field_factors, log_bayes_factors
+from dfcrp.likelihoods.record.hyper import log_bayes_factors
+from dfcrp.likelihoods.record.newcomers import new_records
 from dfcrp.likelihoods.record.prepare import Prepared, prepare
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
@@ -190,23 +193,39 @@ class _Records(Likelihood):
         )
 
     def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
-        """The log Bayes factor of each field with each member, at the learned rates of faults."""
+        """What each field adds to the log odds, at the learned rates of faults.
+
+        That is the change of the field's log R as the record joins the members.
+        """
         items = posterior.items
         found = self.prepared(items, posterior.config.likelihood)
-        pairs = np.column_stack([np.full_like(members, row), members])
-        hyper = found.hyper(2, pairs)
+        together = np.append(members, row)
+        pairs = np.array(list(combinations(np.sort(together).tolist(), 2))).reshape(-1, 2)
+        hyper = found.hyper(len(together), pairs)
         hyper = hyper._replace(law=self._learned_law(posterior.draws, hyper))
         return tuple(
             Evidence(
                 field.name,
                 _together(items, field.columns, np.array([row])),
                 _together(items, field.columns, members),
-                float(factors.mean()),
+                _added(hyper, at, row, members),
             )
-            for field, factors in zip(
-                found.records.fields, field_factors(hyper, pairs), strict=True
-            )
+            for at, field in enumerate(found.records.fields)
         )
+
+    def newcomers(
+        self,
+        items: Items,
+        config: Config,
+        hyper: Any,
+        values: NDArray[Any],
+        sources: NDArray[np.int64],
+        most: int,
+        width: int,
+    ) -> Newcomers:
+        """With codes for values that the run has not seen."""
+        found = self.prepared(items, config.likelihood)
+        return new_records(found, items, hyper.law, values.astype(np.str_), sources, most)
 
     def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
         """The mean of what was learned of the law."""
@@ -215,6 +234,20 @@ class _Records(Likelihood):
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Records have no place."""
+
+
+def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> float:
+    """The change of one field's log R as a record joins the members: others count as missing."""
+    rows = np.append(members, row)
+    values = np.full_like(hyper.values, -1)
+    values[rows, field] = hyper.values[rows, field]
+    features = np.column_stack([values[rows], rows]).astype(np.float64)
+    measures = bool((hyper.kind == kernel.MEASURE).any())
+    theta = np.zeros((2, kernel.row_width(len(rows), measures)))
+    out, one = np.empty((1, 2)), np.zeros(len(members), np.int64)
+    masked = hyper._replace(values=values)
+    weigh_new(masked, features[:-1].copy(), one, features[-1:].copy(), theta, out)
+    return float(out[0, 0])
 
 
 def learned_rates(law: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
