@@ -291,4 +291,4 @@ def test_drawings_as_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     said = capsys.readouterr()
     assert "1 boxes: " in said.out
     assert "left out: 1 ellipse (row 5)" in said.err
-    assert out.read_text() == 'x,y,width,height,image,label\n4.0,1.0,8.0,2.0,"a.png","crater"\n'
+    assert out.read_text() == 'x,y,width,height,image,category\n4.0,1.0,8.0,2.0,"a.png","crater"\n'

@@ -98,10 +98,15 @@ def write_table(
 
 
 def only(table: ReadTable, title: str, names: Sequence[str]) -> ReadTable:
-    """Keep the items of these experts, images or labels; ``title`` says which of these."""
+    """Keep the items of these experts, images or labels; ``title`` says which of these.
+
+    What drawing tools call labels are categories.
+    """
     if not names:
         return table
     values = _column(table, title)
+    if values is None and title == "label":
+        values = _column(table, "category")
     if values is None:
         raise InputError(f"there is no column {title} to choose by; name it with --columns")
     found = to_names(values)

@@ -429,10 +429,10 @@ class Drawings:
             raise NothingToReadError(self._nothing(), tuple(self._looked))
         header = list(COLUMNS[self.options.kind])
         columns: list[Sequence[Any]] = [list(column) for column in zip(*numbers, strict=True)]
-        for role in ("expert", "image", "label"):
+        for role, title in (("expert", "expert"), ("image", "image"), ("label", "category")):
             cells = [getattr(origin, role) for origin in origins]
             if any(cell is not None for cell in cells):
-                header.append(role)
+                header.append(title)
                 columns.append(cells)
         rows = [origin.row for origin in origins]
         site = site or Site("px")

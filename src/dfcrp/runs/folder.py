@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dfcrp import __version__
 from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
 from dfcrp.files import PART, LinkError, opened, why, write_text
+from dfcrp.items.columns import SAID
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
 from dfcrp.runs.lock import LOCK, WRITING
@@ -121,8 +122,11 @@ def write_markings(path: Path, markings: Items) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     extra = [n for n in ("person", "image", "truth") if getattr(markings, n) is not None]
-    writer.writerow(["id", "expert", *markings.cells, *extra])
-    columns: list[Iterable[Any]] = [markings.id, markings.expert, *markings.cells.values()]
+    # What items say comes before the id: a record may have a column of the same name.
+    said = [n for n in SAID if getattr(markings, n) is not None]
+    writer.writerow([*said, "id", "expert", *markings.cells, *extra])
+    columns: list[Iterable[Any]] = [getattr(markings, n) for n in said]
+    columns += [markings.id, markings.expert, *markings.cells.values()]
     columns += [getattr(markings, n) for n in extra]
     writer.writerows(zip(*columns, strict=True))
     write_text(path.parent, path.name, text.getvalue())
@@ -162,8 +166,11 @@ def _read_items(folder: Path, kind: str) -> Items:
             io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
         ):
             header, *rows = csv.reader(stream)
-        columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
+        cells = list(zip(*rows, strict=True))
+        before = header.index("id")
+        columns: dict[str, Any] = dict(zip(header[before:], cells[before:], strict=True))
         about = {name: columns.pop(name) for name in ABOUT if name in columns}
+        about |= dict(zip(header[:before], cells[:before], strict=True))
         pairs = _read_pairs(folder)
         if pairs is not None:
             about["candidates"] = pairs
