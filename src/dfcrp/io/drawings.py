@@ -46,7 +46,7 @@ def parse_json(text: str, where: str) -> Any:
             "is the file whole? Export it again"
         ) from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, nests of brackets
-        raise InputError(f"{where}: JSON beyond reason; export the file again") from None
+        raise InputError(f"{where}: the JSON is nested too deeply; export the file again") from None
 
 
 def as_object(value: Any, where: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOption
 def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
     """Read a folder of exports, such as one annotator's LabelMe files, as one part.
 
-    A file without an item of the kind, as of an image on which there is none, is passed over.
+    A file without an item of the kind, as of an image on which there is none, is skipped.
     """
     if all((path / file).is_file() for file in RUN_FILES):
         raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
@@ -179,8 +179,8 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         raise empty[0]
     if empty:
         warnings.warn(
-            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are passed "
-            f"over, the first: {empty[0]}",
+            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are "
+            f"skipped, the first: {empty[0]}",
             DfcrpWarning,
             stacklevel=4,
         )
@@ -205,7 +205,7 @@ def _is_yolo(file: Path) -> bool:
 
 def _joined(parts: Sequence[PathTable]) -> ReadTable:
     for role in ("image", "truth", "person"):
-        _refuse_mixture(role, parts, f"add it, or leave it aside with --columns {role}=")
+        _refuse_mixture(role, parts, f"add it, or ignore it with --columns {role}=")
     _refuse_other_columns(parts)
     first = parts[0].table
     columns = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -165,14 +166,23 @@ class Posterior:
     def image(self, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
         images = self.image_set
+        items = images.parts.items_of(number)
+        if not self.independent:
+            items = replace(items, origin=self.likelihood.origin(self.items))
         return Posterior(
             images.draws_of(number),
-            images.parts.items_of(number),
+            items,
             images.parts.config_of(number),
             images.record_of(number),
             images.parts.rows[number],
             whole=None if self.independent else self,
         )
+
+    def drawn_with(self, row: int) -> tuple[Items, int]:
+        """The items that were drawn together with this one, and its row among them."""
+        if self.whole is None or self.rows is None:
+            return self.items, row
+        return self.whole.items, int(self.rows[row])
 
     @property
     def many(self) -> ManyImages | None:
@@ -773,6 +783,28 @@ class Posterior:
             return self
         assert self.items.image is not None
         return self[str(self.items.image[find_item(self.items, item)])]
+
+    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+        """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
+
+        Parameters
+        ----------
+        image : path or array, optional
+            Put beneath the map, as ``dfcrp.report.write_report`` takes it.
+        height : int
+            Of the frame in the notebook, in pixels.
+
+        Returns
+        -------
+        Explorer
+
+        Examples
+        --------
+        >>> posterior.explore()  # doctest: +SKIP
+        """
+        # Pages stand on posteriors, so they are found by name.
+        inline = import_module("dfcrp.report.inline")
+        return inline.Explorer(self, image, height)
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
