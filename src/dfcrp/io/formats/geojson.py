@@ -196,6 +196,7 @@ def _others(
     if kind != "points" and _polygons_only(gathered, site, kind):
         note = BOXES_AROUND if kind == "boxes" else MOMENTS
     for feature in gathered:
+        found: tuple[Any, ...] | str
         if kind == "points":
             found = _point(feature, site, centres=not there_are_points)
         elif note:

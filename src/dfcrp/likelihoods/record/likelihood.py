@@ -16,6 +16,7 @@ from dfcrp.errors import DfcrpWarning, SettingsError
 from dfcrp.likelihoods.base import Evidence, Layout, Likelihood, Newcomers
 from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.record import kernel, report
+from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
 from dfcrp.likelihoods.record.hyper import log_bayes_factors
 from dfcrp.likelihoods.record.newcomers import new_records
@@ -33,6 +34,9 @@ HOPELESS = -10.0
 #: Two records of one expert compete if they are more likely one object than two; two of different
 #: experts are in contact if it is not quite sure either way.
 CONTACT = 15.0
+#: Partners of a record on one list that may compete for it, the best first, and pairs of
+#: competitors for each record that are moved together.
+BEST_PARTNERS, RIVALS_PER_RECORD = 3, 0.25
 #: Members of a cluster where no rule bounds them.
 MOST_MEMBERS = 64
 
@@ -109,7 +113,7 @@ class _Records(Likelihood):
         neighbourhood = Neighbourhood(
             bounded=True,
             pairs=pairs,
-            rivals=pairs[same & (factors > 0.0)],
+            rivals=rivals_of(pairs, factors, experts),
             contacts=pairs[~same & (np.abs(factors) < CONTACT)],
             component=component,
             numbering=_number_by_component(component),
@@ -234,6 +238,34 @@ class _Records(Likelihood):
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Records have no place."""
+
+
+def rivals_of(
+    pairs: NDArray[np.int64], factors: NDArray[np.float64], experts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Pairs of one expert that compete, to be moved together.
+
+    They are more likely one object than two, or each of them is with the same third record, so that
+    one of the two keeps the other out. Of each record's best partners on a list, and of all such
+    pairs those that are nearest to a tie: any choice leaves the posterior unchanged.
+    """
+    n = len(experts)
+    same = experts[pairs[:, 0]] == experts[pairs[:, 1]]
+    likely = ~same & (factors > 0.0)
+    third, one = np.concatenate([pairs[likely], pairs[likely][:, ::-1]]).T
+    weight = np.tile(factors[likely], 2)
+    group = third * (int(experts.max(initial=0)) + 1) + experts[one]
+    order = np.lexsort((-weight, group))
+    group, one, weight = group[order], one[order], weight[order]
+    found, apart = [np.empty((0, 2), np.int64)], [np.empty(0)]
+    for gap in range(1, BEST_PARTNERS):
+        first = np.flatnonzero(group[:-gap] == group[gap:])
+        found.append(np.column_stack([one[first], one[first + gap]]))
+        apart.append(weight[first] - weight[first + gap])
+    competing, difference = np.concatenate(found), np.concatenate(apart)
+    near = np.flatnonzero(difference < CONTACT)
+    near = near[np.argsort(difference[near], kind="stable")][: int(n * RIVALS_PER_RECORD)]
+    return unique_pairs(np.concatenate([pairs[same & (factors > 0.0)], competing[near]]), n)
 
 
 def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> float:
