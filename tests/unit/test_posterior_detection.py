@@ -257,7 +257,7 @@ def test_experts_count_where_they_looked(crowd):
     where = {"ann": [0, 1, 2], "bob": [0, 1], "cho": [0, 1], "dee": [1], "eve": [0, 2]}
     for f, name in enumerate(experts):
         assert (found.looked[:, 0, f] == objects[:, where[name]].sum(axis=1)).all()
-    assert np.nanmax(found.sensitivity[:, 0, experts.index("eve")]) == 0.0
+    assert (found.listed[:, 0, experts.index("eve")] == 0).all()
     rows = {row["expert"]: row for row in crowd.summary()["experts"]}
     assert rows["eve"]["looks"] == 2
     assert rows["eve"]["count"] == 0

@@ -364,7 +364,7 @@ class SharedDraws:
             return self._cut[part]
 
     def _cut_group(self, images: NDArray[np.int64]) -> dict[int, MemoryDraws]:
-        draws = self._draws
+        draws, alpha, shared = self._draws, self._draws.alpha(), self._draws.shared()
         labels: dict[int, list[list[NDArray[np.int32]]]] = {}
         clusters: dict[int, list[list[ClusterBlock]]] = {}
         for image in images.tolist():
@@ -379,10 +379,10 @@ class SharedDraws:
         return {
             image: MemoryDraws(
                 np.stack([np.concatenate(found) for found in labels[image]]),
-                draws.alpha(),
+                alpha,
                 [_joined(found) for found in clusters[image]],
                 draws.columns,
-                draws.shared(),
+                shared,
             )
             for image in images.tolist()
         }

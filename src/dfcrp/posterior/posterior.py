@@ -436,8 +436,8 @@ class Posterior:
     def _expert_rows(self) -> list[dict[str, Any]]:
         rows = self.expert_summary.rows(self.items.experts)
         if self.detection is not None:
-            for row in rows:
-                row.update(self.detection.expert(self.items.experts.index(row["expert"])))
+            said = dict(zip(self.items.experts, self.detection.experts(), strict=True))
+            rows = [{**row, **said[row["expert"]]} for row in rows]
         return rows_with_bias(rows, self.expert_bias, self.items.experts)
 
     def catalogue(self) -> pandas.DataFrame:

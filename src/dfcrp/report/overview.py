@@ -33,6 +33,7 @@ from dfcrp.markup import (
 from dfcrp.plots.flat import FlatMap, flat_map_or_none, quantities_of, stretch
 from dfcrp.plots.maps import DOUBTFUL
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.priors.detection.answers import retired
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
@@ -108,12 +109,14 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str,
         "undecided", [np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings]
     )
     packer.counts("place", _places(posterior))
+    by_need = _pack_need(packer, posterior)
     shape = _pack_outlines(packer, posterior)
     bars = 0 if shape is not None else _pack_bars(packer, posterior)
     about = {
         "names": list(posterior.images),
         "pages": [pages.get(image) for image in posterior.image_set.done],
         "agreedBy": in_short(posterior.config.summary.min_experts),
+        "byNeed": by_need,
         "shape": shape,
         "barsOfImage": bars,
         "legend": _legend(posterior),
@@ -121,6 +124,18 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str,
         "compressed": packer.compressed,
     }
     return about, packer.base64()
+
+
+def _pack_need(packer: Packer, posterior: Posterior) -> bool:
+    """How much each image needs one more look, and whether it needs none, if the prior says it."""
+    found = posterior.detection
+    if found is None:
+        return False
+    number = {name: at for at, name in enumerate(found.image_names)}
+    rows = np.array([number[name] for name in posterior.images])
+    packer.floats("lookValue", found.look_value[rows], "float64")
+    packer.counts("retired", retired(posterior)[rows])
+    return True
 
 
 def _places(posterior: Posterior) -> list[int]:

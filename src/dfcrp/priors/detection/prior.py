@@ -41,7 +41,7 @@ class _Detection(Prior):
         return PriorLayout(prior, math.nan, columns)
 
     def laid_out(self, posterior: Any) -> Any:
-        """The prior as the run had it, and whose lists are whose."""
+        """The prior as the run had it, with its parameters in every draw."""
         from dfcrp.priors.detection.answers import prior_of
 
         return prior_of(posterior)
