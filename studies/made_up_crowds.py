@@ -7,6 +7,7 @@ where there is nothing. Spammers hardly find anything and mark at random.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -70,7 +71,7 @@ class _Marks(NamedTuple):
     truth: list[int]
 
 
-def make_crowd(design: CrowdDesign, seed: int) -> Crowd:
+def make_crowd(design: CrowdDesign, seed: int | Sequence[int]) -> Crowd:
     """Draw one."""
     rng = np.random.default_rng(seed)
     count = design.volunteers

@@ -430,7 +430,7 @@ class Posterior:
         return expert_summary(self.draws, self.items.families, len(self.items.experts))
 
     def experts(self) -> pandas.DataFrame:
-        """One row per expert, by number of markings."""
+        """One row per expert, by number of markings or, if that is known, by sensitivity."""
         return expert_frame(self._expert_rows())
 
     def _expert_rows(self) -> list[dict[str, Any]]:
@@ -438,6 +438,8 @@ class Posterior:
         if self.detection is not None:
             said = dict(zip(self.items.experts, self.detection.experts(), strict=True))
             rows = [{**row, **said[row["expert"]]} for row in rows]
+            # The one who finds most first.
+            rows.sort(key=lambda row: -np.nan_to_num(row["sensitivity"]["mean"], nan=-1.0))
         return rows_with_bias(rows, self.expert_bias, self.items.experts)
 
     def catalogue(self) -> pandas.DataFrame:

@@ -50,7 +50,9 @@ function tile(data, k) {
   const canvas = element("canvas", { "aria-hidden": "true" });
   const words = [
     element("b", { title: data.names[k] }, data.names[k]),
-    element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.agreedBy}`)),
+    data.byNeed
+      ? element("span", { class: "quiet" }, `${number(data.objects[k], 1)} real objects`)
+      : element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.agreedBy}`)),
     element("span", { class: "quiet" }, data.undecided[k] ? `${number(data.undecided[k])} undecided` : "none undecided"),
     data.byNeed ? element("span", { class: "quiet" }, data.retired[k] ? "needs no more looks" : `one more look: ${number(data.lookValue[k], 2)}`) : null,
     data.good[k] ? null : element("span", { class: "short" }, "run too short"),

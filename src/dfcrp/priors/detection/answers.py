@@ -509,7 +509,11 @@ def _rates_over(
         return whole.rates.take(draws, np.arange(experts))
     number = {name: at for at, name in enumerate(looks.images)}
     found = np.zeros((*each[0].rates.sensitivity.shape[:2], experts))
-    weights, false, images = np.zeros_like(found), np.zeros((len(found), experts)), np.zeros(experts)
+    weights, false, images = (
+        np.zeros_like(found),
+        np.zeros((len(found), experts)),
+        np.zeros(experts),
+    )
     for one in each:
         codes = looks.experts_of(number[one.image_names[0]])
         weight = (one.seen + one.missed + LITTLE)[:, :, np.newaxis]

@@ -115,10 +115,8 @@ def _looks(contents: Any) -> Markup:
         words = "All experts were taken to have looked at the whole image."
     else:
         empty = len(looks.images) - len(set(looks.image.tolist()))
-        words = (
-            f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}; "
-            f"on {empty:,} of the images nobody {verb} anything."
-        )
+        words = f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}"
+        words += f"; on {empty:,} of the images nobody {verb} anything." if empty else "."
     named = mostly_false(posterior)
     if named:
         more = f" and {len(named) - MAX_NAMED:,} more" if len(named) > MAX_NAMED else ""
@@ -159,9 +157,9 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
     false = "false marks per image" if several else "false marks"
     heads = [nouns, *["looks"] * several, "sensitivity", "95 %", false, "95 %"]
     caption = (
-        f"Sensitivity: share of all real objects, seen or missed, that the expert "
-        f"{likelihood.verb}{', on the images that they looked at' * several}. False marks: {nouns} "
-        "of the expert that are no object's."
+        "Sensitivity: probability that the expert has a real object of these data on their list"
+        f"{', on an image that they look at' * several}; the one who finds most comes first. False "
+        f"marks: {nouns} of the expert that are no object's."
     )
     if len(items.experts) > MAX_ROWS:
         caption += f" The {MAX_ROWS // 2} best and worst; experts.csv has all."
@@ -211,9 +209,9 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
             table(
                 [Column("image", number=False), *(Column(head) for head in heads)],
                 rows,
-                "Where one more look says most: images by how much the variance of their number of "
-                "objects is expected to fall with a look by one more, typical expert (look_value in "
-                "images.csv). None missed and as listed are probabilities.",
+                "Where one more look says most: images by how much the variance of their number "
+                "of objects is expected to fall with a look by one more, typical expert "
+                "(look_value in images.csv). None missed and as listed are probabilities.",
             ),
         ]
     )
