@@ -222,7 +222,7 @@ def _best_of(crowd: Crowd, settings: Sequence[tuple[Clusterer, float, int]]) -> 
     scores = []
     for method, setting, least in settings:
         labels = np.full(len(crowd.items), -1)
-        for rows in crowd.items.rows_by_image.values():
+        for rows in crowd.items.rows_by_image().values():
             own = method(crowd.items.values[rows], crowd.items.families[rows], setting, least)
             labels[rows] = np.where(own < 0, -1, own + labels.max() + 1)
         scores.append(_scores(crowd, labels, (labels >= 0).astype(np.float64)))
