@@ -19,6 +19,8 @@ from dfcrp.likelihoods.integrated import gather, log_marginal
 #: little about it, and it is updated in every scan.
 EVERY_SCAN, PERIOD = 40, 8
 SMALL = 1000
+#: Scans after which spares are drawn from the same law for ever; they belong to the burn-in.
+SETTLED = 100
 #: First width of a slice, in standard deviations of the prior; of more than MANY markings less, as
 #: the posterior is the narrower.
 WIDTH, MANY = 0.5, 500
@@ -31,12 +33,23 @@ FARTHEST = 6.0
 
 @inline_kernel
 def law_is_due(state):
-    """Whether this scan updates a law.
+    """Whether this scan updates a law that all markings are needed for.
 
-    Drawing all spares again is most of the cost, and once the law is found it hardly moves.
+    Once the law is found it hardly moves.
     """
     age = state.scans[0]
     return state.label.shape[0] <= SMALL or age < EVERY_SCAN or age % PERIOD == 0
+
+
+@inline_kernel
+def reference_follows(state):
+    """Whether the law that spares are drawn from becomes what the law is now.
+
+    On few markings in every scan, as all spares are then drawn again. On many it stays what it
+    is from some scan of the burn-in on: that the spares persist while the law moves is exact
+    only if what they are drawn from does not depend on anything that moves.
+    """
+    return state.label.shape[0] <= SMALL or (state.scans[0] < SETTLED and law_is_due(state))
 
 
 @by_type
@@ -116,12 +129,12 @@ def rebuild_rows(hyper, data, state):
 
 @lean_kernel
 def update_shared(hyper, rng, data, state):
-    """Update what is learned of the law if it is due; returns whether it was."""
+    """Update what is learned of the law if it is due; spares follow from it."""
     if not law_is_due(state):
-        return False
+        return likelihood.AS_THEY_ARE
     update_law(hyper, rng, data, state)
     rebuild_rows(hyper, data, state)
-    return True
+    return likelihood.DRAW_AGAIN
 
 
 def learn_law(kind: Any) -> Any:

@@ -36,7 +36,7 @@ START_KEY = 1 << 31
 #: What is taken over from it.
 PARTITION = (
     *("label", "size", "head", "after", "before", "free_head", "free_after"),
-    *("theta", "spare", "spare_weight", "law"),
+    *("theta", "spare", "spare_weight", "law", "reference"),
 )
 #: Modules whose entries every run needs, those of the summaries included.
 ALWAYS = (
@@ -76,7 +76,7 @@ class Chain:
         self.rng = stream(seed)
         self.state = new_state(problem)
         #: What is learned is learned by each chain for itself.
-        self.hyper = likelihood.of_chain(problem.hyper, self.state.law)
+        self.hyper = likelihood.of_chain(problem.hyper, self.state.law, self.state.reference)
         self.prior = partition_prior.of_chain(problem.prior, self.state.own)
         self._model = framed(problem.data), framed(self.hyper), framed(self.prior)
         self._sampler = sampler

@@ -105,15 +105,15 @@ def squares_on_sphere(hyper, theta, k, y, i):
 
 @lean_kernel
 def update_shared(hyper, rng, data, state):
-    """Update the law, and how experts differ, if learned and due; returns whether anything was."""
-    if not hyper.bias.on:
-        return tolerance.update_shared(hyper, rng, data, state)
-    if not bias_is_due(hyper, state):
-        return False
+    """Update the law, and how experts differ, if learned and due."""
+    compare = bias_is_due(hyper, state)
+    if not (hyper.learned or compare):
+        return likelihood.AS_THEY_ARE
     if hyper.learned:
         tolerance.update_law(rng, hyper, data, state)
-    update_bias(rng, hyper, data, state)
-    return True
+    if compare:
+        update_bias(rng, hyper, data, state)
+    return tolerance.renew_reference(hyper, state)
 
 
 implements(likelihood.update_shared, CircleHyper)(update_shared)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dfcrp.likelihoods.base import HELD, NARROW
 from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.circle.kernel import CircleHyper
+from dfcrp.likelihoods.circle.kernel import ROOM, CircleHyper, log_beta
 from dfcrp.likelihoods.circle.settings import CircleSettings
 
 
@@ -75,6 +75,9 @@ def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Circle
         law=law_mean.copy() if learned else np.zeros(0),
         law_mean=law_mean,
         law_sd=law_sd,
+        reference=law_mean.copy() if learned else np.zeros(0),
+        log_beta=log_beta(model.nu_x, model.nu_d),
+        room=np.zeros((len(features) if learned else 0, ROOM)),
     )
 
 
