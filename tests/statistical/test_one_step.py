@@ -16,6 +16,7 @@ import pytest
 
 from dfcrp.compiled.state import count_clusters
 from dfcrp.likelihoods import bias
+from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import tolerance
 from dfcrp.likelihoods.circle.kernel import corrected
@@ -47,6 +48,9 @@ SETTINGS = {
     "constrained": (FAMILIES, {"use_order": False, "update_alpha": False, "alpha": 1.5}),
     "learned": (FAMILIES, {"hyper": small.LEARNED}),
     "biased": (FAMILIES, {"hyper": small.biased(FAMILIES)}),
+    # As of many markings: spares are drawn from a law that does not move.
+    "settled": (FAMILIES, {"hyper": small.SETTLED}),
+    "settled, biased": (FAMILIES, {"hyper": small.biased(FAMILIES, small.SETTLED)}),
     # Few enough to count every pair of a partition and an order; D tells when α is small.
     "arrivals": ([0, 0, 1, 1], {"update_alpha": False, "alpha": 0.3}),
 }
@@ -70,7 +74,7 @@ class Step:
         self.rng = np.random.default_rng([seed, 75])
         self.data, self.prior = problem.data, problem.prior
         self.state, self.scratch = new_state(problem), new_scratch(problem)
-        self.hyper = problem.hyper._replace(law=self.state.law)
+        self.hyper = likelihood.of_chain(problem.hyper, self.state.law, self.state.reference)
         self.record = new_record(problem, 1)
         self.n = problem.n
         # What the scans visit more often is fixed, as it is once a chain has got going.
@@ -96,8 +100,7 @@ class Step:
         tolerance.update_law_given_variances(self.rng, self.hyper, self.state)
 
     def law_along(self):
-        for which in range(4):
-            tolerance.update_law_along(self.rng, self.hyper, self.data, self.state, which)
+        tolerance.update_law_along(self.rng, self.hyper, self.data, self.state)
 
     def offsets(self):
         bias.update_offsets(self.rng, self.hyper, self.data, self.state)
@@ -213,6 +216,9 @@ UPDATES = [
     ("biased", Step.parameters, 2, ("parameters", "bias")),
     ("biased", Step.law_along, 2, ("law", "parameters")),
     ("biased", Step.exact_scan, 3, (*ALL, "law", "bias")),
+    ("settled", Step.exact_scan, 3, (*ALL, "law")),
+    ("settled", Step.paper_scan, 2, ("partition", "parameters", "law")),
+    ("settled, biased", Step.exact_scan, 3, (*ALL, "law", "bias")),
 ]
 
 
@@ -404,41 +410,59 @@ def neighbours_of_one(step: Step):
 def empty_slots_counted(step: Step):
     """The law is learned from slots without a cluster as well."""
 
-    def everything(state, column, level, growth):
-        away = state.theta[:, 2] - level
-        return float((state.theta[:, column] * np.exp(-growth * away)).sum())
+    def everything(hyper, state):
+        return tolerance.gather_variances(hyper, state._replace(size=np.ones_like(state.size)))
 
-    density = small.with_callees(tolerance.log_growth, scaled_sum=everything)
-
-    def shrink(rng, target, start, width, least):
-        update = small.shrinking_update_of(lambda value: density(target, value))
-        return update(rng, target, start, width, least)
-
-    slice_growth = small.with_callees(tolerance.slice_growth, shrinking_update=shrink)
-    update = small.with_callees(
-        tolerance.update_law_given_variances, scaled_sum=everything, slice_growth=slice_growth
-    )
+    update = small.with_callees(tolerance.update_law_given_variances, gather_variances=everything)
     update(step.rng, step.hyper, step.state)
 
 
 def jacobian_of_variances_forgotten(step: Step):
     """Law and variances move together as if the variances were not rescaled: Gamma terms stay."""
 
-    def moved(hyper, data, state, which, step):
-        taken = np.flatnonzero(state.size[:-1] > 0)
-        away = 1.0 if which % 2 == 0 else state.theta[taken, 2] - hyper.level
-        extra = float(np.sum(step * away * np.ones(len(taken))))
-        return tolerance.log_moved(hyper, data, state, which, step) + extra
+    def moved(hyper, data, state):
+        sums = tolerance.gather_members(hyper, data, state)
+        return sums._replace(weight=sums.weight - sums.rows)
 
-    density = small.with_callees(tolerance.log_along, log_moved=moved)
+    update = small.with_callees(tolerance.update_law_along, gather_members=moved)
+    update(step.rng, step.hyper, step.data, step.state)
 
-    def shrink(rng, target, start, width, least):
-        update = small.shrinking_update_of(lambda value: density(target, value))
-        return update(rng, target, start, width, least)
 
-    update = small.with_callees(tolerance.update_law_along, shrinking_update=shrink)
-    for which in range(4):
-        update(step.rng, step.hyper, step.data, step.state, which)
+def scale_left_behind(step: Step):
+    """The growth moves around the mean size, but the scale not against it."""
+
+    def grow(rng, hyper, sums, which, share):
+        growth = tolerance.step_growth(rng, hyper, sums, which, share)
+        hyper.law[2 * which] += sums.centre * growth
+        return growth
+
+    both = small.with_callees(tolerance.step_law, step_growth=grow)
+    update = small.with_callees(tolerance.update_law_given_variances, step_law=both)
+    update(step.rng, step.hyper, step.state)
+
+
+def correlation_ignored(step: Step):
+    """Variances move with the law as if place and size were independent."""
+
+    def plain(hyper, data, state):
+        sums = tolerance.gather_members(hyper, data, state)
+        hyper.room[:, tolerance.CROSS] = 0.0
+        return sums
+
+    update = small.with_callees(tolerance.update_law_along, gather_members=plain)
+    update(step.rng, step.hyper, step.data, step.state)
+
+
+def spares_not_weighed_again(step: Step):
+    """The law moves, and the spares keep the weights that they had before."""
+    step.exact_scan()
+    step.state.stale[0] = likelihood.AS_THEY_ARE
+
+
+def reference_moves_under_spares(step: Step):
+    """What spares are drawn from follows the law, and the spares stay as they are."""
+    step.state.reference[:] = step.state.law
+    step.exact_scan()
 
 
 def sum_of_offsets_let_go(step: Step):
@@ -500,6 +524,10 @@ BUGS = [
     ("radius", neighbours_of_one, 1, 1500, ("partition", "parameters", "u")),
     ("learned", empty_slots_counted, 2, 3000, ("law", "parameters")),
     ("learned", jacobian_of_variances_forgotten, 2, 3000, ("law", "parameters")),
+    ("learned", scale_left_behind, 2, 3000, ("law", "parameters")),
+    ("learned", correlation_ignored, 2, DRAWS, ("law", "parameters")),
+    ("settled", spares_not_weighed_again, 4, DRAWS, ("partition", "parameters", "law")),
+    ("settled", reference_moves_under_spares, 4, DRAWS, ("partition", "parameters", "law")),
     ("biased", sum_of_offsets_let_go, 4, DRAWS, ("bias", "parameters")),
     ("biased", noise_of_variances, 2, 3000, ("bias", "parameters")),
     ("biased", precision_ignored_in_means, 2, 3000, ("parameters", "bias")),

@@ -112,9 +112,10 @@ def with_bias(
         work=work,
         room=np.zeros((2 * p, p)),
     )
-    law = np.append(hyper.law, np.zeros(at - len(hyper.law)))
-    found = hyper._replace(law=law, bias=bias)
-    return found._replace(reference=law.copy()) if "reference" in hyper._fields else found
+    more = np.zeros(at - len(hyper.law))
+    laws = [name for name in ("law", "reference") if name in hyper._fields]
+    longer = {name: np.append(getattr(hyper, name), more) for name in laws}
+    return hyper._replace(**longer, bias=bias)
 
 
 def of_chain(hyper: Any, law: NDArray[np.float64], reference: NDArray[np.float64]) -> Any:

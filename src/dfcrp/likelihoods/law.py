@@ -42,14 +42,13 @@ def law_is_due(state):
 
 
 @inline_kernel
-def reference_follows(state):
-    """Whether the law that spares are drawn from becomes what the law is now.
+def reference_settles(state):
+    """Whether the law that spares of many markings are drawn from becomes what the law is now.
 
-    On few markings in every scan, as all spares are then drawn again. On many it stays what it
-    is from some scan of the burn-in on: that the spares persist while the law moves is exact
-    only if what they are drawn from does not depend on anything that moves.
+    Only in the burn-in, with all spares drawn again: that they persist while the law moves is
+    exact only if what they are drawn from does not depend on anything that moves.
     """
-    return state.label.shape[0] <= SMALL or (state.scans[0] < SETTLED and law_is_due(state))
+    return state.scans[0] < SETTLED and law_is_due(state)
 
 
 @by_type

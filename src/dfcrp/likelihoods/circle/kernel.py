@@ -18,9 +18,9 @@ The one whose parameters are learned, free of units, with l₀ the median log di
 Where experts differ, y stands for a marking without its expert's offsets, and Σ is Σ / precision
 (``likelihoods.bias``); where they do not, nothing is taken off and the precision is 1.
 
-A spare is drawn from the law at ``reference``, another value of ``law`` that does not move with it;
-a learned one with each Gamma divided by a Gamma(t) of mean one, t = TAIL. With x = v νx / (t m) the
-log variances then have the densities
+A spare is drawn from the law at ``reference``, another value of ``law``. Where it is learned, each
+Gamma is divided by a Gamma(t) of mean one, t = TAIL: with x = v ν / (t m) the log variance has the
+density
 
     x^ν (1 + x)^−(ν + t) / B(ν, t),
 
@@ -57,6 +57,7 @@ from dfcrp.likelihoods.circle.covariance import (
     Spread,
     slice_coordinate,
 )
+from dfcrp.likelihoods.law import SMALL
 from dfcrp.priors.contract import log_tilt
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
@@ -100,7 +101,8 @@ class CircleHyper(NamedTuple):
     law: F8  # sx, gx, sd, gd if learned, what experts differ in; updated as a chain runs
     law_mean: F8
     law_sd: F8
-    reference: F8  # what spares are drawn from: as ``law``, but that it does not move with it
+    reference: F8  # what spares are drawn from: another value of ``law``
+    follow: bool  # it follows the law, and all spares are drawn again in every scan
     log_beta: float  # log B(νx, t) + log B(νd, t)
     room: F8x2  # (n, ROOM): sums by cluster, while the law is updated
     bias: Bias = ALIKE  # how experts differ
@@ -113,26 +115,42 @@ def of_chain(hyper: Any, law: NDArray[np.float64], reference: NDArray[np.float64
     return mine._replace(reference=reference, room=hyper.room.copy())
 
 
-def log_beta(nu_x: float, nu_d: float) -> float:
-    """What the densities of a spare's variances are divided by."""
-    return sum(math.lgamma(nu) + math.lgamma(TAIL) - math.lgamma(nu + TAIL) for nu in (nu_x, nu_d))
+def with_law(
+    shapes: tuple[float, float],
+    level: float,
+    law_mean: NDArray[np.float64],
+    law_sd: NDArray[np.float64],
+    n: int,
+) -> dict[str, Any]:
+    """What ``CircleHyper`` holds of a law that is learned, with the Gammas' shapes (νx, νd).
+
+    ``n`` is the number of markings: of few, spares follow the law.
+    """
+    log_beta = sum(math.lgamma(nu) + math.lgamma(TAIL) - math.lgamma(nu + TAIL) for nu in shapes)
+    return {
+        "learned": True,
+        "nu_x": shapes[0],
+        "nu_d": shapes[1],
+        "log_gamma": sum(map(math.lgamma, shapes)),
+        "level": level,
+        "law": law_mean.copy(),
+        "law_mean": law_mean,
+        "law_sd": law_sd,
+        "reference": law_mean.copy(),
+        "follow": n <= SMALL,
+        "log_beta": log_beta,
+        "room": np.zeros((n, ROOM)),
+    }
 
 
 def without_law() -> dict[str, Any]:
     """What ``CircleHyper`` holds in place of a law that is learned, for the paper's."""
     nothing = np.zeros(4)
     return {
-        "reference": np.zeros(0),
-        "log_beta": 0.0,
-        "room": np.zeros((0, ROOM)),
+        **with_law((1.0, 1.0), 0.0, nothing, nothing, 0),
         "learned": False,
-        "nu_x": 1.0,
-        "nu_d": 1.0,
-        "log_gamma": 0.0,
-        "level": 0.0,
         "law": np.zeros(0),
-        "law_mean": nothing,
-        "law_sd": nothing,
+        "reference": np.zeros(0),
     }
 
 

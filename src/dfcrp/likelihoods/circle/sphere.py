@@ -92,6 +92,7 @@ class SphereHyper(NamedTuple):
     law_mean: F8
     law_sd: F8
     reference: F8
+    follow: bool
     log_beta: float
     room: F8x2
     radius: float  # R, in the unit of length that features have

@@ -40,7 +40,7 @@ from dfcrp.likelihoods.circle.kernel import (
     spread_of,
 )
 from dfcrp.likelihoods.contract import DRAW_AGAIN, WEIGH_AGAIN
-from dfcrp.likelihoods.law import reference_follows
+from dfcrp.likelihoods.law import reference_settles
 
 #: Columns of the room to work in, a row for each cluster: x_k − x̄, A_k of log a, A_k of log d, B_k.
 AWAY, POSITION, SIZE, CROSS = range(4)
@@ -247,7 +247,7 @@ def update_law(rng, hyper, data, state):
 @lean_kernel
 def renew_reference(hyper, state):
     """What the spares are drawn from, after an update; returns what is to be done with them."""
-    if not reference_follows(state):
+    if not (hyper.follow or reference_settles(state)):
         return WEIGH_AGAIN
     for entry in range(hyper.law.shape[0]):
         hyper.reference[entry] = hyper.law[entry]
