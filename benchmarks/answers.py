@@ -5,7 +5,7 @@ made longer, a half more at a time, until the second part is good as well, the o
 parameters behind them. Only what a user can call is called, so that another version of the package
 can be measured with the same file:
 
-    PYTHONPATH=OTHER/src:. python -m benchmarks answers
+    PYTHONPATH=OTHER/src:. python -m benchmarks.command answers
 
 Processor seconds are those of the drawing and of the looks at it, without reading or compiling;
 other work on the machine hardly changes them, unlike seconds.
@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,13 @@ from numpy.typing import NDArray
 
 import dfcrp
 from dfcrp.baselines.scores import adjusted_rand
-from dfcrp.errors import DfcrpWarning
+from dfcrp.errors import DfcrpWarning, SettingsError
 
 #: A run is made longer by this factor, and not beyond so many scans.
 LONGER, MOST_SCANS = 1.5, 20_000
-#: Scans of the run that has everything compiled.
-WARM_UP_SCANS = 120
+#: Scans of a first run, which has everything compiled; where the truth is known its partition is
+#: compared with it.
+EARLY_SCANS = 100
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,10 @@ class Job:
     settings: dict[str, Any] = field(default_factory=dict)
     #: Which object each item is of, where that is known.
     truth: NDArray[np.int64] | None = None
-    #: After so many scans the partition is compared with it.
-    early_scans: int = 100
 
 
 class NotThere(Exception):
     """The data of an entry are not on this machine; says why."""
-
-
-Source = Path | None
-"""The file of the highlands image, if it is there."""
 
 
 def bench_answers(
@@ -65,6 +61,10 @@ def bench_answers(
     most_scans: int = MOST_SCANS,
 ) -> dict[str, Any]:
     """Measure the entries, or all; ``highlands`` gives the markings of that image."""
+    for name in entries:
+        if name not in ENTRIES:
+            near = get_close_matches(name, ENTRIES, n=1, cutoff=0.0)[0]
+            raise SettingsError(f"there is no entry {name!r}; did you mean {near!r}?")
     rows, missing = [], {}
     for name in entries or ENTRIES:
         try:
@@ -78,10 +78,10 @@ def bench_answers(
 
 
 def middle_of(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Medians over the seeds, and every seed's numbers; a run that never ended counts as endless."""
+    """Medians over the seeds, and the numbers of each; a run that never got good is endless."""
     kept = [{k: v for k, v in run.items() if k != "labels"} for run in runs]
-    names = [k for k, v in kept[0].items() if isinstance(v, (int, float)) and k != "seed"]
     endless = [{k: math.inf if run[k] is None else run[k] for k in run} for run in kept]
+    names = [k for k, v in endless[0].items() if isinstance(v, (int, float)) and k != "seed"]
     middle = {name: float(np.median([run[name] for run in endless])) for name in names}
     return {
         "median": {k: None if math.isinf(v) else v for k, v in middle.items()},
@@ -95,12 +95,9 @@ def measure(job: Job, seed: int, most_scans: int) -> dict[str, Any]:
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore", DfcrpWarning)
         given = {"progress": False, "seed": seed, "workers": 1, **job.settings}
-        early = dfcrp.fit(job.items, scans=max(WARM_UP_SCANS, job.early_scans), **given)
+        short = dfcrp.fit(job.items, scans=EARLY_SCANS, **given)
         if job.truth is not None:
-            short = dfcrp.fit(job.items, scans=job.early_scans, chains=1, **given)
-            labels = short.point_partition().labels
-            found["ari_early"] = adjusted_rand(labels, job.truth)
-        del early
+            found["ari_early"] = adjusted_rand(short.point_partition().labels, job.truth)
         out, start = Path(folder) / "run", time.process_time()
         posterior = dfcrp.fit(job.items, out=out, max_scans=most_scans, **given)
         found |= {"answers_seconds": None, "both_seconds": None}

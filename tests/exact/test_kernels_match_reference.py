@@ -351,8 +351,7 @@ def test_opening_draws_follow_their_density(hyper):
     """Draws of q(θ | y), transformed by its own distribution functions, are uniform or normal.
 
     Eight Kolmogorov-Smirnov tests of each law; false-alarm rate 2e-4 together. A q centred on the
-    wrong
-    size is caught.
+    wrong size is caught.
     """
     features = np.array([[1.0, 0.0, 3.6], [0.2, -1.0, 1.4]])
     problem = small.make_problem([0, 1], features, hyper=hyper)
