@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import functools
 import json
+import os
 import shutil
 import signal
 import sys
@@ -44,6 +45,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.runs import blocks
 from dfcrp.runs.folder import read_provenance
 from dfcrp.runs.lock import LostClaimError, taken_over
+from dfcrp.runs.parts import NothingDrawnError
 from dfcrp.runs.store import DrawStore, anything_drawn
 
 CHAINS, MOST_SCANS, SEED = 2, 60, 3
@@ -171,6 +173,10 @@ class RunFolder(RuleBasedStateMachine):
     def _begun(self) -> bool:
         return (self._run / "provenance.json").exists()
 
+    def _all_have_drawn(self) -> bool:
+        saved = DrawStore.open(self._run).saved_draws() if anything_drawn(self._run) else {}
+        return len(saved) == CHAINS and min(saved.values()) > 0
+
     # What may happen
 
     @precondition(lambda self: not self._begun())
@@ -200,12 +206,15 @@ class RunFolder(RuleBasedStateMachine):
         def ctrl_c(_: object) -> None:
             nonlocal seen
             if stop is not None and seen == stop:
-                signal.raise_signal(signal.SIGINT)
+                # To the process, as a terminal does: the main thread sleeps while chains run.
+                os.kill(os.getpid(), signal.SIGINT)
             seen += 1
 
         wanted = min(MOST_SCANS, self._scans + more)
-        # An interrupt after the chains were done is an ordinary one.
-        with DISK.killed_after(kill), contextlib.suppress(KeyboardInterrupt):
+        # An interrupt after the chains were done is an ordinary one; before the first draw of each
+        # there is nothing to keep.
+        nothing = () if stop is None or self._all_have_drawn() else (NothingDrawnError,)
+        with DISK.killed_after(kill), contextlib.suppress(KeyboardInterrupt, *nothing):
             dfcrp.resume(self._run, scans=wanted, progress=ctrl_c)
         # With the settings, which come first, the run is one of so many scans.
         text = (self._run / "config.toml").read_text()

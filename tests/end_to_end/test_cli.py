@@ -308,7 +308,7 @@ def test_an_interrupt_leaves_a_usable_run(csv_file: Path, tmp_path: Path) -> Non
         while draws_on_disk(out) < 3 and process.poll() is None:
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=120)
+        printed, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
     assert "Stopping; what is drawn so far will be kept" in said
     assert f"`dfcrp report {out}` makes tables" in printed

@@ -64,15 +64,15 @@ def test_draws_are_those_of_one_machine(cluster: Any, markings: dfcrp.Items, tmp
 def kill_busy_worker(cluster: Any, folder: Path, beyond: int) -> int:
     """Once the chain has a checkpoint beyond so many scans, kill its worker; the scans by then."""
     store = DrawStore.open(folder)
-    while (done := store.scans(0, 1)[0]) <= beyond:
-        time.sleep(0.02)
     with distributed.Client(cluster, set_as_default=False) as client:
-        busy = {address for address, tasks in client.processing().items() if tasks}
-    for worker in list(cluster.workers.values()):
-        if worker.worker_address in busy:
-            os.kill(worker.process.pid, signal.SIGKILL)
-            return done
-    return -1
+        # Who is at work is asked first: on a busy machine the chain could be done meanwhile.
+        while not (busy := {name for name, tasks in client.processing().items() if tasks}):
+            time.sleep(0.02)
+        [victim] = [one for one in cluster.workers.values() if one.worker_address in busy]
+        while (done := store.scans(0, 1)[0]) <= beyond:
+            time.sleep(0.02)
+        os.kill(victim.process.pid, signal.SIGKILL)
+    return done
 
 
 def test_a_killed_worker_costs_the_time_since_its_checkpoint(

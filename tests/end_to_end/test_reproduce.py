@@ -77,7 +77,7 @@ def test_a_study_that_was_stopped_resumes(tmp_path, whole, how):
     with start_study(stopped) as process:
         wait_for(stopped, 3, process)
         process.send_signal(how)
-        message = process.communicate(timeout=60)[1]
+        message = process.communicate(timeout=300)[1]
     assert process.returncode != 0
     if how == signal.SIGINT:
         assert "the same command resumes here" in message
