@@ -47,7 +47,7 @@ class Setting:
         self.data = self.problem.data
         self.state = small.fill_state(self.problem, LABELS)
         self.state.law[hyper.bias.offsets :] = small.draw_bias(rng, hyper.bias, 1)[0]
-        self.hyper = likelihood.of_chain(hyper, self.state.law, self.state.reference)
+        self.hyper = likelihood.of_chain(hyper, self.state.law)
         self.share = hyper.bias.work[:, SHARE]
 
     @property
@@ -425,7 +425,7 @@ def test_a_lone_expert_is_the_mean_expert():
     state.theta[:] = small.complete(
         small.random_rows(np.random.default_rng(7), small.LEARNED, (2,))
     )
-    hyper = likelihood.of_chain(problem.hyper, state.law, state.reference)
+    hyper = likelihood.of_chain(problem.hyper, state.law)
     bias.update_bias(np.random.default_rng(8), hyper, problem.data, state)
     assert state.law[4:] == pytest.approx(0.0, abs=1e-12)
 

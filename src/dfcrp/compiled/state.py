@@ -74,13 +74,12 @@ class State(NamedTuple):
     tail: Tail
     alpha: F8  # (1,)
     law: F8  # what the likelihood's clusters share; the chain's hyper.law is this array
-    reference: F8  # a law that does not move, which spares are drawn from
     own: F8  # the prior's own parameters; the chain's prior.own is this array
     doubt: F8  # (n,): summed probability of other places, while it is noted
     visit: I1  # (n,) int8: 2 in doubt, 1 companion of one, 0 neither
     contact_doubt: F8  # (contacts,): summed acceptance probability, while it is noted
     contact_visit: I1  # (contacts,) int8: 1 visited in every scan
-    stale: I1  # (1,) int8: whether all spares are to be weighed again, or drawn
+    stale: I1  # (1,) int8: whether every spare has to be drawn again
     scans: I8  # (1,) int64
     tally: I8  # (len(TALLY),) int64: proposals and acceptances since the start
 

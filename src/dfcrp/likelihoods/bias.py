@@ -118,7 +118,7 @@ def with_bias(
     return hyper._replace(**longer, bias=bias)
 
 
-def of_chain(hyper: Any, law: NDArray[np.float64], reference: NDArray[np.float64]) -> Any:
+def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     """The hyperparameters of one chain: its own law, and its own sums over experts."""
     bias = hyper.bias
     return hyper._replace(law=law, bias=bias._replace(work=bias.work.copy(), room=bias.room.copy()))

@@ -25,17 +25,14 @@ from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import Data, Deal, State
 
 LIKELIHOOD = Contract("likelihood")
-#: What an update of the law asks for: nothing, new weights of all spares, or new spares.
-AS_THEY_ARE, WEIGH_AGAIN, DRAW_AGAIN = range(3)
 
 
 @singledispatch
-def of_chain(hyper: Any, law: NDArray[np.float64], reference: NDArray[np.float64]) -> Any:
+def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     """The hyperparameters as one chain uses them: its law is ``law``.
 
     A likelihood whose hyperparameters have room to work in registers a function of its own, which
-    gives every chain such room; so does one that draws spares from a law of their own, for which
-    ``reference`` is.
+    gives every chain such room.
     """
     return hyper._replace(law=law)
 
@@ -80,12 +77,8 @@ def update_cluster(
 
 
 @LIKELIHOOD.function
-def update_shared(hyper, rng: Stream, data: Data, state: State) -> int:
-    """Update what all clusters share.
-
-    Returns what is then to be done with the spares: AS_THEY_ARE, WEIGH_AGAIN if their opening
-    weights depend on it, DRAW_AGAIN if what they are drawn from does.
-    """
+def update_shared(hyper, rng: Stream, data: Data, state: State) -> bool:
+    """Update what all clusters share; returns whether every spare must be drawn again."""
 
 
 @LIKELIHOOD.function

@@ -19,8 +19,6 @@ from dfcrp.likelihoods.integrated import gather, log_marginal
 #: little about it, and it is updated in every scan.
 EVERY_SCAN, PERIOD = 40, 8
 SMALL = 1000
-#: Scans after which spares are drawn from the same law for ever; they belong to the burn-in.
-SETTLED = 100
 #: First width of a slice, in standard deviations of the prior; of more than MANY markings less, as
 #: the posterior is the narrower.
 WIDTH, MANY = 0.5, 500
@@ -33,22 +31,12 @@ FARTHEST = 6.0
 
 @inline_kernel
 def law_is_due(state):
-    """Whether this scan updates a law that all markings are needed for.
+    """Whether this scan updates a law.
 
-    Once the law is found it hardly moves.
+    Drawing all spares again is most of the cost, and once the law is found it hardly moves.
     """
     age = state.scans[0]
     return state.label.shape[0] <= SMALL or age < EVERY_SCAN or age % PERIOD == 0
-
-
-@inline_kernel
-def reference_settles(state):
-    """Whether the law that spares of many markings are drawn from becomes what the law is now.
-
-    Only in the burn-in, with all spares drawn again: that they persist while the law moves is
-    exact only if what they are drawn from does not depend on anything that moves.
-    """
-    return state.scans[0] < SETTLED and law_is_due(state)
 
 
 @by_type
@@ -128,12 +116,12 @@ def rebuild_rows(hyper, data, state):
 
 @lean_kernel
 def update_shared(hyper, rng, data, state):
-    """Update what is learned of the law if it is due; spares follow from it."""
+    """Update what is learned of the law if it is due; returns whether it was."""
     if not law_is_due(state):
-        return likelihood.AS_THEY_ARE
+        return False
     update_law(hyper, rng, data, state)
     rebuild_rows(hyper, data, state)
-    return likelihood.DRAW_AGAIN
+    return True
 
 
 def learn_law(kind: Any) -> Any:

@@ -334,13 +334,6 @@ def refresh_spares(rng, data, hyper, state, first, last, period):
 
 
 @lean_kernel
-def weigh_spares(data, hyper, state, first, last):
-    """The opening weights of the spares in first..last-1, after what clusters share has moved."""
-    for i in range(first, last):
-        state.spare_weight[i] = likelihood.opening_weight(hyper, state.spare, i, data.features, i)
-
-
-@lean_kernel
 def canonical_labels(data, state, name, out):
     """Name each cluster after its smallest member in input order; ``name`` is by slot."""
     n = state.label.shape[0]

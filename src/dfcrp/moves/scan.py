@@ -9,7 +9,7 @@ from dfcrp.compiled.jit import AnyLikelihood, AnyPrior, entry_kernel, lean_kerne
 from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, Block, Data, Scratch, State
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.moves.assignment import canonical_labels, refresh_spares, sweep_markings, weigh_spares
+from dfcrp.moves.assignment import canonical_labels, refresh_spares, sweep_markings
 from dfcrp.moves.pair import sweep_pairs
 from dfcrp.moves.regroup import sweep_contacts
 from dfcrp.moves.revisit import contact_share, revisit
@@ -58,7 +58,7 @@ def update_clusters(rng, data, hyper, prior, state, scratch, first, last):
 
 @lean_kernel
 def update_shared(rng, data, hyper, state):
-    """What the clusters share; notes what is then to be done with the spares."""
+    """What the clusters share; notes whether the spares, drawn from it, are out of date."""
     if data.weigh_features:
         state.stale[0] = likelihood.update_shared(hyper, rng, data, state)
 
@@ -66,13 +66,11 @@ def update_shared(rng, data, hyper, state):
 @lean_kernel
 def renew_spares(rng, data, hyper, state, first, last):
     """All spares of first..last-1 when they are out of date, else a share of them."""
-    if state.stale[0] == likelihood.DRAW_AGAIN:
+    if state.stale[0]:
         refresh_spares(rng, data, hyper, state, first, last, 1)
-        return
-    if state.stale[0] == likelihood.WEIGH_AGAIN:
-        weigh_spares(data, hyper, state, first, last)
-    phase = state.scans[0] % SPARE_PERIOD
-    refresh_spares(rng, data, hyper, state, first + phase, last, SPARE_PERIOD)
+    else:
+        phase = state.scans[0] % SPARE_PERIOD
+        refresh_spares(rng, data, hyper, state, first + phase, last, SPARE_PERIOD)
 
 
 @lean_kernel

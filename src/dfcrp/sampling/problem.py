@@ -146,7 +146,6 @@ def new_state(problem: Problem) -> State:
         tail=_new_tail(problem),
         alpha=np.array([problem.alpha_start]),
         law=problem.hyper.law.copy(),
-        reference=getattr(problem.hyper, "reference", problem.hyper.law).copy(),
         own=problem.prior.own.copy(),
         doubt=np.zeros(n),
         visit=np.zeros(n, np.int8),

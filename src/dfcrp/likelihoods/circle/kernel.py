@@ -109,10 +109,10 @@ class CircleHyper(NamedTuple):
 
 
 @likelihood.of_chain.register(CircleHyper)
-def of_chain(hyper: Any, law: NDArray[np.float64], reference: NDArray[np.float64]) -> Any:
+def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     """The hyperparameters of one chain: its own laws and sums."""
-    mine = bias_of_chain(hyper, law, reference)
-    return mine._replace(reference=reference, room=hyper.room.copy())
+    mine = bias_of_chain(hyper, law)
+    return mine._replace(reference=hyper.reference.copy(), room=hyper.room.copy())
 
 
 def with_law(

@@ -29,6 +29,7 @@ from typing import NamedTuple
 from dfcrp.compiled.abi import F8x2
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
+from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle.kernel import (
     LAMBDA,
     LOG_A,
@@ -39,11 +40,12 @@ from dfcrp.likelihoods.circle.kernel import (
     complete_row,
     spread_of,
 )
-from dfcrp.likelihoods.contract import DRAW_AGAIN, WEIGH_AGAIN
-from dfcrp.likelihoods.law import reference_settles
+from dfcrp.likelihoods.law import law_is_due
 
 #: Columns of the room to work in, a row for each cluster: x_k − x̄, A_k of log a, A_k of log d, B_k.
 AWAY, POSITION, SIZE, CROSS = range(4)
+#: Scans after which spares are drawn from the same law for ever; they belong to the burn-in.
+SETTLED = 100
 #: First width of a slice, in standard deviations that the number of markings suggests; and at most
 #: so many of the prior's.
 WIDTH, WIDEST = 4.0, 2.0
@@ -244,11 +246,23 @@ def update_law(rng, hyper, data, state):
     update_law_along(rng, hyper, data, state)
 
 
+@inline_kernel
+def reference_settles(state):
+    """Whether the law that spares of many markings are drawn from becomes what the law is now.
+
+    Only in the burn-in, with all spares drawn again: that they persist while the law moves is
+    exact only if what they are drawn from does not depend on anything that moves.
+    """
+    return state.scans[0] < SETTLED and law_is_due(state)
+
+
 @lean_kernel
-def renew_reference(hyper, state):
-    """What the spares are drawn from, after an update; returns what is to be done with them."""
-    if not (hyper.follow or reference_settles(state)):
-        return WEIGH_AGAIN
-    for entry in range(hyper.law.shape[0]):
-        hyper.reference[entry] = hyper.law[entry]
-    return DRAW_AGAIN
+def account_for_law(hyper, data, state):
+    """After an update: weigh the spares again, or let the caller draw them; returns whether."""
+    if hyper.follow or reference_settles(state):
+        for entry in range(hyper.law.shape[0]):
+            hyper.reference[entry] = hyper.law[entry]
+        return True
+    for i in range(state.spare.shape[0]):
+        state.spare_weight[i] = likelihood.opening_weight(hyper, state.spare, i, data.features, i)
+    return False

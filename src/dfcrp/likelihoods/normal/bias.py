@@ -165,16 +165,15 @@ def compare_experts(hyper, rng, data, state):
 
 @lean_kernel
 def update_shared(hyper, rng, data, state):
-    """Update the law, and how experts differ, each if due; spares follow from them."""
+    """Update the law, and how experts differ, each if due; returns whether either was."""
     learn, compare = law_is_due(state), bias_is_due(hyper, state)
     if learn:
         update_law(hyper, rng, data, state)
     if compare:
         compare_experts(hyper, rng, data, state)
-    if not (learn or compare):
-        return likelihood.AS_THEY_ARE
-    rebuild_rows(hyper, data, state)
-    return likelihood.DRAW_AGAIN
+    if learn or compare:
+        rebuild_rows(hyper, data, state)
+    return learn or compare
 
 
 implements(likelihood.update_shared, NormalHyper)(update_shared)
