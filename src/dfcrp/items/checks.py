@@ -62,7 +62,7 @@ def check_columns(
                 columns[role] = [
                     name or own for name, own in zip(columns[role], lists, strict=True)
                 ]
-            bad[role] = _bad_names(columns[role])
+            bad[role] = bad_names(columns[role])
         else:
             columns[role] = to_numbers(raw)
             fine = acceptable(columns[role], positive=role in positive, whole=role == "truth")
@@ -73,11 +73,36 @@ def check_columns(
         row = int(faulty[role][0])
         total = np.unique(np.concatenate(list(faulty.values()))).size
         cell = cells[role][row]
-        why = _why_not_name(role, cell) if role in NAMES else _why_not_number(role, cell)
+        why = why_not_name(role, cell) if role in NAMES else _why_not_number(role, cell)
         raise InputError(f"{place(role, row)}: {why}{_and_more(total)}")
     if "id" in columns:
         columns["id"] = _unique_ids(columns, place)
     return columns
+
+
+def checked_words(said: Mapping[str, Any], count: int, place: Place) -> dict[str, Any]:
+    """What items say of their objects, by role; None where it is None or says nothing at all."""
+    found: dict[str, Any] = {}
+    for role, raw in said.items():
+        if raw is None:
+            continue
+        cells = _one_dimensional(role, raw)
+        if len(cells) != count:
+            raise InputError(
+                f"there are {count} items but {role} has {len(cells)} values; give one per item"
+            )
+        found[role] = _checked_names(role, cells, place)
+    return found
+
+
+def _checked_names(role: str, cells: Cells, place: Place) -> NDArray[np.str_] | None:
+    """Names, of which any may be missing."""
+    names = to_texts(cells)
+    bad = [row for row in bad_names(names).tolist() if names[row]]
+    if bad:
+        why = why_not_name(role, cells[bad[0]])
+        raise InputError(f"{place(role, bad[0])}: {why}{_or_ignore(role)}{_and_more(len(bad))}")
+    return np.array(names, dtype=np.str_) if any(names) else None
 
 
 def to_numbers(cells: Cells) -> NDArray[np.float64]:
@@ -161,7 +186,8 @@ def _why_not_number(role: str, cell: object) -> str:
     return f"{shown(text)} is not a {role}; {noun} must be positive"
 
 
-def _why_not_name(role: str, cell: object) -> str:
+def why_not_name(role: str, cell: object) -> str:
+    """What is wrong with a name of ``bad_names``, and what to do."""
     name = _name(cell)
     if not name:
         return f"no {role}; fill it in" + _or_ignore(role)
@@ -179,7 +205,7 @@ def _why_not_name(role: str, cell: object) -> str:
 def _or_ignore(role: str) -> str:
     if role == "expert":
         return ""
-    return f", or leave the column aside with --columns {role}= (in Python {{'{role}': ''}})"
+    return f", or ignore the column with --columns {role}= (in Python {{'{role}': ''}})"
 
 
 def _printable(name: str) -> bool:
@@ -187,7 +213,8 @@ def _printable(name: str) -> bool:
     return not any(ord(character) < 32 or 0xD800 <= ord(character) < 0xE000 for character in name)
 
 
-def _bad_names(names: list[str]) -> NDArray[np.intp]:
+def bad_names(names: list[str]) -> NDArray[np.intp]:
+    """Where names are empty, too long, or cannot be printed."""
     bad = {name for name in set(names) if not 0 < len(name) <= LONGEST_NAME or not _printable(name)}
     return np.array([row for row, name in enumerate(names) if name in bad] if bad else [], np.intp)
 
