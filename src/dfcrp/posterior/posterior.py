@@ -750,6 +750,31 @@ class Posterior:
         assert image.rows is not None
         return explain(image, int(np.searchsorted(image.rows, row)))
 
+    def predict(self, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+        """Which cluster new items belong to, and how probable that is.
+
+        Parameters
+        ----------
+        new : matrix, mapping or data frame
+            A row for each item, with the columns of the run's items.
+        experts : sequence, optional
+            Whose list each is on; a cluster that has an item of that list already is barred.
+
+        Returns
+        -------
+        dict of arrays
+            ``cluster``: the name of the most probable cluster of the point partition, -1 if none of
+            them is; ``probability``: of that; ``p_none``: that it is of none of them. α and what
+            clusters share are at their posterior means.
+
+        Examples
+        --------
+        >>> posterior.predict({"name": ["anna"], "town": ["ulm"]})  # doctest: +SKIP
+        """
+        from dfcrp.posterior.explain import predict_new
+
+        return predict_new(self, new, experts)
+
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
         from dfcrp.posterior.explain import find_item
