@@ -6,6 +6,7 @@ each time, however long one of them takes. ``fuzz/`` is where other examples are
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -20,3 +21,12 @@ def pytest_configure() -> None:
     if worker is not None and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave what is marked ``long`` to ``./run test --all``."""
+    if "DFCRP_ALL_TESTS" not in os.environ:
+        leave = pytest.mark.skip(reason="long; ./run test --all runs it")
+        for item in items:
+            if item.get_closest_marker("long") is not None:
+                item.add_marker(leave)

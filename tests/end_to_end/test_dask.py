@@ -134,10 +134,7 @@ def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
     np.testing.assert_equal(here, there)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    "DFCRP_ALL_TESTS" not in os.environ, reason="takes minutes; ./run test --all runs it"
-)
+@pytest.mark.long
 def test_resuming_while_tasks_of_a_dead_client_still_run(tmp_path: Path) -> None:
     """Client, worker or scheduler are killed; before there were claims this destroyed draws."""
     outcome = ClusterTrial(tmp_path, scans=3000, seed=3).run(kills=4)

@@ -16,6 +16,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.pictures import make_pictures
+from dfcrp.report.sections.categories import categories
 from dfcrp.report.sections.experts import experts
 from dfcrp.report.sections.objects import FILE as SIZES
 from dfcrp.report.sections.objects import how_many, how_sure, objects, size_table, sizes
@@ -26,6 +27,7 @@ TABLES = {
     "catalogue.csv": "the catalogue: one row for each object, with uncertainty",
     "members.csv": "where each {noun} went, and how sure that is",
     "experts.csv": "the table of experts",
+    "confusions.csv": "which categories each expert takes for which",
     "images.csv": "one row for each image",
     SIZES: "the size-frequency distributions, with each expert's own",
     "summary.json": "the numbers of this page, for programs",
@@ -42,15 +44,16 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
         objects,
         how_sure,
         experts,
+        categories,
         *posterior.likelihood.sections(),
         sizes,
     )
 
 
 def own_sections(contents: Contents) -> list[Section]:
-    """What only this prior and this likelihood have to say, for the overview of many images."""
+    """What this prior, categories and this likelihood say, for the overview of many images."""
     posterior = contents.posterior
-    makers = (*posterior.prior.sections(), *posterior.likelihood.sections())
+    makers = (*posterior.prior.sections(), categories, *posterior.likelihood.sections())
     return [section for make in makers if (section := make(contents)) is not None]
 
 
