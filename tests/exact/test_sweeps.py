@@ -38,7 +38,7 @@ def test_every_marking_is_visited_once(first, last):
     assert made == [(*start, i, 0.25) for i in range(first, last)]
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 8), (2, 6), (3, 3)])
+@pytest.mark.parametrize(("first", "last"), [(0, 8), (2, 6), (1, 3), (3, 3)])
 def test_every_pair_is_visited_once(problem, first, last):
     made = Calls()
     sweep = small.with_callees(pair.sweep_pairs, update_pair=made)
