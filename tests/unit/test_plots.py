@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 from subprocess import run
 
 import numpy as np
@@ -17,6 +18,7 @@ from dfcrp.plots.maps import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.sizes import plain_ticks, tick_words
 from dfcrp.plots.traces import MAX_LEARNED, rank_shares
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.config import Config, SummarySettings
 from reference import summary_reference as twin
 from reference.kind_posteriors import KINDS, kind_posterior
@@ -48,7 +50,11 @@ def options_for(figure):
 
 def suited(figure, posterior):
     """The posterior under the prior that the figure is about."""
-    about = ("cluster_sizes", "corrected_sizes", "reality", "sensitivity")
+    about = ("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity")
+    if figure == "scores":
+        score = np.arange(len(posterior.items)) / 10
+        items = replace(posterior.items, score=score)
+        posterior = Posterior(posterior.draws, items, posterior.config, posterior.record)
     return under_detection(posterior) if figure in about else posterior
 
 

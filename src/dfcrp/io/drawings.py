@@ -259,6 +259,7 @@ class Origin:
     expert: str | None = None
     image: str | None = None
     label: str | None = None
+    score: Any = None
 
 
 @dataclass(frozen=True)
@@ -382,10 +383,11 @@ class Drawings:
             raise NothingToReadError(self._nothing(), tuple(self._looked))
         header = list(COLUMNS[self.options.kind])
         columns: list[Sequence[Any]] = [list(column) for column in zip(*numbers, strict=True)]
-        for role, title in (("expert", "expert"), ("image", "image"), ("label", "category")):
+        titles = {"label": "category"}
+        for role in ("expert", "image", "label", "score"):
             cells = [getattr(origin, role) for origin in origins]
             if any(cell is not None for cell in cells):
-                header.append(title)
+                header.append(titles.get(role, role))
                 columns.append(cells)
         rows = [origin.row for origin in origins]
         site = site or Site("px")

@@ -96,7 +96,8 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     if len(posterior.items.experts) > 1:
         yield plan("jaccard")
     for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
-        if figure not in plots.NEED_SIZES or posterior.diameters is not None:
+        lacking = figure in plots.NEED_SCORES and posterior.items.score is None
+        if not lacking and (figure not in plots.NEED_SIZES or posterior.diameters is not None):
             beside = {"dbscan": contents.dbscan} if figure in plots.BESIDE_DBSCAN else {}
             yield plan(figure, **beside)
 

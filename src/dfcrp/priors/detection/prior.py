@@ -28,7 +28,7 @@ class _Detection(Prior):
     words = WORDS
     shares_images = True
     start = "constrained"
-    figures = ("sensitivity", "corrected_sizes", "cluster_sizes")
+    figures = ("sensitivity", "corrected_sizes", "cluster_sizes", "scores")
     sentence = (
         "Two {items} by one expert never share a cluster; experts find or miss objects, and make "
         "false marks (detection prior)."
