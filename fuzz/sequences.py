@@ -51,6 +51,8 @@ from dfcrp.runs.store import DrawStore, anything_drawn
 CHAINS, MOST_SCANS, SEED = 2, 60, 3
 #: Operations on the disk at which a kill can come; most starts have fewer.
 KILLS = st.one_of(st.none(), st.integers(0, 60), st.integers(0, 400))
+#: Sequences between two lines about how far it is.
+AT_A_TIME = 20
 CHANGING = ("make", "writing", "move", "remove", "sync", "open_shared")
 
 
@@ -340,7 +342,10 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=2000, help="sequences")
     parser.add_argument("--steps", type=int, default=12, help="steps of each, at most")
     asked = parser.parse_args()
-    check(asked.times, asked.steps, derandomize=False)
+    for done in range(0, asked.times, AT_A_TIME):
+        now = min(AT_A_TIME, asked.times - done)
+        check(now, asked.steps, derandomize=False)
+        print(f"{done + now:,} of {asked.times:,} sequences", file=sys.stderr, flush=True)
     print(f"{asked.times:,} sequences of up to {asked.steps} steps: nothing lost, no wrong table")
     return 0
 

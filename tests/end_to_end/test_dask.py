@@ -14,8 +14,8 @@ import pytest
 
 import dfcrp
 from dfcrp.cli.main import main
-from dfcrp.errors import SettingsError
-from dfcrp.runs.dask import ClusterRunner, connected
+from dfcrp.errors import DfcrpError, SettingsError
+from dfcrp.runs.dask import ClusterRunner, StopSign, connected
 from dfcrp.runs.lock import taken_over
 from dfcrp.runs.store import DrawStore
 from fuzz.cluster_kills import ClusterTrial
@@ -134,15 +134,33 @@ def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
     np.testing.assert_equal(here, there)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    "DFCRP_ALL_TESTS" not in os.environ, reason="takes minutes; ./run test --all runs it"
-)
+@pytest.mark.long
 def test_resuming_while_tasks_of_a_dead_client_still_run(tmp_path: Path) -> None:
     """Client, worker or scheduler are killed; before there were claims this destroyed draws."""
     outcome = ClusterTrial(tmp_path, scans=3000, seed=3).run(kills=4)
     assert outcome.good, outcome
     assert outcome.kills == outcome.identical == 4
+
+
+class Cancelled:
+    """A task whose scheduler is gone."""
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> None:
+        from distributed.client import FutureCancelledError
+
+        raise FutureCancelledError("advance_chain-1", "scheduler-connection-lost")
+
+
+def test_a_dead_scheduler_is_said(tmp_path: Path) -> None:
+    """It ended in "unexpected error: FutureCancelledError"."""
+    with taken_over(tmp_path) as claim:
+        sign = StopSign(claim, threading.Event(), None)
+        said = r"the Dask cluster lost a task \(FutureCancelledError\).*`dfcrp resume .*` continues"
+        with pytest.raises(DfcrpError, match=said):
+            sign.result(Cancelled())
 
 
 def test_what_cannot_be_reached_is_said(

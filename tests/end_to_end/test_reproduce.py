@@ -70,7 +70,6 @@ def wait_for(out: Path, count: int, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_study_that_was_stopped_resumes(tmp_path, whole, how):
     stopped = tmp_path / "stopped"

@@ -84,7 +84,11 @@ def _source(
     usual = (likely * share).sum(axis=1, keepdims=True)
     # The ratio of real to false ones at a level, times their ratio among all of the source.
     real = np.clip(np.nanmean(p_real), 1e-12, 1.0 - 1e-12)
-    by_score = expit(logit(np.clip(likely, 1e-15, 1 - 1e-15)) - logit(np.clip(usual, 1e-15, 1 - 1e-15)) + logit(real))
+    by_score = expit(
+        logit(np.clip(likely, 1e-15, 1 - 1e-15))
+        - logit(np.clip(usual, 1e-15, 1 - 1e-15))
+        + logit(real)
+    )
     assert run.items.score is not None
     return SourceScores(
         run.items.experts[f],
