@@ -47,7 +47,8 @@ def prepare_scores(posterior: Posterior) -> ScoresTable:
     """Levels, curves and answers of every source."""
     run = posterior.whole or posterior
     slope = shared_variable(run.draws, "score_slope")
-    if posterior.detection is None or slope is None or posterior.items.score is None:
+    answers = run.detection
+    if answers is None or slope is None or posterior.items.score is None:
         raise InputError(
             'this figure is about scores, which the prior "detection" learns from; these items '
             "have none, or images were drawn each by itself"
@@ -57,7 +58,7 @@ def prepare_scores(posterior: Posterior) -> ScoresTable:
     step = -(-slope.shape[0] * slope.shape[1] // MAX_DRAWS)
     slopes, offsets = (values.reshape(-1, values.shape[2])[::step] for values in (slope, offset))
     prior, _ = run.prior_laid_out
-    levels, p_real = prior.scores.level, run.detection.p_real_marking
+    levels, p_real = prior.scores.level, answers.p_real_marking
     items = run.items
     scored = np.bincount(items.families[levels >= 0], minlength=len(items.experts))
     order = np.argsort(-scored, kind="stable")[:MAX_SOURCES]
@@ -84,11 +85,7 @@ def _source(
     usual = (likely * share).sum(axis=1, keepdims=True)
     # The ratio of real to false ones at a level, times their ratio among all of the source.
     real = np.clip(np.nanmean(p_real), 1e-12, 1.0 - 1e-12)
-    by_score = expit(
-        logit(np.clip(likely, 1e-15, 1 - 1e-15))
-        - logit(np.clip(usual, 1e-15, 1 - 1e-15))
-        + logit(real)
-    )
+    by_score = expit(_log_odds(likely) - _log_odds(usual) + logit(real))
     assert run.items.score is not None
     return SourceScores(
         run.items.experts[f],
@@ -97,6 +94,11 @@ def _source(
         summarise(by_score),
         np.bincount(level, weights=np.nan_to_num(p_real)) / count,
     )
+
+
+def _log_odds(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Within what doubles hold."""
+    return np.asarray(logit(np.clip(probability, 1e-15, 1.0 - 1e-15)))
 
 
 def draw_scores(table: ScoresTable, axes: Any = None) -> list[Any]:

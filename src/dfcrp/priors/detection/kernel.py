@@ -108,7 +108,8 @@ class Beliefs(NamedTuple):
     ``ease_least``, b_p ~ N(0, slope_sd²). ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
     Dirichlet(accuracy_weight · (``accuracy`` on the diagonal, the rest in equal parts)),
     s ~ Gamma(confusion_shape) with the mean ``confusion_strength``.
-    log γ_f ~ N(m, score_slope_sd²), m ~ N(log score_slope, usual_slope_sd²), a_f ~ N(score_offset, score_offset_sd²).
+    log γ_f ~ N(m, score_slope_sd²), m ~ N(log score_slope, usual_slope_sd²),
+    a_f ~ N(score_offset, score_offset_sd²).
 
     What is found less often than ``ease_least`` says cannot be told from false marks, so that
     it is not called an object.
