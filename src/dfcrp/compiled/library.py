@@ -39,7 +39,7 @@ from dfcrp.compiled.abi import (
     read,
     size_and_alignment,
 )
-from dfcrp.compiled.jit import CONTRACTS, Contract, Kernel
+from dfcrp.compiled.jit import CONTRACTS, STUBS, Contract, Kernel
 
 #: Where a wheel has its compiled code.
 PACKAGED = Path(__file__).parents[1] / "_kernels"
@@ -120,6 +120,10 @@ class Unit:
         """Of all that the compiled code depends on."""
         found = hashlib.sha256(f"{FORMAT} {platform.machine()} {sys.platform}".encode())
         modules = {export.kernel.__module__ for export in self.exports}
+        if not self.named:
+            # A door is made for frames that its module may know nothing of.
+            for export in self.exports:
+                modules |= _modules_behind(export.parameters)
         for module, code in sorted(_sources_of(frozenset(modules)).items()):
             found.update(f"{module} {code}\n".encode())
         for export in self.exports:
@@ -195,6 +199,18 @@ def _parsed_as_of(path: str, _: int) -> tuple[str, tuple[str, ...]]:
             imported.add(node.module)
             imported.update(f"{node.module}.{alias.name}" for alias in node.names)
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(sorted(imported))
+
+
+def _modules_behind(parameters: Sequence[Description]) -> set[str]:
+    """Where the classes of frames are, and what is done by their type."""
+    found: set[str] = set()
+    for kind, *rest in (told for told in parameters if isinstance(told, (list, tuple))):
+        if kind == "frame":
+            cls = class_named(rest[0])
+            found.add(cls.__module__)
+            done = (stub.implementations.get(cls) for stub in STUBS)
+            found |= {kernel.__module__ for kernel in done if kernel is not None}
+    return found
 
 
 def _sources_of(modules: frozenset[str]) -> dict[str, str]:
