@@ -37,13 +37,13 @@ class Place(click.ParamType):
     "--likelihood",
     "kind",
     metavar="KIND",
-    help="What is wanted of IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
-    "[default: what a run is of; else circles]",
+    help="What to read from IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
+    "[default: the kind of the run, else circles]",
 )
 @click.option(
     "--columns",
     metavar="ROLE=NAME,...",
-    help="Which column plays which role, where the names do not tell.",
+    help="Which column has which role, if the names do not say it.",
 )
 @click.option(
     "--expert", "experts", multiple=True, metavar="NAME", help="Only this expert; repeatable."
@@ -62,7 +62,7 @@ class Place(click.ParamType):
     "--p-consensus",
     type=float,
     metavar="P",
-    help="Of a catalogue only objects with at least this probability of a consensus.",
+    help="Only objects of a catalogue with at least this probability of a consensus.",
 )
 @click.option("--boxes", is_flag=True, help="Circles: read boxes as the ellipses inside them.")
 @click.option(
@@ -71,7 +71,7 @@ class Place(click.ParamType):
 @click.option(
     "--units",
     type=click.Choice(["px", "m", "km", "deg"]),
-    help="What the input's coordinates are, where it does not tell.",
+    help="The unit of the input's coordinates, if the file does not say it.",
 )
 @click.option("--metres-per-pixel", type=float, metavar="M", help="Turn pixels into km.")
 @click.option(
@@ -100,8 +100,8 @@ def command(
     """Write the items in IN... to OUT, in the format that OUT's name ends in.
 
     IN is a file or folder of any format that dfcrp reads, or a run folder, of which the catalogue
-    is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .geojson, and of
-    circles in .diam, .scc or .shp.
+    is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .geojson, of
+    circles in .diam, .scc or .shp, and of boxes in .coco.json.
     """
     from dfcrp.io import converting
     from dfcrp.io.drawings import body_radius

@@ -172,7 +172,9 @@ def placed(table: ReadTable, longitude: float, latitude: float, *, y_down: bool)
     if site.body_radius_km is None:
         raise SettingsError("--origin needs the body too, as in --body moon")
     if not (abs(longitude) <= 360 and abs(latitude) <= 90):
-        raise SettingsError(f"--origin {longitude:g},{latitude:g} is no longitude and latitude")
+        raise SettingsError(
+            f"--origin {longitude:g},{latitude:g} is not a longitude and a latitude"
+        )
     km = 1.0 if site.units == "km" else 1e-3
     x, y = table.columns["x"] * km, table.columns["y"] * (-km if y_down else km)
     distance = np.hypot(x, y) / site.body_radius_km

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.io.drawings import told
 from dfcrp.io.formats.delimited import decode
+from dfcrp.io.formats.yolo import looks_like_yolo
 from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
 from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
 from dfcrp.items.checks import (
@@ -51,7 +52,14 @@ MEMORY_PER_BYTE = 8
 #: Of a file, to see whether it is text.
 _LOOKED_AT = 1 << 16
 BINARY_ENDINGS = (".parquet", ".shp", ".dbf", ".shx", ".prj")
-BINARY_MARKS = (b"PAR1", b"\x00\x00\x27\x0a", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+BINARY_MARKS = (
+    b"PAR1",
+    b"SQLite format 3\x00",
+    b"\x00\x00\x27\x0a",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\x00\x00\xfe\xff",
+)
 
 RUN_FILES = ("config.toml", "markings.csv")
 """What tells a run folder from a folder of exports."""
@@ -145,15 +153,15 @@ def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOption
 def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
     """Read a folder of exports, such as one annotator's LabelMe files, as one part.
 
-    A file without an item of the kind, as of an image on which there is none, is passed over.
+    A file without an item of the kind, as of an image on which there is none, is skipped.
     """
     if all((path / file).is_file() for file in RUN_FILES):
         raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
     files = sorted(
         file
         for file in path.iterdir()
-        if file.suffix.lower() in FOLDER_ENDINGS
-        and file.is_file()
+        if file.is_file()
+        and (file.suffix.lower() in FOLDER_ENDINGS or _is_yolo(file))
         and not file.stem.upper().endswith("_AREA")
     )
     if not files:
@@ -171,8 +179,8 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         raise empty[0]
     if empty:
         warnings.warn(
-            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are passed "
-            f"over, the first: {empty[0]}",
+            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are "
+            f"skipped, the first: {empty[0]}",
             DfcrpWarning,
             stacklevel=4,
         )
@@ -185,9 +193,19 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
     return PathTable(name, path.name or name, digest, table)
 
 
+def _is_yolo(file: Path) -> bool:
+    """Whether it is one of YOLO's boxes: other text in a folder is left alone."""
+    if file.suffix.lower() != ".txt":
+        return False
+    try:
+        return looks_like_yolo(file, file.read_bytes())
+    except OSError:
+        return False
+
+
 def _joined(parts: Sequence[PathTable]) -> ReadTable:
     for role in ("image", "truth", "person"):
-        _refuse_mixture(role, parts, f"add it, or leave it aside with --columns {role}=")
+        _refuse_mixture(role, parts, f"add it, or ignore it with --columns {role}=")
     _refuse_other_columns(parts)
     first = parts[0].table
     columns = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import DRAWN, refuse_unknown_json
-from dfcrp.io.formats.coco import looks_like_coco, read_coco
+from dfcrp.io.formats.coco import looks_like_coco, read_coco, write_coco
 from dfcrp.io.formats.craterstats import (
     looks_like_craterstats,
     read_craterstats,
@@ -23,7 +23,9 @@ from dfcrp.io.formats.labelme import looks_like_labelme, read_labelme
 from dfcrp.io.formats.parquet import looks_like_parquet, read_parquet, write_parquet
 from dfcrp.io.formats.particles import looks_like_particles, read_particles
 from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile, write_shapefile
+from dfcrp.io.formats.sliderunner import looks_like_sqlite, read_sliderunner
 from dfcrp.io.formats.via import looks_like_via, read_via
+from dfcrp.io.formats.yolo import looks_like_yolo, read_yolo
 from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 
@@ -65,6 +67,11 @@ FORMATS: tuple[Format, ...] = (
         writers=((".shp", write_shapefile),),
     ),
     Format(
+        "SlideRunner",
+        lambda path, data: looks_like_sqlite(data),
+        lambda name, path, data, options: read_sliderunner(name, data, options),
+    ),
+    Format(
         "CVAT XML",
         lambda path, data: looks_like_cvat(data),
         lambda name, path, data, options: read_cvat(name, data, options),
@@ -99,6 +106,7 @@ FORMATS: tuple[Format, ...] = (
         "COCO",
         lambda path, data: looks_like_coco(data),
         lambda name, path, data, options: read_coco(name, data, options),
+        writers=((".coco.json", write_coco),),
     ),
     Format(
         "other JSON",
@@ -106,6 +114,7 @@ FORMATS: tuple[Format, ...] = (
         lambda name, path, data, options: refuse_unknown_json(name, data),
         kinds=None,
     ),
+    Format("YOLO", looks_like_yolo, read_yolo, kinds=("boxes", "points")),
     Format("particle boxes", looks_like_particles, read_particles, kinds=("boxes", "points")),
     Format(
         "CraterStats",
@@ -144,11 +153,12 @@ def read_raw(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTab
 
 
 def writer_for(path: Path) -> Writer:
-    """Find what writes a file of this name."""
-    try:
-        return WRITERS[path.suffix.lower()]
-    except KeyError:
-        raise InputError(
-            f"{path}: cannot tell the format from {path.suffix or 'a name without ending'!r}; "
-            f"end the name in {', '.join(WRITERS)}"
-        ) from None
+    """Find what writes a file of this name; the longest ending counts."""
+    name = path.name.lower()
+    for ending in sorted(WRITERS, key=len, reverse=True):
+        if name.endswith(ending):
+            return WRITERS[ending]
+    raise InputError(
+        f"{path}: cannot tell the format from {path.suffix or 'a name without ending'!r}; "
+        f"end the name in {', '.join(WRITERS)}"
+    )

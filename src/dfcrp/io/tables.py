@@ -215,8 +215,8 @@ def _refuse_beyond_degrees(columns: Mapping[str, Any], place: Place) -> None:
         if beyond.size:
             more = f" (and {beyond.size - 1} more bad rows)" if beyond.size > 1 else ""
             raise InputError(
-                f"{place(role, int(beyond[0]))}: {columns[role][beyond[0]]:g} is no {what}, which "
-                f"goes up to {most}; correct it, or name other columns with --columns{more}"
+                f"{place(role, int(beyond[0]))}: {columns[role][beyond[0]]:g} is not a {what}, "
+                f"which goes up to {most}; correct it, or name other columns with --columns{more}"
             )
 
 

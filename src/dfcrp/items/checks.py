@@ -218,7 +218,7 @@ def why_not_name(role: str, cell: object) -> str:
 def _or_ignore(role: str) -> str:
     if role == "expert":
         return ""
-    return f", or leave the column aside with --columns {role}= (in Python {{'{role}': ''}})"
+    return f", or ignore the column with --columns {role}= (in Python {{'{role}': ''}})"
 
 
 def _printable(name: str) -> bool:

@@ -429,7 +429,7 @@ def frame_columns(
     names = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
     if not names:
         raise InputError(
-            f"a {type(frame).__name__} is no table with named columns; "
+            f"a {type(frame).__name__} is not a table with named columns; "
             "give a data frame or a dict of columns"
         )
     header = [str(name) for name in names]

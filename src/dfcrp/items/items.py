@@ -57,6 +57,9 @@ class Items:
         not known.
     sources, filters, site
         The files, the filters applied on reading, and where the items lie.
+    origin : array or None
+        The mean of all features where these items are one image of several that were drawn
+        together; None: their own.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class Items:
     sources: tuple[Source, ...] = ()
     filters: Mapping[str, Any] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
+    origin: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]

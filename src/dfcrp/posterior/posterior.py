@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -165,14 +166,23 @@ class Posterior:
     def image(self, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
         images = self.image_set
+        items = images.parts.items_of(number)
+        if not self.independent:
+            items = replace(items, origin=self.likelihood.origin(self.items))
         return Posterior(
             images.draws_of(number),
-            images.parts.items_of(number),
+            items,
             images.parts.config_of(number),
             images.record_of(number),
             images.parts.rows[number],
             whole=None if self.independent else self,
         )
+
+    def drawn_with(self, row: int) -> tuple[Items, int]:
+        """The items that were drawn together with this one, and its row among them."""
+        if self.whole is None or self.rows is None:
+            return self.items, row
+        return self.whole.items, int(self.rows[row])
 
     @property
     def many(self) -> ManyImages | None:
@@ -740,6 +750,31 @@ class Posterior:
         assert image.rows is not None
         return explain(image, int(np.searchsorted(image.rows, row)))
 
+    def predict(self, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+        """Which cluster new items belong to, and how probable that is.
+
+        Parameters
+        ----------
+        new : matrix, mapping or data frame
+            A row for each item, with the columns of the run's items.
+        experts : sequence, optional
+            Whose list each is on; a cluster that has an item of that list already is barred.
+
+        Returns
+        -------
+        dict of arrays
+            ``cluster``: the name of the most probable cluster of the point partition, -1 if none of
+            them is; ``probability``: of that; ``p_none``: that it is of none of them. α and what
+            clusters share are at their posterior means.
+
+        Examples
+        --------
+        >>> posterior.predict({"name": ["anna"], "town": ["ulm"]})  # doctest: +SKIP
+        """
+        from dfcrp.posterior.explain import predict_new
+
+        return predict_new(self, new, experts)
+
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
         from dfcrp.posterior.explain import find_item
@@ -748,6 +783,28 @@ class Posterior:
             return self
         assert self.items.image is not None
         return self[str(self.items.image[find_item(self.items, item)])]
+
+    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+        """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
+
+        Parameters
+        ----------
+        image : path or array, optional
+            Put beneath the map, as ``dfcrp.report.write_report`` takes it.
+        height : int
+            Of the frame in the notebook, in pixels.
+
+        Returns
+        -------
+        Explorer
+
+        Examples
+        --------
+        >>> posterior.explore()  # doctest: +SKIP
+        """
+        # Pages stand on posteriors, so they are found by name.
+        inline = import_module("dfcrp.report.inline")
+        return inline.Explorer(self, image, height)
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""

@@ -307,7 +307,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
             raise ValueError("it holds no JSON object")
         return content
     except RecursionError:
-        reason = "brackets in too many brackets"
+        reason = "brackets are nested too deeply"
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {reason}") from None
     except (OSError, ValueError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
@@ -319,7 +319,7 @@ def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
         return _record(provenance["run"])
     except (TypeError, ValueError, KeyError, AttributeError, SettingsError) as error:
         raise RunFolderError(
-            f"{folder / PROVENANCE}: damaged, its part `run` is not ours: {error}"
+            f"{folder / PROVENANCE}: damaged, its section `run` was not written by dfcrp: {error}"
         ) from None
 
 
@@ -334,7 +334,7 @@ def _record(fields: dict[str, Any]) -> RunRecord:
     if not (0 <= record.burn_in < record.scans and 1 <= record.thin <= record.scans):
         raise ValueError(f"{record.burn_in} of {record.scans} scans left out, thin {record.thin}")
     if record.seconds < 0:
-        raise ValueError("it took less than no time")
+        raise ValueError("its duration is negative")
     return dataclasses.replace(record, tallies=tallies)
 
 
