@@ -50,7 +50,7 @@ def options_for(figure):
 
 def suited(figure, posterior):
     """The posterior under the prior that the figure is about."""
-    about = ("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity")
+    about = ("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity", "skills")
     if figure == "scores":
         score = np.arange(len(posterior.items)) / 10
         items = replace(posterior.items, score=score)

@@ -40,7 +40,7 @@ from dfcrp.items.columns import (
     suspect_words,
 )
 from dfcrp.items.items import Items
-from dfcrp.items.looks import looked_pairs, with_looks
+from dfcrp.items.looks import looked_pairs, refuse_parts, with_looks
 from dfcrp.items.site import MOST_UNUSED, Site, Source
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.memory import in_words, refuse_more_than_memory
@@ -423,7 +423,10 @@ def read_items(
 def read_looked(path: PathLike) -> NDArray[np.str_]:
     """Who looked at which image, (m, 2), from a file with the columns image and expert."""
     file = Path(path)
+    if file.suffix.lower() in (".geojson", ".json"):
+        refuse_parts(["geometry"], str(file))
     table, _ = read_file(file.name, file, ReadOptions(kind="records"))
+    refuse_parts(table.header, f"{file}, header")
     found: dict[str, list[str]] = {}
     for role in ("image", "expert"):
         names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())

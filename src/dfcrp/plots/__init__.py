@@ -28,6 +28,7 @@ FIGURES = (
     "size_differential",
     "size_frequency",
     "size_relative",
+    "skills",
     "traces",
 )
 _HOMES = {

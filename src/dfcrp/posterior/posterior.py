@@ -473,14 +473,16 @@ class Posterior:
         return expert_summary(self.draws, self.items.families, len(self.items.experts))
 
     def experts(self) -> pandas.DataFrame:
-        """One row per expert, by number of markings."""
+        """One row per expert, by number of markings or, if that is known, by sensitivity."""
         return expert_frame(self._expert_rows())
 
     def _expert_rows(self) -> list[dict[str, Any]]:
         rows = self.expert_summary.rows(self.items.experts)
         if self.detection is not None:
-            for row in rows:
-                row.update(self.detection.expert(self.items.experts.index(row["expert"])))
+            said = dict(zip(self.items.experts, self.detection.experts(), strict=True))
+            rows = [{**row, **said[row["expert"]]} for row in rows]
+            # The one who finds most first.
+            rows.sort(key=lambda row: -np.nan_to_num(row["sensitivity"]["mean"], nan=-1.0))
         return rows_with_bias(rows, self.expert_bias, self.items.experts)
 
     def catalogue(self) -> pandas.DataFrame:
