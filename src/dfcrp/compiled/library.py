@@ -39,7 +39,7 @@ from dfcrp.compiled.abi import (
     read,
     size_and_alignment,
 )
-from dfcrp.compiled.jit import CONTRACTS, STUBS, Contract, Kernel
+from dfcrp.compiled.jit import CONTRACTS, Contract, Kernel
 
 #: Where a wheel has its compiled code.
 PACKAGED = Path(__file__).parents[1] / "_kernels"
@@ -121,9 +121,7 @@ class Unit:
         found = hashlib.sha256(f"{FORMAT} {platform.machine()} {sys.platform}".encode())
         modules = {export.kernel.__module__ for export in self.exports}
         if not self.named:
-            # A door is made for frames that its module may know nothing of.
-            for export in self.exports:
-                modules |= _modules_behind(export.parameters)
+            modules.update(_brought_along(self.exports))
         for module, code in sorted(_sources_of(frozenset(modules)).items()):
             found.update(f"{module} {code}\n".encode())
         for export in self.exports:
@@ -201,18 +199,6 @@ def _parsed_as_of(path: str, _: int) -> tuple[str, tuple[str, ...]]:
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(sorted(imported))
 
 
-def _modules_behind(parameters: Sequence[Description]) -> set[str]:
-    """Where the classes of frames are, and what is done by their type."""
-    found: set[str] = set()
-    for kind, *rest in (told for told in parameters if isinstance(told, (list, tuple))):
-        if kind == "frame":
-            cls = class_named(rest[0])
-            found.add(cls.__module__)
-            done = (stub.implementations.get(cls) for stub in STUBS)
-            found |= {kernel.__module__ for kernel in done if kernel is not None}
-    return found
-
-
 def _sources_of(modules: frozenset[str]) -> dict[str, str]:
     """The kernels' modules and all that they import of modules with kernels: hashes of code."""
     found: dict[str, str] = {}
@@ -228,6 +214,19 @@ def _sources_of(modules: frozenset[str]) -> dict[str, str]:
     # How code is made counts as well; that module is loaded only where it is.
     found["backend"] = _parsed(str(Path(__file__).with_name("backend.py")))[0]
     return found
+
+
+def _brought_along(exports: Sequence[Export]) -> Iterator[str]:
+    """Modules of the classes that are handed over, and of the functions they keep contracts by."""
+    for export in exports:
+        for kind in export.parameters:
+            if kind[0] == "frame":
+                cls = class_named(kind[1])
+                yield cls.__module__
+                for contract in CONTRACTS.values():
+                    for stub in contract.functions:
+                        if cls in stub.implementations:
+                            yield stub.of(cls).__module__
 
 
 def _has_kernels(name: str, module: Any) -> bool:
