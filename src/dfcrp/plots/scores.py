@@ -57,7 +57,7 @@ def prepare_scores(posterior: Posterior) -> ScoresTable:
     assert offset is not None
     step = -(-slope.shape[0] * slope.shape[1] // MAX_DRAWS)
     slopes, offsets = (values.reshape(-1, values.shape[2])[::step] for values in (slope, offset))
-    prior, _ = run.prior_laid_out
+    prior = run.prior_laid_out.prior
     levels, p_real = prior.scores.level, answers.p_real_marking
     items = run.items
     scored = np.bincount(items.families[levels >= 0], minlength=len(items.experts))
