@@ -238,7 +238,8 @@ BOXES = (
 def test_the_catalogue_of_boxes(tmp_path: Path, ending: str) -> None:
     run = run_of(tmp_path / "run", "boxes", BOXES)
     out = tmp_path / f"c{ending}"
-    assert main(["convert", str(run), str(out), "--p-consensus", "0.5"]) == 0
+    place = ["--crs", "none"] if ending == ".geojson" else []
+    assert main(["convert", str(run), str(out), "--p-consensus", "0.5", *place]) == 0
     table = read_table(out, "boxes")
     assert [values.tolist() for values in table.columns.values()] == [[10], [20], [6], [3]]
     assert table.typed_extra()["width_sd"] == [1]
@@ -246,7 +247,7 @@ def test_the_catalogue_of_boxes(tmp_path: Path, ending: str) -> None:
     table = read_table(tmp_path / "km.csv", "boxes")
     assert table.columns["width"].tolist() == [3.0, 4.5]
     assert table.site.units == "km"
-    assert "width_sd" not in table.extra
+    assert table.typed_extra()["width_sd"] == [0.5, 0.5]
 
 
 def test_the_catalogue_of_records(tmp_path: Path) -> None:
@@ -264,7 +265,7 @@ def test_the_catalogue_of_records(tmp_path: Path) -> None:
         ("boxes", "c.scc", "", ".scc holds circles"),
         ("boxes", "c.shp", "", ".shp holds circles"),
         ("boxes", "c.csv", "--origin 1,2", "for circles and points"),
-        ("points", "c.geojson", "--outlines", "points have no outline"),
+        ("points", "c.geojson", "--outlines --crs none", "points have no outline"),
         ("records", "c.geojson", "", "GeoJSON holds circles, points, boxes, ellipses"),
         ("records", "c.csv", "--metres-per-pixel 2", "records have none"),
         ("boxs", "c.csv", "", "did you mean 'boxes'"),
