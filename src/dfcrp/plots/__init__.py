@@ -50,6 +50,7 @@ NEED_SIZES = (
     "size_relative",
 )
 BESIDE_DBSCAN = ("counts_by_size", "size_differential", "size_frequency", "size_relative")
+WITH_ISOCHRONS = ("size_differential", "size_frequency", "size_relative")
 _ACTIONS = ("prepare", "draw", "plot")
 
 

@@ -97,7 +97,11 @@ def _plan(contents: Contents) -> Iterator[Plan]:
         yield plan("jaccard")
     for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
         if figure not in plots.NEED_SIZES or posterior.diameters is not None:
-            beside = {"dbscan": contents.dbscan} if figure in plots.BESIDE_DBSCAN else {}
+            beside: dict[str, Any] = {}
+            if figure in plots.BESIDE_DBSCAN:
+                beside["dbscan"] = contents.dbscan
+            if figure in plots.WITH_ISOCHRONS:
+                beside["isochrons"] = contents.isochrons
             yield plan(figure, **beside)
 
 

@@ -16,6 +16,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.pictures import make_pictures
+from dfcrp.report.sections.ages import age_picture, how_old, read_ages
 from dfcrp.report.sections.experts import experts
 from dfcrp.report.sections.objects import FILE as SIZES
 from dfcrp.report.sections.objects import how_many, how_sure, objects, size_table, sizes
@@ -28,6 +29,7 @@ TABLES = {
     "experts.csv": "the table of experts",
     "images.csv": "one row for each image",
     SIZES: "the size-frequency distributions, with each expert's own",
+    "ages.csv": "the model age of each draw and of each expert",
     "summary.json": "the numbers of this page, for programs",
 }
 
@@ -44,6 +46,7 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
         experts,
         *posterior.likelihood.sections(),
         sizes,
+        how_old,
     )
 
 
@@ -104,8 +107,10 @@ def write_report(
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     directory, before = root / place, f"{place}/" if place else ""
-    contents = Contents(posterior, image, dbscan)
+    contents = Contents(posterior, image, dbscan, ages=read_ages(directory, posterior))
     contents.pictures = make_pictures(contents, root, figures, helpers, before)
+    if contents.ages:
+        contents.pictures = {**contents.pictures, **age_picture(directory)}
     if posterior.diameters is not None:
         write_text(root, before + SIZES, size_table(contents))
     made = [make(contents) for make in (explorer, *sections_of(posterior))]

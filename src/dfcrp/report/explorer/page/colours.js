@@ -38,6 +38,13 @@ function mix(ramp, share) {
   return `rgb(${parts.join(",")})`;
 }
 
+/** Black or white, whichever has more contrast to a colour "rgb(r,g,b)": always 4.5 to 1. */
+function legibleOn(colour) {
+  const linear = colour.match(/\d+/g).map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  return (light + 0.05) / 0.05 > 1.05 / (light + 0.05) ? "#000000" : "#FFFFFF";
+}
+
 /** How to colour: {colours, dashes, names, ofItem, ofCluster}; the last two give an index, and
  *  ofCluster is null where an object has no colour of its own. */
 function colouring(state) {

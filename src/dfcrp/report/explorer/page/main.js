@@ -33,6 +33,8 @@ async function startExplorer() {
   bindGestures(state, view, map, overlay, actions);
   bindTabs();
   if (linked?.full) actions.toggleFull();
+  // The legend takes some of the map's height, and the view is relative to what is left.
+  showLegend(map.colours);
   view.resize();
   if (linked?.place) view.go(linked.place[0], linked.place[1], linked.place[2] * view.fitScale());
   if (state.selected >= 0) openTab("object");
