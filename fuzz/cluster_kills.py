@@ -22,6 +22,8 @@ from dfcrp.report.tables import provenance, write_json
 from fuzz.kills import KillOutcome, Trial
 
 WORKERS = 2
+#: After the death of a worker or the scheduler a client is done within this, on a busy machine too.
+SECONDS = 1800
 VICTIMS = ("client", "worker", "scheduler")
 
 
@@ -103,8 +105,7 @@ class ClusterTrial(Trial):
         self._cluster.ensure()
         run = self.folder / name
         client = self._begin([*self._fit(name), *self._on_cluster()])
-        deadline = time.monotonic() + 120
-        while client.poll() is None and not self._has_draws(run) and time.monotonic() < deadline:
+        while client.poll() is None and not self._has_draws(run):
             time.sleep(0.01)
         # Early, so that tasks are still at work when the run is resumed.
         time.sleep(self._rng.uniform(0.0, min(2.0, 0.3 * self._seconds_drawing)))
@@ -123,7 +124,7 @@ class ClusterTrial(Trial):
         if victim == "client":
             client.communicate()
         else:
-            _, said = client.communicate(timeout=300)
+            _, said = client.communicate(timeout=SECONDS)
             wrong = "unexpected error" in said
             if wrong or (victim == "worker" and client.returncode):
                 self.outcome.troubles.append(f"{name}, a dead {victim}: {said}")

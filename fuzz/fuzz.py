@@ -44,10 +44,11 @@ TARGETS = {
     "shapefile": ".shp",
     "settings": ".toml",
     "candidates": ".csv",
+    "looked": ".csv",
 }
 #: The parts of a shapefile in one input, between marks.
 PARTS, MARK = (".shp", ".dbf", ".prj"), b"\n--part--\n"
-#: The ending of the file with pairs, beside one with items.
+#: The ending of the file with pairs, or with who looked, beside one with items.
 PAIRS = ".pairs"
 INSTRUMENTED = ["dfcrp.io", "dfcrp.settings", "dfcrp.items", "shapefile", "tomllib"]
 #: What an input is read as; its length says which of them.
@@ -104,6 +105,27 @@ def pair_or_refuse(path: Path) -> None:
         raise AssertionError("what was read is no pairs of items")
 
 
+def look_or_refuse(path: Path) -> None:
+    """Read circles with who looked at which image, which lies in a file beside them."""
+    from dfcrp.io import read_items
+    from dfcrp.items.checks import bad_names
+
+    try:
+        items = read_items(path, "circles", looked=path.with_suffix(PAIRS))
+    except InputError as error:
+        if path.stem not in str(error):
+            raise AssertionError(f"the message does not name the file: {error}") from error
+        return
+    assert items.looked is not None
+    images, experts = (items.looked[:, column].tolist() for column in (0, 1))
+    if len(bad_names(experts)) or len(bad_names([name for name in images if name])):
+        raise AssertionError("names came through that are refused elsewhere")
+    places = [""] * len(items) if items.image is None else items.image.tolist()
+    own = set(zip(places, items.expert.tolist(), strict=True))
+    if not own <= set(zip(images, experts, strict=True)):
+        raise AssertionError("an expert with an item did not look")
+
+
 def resolve_or_refuse(path: Path) -> None:
     """Read a settings file; what is accepted must come back the same from our own TOML."""
     from dfcrp.settings.config import load_config, make_config, to_toml
@@ -134,7 +156,11 @@ class Judge:
     def __init__(self, target: str, folder: Path, findings: Path) -> None:
         self.path = folder / f"input{TARGETS[target]}"
         self.findings = findings / target
-        checks = {"settings": resolve_or_refuse, "candidates": pair_or_refuse}
+        checks = {
+            "settings": resolve_or_refuse,
+            "candidates": pair_or_refuse,
+            "looked": look_or_refuse,
+        }
         self.check = checks.get(target, read_or_refuse)
         self.seen: set[str] = set()
         self.written: list[str] = []

@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import functools
 import json
+import os
 import shutil
 import signal
 import sys
@@ -44,11 +45,14 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.runs import blocks
 from dfcrp.runs.folder import read_provenance
 from dfcrp.runs.lock import LostClaimError, taken_over
+from dfcrp.runs.parts import NothingDrawnError
 from dfcrp.runs.store import DrawStore, anything_drawn
 
 CHAINS, MOST_SCANS, SEED = 2, 60, 3
 #: Operations on the disk at which a kill can come; most starts have fewer.
 KILLS = st.one_of(st.none(), st.integers(0, 60), st.integers(0, 400))
+#: Sequences between two lines about how far it is.
+AT_A_TIME = 20
 CHANGING = ("make", "writing", "move", "remove", "sync", "open_shared")
 
 
@@ -171,6 +175,10 @@ class RunFolder(RuleBasedStateMachine):
     def _begun(self) -> bool:
         return (self._run / "provenance.json").exists()
 
+    def _all_have_drawn(self) -> bool:
+        saved = DrawStore.open(self._run).saved_draws() if anything_drawn(self._run) else {}
+        return len(saved) == CHAINS and min(saved.values()) > 0
+
     # What may happen
 
     @precondition(lambda self: not self._begun())
@@ -200,12 +208,15 @@ class RunFolder(RuleBasedStateMachine):
         def ctrl_c(_: object) -> None:
             nonlocal seen
             if stop is not None and seen == stop:
-                signal.raise_signal(signal.SIGINT)
+                # To the process, as a terminal does: the main thread sleeps while chains run.
+                os.kill(os.getpid(), signal.SIGINT)
             seen += 1
 
         wanted = min(MOST_SCANS, self._scans + more)
-        # An interrupt after the chains were done is an ordinary one.
-        with DISK.killed_after(kill), contextlib.suppress(KeyboardInterrupt):
+        # An interrupt after the chains were done is an ordinary one; before the first draw of each
+        # there is nothing to keep.
+        nothing = () if stop is None or self._all_have_drawn() else (NothingDrawnError,)
+        with DISK.killed_after(kill), contextlib.suppress(KeyboardInterrupt, *nothing):
             dfcrp.resume(self._run, scans=wanted, progress=ctrl_c)
         # With the settings, which come first, the run is one of so many scans.
         text = (self._run / "config.toml").read_text()
@@ -331,7 +342,10 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=2000, help="sequences")
     parser.add_argument("--steps", type=int, default=12, help="steps of each, at most")
     asked = parser.parse_args()
-    check(asked.times, asked.steps, derandomize=False)
+    for done in range(0, asked.times, AT_A_TIME):
+        now = min(AT_A_TIME, asked.times - done)
+        check(now, asked.steps, derandomize=False)
+        print(f"{done + now:,} of {asked.times:,} sequences", file=sys.stderr, flush=True)
     print(f"{asked.times:,} sequences of up to {asked.steps} steps: nothing lost, no wrong table")
     return 0
 

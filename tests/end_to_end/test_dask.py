@@ -14,8 +14,8 @@ import pytest
 
 import dfcrp
 from dfcrp.cli.main import main
-from dfcrp.errors import SettingsError
-from dfcrp.runs.dask import ClusterRunner, connected
+from dfcrp.errors import DfcrpError, SettingsError
+from dfcrp.runs.dask import ClusterRunner, StopSign, connected
 from dfcrp.runs.lock import taken_over
 from dfcrp.runs.store import DrawStore
 from fuzz.cluster_kills import ClusterTrial
@@ -64,15 +64,15 @@ def test_draws_are_those_of_one_machine(cluster: Any, markings: dfcrp.Items, tmp
 def kill_busy_worker(cluster: Any, folder: Path, beyond: int) -> int:
     """Once the chain has a checkpoint beyond so many scans, kill its worker; the scans by then."""
     store = DrawStore.open(folder)
-    while (done := store.scans(0, 1)[0]) <= beyond:
-        time.sleep(0.02)
     with distributed.Client(cluster, set_as_default=False) as client:
-        busy = {address for address, tasks in client.processing().items() if tasks}
-    for worker in list(cluster.workers.values()):
-        if worker.worker_address in busy:
-            os.kill(worker.process.pid, signal.SIGKILL)
-            return done
-    return -1
+        # Who is at work is asked first: on a busy machine the chain could be done meanwhile.
+        while not (busy := {name for name, tasks in client.processing().items() if tasks}):
+            time.sleep(0.02)
+        [victim] = [one for one in cluster.workers.values() if one.worker_address in busy]
+        while (done := store.scans(0, 1)[0]) <= beyond:
+            time.sleep(0.02)
+        os.kill(victim.process.pid, signal.SIGKILL)
+    return done
 
 
 def test_a_killed_worker_costs_the_time_since_its_checkpoint(
@@ -134,15 +134,33 @@ def test_a_study_is_that_of_one_machine(cluster: Any, tmp_path: Path) -> None:
     np.testing.assert_equal(here, there)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    "DFCRP_ALL_TESTS" not in os.environ, reason="takes minutes; ./run test --all runs it"
-)
+@pytest.mark.long
 def test_resuming_while_tasks_of_a_dead_client_still_run(tmp_path: Path) -> None:
     """Client, worker or scheduler are killed; before there were claims this destroyed draws."""
     outcome = ClusterTrial(tmp_path, scans=3000, seed=3).run(kills=4)
     assert outcome.good, outcome
     assert outcome.kills == outcome.identical == 4
+
+
+class Cancelled:
+    """A task whose scheduler is gone."""
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> None:
+        from distributed.client import FutureCancelledError
+
+        raise FutureCancelledError("advance_chain-1", "scheduler-connection-lost")
+
+
+def test_a_dead_scheduler_is_said(tmp_path: Path) -> None:
+    """It ended in "unexpected error: FutureCancelledError"."""
+    with taken_over(tmp_path) as claim:
+        sign = StopSign(claim, threading.Event(), None)
+        said = r"the Dask cluster lost a task \(FutureCancelledError\).*`dfcrp resume .*` continues"
+        with pytest.raises(DfcrpError, match=said):
+            sign.result(Cancelled())
 
 
 def test_what_cannot_be_reached_is_said(

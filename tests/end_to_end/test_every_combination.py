@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +18,9 @@ ELSEWHERE = {"drawing_tools", "geojson", "crater_files", "dask", "explorer", "co
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
 def test_every_cell(kind: str, tmp_path: Path) -> None:
-    """Fit, stop, resume, read back, ask; in plain Python, so that nothing is compiled."""
+    """Fit, stop, resume, read back, ask."""
     done = subprocess.run(
         [sys.executable, str(WALK), kind, str(tmp_path)],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
         check=False,

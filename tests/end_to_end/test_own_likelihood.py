@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from dfcrp.compiled.library import table_unit
 from dfcrp.likelihoods.contract import LIKELIHOOD
@@ -102,7 +101,6 @@ def test_the_checks_that_the_page_asks_for(tmp_path):
     run("-c", CHECKS, folder=tmp_path)
 
 
-@pytest.mark.slow
 def test_the_whole_way_from_file_to_report(tmp_path):
     table = frame()
     table.to_csv(tmp_path / "counts.csv", index=False)

@@ -35,7 +35,6 @@ def markings(images: list[str]) -> pd.DataFrame:
     return table.assign(diameter=table["diameter"].abs() + 1.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("images", [["NAC"], ["NAC", "WAC"]], ids=len)
 def test_the_example_runs(tmp_path, images):
     markings(images).to_csv(tmp_path / "markings.csv", index=False)

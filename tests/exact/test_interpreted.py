@@ -1,7 +1,7 @@
 """The kernels' source as plain Python: every likelihood with every prior and sampler.
 
 ``NUMBA_DISABLE_JIT=1`` lets small data be fitted without a compiler, and other tests rely on it.
-Plain numbers overflow, underflow and divide otherwise than compiled ones, so every combination is
+Plain numbers overflow, underflow and divide otherwise than compiled ones, so the combinations are
 run, until after the scan in which extra visits begin, and the draws of one are compared.
 """
 
@@ -19,21 +19,37 @@ import pytest
 from reference import every_kernel
 
 SCRIPT = Path(every_kernel.__file__)
-pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def interpreted() -> dict:
+def run_interpreted(*options: str) -> dict:
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT)], env=environment, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, str(SCRIPT), *options]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_every_combination_runs(interpreted):
+@pytest.fixture(scope="module")
+def interpreted() -> dict:
+    return run_interpreted()
+
+
+def test_every_part_runs(interpreted):
     assert interpreted["errors"] == {}
+
+
+def test_the_parts_are_all_there():
+    every, some = every_kernel.combinations(), every_kernel.some_combinations()
+    assert set(some) <= set(every)
+    assert {kind for kind, _, _ in some} == {kind for kind, _, _ in every}
+    assert {(prior, sampler) for _, prior, sampler in some} == {
+        (prior, sampler) for _, prior, sampler in every
+    }
+
+
+@pytest.mark.long
+def test_every_combination_runs():
+    assert run_interpreted("--all")["errors"] == {}
 
 
 def test_draws_are_those_of_the_compiled_code(interpreted):

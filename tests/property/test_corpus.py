@@ -43,6 +43,10 @@ def test_every_target_has_a_file_that_is_read(tmp_path: Path) -> None:
             pairs = path.with_suffix(PAIRS)
             assert len(read_items(path, "records", candidates=pairs).candidates) == 2
             continue
+        if target == "looked":
+            found = read_items(path, "circles", looked=path.with_suffix(PAIRS))
+            assert found.experts == ("a", "b", "c")
+            continue
         assert len(read_table(path))
 
 

@@ -54,12 +54,12 @@ def message_or_count(path: Path, kind: str) -> str | int:
 
 def read_or_refuse(path: Path) -> None:
     for kind in KINDS:
-        began = time.monotonic()
+        began = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DfcrpWarning)
             outcome = message_or_count(path, kind)
         assert path.stem in outcome if isinstance(outcome, str) else outcome > 0
-        assert time.monotonic() - began < SECONDS
+        assert time.process_time() - began < SECONDS
 
 
 @pytest.mark.parametrize("format_name", samples.SINGLE_FILES)

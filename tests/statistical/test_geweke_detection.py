@@ -10,7 +10,6 @@ has its outcome.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,9 +50,7 @@ def test_geweke_catches_a_planted_bug(mistake):
     assert not geweke(CASE, 3000, seed=21, mistake=mistake)["ok"]
 
 
-@pytest.mark.skipif(
-    "DFCRP_ALL_TESTS" not in os.environ, reason="takes minutes; ./run test --all runs it"
-)
+@pytest.mark.long
 def test_geweke_catches_a_small_planted_bug():
     assert not geweke(CASE, 12_000, seed=21, mistake=base_forgotten)["ok"]
 

@@ -11,7 +11,6 @@ know of the prior's say on sizes is shown exactly, in tests/exact/test_detection
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -268,15 +267,14 @@ def noticing_assumed(step: Step):
 
 
 BUGS = [
-    (never_false, 2, 3000), (nothing_missed, 12, DRAWS), (all_seen, 4, DRAWS),
+    (never_false, 2, 3000), (all_seen, 4, DRAWS),
     (everybody_looked, 4, FEWER), (noticing_assumed, 2, DRAWS),
+    pytest.param(nothing_missed, 12, DRAWS, marks=pytest.mark.long),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("bug", "times", "count"), BUGS, ids=[bug[0].__name__ for bug in BUGS])
+@pytest.mark.parametrize(("bug", "times", "count"), BUGS)
 def test_planted_bug_is_caught(joint, joint_of_images, bug, times, count):
-    if bug is nothing_missed and "DFCRP_ALL_TESTS" not in os.environ:
-        pytest.skip("takes minutes; ./run test --all runs it")
     one, two = joint_of_images if bug is everybody_looked else joint
     after = apply(one, Step(one, 3), bug, times, count)
     found = p_values(after, fresh(two), one.problem.prior)

@@ -18,13 +18,9 @@ import pytest
 
 SCRIPT = Path(__file__).parents[1] / "reference" / "unlike_experts.py"
 FALSE_ALARM_RATE = 1e-5
-pytestmark = pytest.mark.slow
-
 
 #: Full covariances take several minutes in plain Python.
-LONG = pytest.mark.skipif(
-    "DFCRP_ALL_TESTS" not in os.environ, reason="takes minutes; ./run test --all runs it"
-)
+LONG = pytest.mark.long
 
 
 @pytest.mark.parametrize("kind", ["features", pytest.param("vectors", marks=LONG), "globe"])

@@ -93,6 +93,17 @@ def test_very_many_columns(tmp_path: Path) -> None:
         assert time.process_time() - begun < 10
 
 
+@pytest.mark.filterwarnings("ignore::dfcrp.errors.DfcrpWarning")
+def test_very_many_copies_of_one_marking_are_refused_soon() -> None:
+    n = 100_000
+    experts = np.array([f"expert {k}" for k in range(7)])[np.arange(n) % 7]
+    items = dfcrp.Items.circles(np.zeros(n), np.zeros(n), np.ones(n), experts)
+    begun = time.process_time()
+    with pytest.raises(InputError, match="remove copies of the same markings"):
+        dfcrp.fit(items, chains=1, scans=2)
+    assert time.process_time() - begun < 20  # about 2 s when this was written, 66 s before
+
+
 def test_rows_that_begin_like_comments_are_said(tmp_path: Path) -> None:
     path = tmp_path / "markings.csv"
     path.write_text("id,x,y,diameter,expert\n#1,2,3,1,a\n#2,2,3,1,b\nc7,7,7,1,a\n# a note\n")

@@ -27,7 +27,7 @@ from dfcrp.runs.lock import (
 
 HOLD = (
     "import sys, time; from pathlib import Path; from dfcrp.runs.lock import locked\n"
-    "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
 )
 
 

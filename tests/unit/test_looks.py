@@ -52,6 +52,8 @@ def test_forms_of_a_table_of_looks():
         (3, "must be pairs"),
         ([("a", "b", "c")], "a pair of an image and an expert"),
         ({"image": ["a"]}, "no column expert"),
+        (["ann", "bo\nb"], "looked: expert .* contains a line break"),
+        ([("a" * 201, "ann")], "looked: image .* has 201 characters, the most is 200"),
         ({"image": ["a", "b"], "expert": ["ann"]}, "2 images and 1 experts"),
     ],
 )
@@ -135,6 +137,7 @@ def test_the_run_folder_keeps_looks(files):
         ("image,who\na,ann\n", "no column for expert"),
         ("image,expert,user\na,ann,x\n", "several columns for expert"),
         ("image,expert\na,\n", "row 2, column expert: it is empty"),
+        ('image,expert\na,ann\na,"bo\x01b"\n', "row 3, column expert: expert .* cannot be"),
     ],
 )
 def test_a_bad_file_of_looks_is_refused(files, text, message):

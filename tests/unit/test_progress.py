@@ -1,5 +1,6 @@
 """What a user is told of a run: how far, how long still, and that kernels are being compiled."""
 
+import re
 import threading
 import time
 from types import SimpleNamespace
@@ -85,10 +86,12 @@ def test_a_run_keeps_to_its_limit(record):
     )
     dfcrp.fit(markings, chains=2, scans=4)  # what is to be compiled is
     begun = time.monotonic()
-    found = dfcrp.fit(markings, chains=2, scans=10**7, max_minutes=1.0 / 60.0)
+    found = dfcrp.fit(markings, chains=2, scans=10**8, max_minutes=1.0 / 60.0)
+    took = time.monotonic() - begun
     assert found.record.stopped_early
-    assert 1.0 <= found.record.seconds < 4.0
-    assert time.monotonic() - begun < 20.0
+    # The time of preparing counts too; all scans would take hours, also on a busy machine.
+    assert 0.0 < found.record.seconds <= took
+    assert 1.0 <= took < 60.0
 
 
 def block(n):
@@ -142,15 +145,25 @@ def test_compiling_is_announced_once_and_followed(record, monkeypatch, capsys):
     monkeypatch.setattr(progress, "SECONDS_TO_COMPILE", 0.05)
     monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.1)
     config = make_config({"run": {"chains": 1}})
-    with Lines(Tracker(np.array([0, 1]), config)):
+    said: list[str] = []
+    enough = threading.Event()
+
+    class Heard(Lines):
+        def say(self, line):
+            super().say(line)
+            said.append(line)
+            if len(said) == 3:
+                enough.set()
+
+    with Heard(Tracker(np.array([0, 1]), config)):
         record.begin()
         record.parts += 1
-        threading.Event().wait(0.5)
+        assert enough.wait(60.0)
         record.end()
-    said = capsys.readouterr().err.splitlines()
+    assert capsys.readouterr().err.splitlines() == said
     assert said[0] == progress.COMPILING
     assert said.count(progress.COMPILING) == 1
-    assert "compiling: 1 part done, 0 s" in said
+    assert all(re.fullmatch(r"compiling: 1 part done, \d+ s", line) for line in said[1:])
 
 
 def test_nothing_is_said_where_nothing_is_compiled(record, monkeypatch, capsys):

@@ -171,8 +171,9 @@ def test_workers_take_turns(markings: dfcrp.Items) -> None:
         leads.append(max(scans) - min(scans))
 
     dfcrp.fit(markings, chains=5, scans=6000, workers=2, progress=watch)
-    # Blocks have at most 512 scans here, and a chain may be four of them ahead.
-    assert max(leads) <= 5 * 512
+    # Blocks have at most 512 scans here, and a chain may be four of them ahead when it begins one;
+    # a chain whose block is done may not have said so yet.
+    assert max(leads) <= (4 + 1 + 1) * 512
 
 
 # A full disk

@@ -48,12 +48,10 @@ def errors_of(script: Path, folder: Path) -> list[str]:
     return [line.split(": error: ")[1] for line in found.stdout.splitlines() if ": error: " in line]
 
 
-@pytest.mark.slow
 def test_a_user_s_script_has_types(tmp_path: Path) -> None:
     assert errors_of(ROOT / "tests" / "typing" / "user_script.py", tmp_path) == []
 
 
-@pytest.mark.slow
 def test_a_type_checker_finds_what_is_wrong(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(WRONG, encoding="utf-8")

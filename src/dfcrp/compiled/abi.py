@@ -141,16 +141,19 @@ class Frame:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.size = 0  # bytes of all its arrays
         cls: Any = type(value)
         words: list[int] = [0]
         kept: list[Any] = []
         for (name, kind), part in zip(layout(cls), value, strict=True):
             if kind[0] == "array":
                 words += _array_words(part, kind, name)
+                self.size += part.nbytes
             elif kind == "f8":
                 words.append(struct.unpack("q", struct.pack("d", part))[0])
             elif kind[0] == "frame":
-                inner = Frame(part)
+                inner = frame_of(part)
+                self.size += inner.size
                 kept.append(inner)
                 words.append(inner.address)
             else:
@@ -164,6 +167,27 @@ class Frame:
         if self._block[0] == 0:
             self._block[0] = table_of(type(self.value))
         return self.address
+
+
+#: Frames of small named tuples, by identity: tests call kernels with the same ones again and again,
+#: and laying them out takes longer than most calls. A frame keeps its tuple alive, so that no other
+#: tuple has its identity.
+_RECENT: dict[int, Frame] = {}
+MOST_RECENT, SMALL_FRAME = 64, 1 << 16
+
+
+def frame_of(value: Any) -> Frame:
+    """The frame of a named tuple; of a small one, that of an earlier call."""
+    if isinstance(value, Frame):
+        return value
+    found = _RECENT.get(id(value))
+    if found is None:
+        found = Frame(value)
+        if found.size <= SMALL_FRAME:
+            if len(_RECENT) >= MOST_RECENT:
+                _RECENT.clear()
+            _RECENT[id(value)] = found
+    return found
 
 
 def table_of(cls: type) -> int:
@@ -233,7 +257,7 @@ class Arguments:
         """Append one value of a declared type."""
         head = kind if isinstance(kind, str) else kind[0]
         if head in ("frame", "any"):
-            block = value if isinstance(value, Frame) else Frame(value)
+            block = frame_of(value)
             if head == "frame" and type(block.value) is not class_named(kind[1]):
                 raise TypeError(f"{name}: {kind[1]} was declared, not {type(block.value)}")
             self._kept.append(block)

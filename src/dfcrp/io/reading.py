@@ -21,7 +21,14 @@ from dfcrp.io.drawings import told
 from dfcrp.io.formats.delimited import decode
 from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
 from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
-from dfcrp.items.checks import check_columns, checked_pairs, shown, to_names
+from dfcrp.items.checks import (
+    bad_names,
+    check_columns,
+    checked_pairs,
+    shown,
+    to_names,
+    why_not_name,
+)
 from dfcrp.items.columns import ABOUT, ABOUT_ELSE, ColumnChoice, listed, plain, suspect_words
 from dfcrp.items.items import Items
 from dfcrp.items.looks import looked_pairs, with_looks
@@ -372,7 +379,11 @@ def read_items(
     items.warn_of_repeats()
     if pairs_looked is None:
         return items
-    return with_looks(items, pairs_looked, tell=looked is not None)
+    try:
+        return with_looks(items, pairs_looked, tell=looked is not None)
+    except InputError as error:
+        where = f"{looked}: " if isinstance(looked, (str, os.PathLike)) else ""
+        raise InputError(f"{where}{error}") from error
 
 
 def read_looked(path: PathLike) -> NDArray[np.str_]:
@@ -392,9 +403,10 @@ def read_looked(path: PathLike) -> NDArray[np.str_]:
                 f"expert, and has {listed(table.header)}"
             )
     for role, names_given in found.items():
-        for record, name in enumerate(names_given):
-            if not name:
-                raise InputError(f"{table.where(record)}, column {role}: it is empty; fill it in")
+        for record in bad_names(names_given)[:1]:
+            name = names_given[record]
+            why = why_not_name(role, name) if name else "it is empty; fill it in"
+            raise InputError(f"{table.where(record)}, column {role}: {why}")
     return looked_pairs(found)
 
 

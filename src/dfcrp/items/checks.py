@@ -62,7 +62,7 @@ def check_columns(
                 columns[role] = [
                     name or own for name, own in zip(columns[role], lists, strict=True)
                 ]
-            bad[role] = _bad_names(columns[role])
+            bad[role] = bad_names(columns[role])
         else:
             columns[role] = to_numbers(raw)
             fine = acceptable(columns[role], positive=role in positive, whole=role == "truth")
@@ -73,7 +73,7 @@ def check_columns(
         row = int(faulty[role][0])
         total = np.unique(np.concatenate(list(faulty.values()))).size
         cell = cells[role][row]
-        why = _why_not_name(role, cell) if role in NAMES else _why_not_number(role, cell)
+        why = why_not_name(role, cell) if role in NAMES else _why_not_number(role, cell)
         raise InputError(f"{place(role, row)}: {why}{_and_more(total)}")
     if "id" in columns:
         columns["id"] = _unique_ids(columns, place)
@@ -161,7 +161,8 @@ def _why_not_number(role: str, cell: object) -> str:
     return f"{shown(text)} is not a {role}; {noun} must be positive"
 
 
-def _why_not_name(role: str, cell: object) -> str:
+def why_not_name(role: str, cell: object) -> str:
+    """What is wrong with a name of ``bad_names``, and what to do."""
     name = _name(cell)
     if not name:
         return f"no {role}; fill it in" + _or_ignore(role)
@@ -187,7 +188,8 @@ def _printable(name: str) -> bool:
     return not any(ord(character) < 32 or 0xD800 <= ord(character) < 0xE000 for character in name)
 
 
-def _bad_names(names: list[str]) -> NDArray[np.intp]:
+def bad_names(names: list[str]) -> NDArray[np.intp]:
+    """Where names are empty, too long, or cannot be printed."""
     bad = {name for name in set(names) if not 0 < len(name) <= LONGEST_NAME or not _printable(name)}
     return np.array([row for row, name in enumerate(names) if name in bad] if bad else [], np.intp)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
+from dfcrp.items.checks import bad_names, why_not_name
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -66,6 +67,12 @@ def looked_pairs(looked: Any) -> Pairs:
         )
     else:
         rows = [("", row) if isinstance(row, str) else _pair(row) for row in looked]
+    for role, names in (
+        ("image", [image for image, _ in rows if image]),
+        ("expert", [expert for _, expert in rows]),
+    ):
+        for at in bad_names(names)[:1]:
+            raise InputError(f"looked: {why_not_name(role, names[at])}")
     return np.array(sorted(set(rows)), dtype=np.str_).reshape(-1, 2)
 
 
