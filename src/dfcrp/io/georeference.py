@@ -141,7 +141,8 @@ def read_georeference(path: str | os.PathLike[str]) -> Georeference:
             f"{file}: the image does not say where it lies; give its world file (.tfw, .pgw, .wld) "
             "with --georeference, and its system with --crs"
         )
-    return Georeference(*tuple(found)[:6], crs=None if crs is None else crs.to_wkt())
+    a, b, c, d, e, f = tuple(found)[:6]
+    return Georeference(a, b, c, d, e, f, None if crs is None else crs.to_wkt())
 
 
 def _read_world_file(file: Path) -> Georeference:

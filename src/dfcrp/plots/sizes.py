@@ -133,6 +133,7 @@ def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tup
             fontsize=6.0,
             color=GREY,
             va="top",
+            clip_on=True,
         )
         if len(entries) < 2 and not any("isochrons" in name for _, name in entries):
             entries.append((line, f"isochrons, {plain(found.chronology, 40)}"))

@@ -86,7 +86,7 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     def plan(figure: str, /, beneath: bool = False, **options: Any) -> Plan:
         return figure, beneath, options
 
-    yield plan("traces", counts=contents.counts)
+    yield plan("traces", counts=contents.counts, failed=True)
     if contents.placed:
         yield from _plan_maps(contents, plan)
     yield plan("counts_by_size", counts=contents.counts, dbscan=contents.dbscan)

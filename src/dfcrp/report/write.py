@@ -35,11 +35,14 @@ TABLES = {
 
 
 def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
-    """The sections in the order in which they are read; provenance follows them."""
+    """The sections in the order in which they are read; provenance follows them.
+
+    What only this prior can answer comes first: it was chosen for that.
+    """
     return (
+        *posterior.prior.sections(),
         asked,
         long_enough,
-        *posterior.prior.sections(),
         how_many,
         objects,
         how_sure,
