@@ -32,6 +32,8 @@ class Story(NamedTuple):
     own: Floats
     labels: NDArray[np.int64]
     sizes: Floats
+    #: What each marking says, −1 where the prior's has no category; None without categories.
+    said: NDArray[np.int64] | None = None
 
 
 def parts(prior: Detection) -> dict[str, slice]:
@@ -67,14 +69,57 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
     weight = rng.dirichlet([beliefs.class_weight] * classes, count)
     sizes = [rng.dirichlet(beliefs.size_weight * prior.usual, count) for _ in range(2)]
     slope = slope if len(prior.away) > 1 else 0.0 * slope
+    categories = draw_categories(rng, prior, count) if len(prior.categories.said) else []
     return np.concatenate(
         [
             *(weight, ease, skill.reshape(count, -1), spread, slope, listing.reshape(count, -1)),
-            *(false, share, objects, shape, mean, *sizes),
+            *(false, share, objects, shape, mean, *sizes, *categories),
             np.zeros((count, len(prior.parameters.tally))),
         ],
         axis=1,
     )
+
+
+def draw_categories(rng: np.random.Generator, prior: Detection, count: int) -> list[Floats]:
+    """Draws of ρ, τ, θ, M and s."""
+    beliefs, (_, n, persons) = prior.beliefs, prior.parameters.confusion.shape
+    shares = [rng.dirichlet([beliefs.category_weight] * n, count) for _ in range(2)]
+    expected = np.full((n, n), (1.0 - beliefs.accuracy) / (n - 1))
+    np.fill_diagonal(expected, beliefs.accuracy)
+    usual = dirichlet(rng, np.broadcast_to(beliefs.accuracy_weight * expected, (count, n, n)))
+    shape = beliefs.confusion_shape
+    strength = rng.standard_gamma(shape, (count, 1)) * beliefs.confusion_strength / shape
+    about = (strength[:, :, np.newaxis] * usual)[:, np.newaxis]
+    theta = dirichlet(rng, np.broadcast_to(about, (count, persons, n, n)))
+    by_person = np.moveaxis(theta, 1, -1).reshape(count, -1)
+    return [*shares, by_person, usual.reshape(count, -1), strength]
+
+
+def dirichlet(rng: np.random.Generator, weights: Floats) -> Floats:
+    """A draw for every row of weights along the last axis."""
+    drawn = np.maximum(rng.standard_gamma(weights), 1e-300)
+    return np.asarray(drawn / drawn.sum(axis=-1, keepdims=True))
+
+
+def say(
+    rng: np.random.Generator,
+    prior: Detection,
+    own: Floats,
+    families: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    real: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """What markings say of their objects, or of nothing; silent where the prior's markings are."""
+    where, n = parts(prior), len(prior.parameters.category_share)
+    theta = own[where["confusion"]].reshape(n, n, -1)
+    true = rng.choice(n, int(labels.max()) + 1, p=own[where["category_share"]])
+    said = [
+        rng.choice(
+            n, p=theta[true[k], :, prior.person[f]] if there else own[where["false_category"]]
+        )
+        for k, f, there in zip(labels, families, real, strict=True)
+    ]
+    return np.where(prior.categories.said == -1, -1, said)
 
 
 def level_of(prior: Detection, size: float) -> int:
@@ -180,15 +225,34 @@ def tell_stories(
         np.add.at(got, (seen.row, seen.image), seen.listed)
         for at in np.flatnonzero((got == lacking).all(axis=(1, 2))):
             drawn = [
-                (int(seen.image[k]), np.flatnonzero(seen.listed[k]).tolist(), float(seen.size[k]))
+                _Cluster(
+                    int(seen.image[k]),
+                    np.flatnonzero(seen.listed[k]).tolist(),
+                    float(seen.size[k]),
+                    real=True,
+                )
                 for k in np.flatnonzero((seen.row == at) & seen.listed.any(axis=1))
             ]
             shares = batch[at, where["false_size"]][np.newaxis]
             for v, f in zip(*np.nonzero(n_false[at]), strict=True):
                 for _ in range(n_false[at][v, f]):
                     size = float(base.draw(rng, prior, shares)[1][0])
-                    drawn.append((int(v), [int(f)], size))
-            yield Story(batch[at], *_hand_out(rng, images, np.asarray(families), drawn))
+                    drawn.append(_Cluster(int(v), [int(f)], size, real=False))
+            lists = np.asarray(families)
+            labels, sizes, real = _hand_out(rng, images, lists, drawn)
+            said = None
+            if len(prior.categories.said):
+                said = say(rng, prior, batch[at], lists, labels, real)
+            yield Story(batch[at], labels, sizes, said)
+
+
+class _Cluster(NamedTuple):
+    """An object or a false mark: on which image, on whose lists, of which log size."""
+
+    image: int
+    held: list[int]
+    size: float
+    real: bool
 
 
 def _covers(prior: Detection) -> NDArray[np.int64]:
@@ -205,16 +269,17 @@ def _hand_out(
     rng: np.random.Generator,
     images: NDArray[np.int32],
     families: NDArray[np.int64],
-    clusters: list[tuple[int, list[int], float]],
-) -> tuple[NDArray[np.int64], Floats]:
+    clusters: list[_Cluster],
+) -> tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]:
     """Say which of an expert's markings is in which cluster: any, equally likely."""
     label, size = np.zeros(len(families), np.int64), np.zeros(len(families))
+    real = np.zeros(len(families), np.bool_)
     left = {
         (v, f): rng.permutation(np.flatnonzero((families == f) & (images == v))).tolist()
         for v, f in {*zip(images.tolist(), families.tolist(), strict=True)}
     }
-    for k, (v, held, log_size) in enumerate(clusters):
-        for f in held:
-            i = left[v, f].pop()
-            label[i], size[i] = k, log_size
-    return label, size
+    for k, cluster in enumerate(clusters):
+        for f in cluster.held:
+            i = left[cluster.image, f].pop()
+            label[i], size[i], real[i] = k, cluster.size, cluster.real
+    return label, size, real

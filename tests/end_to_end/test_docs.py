@@ -161,7 +161,13 @@ def test_every_preset_is_documented() -> None:
         assert f"\n| `{preset}` |" in text
 
 
-PAGES_OF_TEXT = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+PAGES_OF_TEXT = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("tutorials/*.md")),
+    *sorted(DOCS.glob("reference/*.md")),
+]
 
 
 def anchors(page: Path) -> set[str]:
@@ -247,6 +253,7 @@ WORDS = {
     r"ImagesPosterior|\bMarkings\.from|`Markings`": "Posterior, Items",
     r"(?m)^\[(model|records|detection)\]$|`\[(model|records|detection)\]`": "likelihood, prior",
     r"dfcrp (reproduce|bench)": "./run reproduce, ./run bench",
+    r"can be told|is told by|of which nothing is known|passed over": "say who does what",
 }
 
 

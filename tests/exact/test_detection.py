@@ -47,7 +47,29 @@ CASES = [
         [0, 0, 1, 1],
         {"classes": 3, "by_size": False, "images": [0, 0, 0, 1, 1, 2], "looks": [(1, 0), (2, 2)]},
     ),
-]
+    # Categories, on one image, two and three; some markings say nothing.
+    (
+        [0, 1, 2, 0, 1],
+        [0, 0, 1],
+        {"classes": 2, "said": [0, 1, 0, 2, -1]},
+    ),
+    (
+        [0, 1, 0, 0, 2, 2],
+        [0, 1, 2],
+        {
+            "classes": 2, "images": [0, 0, 0, 1, 1, 1], "looks": [(1, 1)],
+            "said": [0, 1, -1, 1, 1, 0],
+        },
+    ),
+    (
+        [0, 1, 2, 1, 2, 3],
+        [0, 0, 1, 1],
+        {
+            "classes": 3, "by_size": False, "images": [0, 0, 0, 1, 1, 2],
+            "looks": [(1, 0), (2, 2)], "said": [2, 0, 2, 1, 1, 0],
+        },
+    ),
+]  # fmt: skip
 
 
 class Setting:
@@ -149,18 +171,20 @@ def test_weights_are_ratios_of_factors():
                 for members in reference.clusters(labels):
                     held, k = [families[i] for i in members], members[0]
                     image = int(prior.looks.image[k])
-                    whole = twin.log_factor(prior, held, size, image)
+                    whole = twin.log_factor(prior, held, size, image, members)
                     assert log_cluster(prior, data, state, k, size) == pytest.approx(whole)
                     assert log_tilt(prior, data, state, k, size) == pytest.approx(whole)
                     for i in range(len(families)):
                         if families[i] not in held and prior.looks.image[i] == image:
-                            more = twin.log_factor(prior, [*held, families[i]], size, image)
+                            more = twin.log_factor(
+                                prior, [*held, families[i]], size, image, [*members, i]
+                            )
                             found = log_join(prior, data, state, scratch, i, k, size)
                             assert found == pytest.approx(more - whole, abs=1e-9)
                             assert found <= log_join_bound(prior, data, i, size) + 1e-12
                 for i in range(len(families)):
                     image = int(prior.looks.image[i])
-                    alone = twin.log_factor(prior, [families[i]], size, image)
+                    alone = twin.log_factor(prior, [families[i]], size, image, [i])
                     assert log_open(prior, 0.0, data, state, i, size) == pytest.approx(alone)
 
 
@@ -249,6 +273,30 @@ def test_bugs_about_who_looked_move_the_target():
         detection.rebuild_tables(wrong)
         setting.prior.tables.empty[:] = wrong.tables.empty
         assert max(setting.worst_change(setting.one(i)) for i in range(6)) > 1e-4
+
+
+def test_bugs_about_categories_move_the_target():
+    """A false mark says what objects are; everyone is as good; a silent marking says something."""
+    families, persons, chosen = CASES[7]
+
+    def worst(plant) -> float:
+        setting = Setting(families, persons, chosen, 7)
+        plant(setting.prior.categories)
+        return max(setting.worst_change(setting.one(i)) for i in range(6))
+
+    def false_as_real(categories):
+        categories.false[:] = categories.share
+
+    def all_alike(categories):
+        for table in (categories.likely, categories.log_said):
+            table[:] = table[0]
+
+    def gain_forgotten(categories):
+        categories.likely[:] = 1.0
+
+    assert worst(lambda _: None) < TOLERANCE
+    for plant in (false_as_real, all_alike, gain_forgotten):
+        assert worst(plant) > 1e-4
 
 
 def gain_of_mean(setting, state, k, proposed, **callees) -> float:

@@ -20,7 +20,15 @@ from studies.detection_story import Base, draw_parameters, level_of, tell_storie
 
 
 def make_prior(
-    families, persons, *, images=None, looks=None, sizes=(2.0, 4.0), seed=None, **settings
+    families,
+    persons,
+    *,
+    images=None,
+    looks=None,
+    said=None,
+    sizes=(2.0, 4.0),
+    seed=None,
+    **settings,
 ) -> Detection:
     """A prior for a few markings; with a seed its parameters are random."""
     families = np.asarray(families)
@@ -28,7 +36,8 @@ def make_prior(
     log_sizes = None if sizes is None else np.linspace(*sizes, len(families))
     images = None if images is None else np.asarray(images)
     looks = None if looks is None else np.asarray(looks)
-    prior = make_detection(chosen, log_sizes, families, np.asarray(persons), images, looks)
+    said = None if said is None else np.asarray(said)
+    prior = make_detection(chosen, log_sizes, families, np.asarray(persons), images, looks, said)
     if seed is not None:
         rng = np.random.default_rng([seed, 90])
         prior.own[:] = draw_parameters(rng, prior, 1)[0]
@@ -78,16 +87,32 @@ def false_factor(prior: Detection, f: int, size: float) -> float:
     return prior.parameters.false[f] * prior.parameters.false_size[level] / prior.usual[level]
 
 
-def log_factor(prior: Detection, members, size: float, image: int = 0) -> float:
-    """log factor(S) for the experts in a cluster on an image."""
+def real_words(prior: Detection, members, words) -> float:
+    """R(S): the probability of what these experts say of one object."""
+    parameters, total = prior.parameters, 0.0
+    for c, share in enumerate(parameters.category_share):
+        for f, word in zip(members, words, strict=True):
+            if word >= 0:
+                share *= parameters.confusion[c, word, prior.person[f]]
+        total += share
+    return total
+
+
+def log_factor(prior: Detection, members, size: float, image: int = 0, items=()) -> float:
+    """log factor(S) for the experts in a cluster on an image; ``items`` are their markings."""
     parameters, level = prior.parameters, level_of(prior, size)
     total = 0.0
     for g, weight in enumerate(parameters.weight):
         share = weight * parameters.size_share[level] / prior.usual[level]
         total += parameters.objects[image] * share * history(prior, g, level, members, image)
-    if len(members) == 1:
-        total += false_factor(prior, members[0], size)
-    return math.log(total)
+    false = false_factor(prior, members[0], size) if len(members) == 1 else 0.0
+    if len(prior.categories.said):
+        words = [int(prior.categories.said[i]) for i in items]
+        assert len(words) == len(members)
+        total *= real_words(prior, members, words)
+        if words[0] >= 0:
+            false *= parameters.false_category[words[0]]
+    return math.log(total + false)
 
 
 def log_partition(prior: Detection, labels, families, sizes=None) -> float:
@@ -96,7 +121,11 @@ def log_partition(prior: Detection, labels, families, sizes=None) -> float:
     images = prior.looks.image
     return sum(
         log_factor(
-            prior, [families[i] for i in members], sizes[members[0]], int(images[members[0]])
+            prior,
+            [families[i] for i in members],
+            sizes[members[0]],
+            int(images[members[0]]),
+            members,
         )
         for members in reference.clusters(labels)
     )
@@ -119,8 +148,9 @@ def draw_joint(problem: Problem, families, draws: int, seed: int) -> JointDraws:
     rng, hyper = np.random.default_rng([seed, 91]), problem.hyper
     base = Base(hyper.mu0_l, math.sqrt(hyper.var0_l))
     told = tell_stories(rng, problem.prior, families, base)
-    own, labels, sizes = map(np.array, zip(*islice(told, draws), strict=True))
-    return _complete(problem, families, own, labels, sizes, rng)
+    own, labels, sizes, said = map(np.array, zip(*islice(told, draws), strict=True))
+    found = _complete(problem, families, own, labels, sizes, rng)
+    return found if said[0] is None else replace(found, said=said)
 
 
 def _complete(problem, families, own, labels, sizes, rng) -> JointDraws:

@@ -31,6 +31,8 @@ class JointDraws:
     allowed: np.ndarray | None
     features: np.ndarray  # (draws, n, 3)
     arrays: dict[str, np.ndarray]
+    #: (draws, n): what markings say, under a prior that knows categories.
+    said: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -38,6 +40,8 @@ class JointDraws:
     def load(self, draw: int, state) -> None:
         """Put one draw into the state, and its y into the data."""
         self.problem.data.features[:] = self.features[draw]
+        if self.said is not None:
+            self.problem.prior.categories.said[:] = self.said[draw]
         for name, values in self.arrays.items():
             if name == "dense":
                 state.tail.dense[:] = values[draw]

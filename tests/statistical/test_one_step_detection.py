@@ -19,6 +19,7 @@ from scipy import stats
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.moves import assignment, pair, regroup, revisit, scan
 from dfcrp.priors.contract import of_chain
+from dfcrp.priors.detection import categories
 from dfcrp.priors.detection import kernel as detection
 from dfcrp.priors.detection import update as detection_update
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
@@ -38,20 +39,23 @@ PERSONS = [0, 0, 1]
 #: which nobody marked anything.
 IMAGES = [0, 0, 0, 1, 1]
 LOOKS = [(0, 2), (1, 1), (2, 0), (2, 2)]
+#: Where markings say what they take their object for, and how many categories there are.
+SAID = [0, 1, 2, -1, 0]
 SETTINGS = {
     "classes": 2, "class_weight": 0.7, "ease_mean": 0.3, "ease_sd": 1.0, "skill_sd": 0.7,
     "slope_sd": 1.5, "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
     "objects_shape_sd": 0.5, "objects_mean_sd": 0.5, "size_weight": 12.0,
     "false_shape": 1.2, "false_share": 0.3, "share_shape": 6.0, "ease_least": -0.8,
+    "accuracy": 0.6, "accuracy_weight": 4.0, "confusion_strength": 5.0,
 }  # fmt: skip
 
 
-def make_joint(images, looks, draws):
+def make_joint(images, looks, draws, said=None):
     """Two independent sets of draws."""
     # Items say little of their object's size, so that the prior's word on it counts.
     hyper = small.HYPER._replace(kappa_d=0.15)
     prior = twin.make_prior(
-        FAMILIES, PERSONS, images=images, looks=looks, sizes=(1.8, 4.2), **SETTINGS
+        FAMILIES, PERSONS, images=images, looks=looks, said=said, sizes=(1.8, 4.2), **SETTINGS
     )
     # So many objects are expected that the asked-for numbers come up often.
     prior = prior._replace(beliefs=prior.beliefs._replace(objects_mean=1.5))
@@ -73,6 +77,12 @@ def joint():
 def joint_of_images():
     """Images with different viewers."""
     return make_joint(IMAGES, LOOKS, FEWER)
+
+
+@pytest.fixture(scope="module")
+def joint_of_categories():
+    """Markings with categories, on images with different viewers."""
+    return make_joint(IMAGES, LOOKS, FEWER, SAID)
 
 
 class Step:
@@ -117,6 +127,7 @@ class Step:
 def apply(draws, step, update, times, count):
     """Labels, parameters and log sizes by marking after the update; the markings' own."""
     labels, own, sizes = [], [], []
+    said = draws.said if draws.said is None else draws.said[:count]
     for draw in range(count):
         draws.load(draw, step.state)
         detection.rebuild_tables(step.prior)
@@ -127,14 +138,15 @@ def apply(draws, step, update, times, count):
         labels.append(canonical(step.state.label.tolist()))
         own.append(step.state.own.copy())
         sizes.append(step.state.theta[step.state.label, circle.MU_L].copy())
-    return labels, np.array(own), np.array(sizes), draws.features[:count, :, 2]
+    return labels, np.array(own), np.array(sizes), draws.features[:count, :, 2], said
 
 
 def fresh(draws):
     """The same of draws to which nothing was done."""
     labels = [canonical(row.tolist()) for row in draws.arrays["label"]]
     theta = draws.arrays["theta"][np.arange(len(draws))[:, None], draws.arrays["label"]]
-    return labels, draws.arrays["own"], theta[:, :, circle.MU_L], draws.features[:, :, 2]
+    marked = draws.features[:, :, 2]
+    return labels, draws.arrays["own"], theta[:, :, circle.MU_L], marked, draws.said
 
 
 #: Parameters that are compared one by one.
@@ -144,7 +156,7 @@ SHOWN = (
 )
 
 
-def statistics(labels, own, sizes, marked, prior) -> dict[str, np.ndarray]:
+def statistics(labels, own, sizes, marked, said, prior) -> dict[str, np.ndarray]:
     """Numbers by draw; NaN where there is none."""
     table = np.array(labels)
     same = (table[:, :, None] == table[:, None, :]).sum(axis=2)
@@ -171,6 +183,32 @@ def statistics(labels, own, sizes, marked, prior) -> dict[str, np.ndarray]:
     found["false where alone"] = np.where(alone > 2, own[:, where["false"]].sum(axis=1), np.nan)
     together = np.where(same[:, 0] > 1, 1.0, np.nan)
     found["skill where together"] = own[:, where["skill"]][:, 0] * together
+    return found if said is None else found | of_categories(table, own, said, where)
+
+
+def of_categories(table, own, said, where) -> dict[str, np.ndarray]:
+    """Parameters of the categories, and how they go with what is said and the partition."""
+    theta = own[:, where["confusion"]].reshape(len(own), 3, 3, 2)
+    found = {
+        f"{name} {column}": own[:, where[name]][:, column]
+        for name in ("category_share", "false_category", "usual_confusion", "confusion_strength")
+        for column in range(own[:, where[name]].shape[1])
+    }
+    found |= {f"confusion {c} {w} {p}": theta[:, c, w, p] for c, w, p in np.ndindex(3, 3, 2)}
+    same = said[:, 0] == said[:, 2]
+    both = table[:, 0] == table[:, 2]
+    for name, chosen in (("agree", same & both), ("differ", ~same & both), ("apart", ~both)):
+        found[f"right if they {name}"] = np.where(chosen, theta[:, 0, 0, 0], np.nan)
+        found[f"alike if they {name}"] = np.where(
+            chosen, own[:, where["confusion_strength"]][:, 0], np.nan
+        )
+    found["agree and together"] = (same & both).astype(float)
+    first = np.take_along_axis(own[:, where["category_share"]], said[:, :1], axis=1)[:, 0]
+    false = np.take_along_axis(own[:, where["false_category"]], said[:, :1], axis=1)[:, 0]
+    alone = (table == table[:, :1]).sum(axis=1) == 1
+    found["share of what is said"] = np.where(~alone, first, np.nan)
+    found["share of what is said alone"] = np.where(alone, first, np.nan)
+    found["false share of what is said alone"] = np.where(alone, false, np.nan)
     return found
 
 
@@ -206,6 +244,15 @@ UPDATES = [
 )
 def test_update_leaves_the_joint_unchanged(joint, joint_of_images, update, times, images):
     one, two = joint if images == "one image" else joint_of_images
+    after = apply(one, Step(one, 1), update, times, len(one))
+    found = p_values(after, fresh(two), one.problem.prior)
+    assert not alarm(found), found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("update", "times"), [(Step.exact_scan, 2), (Step.detection, 2)])
+def test_update_leaves_the_joint_with_categories_unchanged(joint_of_categories, update, times):
+    one, two = joint_of_categories
     after = apply(one, Step(one, 1), update, times, len(one))
     found = p_values(after, fresh(two), one.problem.prior)
     assert not alarm(found), found
@@ -266,16 +313,45 @@ def noticing_assumed(step: Step):
     update_once(step, fill_in_unlisted=fill)
 
 
+def persons_forgotten(step: Step):
+    """M and its strength are updated as if each person's matrix were M itself."""
+
+    def all_tables(_rng, customers, _weight):
+        return customers
+
+    update = small.with_callees(
+        categories.update_categories,
+        update_usual=small.with_callees(categories.update_usual, draw_tables=all_tables),
+    )
+    update_once(step, update_categories=update)
+
+
+def real_categories_only(step: Step):
+    """False marks are not counted where categories are."""
+    count = small.with_callees(
+        detection_update.count_clusters_by_class, count_false_category=lambda *_: None
+    )
+    update_once(step, count_clusters_by_class=count)
+
+
 BUGS = [
     (never_false, 2, 3000), (all_seen, 4, DRAWS),
     (everybody_looked, 4, FEWER), (noticing_assumed, 2, DRAWS),
     pytest.param(nothing_missed, 12, DRAWS, marks=pytest.mark.long),
+    pytest.param(persons_forgotten, 4, FEWER, marks=pytest.mark.long),
+    pytest.param(real_categories_only, 4, FEWER, marks=pytest.mark.long),
 ]  # fmt: skip
+#: What a bug is shown with, if not by markings on one image.
+SHOWN_BY = {
+    everybody_looked: "joint_of_images",
+    persons_forgotten: "joint_of_categories",
+    real_categories_only: "joint_of_categories",
+}
 
 
 @pytest.mark.parametrize(("bug", "times", "count"), BUGS)
-def test_planted_bug_is_caught(joint, joint_of_images, bug, times, count):
-    one, two = joint_of_images if bug is everybody_looked else joint
+def test_planted_bug_is_caught(request, bug, times, count):
+    one, two = request.getfixturevalue(SHOWN_BY.get(bug, "joint"))
     after = apply(one, Step(one, 3), bug, times, count)
     found = p_values(after, fresh(two), one.problem.prior)
     assert alarm(found), min(found.items(), key=lambda item: item[1])

@@ -15,7 +15,7 @@ from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io import read_markings
 from dfcrp.io.formats.delimited import sniff
 from dfcrp.io.registry import FORMATS
-from dfcrp.items.columns import ABOUT, ABOUT_ELSE, GEOGRAPHIC, SPELLINGS, recognise
+from dfcrp.items.columns import ABOUT, ABOUT_ELSE, GEOGRAPHIC, SAID, SPELLINGS, recognise
 from dfcrp.likelihoods.registry import likelihood_named
 from shared_data import highlands_path
 
@@ -237,7 +237,10 @@ def test_what_is_about_an_item_is_recognised_for_every_kind(kind: str) -> None:
     for spellings in (ABOUT, ABOUT_ELSE):
         for role, names in spellings.items():
             for name in names:
-                roles = recognise([*described, name.title()], likelihood, None, "h")
+                # Of items described by any columns, what they say is named by the user.
+                free = role in SAID and likelihood.columns is None
+                choice = {role: name} if free else None
+                roles = recognise([*described, name.title()], likelihood, choice, "h")
                 assert roles.about == {role: len(described)}
                 assert list(roles.columns) == described
 

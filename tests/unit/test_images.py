@@ -337,7 +337,7 @@ def test_a_run_that_is_stopped_early_has_tables_of_what_it_came_to(markings, tmp
     assert len(members) == len(markings)
     assert (members["cluster"].notna() == reached).all()
     missing = 4 - len(found.images)
-    assert f"did not come to {missing} of 4 images" in found.verdict.advice[0]
+    assert f"did not reach {missing} of 4 images" in found.verdict.advice[0]
     assert not found.verdict.ok
     same_draws(loaded(out), found)
 

@@ -122,3 +122,31 @@ def test_without_a_radius_every_two_of_an_image_may_share_a_cluster(markings):
     found = dfcrp.fit(markings, radius=None, **{**SETTINGS, "scans": 4})
     code = np.unique(markings.image, return_inverse=True)[1]
     assert (code[found.labels] == code).all()
+
+
+@pytest.mark.parametrize("kind", ["points", "boxes", "ellipses", "diagonal", "normal"])
+def test_objects_of_every_kind_lie_where_their_items_do(kind):
+    """Two images whose items lie in quite different places and have quite different sizes."""
+    rng = np.random.default_rng(5)
+    x, size = np.tile([100.0, 5000.0], 12), np.tile([10.0, 80.0], 12)
+    columns = {
+        "x": x + rng.normal(0.0, 0.2, 24), "y": -2.0 * x + rng.normal(0.0, 0.2, 24),
+        "width": size * np.exp(rng.normal(0.0, 0.02, 24)), "height": size,
+        "major": 1.5 * size * np.exp(rng.normal(0.0, 0.02, 24)), "minor": size,
+        "angle": rng.normal(40.0, 1.0, 24),
+    }  # fmt: skip
+    wanted = {
+        "boxes": ("x", "y", "width", "height"),
+        "ellipses": ("x", "y", "major", "minor", "angle"),
+    }
+    chosen = {name: columns[name] for name in wanted.get(kind, ("x", "y"))}
+    experts = np.repeat([f"e{j}" for j in range(12)], 2)
+    items = dfcrp.Items.from_columns(chosen, experts, kind=kind, image=np.tile(["a", "b"], 12))
+    found = dfcrp.fit(items, **{**SETTINGS, "scans": 20})
+    catalogue = found.catalogue()
+    for name in ("a", "b"):
+        of_image = items.select(items.image == name)
+        for column, values in of_image.columns.items():
+            objects = catalogue.loc[catalogue["image"] == name, column]
+            assert objects.to_numpy() == pytest.approx(values.mean(), rel=0.05), (name, column)
+    assert found.explain(0).candidates[0].distance < 6.0

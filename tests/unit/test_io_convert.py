@@ -10,7 +10,8 @@ import pytest
 
 import format_samples as samples
 from dfcrp.cli.main import main
-from dfcrp.io import read_table
+from dfcrp.errors import InputError
+from dfcrp.io import read_table, write_table
 from dfcrp.io.converting import placed, scaled
 from dfcrp.io.tables import ReadTable, typed
 from dfcrp.items.site import Site
@@ -84,7 +85,7 @@ def test_pixels_to_diam_have_no_places(
     [
         (".diam", "--area-km2 5", "--metres-per-pixel"),
         (".scc", "", "--origin LON,LAT and --body"),
-        (".scc", "--units deg", "900 is no longitude"),
+        (".scc", "--units deg", "900 is not a longitude"),
         (".shp", "", "--metres-per-pixel"),
         (".csv", "--origin 1,2", "give --metres-per-pixel too"),
         (".csv", "--origin 1,2 --metres-per-pixel 1", "--body moon"),
@@ -292,4 +293,28 @@ def test_drawings_as_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     said = capsys.readouterr()
     assert "1 boxes: " in said.out
     assert "left out: 1 ellipse (row 5)" in said.err
-    assert out.read_text() == 'x,y,width,height,image,label\n4.0,1.0,8.0,2.0,"a.png","crater"\n'
+    assert out.read_text() == 'x,y,width,height,image,category\n4.0,1.0,8.0,2.0,"a.png","crater"\n'
+
+
+def test_a_catalogue_of_boxes_becomes_coco(tmp_path: Path) -> None:
+    source = tmp_path / "catalogue.csv"
+    source.write_text(
+        "image,x,y,width,height,category,n_experts,p_consensus,p_real,experts\n"
+        "b.png,15,25,10,20,cell,3,0.9,0.99,ann;bob\na.png,5,5,2,4,dust,1,0.1,,ann\n"
+    )
+    table = read_table(source, "boxes")
+    [path] = write_table(table, tmp_path / "all.coco.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert [image["file_name"] for image in content["images"]] == ["a.png", "b.png"]
+    first, second = content["annotations"]
+    assert first["bbox"] == [10, 15, 10, 20]
+    assert (first["image_id"], first["area"], first["score"]) == (2, 200, 0.99)
+    assert first["experts"] == "ann;bob"
+    names = {one["id"]: one["name"] for one in content["categories"]}
+    assert [names[one["category_id"]] for one in (first, second)] == ["cell", "dust"]
+    assert second["score"] is None
+    again = read_table(path, "boxes")
+    for role in ("x", "y", "width", "height"):
+        assert again.columns[role].tolist() == table.columns[role].tolist()
+    with pytest.raises(InputError, match="COCO"):
+        write_table(read_table(source, "points"), tmp_path / "points.coco.json")

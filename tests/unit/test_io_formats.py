@@ -346,7 +346,7 @@ NASTY: dict[str, tuple[str, bytes, list[str]]] = {
     "latitude beyond the pole": (
         "a.csv",
         b"lon,lat,d\n1,2,3\n1,200,3\n",
-        ["a.csv, row 3, column 'lat'", "200 is no latitude"],
+        ["a.csv, row 3, column 'lat'", "200 is not a latitude"],
     ),
     "GeoJSON with a word for a diameter": (
         "a.geojson",

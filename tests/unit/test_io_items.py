@@ -522,7 +522,7 @@ def test_an_image_without_a_box_is_passed_over(tmp_path: Path) -> None:
         written(tmp_path, b'{"shapes": [], "imagePath": "b.png"}', f"{who}/b.json")
     items, warning = read([tmp_path / "ann", tmp_path / "bob"], "boxes")
     assert items.images == ("a.png",)
-    assert "ann: 1 of 2 files have no boxes and are passed over, the first: ann/b.json" in warning
+    assert "ann: 1 of 2 files have no boxes and are skipped, the first: ann/b.json" in warning
     (tmp_path / "bob" / "a.json").unlink()
     with pytest.raises(InputError, match=r"bob/b\.json: there is no mark in it"):
         read([tmp_path / "ann", tmp_path / "bob"], "boxes")

@@ -179,8 +179,8 @@ def test_from_frame_takes_pandas() -> None:
 @pytest.mark.parametrize(
     ("frame", "columns", "error", "message"),
     [
-        ([1, 2, 3], None, InputError, "a list is no table"),
-        ({}, None, InputError, "a dict is no table"),
+        ([1, 2, 3], None, InputError, "a list is not a table"),
+        ({}, None, InputError, "a dict is not a table"),
         ({"x": [1], "y": [1], "d": [1]}, None, InputError, "no column for expert"),
         (good(), {"xx": "x"}, SettingsError, "unknown role 'xx'; did you mean 'x'"),
     ],

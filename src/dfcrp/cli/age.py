@@ -31,9 +31,13 @@ TABLE, FIGURE = "ages.csv", "ages"
     metavar="LO HI",
     help="Diameters in km to use: where the count is complete.",
 )
-@click.option("--draws", default=200, show_default=True, help="Evenly spaced draws that are dated.")
 @click.option(
-    "--min-experts", type=int, help="Experts that an object needs.  [default: as in the run]"
+    "--draws", default=200, show_default=True, help="How many evenly spaced draws to date."
+)
+@click.option(
+    "--min-experts",
+    type=int,
+    help="How many experts must share an object.  [default: as in the run]",
 )
 @click.option(
     "--chronology",
@@ -59,7 +63,7 @@ TABLE, FIGURE = "ages.csv", "ages"
 @click.option(
     "--craterstats",
     metavar="PROGRAM",
-    help="The program, where it is not on the path.",
+    help="The CraterStats program, if it is not on the path.",
 )
 @click.option(
     "--equilibrium",

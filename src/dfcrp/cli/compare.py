@@ -48,7 +48,7 @@ from dfcrp.settings.values import PRESETS
     type=int,
     default=(4, 5, 6),
     show_default=True,
-    help="Count clusters with at least so many experts (repeatable).",
+    help="Count clusters with at least this many experts (repeatable).",
 )
 @click.option("--seed", default=1, show_default=True, help="Seed of all methods.")
 def command(

@@ -37,13 +37,13 @@ class Place(click.ParamType):
     "--likelihood",
     "kind",
     metavar="KIND",
-    help="What is wanted of IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
-    "[default: what a run is of; else circles]",
+    help="What to read from IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
+    "[default: the kind of the run, else circles]",
 )
 @click.option(
     "--columns",
     metavar="ROLE=NAME,...",
-    help="Which column plays which role, where the names do not tell.",
+    help="Which column has which role, if the names do not say it.",
 )
 @click.option(
     "--expert", "experts", multiple=True, metavar="NAME", help="Only this expert; repeatable."
@@ -62,7 +62,7 @@ class Place(click.ParamType):
     "--p-consensus",
     type=float,
     metavar="P",
-    help="Of a catalogue only objects with at least this probability of a consensus.",
+    help="Only objects of a catalogue with at least this probability of a consensus.",
 )
 @click.option("--boxes", is_flag=True, help="Circles: read boxes as the ellipses inside them.")
 @click.option(
@@ -71,7 +71,7 @@ class Place(click.ParamType):
 @click.option(
     "--units",
     type=click.Choice(["px", "m", "km", "deg"]),
-    help="What the input's coordinates are, where it does not tell.",
+    help="The unit of the input's coordinates, if the file does not say it.",
 )
 @click.option("--metres-per-pixel", type=float, metavar="M", help="Turn pixels into km.")
 @click.option(
@@ -113,10 +113,12 @@ def command(
 
     IN is a file or folder of any format that dfcrp reads, or a run folder, of which the catalogue
     is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .gpkg or .geojson,
-    and of circles in .diam, .scc or .shp. Beside .gpkg a style for QGIS is written.
+    of circles in .diam, .scc or .shp, and of boxes in .coco.json. Beside .gpkg a style for QGIS is
+    written.
     """
     from dfcrp.io import converting, georeference
     from dfcrp.io.drawings import body_radius
+    from dfcrp.io.formats.geojson import write_geojson
     from dfcrp.io.registry import writer_for
     from dfcrp.io.tables import ReadOptions, notes
 
@@ -140,7 +142,7 @@ def command(
     if options["origin"] is not None:
         table = converting.placed(table, *options["origin"], y_down=options["y_down"])
     table = _on_the_map(table, options["georeference"], options["crs"])
-    if out.suffix.lower() in (".geojson", ".json"):
+    if writer_for(out) is write_geojson:
         georeference.demand_crs(table, out)
         table = georeference.in_longitude_and_latitude(table)
     if options["area_km2"] is not None:

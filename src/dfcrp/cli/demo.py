@@ -14,7 +14,9 @@ MARKER = "this-is-a-demo"
 
 
 @click.command(
-    name="demo", options_metavar="[OPTIONS]", short_help="The main job on data that come with it."
+    name="demo",
+    options_metavar="[OPTIONS]",
+    short_help="Merge the example data that come with dfcrp.",
 )
 @click.option(
     "--out",

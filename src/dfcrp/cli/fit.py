@@ -40,8 +40,8 @@ def filter_options(command: Any) -> Any:
             click.option(
                 "--columns",
                 metavar="ROLE=NAME,...",
-                help="Which column plays which role, where the names do not tell: "
-                "x=LON,y=LAT,diameter=D,expert=WHO. An empty name leaves a column aside.",
+                help="Which column has which role, if the names do not say it: "
+                "x=LON,y=LAT,diameter=D,expert=WHO. An empty name ignores a column.",
             ),
             click.option("--image", metavar="NAME", help="Only items on this image."),
             click.option(
@@ -115,7 +115,7 @@ def filter_options(command: Any) -> Any:
     "--nearest",
     type=int,
     metavar="COUNT",
-    help="Items that are not circles: each may share an object with so many nearest ones.",
+    help="Items that are not circles: each may share an object only with this many nearest ones.",
 )
 @click.option(
     "--candidates",

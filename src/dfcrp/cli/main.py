@@ -29,6 +29,7 @@ COMMANDS = {
     "age": "dfcrp.cli.age",
     "convert": "dfcrp.cli.convert",
     "simulate": "dfcrp.cli.simulate",
+    "example": "dfcrp.cli.example",
     "compare": "dfcrp.cli.compare",
 }
 

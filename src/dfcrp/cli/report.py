@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pages",
     type=click.IntRange(min=0),
-    help="Of a run over many images: pages with a map of so many, the most doubtful first.  "
+    help="Of a run over many images: pages with a map for this many, the most doubtful first.  "
     "[default: 100]",
 )
 @site_options

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    name="resume", options_metavar="[OPTIONS]", short_help="Go on with a run, or extend it."
+    name="resume", options_metavar="[OPTIONS]", short_help="Continue a run, or extend it."
 )
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(

@@ -28,7 +28,7 @@ class Rates(click.ParamType):
 @click.command(
     name="simulate",
     options_metavar="--out FILE [OPTIONS]",
-    short_help="Make up markings whose true clusters are known.",
+    short_help="Simulate markings whose true clusters are known.",
 )
 @click.option(
     "--out",
@@ -71,7 +71,7 @@ class Rates(click.ParamType):
 @click.option(
     "--log-diameter-variance", type=float, help="Variance of the log diameter.  [paper: 0.01]"
 )
-@click.option("--decimals", type=click.IntRange(0, 17), help="Round to so many decimals.")
+@click.option("--decimals", type=click.IntRange(0, 17), help="Round to this many decimals.")
 def command(out: Path, seed: int, design: str, decimals: int | None, **options: Any) -> None:
     """Write markings drawn from the paper's simulation design, with the true labels.
 

@@ -33,6 +33,7 @@ ENTRIES = (
     "dfcrp.priors.arrivals.seating",
     "dfcrp.priors.detection.kernel",
     "dfcrp.priors.detection.summaries",
+    "dfcrp.priors.opinions",
     "dfcrp.likelihoods.integrated",
     "dfcrp.likelihoods.record.strings",
     "dfcrp.baselines.collapsed",

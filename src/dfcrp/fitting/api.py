@@ -231,7 +231,7 @@ def fit(
     radius : float, "auto" or None
         Items farther apart never share an object.
     nearest : int, optional
-        Instead of a radius: each item may share an object with so many nearest ones.
+        Instead of a radius: each item may share an object only with this many nearest ones.
     seed, workers, checkpoint_seconds
         Same seed, same draws, whatever the number of threads.
     sampler : str

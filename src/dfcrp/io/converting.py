@@ -97,10 +97,15 @@ def write_table(
 
 
 def only(table: ReadTable, title: str, names: Sequence[str]) -> ReadTable:
-    """Keep the items of these experts, images or labels; ``title`` says which of these."""
+    """Keep the items of these experts, images or labels; ``title`` says which of these.
+
+    What drawing tools call labels are categories.
+    """
     if not names:
         return table
     values = _column(table, title)
+    if values is None and title == "label":
+        values = _column(table, "category")
     if values is None:
         raise InputError(f"there is no column {title} to choose by; name it with --columns")
     found = to_names(values)
@@ -166,7 +171,9 @@ def placed(table: ReadTable, longitude: float, latitude: float, *, y_down: bool)
     if site.body_radius_km is None:
         raise SettingsError("--origin needs the body too, as in --body moon")
     if not (abs(longitude) <= 360 and abs(latitude) <= 90):
-        raise SettingsError(f"--origin {longitude:g},{latitude:g} is no longitude and latitude")
+        raise SettingsError(
+            f"--origin {longitude:g},{latitude:g} is not a longitude and a latitude"
+        )
     km = 1.0 if site.units == "km" else 1e-3
     table = replace(
         table,

@@ -46,7 +46,7 @@ def parse_json(text: str, where: str) -> Any:
             "is the file whole? Export it again"
         ) from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, nests of brackets
-        raise InputError(f"{where}: JSON beyond reason; export the file again") from None
+        raise InputError(f"{where}: the JSON is nested too deeply; export the file again") from None
 
 
 def as_object(value: Any, where: str) -> dict[str, Any]:
@@ -388,10 +388,10 @@ class Drawings:
             raise NothingToReadError(self._nothing(), tuple(self._looked))
         header = list(COLUMNS[self.options.kind])
         columns: list[Sequence[Any]] = [list(column) for column in zip(*numbers, strict=True)]
-        for role in ("expert", "image", "label"):
+        for role, title in (("expert", "expert"), ("image", "image"), ("label", "category")):
             cells = [getattr(origin, role) for origin in origins]
             if any(cell is not None for cell in cells):
-                header.append(role)
+                header.append(title)
                 columns.append(cells)
         rows = [origin.row for origin in origins]
         site = site or Site("px")

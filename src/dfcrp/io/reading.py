@@ -29,7 +29,15 @@ from dfcrp.items.checks import (
     to_names,
     why_not_name,
 )
-from dfcrp.items.columns import ABOUT, ABOUT_ELSE, ColumnChoice, listed, plain, suspect_words
+from dfcrp.items.columns import (
+    ABOUT,
+    ABOUT_ELSE,
+    SAID,
+    ColumnChoice,
+    listed,
+    plain,
+    suspect_words,
+)
 from dfcrp.items.items import Items
 from dfcrp.items.looks import looked_pairs, with_looks
 from dfcrp.items.site import MOST_UNUSED, Site, Source
@@ -137,7 +145,7 @@ def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOption
 def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
     """Read a folder of exports, such as one annotator's LabelMe files, as one part.
 
-    A file without an item of the kind, as of an image on which there is none, is passed over.
+    A file without an item of the kind, as of an image on which there is none, is skipped.
     """
     if all((path / file).is_file() for file in RUN_FILES):
         raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
@@ -163,8 +171,8 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         raise empty[0]
     if empty:
         warnings.warn(
-            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are passed "
-            f"over, the first: {empty[0]}",
+            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are "
+            f"skipped, the first: {empty[0]}",
             DfcrpWarning,
             stacklevel=4,
         )
@@ -179,7 +187,7 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
 
 def _joined(parts: Sequence[PathTable]) -> ReadTable:
     for role in ("image", "truth", "person"):
-        _refuse_mixture(role, parts, f"add it, or leave it aside with --columns {role}=")
+        _refuse_mixture(role, parts, f"add it, or ignore it with --columns {role}=")
     _refuse_other_columns(parts)
     first = parts[0].table
     columns = {
@@ -189,6 +197,12 @@ def _joined(parts: Sequence[PathTable]) -> ReadTable:
     for role in ("expert", "image", "person", "truth"):
         if role in first.about:
             about[role] = [value for part in parts for value in part.table.about[role]]
+    for role in SAID:
+        if any(role in part.table.about for part in parts):
+            # A file without it says nothing of its items.
+            about[role] = [
+                value for part in parts for value in part.table.about.get(role, [""] * len(part))
+            ]
     if len(parts) > 1 or "id" in first.about:
         about["id"] = [name for part in parts for name in _ids(part, several=len(parts) > 1)]
     titles = dict.fromkeys(title for part in parts for title in part.table.extra)
@@ -359,7 +373,9 @@ def read_items(
     for role, title in table.suspects:
         warnings.warn(suspect_words(role, title), DfcrpWarning, stacklevel=2)
     site = _site(table.site, kind)
-    whole = replace(Items.build({**table.columns, **table.about}, kind), site=site)
+    said = {role: table.about.get(role) for role in SAID}
+    about = {role: values for role, values in table.about.items() if role not in SAID}
+    whole = replace(Items.build({**table.columns, **about}, kind, said), site=site)
     keep = _kept(whole, image, exclude_experts, min_diameter)
     if candidates is not None:
         pairs = _read_pairs(Path(candidates), parts, whole)

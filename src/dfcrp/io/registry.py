@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import DRAWN, refuse_unknown_json
-from dfcrp.io.formats.coco import looks_like_coco, read_coco
+from dfcrp.io.formats.coco import looks_like_coco, read_coco, write_coco
 from dfcrp.io.formats.craterstats import (
     looks_like_craterstats,
     read_craterstats,
@@ -100,6 +100,7 @@ FORMATS: tuple[Format, ...] = (
         "COCO",
         lambda path, data: looks_like_coco(data),
         lambda name, path, data, options: read_coco(name, data, options),
+        writers=((".coco.json", write_coco),),
     ),
     Format(
         "other JSON",
@@ -148,11 +149,12 @@ def read_raw(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTab
 
 
 def writer_for(path: Path) -> Writer:
-    """Find what writes a file of this name."""
-    try:
-        return WRITERS[path.suffix.lower()]
-    except KeyError:
-        raise InputError(
-            f"{path}: cannot tell the format from {path.suffix or 'a name without ending'!r}; "
-            f"end the name in {', '.join(WRITERS)}"
-        ) from None
+    """Find what writes a file of this name; the longest ending counts."""
+    name = path.name.lower()
+    for ending in sorted(WRITERS, key=len, reverse=True):
+        if name.endswith(ending):
+            return WRITERS[ending]
+    raise InputError(
+        f"{path}: cannot tell the format from {path.suffix or 'a name without ending'!r}; "
+        f"end the name in {', '.join(WRITERS)}"
+    )

@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.files import replace_file, why
-from dfcrp.items.checks import Cells, Place, check_columns, shown, to_names, to_numbers
+from dfcrp.items.checks import (
+    Cells,
+    Place,
+    check_columns,
+    checked_words,
+    shown,
+    to_names,
+    to_numbers,
+)
 from dfcrp.items.columns import (
+    SAID,
     ColumnChoice,
     Roles,
     recognise,
@@ -77,7 +86,7 @@ class ReadTable:
     columns: Mapping[str, NDArray[Any]]
     """What describes an item."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """Expert, image, id, person, truth, as far as they are known."""
+    """Expert, image, id, person, truth, category, as far as they are known."""
     site: Site = field(default_factory=Site)
     extra: Mapping[str, Cells] = field(default_factory=dict)
     """The other columns, as they came."""
@@ -151,13 +160,19 @@ class RawTable:
 
         cell_at = {**roles.columns, **roles.about}
         cells = {role: self.columns[at] for role, at in cell_at.items()}
+        said = {role: cells.pop(role) for role in SAID if role in roles.about}
         found = check_columns(
             cells,
             place,
             positive=likelihood.positive,
             texts=tuple(roles.columns) if likelihood.text else (),
         )
-        about = {role: found.pop(role) for role in roles.about}
+        about = {role: found.pop(role) for role in roles.about if role not in SAID}
+        about |= {
+            role: values.tolist()
+            for role, values in checked_words(said, len(self.rows), place).items()
+            if values is not None
+        }
         columns = likelihood.standard(found, place)
         site = self.site or Site(units_by_name(self.header, roles.columns))
         if units is not None:
@@ -200,8 +215,8 @@ def _refuse_beyond_degrees(columns: Mapping[str, Any], place: Place) -> None:
         if beyond.size:
             more = f" (and {beyond.size - 1} more bad rows)" if beyond.size > 1 else ""
             raise InputError(
-                f"{place(role, int(beyond[0]))}: {columns[role][beyond[0]]:g} is no {what}, which "
-                f"goes up to {most}; correct it, or name other columns with --columns{more}"
+                f"{place(role, int(beyond[0]))}: {columns[role][beyond[0]]:g} is not a {what}, "
+                f"which goes up to {most}; correct it, or name other columns with --columns{more}"
             )
 
 
@@ -270,6 +285,7 @@ def titled_columns(table: ReadTable) -> dict[str, list[Any]]:
         columns["image"] = list(about["image"])
     if "truth" in about:
         columns["truth"] = [int(value) for value in about["truth"]]
+    columns |= {role: list(about[role]) for role in SAID if role in about}
     for title, values in table.typed_extra().items():
         columns.setdefault(title, values)
     return columns
@@ -358,7 +374,9 @@ def notes(table: ReadTable, path: Path) -> list[str]:
     """What the target cannot hold, for the user to know."""
     said: list[str] = []
     if path.suffix.lower() in (".diam", ".scc"):
-        dropped = [role for role in ("person", "image", "id", "truth") if role in table.about]
+        dropped = [
+            role for role in ("person", "image", "id", "truth", *SAID) if role in table.about
+        ]
         dropped += [
             title for title in table.extra if title not in ("fraction", "topo_scale_factor")
         ]

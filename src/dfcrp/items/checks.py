@@ -80,6 +80,31 @@ def check_columns(
     return columns
 
 
+def checked_words(said: Mapping[str, Any], count: int, place: Place) -> dict[str, Any]:
+    """What items say of their objects, by role; None where it is None or says nothing at all."""
+    found: dict[str, Any] = {}
+    for role, raw in said.items():
+        if raw is None:
+            continue
+        cells = _one_dimensional(role, raw)
+        if len(cells) != count:
+            raise InputError(
+                f"there are {count} items but {role} has {len(cells)} values; give one per item"
+            )
+        found[role] = _checked_names(role, cells, place)
+    return found
+
+
+def _checked_names(role: str, cells: Cells, place: Place) -> NDArray[np.str_] | None:
+    """Names, of which any may be missing."""
+    names = to_texts(cells)
+    bad = [row for row in bad_names(names).tolist() if names[row]]
+    if bad:
+        why = why_not_name(role, cells[bad[0]])
+        raise InputError(f"{place(role, bad[0])}: {why}{_or_ignore(role)}{_and_more(len(bad))}")
+    return np.array(names, dtype=np.str_) if any(names) else None
+
+
 def to_numbers(cells: Cells) -> NDArray[np.float64]:
     """Read a column as floats; what is not a number becomes NaN."""
     if isinstance(cells, np.ndarray):
@@ -180,7 +205,7 @@ def why_not_name(role: str, cell: object) -> str:
 def _or_ignore(role: str) -> str:
     if role == "expert":
         return ""
-    return f", or leave the column aside with --columns {role}= (in Python {{'{role}': ''}})"
+    return f", or ignore the column with --columns {role}= (in Python {{'{role}': ''}})"
 
 
 def _printable(name: str) -> bool:

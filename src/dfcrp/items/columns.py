@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,11 @@ ABOUT: dict[str, frozenset[str]] = {
     "id": frozenset({"id", "markid", "markingid", "marking", "craterid", "objectid", "itemid"}),
     "person": frozenset({"person", "personname", "personid"}),
     "truth": frozenset({"truth", "truelabel", "truelabels", "truecluster"}),
+    "category": frozenset({"category", "categoryname"}),
 }
+#: Of these the ones that items say of their objects. Items that are described by any columns, such
+#: as records, may have a column of that name: it is theirs unless the user says otherwise.
+SAID = ("category",)
 #: Names that count where no column has one of those above.
 ABOUT_ELSE: dict[str, frozenset[str]] = {
     "expert": frozenset({"source", "detector", "list", "file", "model"}),
@@ -111,7 +115,7 @@ class Roles:
     columns: Mapping[str, int]
     """What describes an item."""
     about: Mapping[str, int]
-    """Expert, image, id, person, truth, as far as there is a column for them."""
+    """Expert, image, id, person, truth, category, as far as there is a column for them."""
 
     aside: frozenset[str] = frozenset()
     """Roles that the user left aside."""
@@ -211,13 +215,15 @@ class _Recognition:
             matches = self._matches(names) or self._matches(other)
             if role in self.found:
                 about[role] = self.found[role]
+            elif role in SAID and not self.ways:
+                continue
             elif role in self.aside:
                 # All that would be recognised: an id must not become a field of a record.
                 aside |= {*self._matches(names), *self._matches(other)}
             elif matches:
                 about[role] = self._only(role, matches)
         if not self.ways:
-            columns = self._all_others({*about.values(), *aside})
+            columns = self._all_others({*about.values(), *aside}, about)
         return Roles(columns, about, frozenset(self.aside))
 
     def _columns(self) -> dict[str, int]:
@@ -261,7 +267,7 @@ class _Recognition:
             )
         return matches[0]
 
-    def _all_others(self, used: set[int]) -> dict[str, int]:
+    def _all_others(self, used: set[int], about: Collection[str]) -> dict[str, int]:
         """Every column that has no other role, under its own title."""
         columns: dict[str, int] = {}
         for at, title in enumerate(self.header):
@@ -275,7 +281,7 @@ class _Recognition:
                 raise InputError(
                     f"{self.where}: column {shown(title)} is there several times; rename the others"
                 )
-            if title in ABOUT:
+            if title in ABOUT and (title in about or title not in SAID):
                 raise InputError(
                     f"{self.where}: column {shown(title)} cannot describe items under that name, "
                     f"since {title} is another column; rename it"
@@ -422,7 +428,7 @@ def frame_columns(
     names = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
     if not names:
         raise InputError(
-            f"a {type(frame).__name__} is no table with named columns; "
+            f"a {type(frame).__name__} is not a table with named columns; "
             "give a data frame or a dict of columns"
         )
     header = [str(name) for name in names]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
-from dfcrp.items.checks import Place, check_columns, checked_pairs
+from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words
 from dfcrp.items.columns import ColumnChoice, frame_columns, listed
 from dfcrp.items.looks import Looks, looks_of, on_images, with_looks
 from dfcrp.items.site import Site, Source
@@ -46,6 +46,8 @@ class Items:
         A name for each item.
     image, person, truth : arrays or None
         The image an item is on, the person who made the expert's list, the true cluster.
+    category : array of str or None
+        What an item's expert takes its object for; "" where nothing is said.
     candidates : array (m, 2) or None
         Pairs of rows that may share a cluster, where only these may.
     looked : array (m, 2) or None
@@ -53,6 +55,9 @@ class Items:
         not known.
     sources, filters, site
         The files, the filters applied on reading, and where the items lie.
+    origin : array or None
+        The mean of all features where these items are one image of several that were drawn
+        together; None: their own.
 
     Examples
     --------
@@ -71,11 +76,13 @@ class Items:
     image: NDArray[np.str_] | None = None
     truth: NDArray[np.int64] | None = None
     person: NDArray[np.str_] | None = None
+    category: NDArray[np.str_] | None = None
     candidates: NDArray[np.int64] | None = None
     looked: NDArray[np.str_] | None = None
     sources: tuple[Source, ...] = ()
     filters: Mapping[str, Any] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
+    origin: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -94,6 +101,7 @@ class Items:
         id: ArrayLike | None = None,
         truth: ArrayLike | None = None,
         person: ArrayLike | None = None,
+        category: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
         looked: Any = None,
         site: Site | None = None,
@@ -112,6 +120,8 @@ class Items:
             What the items are.
         image, id, truth, person : sequences, optional
             As in `Items`; ids default to 1, 2, 3, ...
+        category : sequence, optional
+            What each item's expert takes its object for; empty where nothing is said.
         candidates : (m, 2) integers, optional
             Pairs of row numbers from 0: only these items may share a cluster.
         looked : table or sequence of pairs, optional
@@ -137,7 +147,7 @@ class Items:
             positive=likelihood.positive,
             texts=tuple(columns) if likelihood.text else (),
         )
-        items = cls.build(likelihood.standard(checked, where), kind)
+        items = cls.build(likelihood.standard(checked, where), kind, {"category": category}, where)
         count = len(items)
         pairs = None if candidates is None else checked_pairs(candidates, count)
         items = replace(items, candidates=pairs, site=site or Site())
@@ -157,10 +167,12 @@ class Items:
         person: ArrayLike | None = None,
         site: Site | None = None,
         looked: Any = None,
+        category: ArrayLike | None = None,
     ) -> Items:
         """Circles by their centres and diameters; the rest is as in `from_columns`."""
         columns = {"x": x, "y": y, "diameter": diameter}
         about: Any = {"image": image, "id": id, "truth": truth, "person": person}
+        about["category"] = category
         return cls.from_columns(columns, expert, **about, looked=looked, site=site)
 
     @classmethod
@@ -203,8 +215,17 @@ class Items:
         return cls.from_columns(described, kind=kind, place=place, **about)
 
     @classmethod
-    def build(cls, columns: Mapping[str, Any], kind: str) -> Items:
-        """Items of columns that have been checked, those about an item among them."""
+    def build(
+        cls,
+        columns: Mapping[str, Any],
+        kind: str,
+        said: Mapping[str, Any] | None = None,
+        place: Place | None = None,
+    ) -> Items:
+        """Items of columns that have been checked, those about an item among them.
+
+        ``said`` is what items say of their objects, by role; it is checked here.
+        """
         described = {name: values for name, values in columns.items() if name not in ABOUT}
         count = len(next(iter(described.values())))
         names = columns.get("expert")
@@ -222,6 +243,7 @@ class Items:
             image=None if image is None else np.array(image),
             truth=None if truth is None else np.asarray(truth, dtype=np.int64),
             person=None if person is None else np.array(person),
+            **checked_words(said or {}, count, place or (lambda role, row: f"row {row}, {role}")),
         )
 
     def __len__(self) -> int:
@@ -301,6 +323,22 @@ class Items:
             return None
         return encode(self.image.tolist())[1]
 
+    @cached_property
+    def categories(self) -> tuple[str, ...]:
+        """The distinct categories, sorted; none if items have none."""
+        return () if self.category is None else tuple(sorted(set(self.category.tolist()) - {""}))
+
+    @property
+    def category_codes(self) -> NDArray[np.int64] | None:
+        """The position of each item's category among `categories`, −1 where nothing is said.
+
+        None if items have no categories.
+        """
+        if self.category is None:
+            return None
+        code = {"": -1, **{name: at for at, name in enumerate(self.categories)}}
+        return np.array([code[name] for name in self.category.tolist()], np.int64)
+
     @property
     def rows_read(self) -> int:
         """Data rows in all source files, before filters."""
@@ -329,6 +367,8 @@ class Items:
             hasher.update(self.candidates.astype("<i8").tobytes())
         if self.looked is not None:
             _add_names(hasher, self.looked.ravel().tolist())
+        if self.category is not None:
+            _add_names(hasher, ["category", *self.category.tolist()])
         return hasher.hexdigest()
 
     def select(self, mask: ArrayLike) -> Items:
@@ -349,6 +389,7 @@ class Items:
                 columns[role] = values[rows].tolist() if role == "expert" else values[rows]
         items = replace(
             Items.build(columns, self.kind),
+            category=None if self.category is None else self.category[rows],
             candidates=self._candidates_among(rows),
             sources=self.sources,
             filters=self.filters,
@@ -362,9 +403,15 @@ class Items:
         return replace(self, looked=looked).take(rows)
 
     def look_facts(self) -> dict[str, Any]:
-        """Who looked where, as a prior over partitions is told."""
+        """Who looked where and what items say, as a prior over partitions is told."""
         looks = self.looks
-        return {"image_names": looks.images, "images": looks.image, "looks": looks.pairs}
+        return {
+            "image_names": looks.images,
+            "images": looks.image,
+            "looks": looks.pairs,
+            "category_names": self.categories,
+            "categories": self.category_codes,
+        }
 
     @cached_property
     def looks(self) -> Looks:

@@ -158,6 +158,10 @@ class Likelihood:
         """What the model sees of the items, (n, p)."""
         return items.values.astype(np.float64)
 
+    def origin(self, items: Items) -> Floats | None:
+        """What features are measured from, if it depends on the items; None: it does not."""
+        return None
+
     def features_of_new(self, items: Items, values: Floats) -> Floats:
         """The same of new items, (m, columns), as they would be among ``items``."""
         return values

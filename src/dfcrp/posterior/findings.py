@@ -17,6 +17,7 @@ from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.streaming import Interval, summarise
 
 if TYPE_CHECKING:
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.summaries.point_partition import PointPartition
 
@@ -74,6 +75,8 @@ class Findings:
     record: RunRecord
     #: Answers of the prior, in the draws that totals are formed from; None if it gives none.
     detection: Any = None
+    #: Categories of an image that was drawn by itself; None if there are none.
+    categories: CategorySummary | None = None
 
     @property
     def labels(self) -> NDArray[np.int32]:
@@ -107,6 +110,7 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
         verdict=posterior.verdict,
         record=posterior.record,
         detection=_thinned(posterior, totals),
+        categories=posterior.categories if posterior.whole is None else None,
     )
     return found, _series(posterior, totals)
 

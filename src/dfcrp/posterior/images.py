@@ -498,7 +498,7 @@ def _advice(found: ImagesVerdict, verdicts: Mapping[str, Verdict], limits: Limit
     advice = []
     if found.missing:
         advice.append(
-            f"The run did not come to {found.missing:,} of {found.missing + count:,} images."
+            f"The run did not reach {found.missing:,} of {found.missing + count:,} images."
         )
     if not found.not_good:
         advice.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,13 @@ from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.bias_summary import ExpertBias, rows_with_bias
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.posterior.categories import (
+    CategorySummary,
+    category_columns,
+    category_summary,
+    confusion_frame,
+    probability_frame,
+)
 from dfcrp.posterior.findings import Findings, find
 from dfcrp.posterior.images import (
     DrawSource,
@@ -158,14 +166,23 @@ class Posterior:
     def image(self, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
         images = self.image_set
+        items = images.parts.items_of(number)
+        if not self.independent:
+            items = replace(items, origin=self.likelihood.origin(self.items))
         return Posterior(
             images.draws_of(number),
-            images.parts.items_of(number),
+            items,
             images.parts.config_of(number),
             images.record_of(number),
             images.parts.rows[number],
             whole=None if self.independent else self,
         )
+
+    def drawn_with(self, row: int) -> tuple[Items, int]:
+        """The items that were drawn together with this one, and its row among them."""
+        if self.whole is None or self.rows is None:
+            return self.items, row
+        return self.whole.items, int(self.rows[row])
 
     @property
     def many(self) -> ManyImages | None:
@@ -264,6 +281,32 @@ class Posterior:
     def prior_laid_out(self) -> Any:
         """The prior as the run had it, for its own answers."""
         return self.prior.laid_out(self)
+
+    @once
+    def categories(self) -> CategorySummary | None:
+        """Categories of the clusters, and who confuses what; None if items name fewer than two.
+
+        Of images that were drawn each by itself, ask each image.
+        """
+        if self.whole is not None:
+            return self.whole.categories
+        return None if self.independent else category_summary(self)
+
+    @property
+    def category_sets(self) -> list[tuple[str | None, CategorySummary]]:
+        """What is known of categories: of all images together, or by image."""
+        if not self.independent:
+            return [] if self.categories is None else [(None, self.categories)]
+        each = zip(self.images, self.findings, strict=True)
+        return [(name, one.categories) for name, one in each if one.categories is not None]
+
+    def confusions(self) -> pandas.DataFrame:
+        """How often each expert says what of objects of which category, with 95 % intervals."""
+        return confusion_frame(self.category_sets)
+
+    def category_probabilities(self) -> pandas.DataFrame:
+        """The probability of each category, one row for each cluster of the catalogue."""
+        return probability_frame(self)
 
     @property
     def diameters(self) -> NDArray[np.float64] | None:
@@ -449,17 +492,18 @@ class Posterior:
                 self._catalogue = self.catalogue_columns()
             table = self._catalogue
             # The frame has copies, so that the caller may change it.
-            return pandas.DataFrame({**table, "cluster": self.names(table["cluster"])})
+            columns = {**table, "cluster": self.names(table["cluster"])}
+            return pandas.DataFrame(columns | category_columns(self, columns["cluster"]))
         tables = [one.catalogue for one in self.findings]
         named = self._images.names_among_all([table["cluster"] for table in tables])
-        columns: dict[str, Any] = {
+        columns = {
             "image": np.repeat(self.images, [len(table["cluster"]) for table in tables]),
             "cluster": np.concatenate(named),
         }
         for name in tables[0]:
             if name != "cluster":
                 columns[name] = np.concatenate([table[name] for table in tables])
-        return pandas.DataFrame(columns)
+        return pandas.DataFrame(columns | category_columns(self, columns["cluster"]))
 
     def catalogue_columns(self) -> dict[str, Any]:
         """The catalogue with clusters named after their first item here."""
@@ -714,6 +758,28 @@ class Posterior:
             return self
         assert self.items.image is not None
         return self[str(self.items.image[find_item(self.items, item)])]
+
+    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+        """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
+
+        Parameters
+        ----------
+        image : path or array, optional
+            Put beneath the map, as ``dfcrp.report.write_report`` takes it.
+        height : int
+            Of the frame in the notebook, in pixels.
+
+        Returns
+        -------
+        Explorer
+
+        Examples
+        --------
+        >>> posterior.explore()  # doctest: +SKIP
+        """
+        # Pages stand on posteriors, so they are found by name.
+        inline = import_module("dfcrp.report.inline")
+        return inline.Explorer(self, image, height)
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""

@@ -40,6 +40,9 @@ class Facts:
     image_names: tuple[str, ...] = ("",)
     images: NDArray[np.int64] | None = None
     looks: NDArray[np.int64] | None = None
+    #: Names of the categories, and the category of each item as a number, −1 where it has none.
+    category_names: tuple[str, ...] = ()
+    categories: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:

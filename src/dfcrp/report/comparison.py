@@ -94,7 +94,7 @@ def draw_comparison(comparison: Comparison) -> Any:
             left.plot(values, place, "o", color=colour, markersize=4, label=f"≥ {key[0]}")
         left.set_yticks(range(len(titles)), titles)
         left.set_ylim(len(titles) - 0.5, -0.5)
-        left.set_xlabel("clusters with at least so many experts")
+        left.set_xlabel("clusters with at least this many experts")
         left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
         low = min(float(comparison.ari.min()), 0.99)
         image = right.imshow(comparison.ari, cmap="Blues", vmin=low, vmax=1.0)
@@ -124,11 +124,11 @@ def write_comparison(
     broken = comparison.broken_claims()
     parts += [
         "## What each method offers",
-        "As each method declares it, unless its result here belies it"
+        "As each method declares it, unless its result here shows otherwise"
         + (f" ({'; '.join(broken)})." if broken else " (none does)."),
         markdown_table(criteria_rows(comparison)),
         "![counts and agreement](compare.png)",
-        "A cluster is counted if so many different experts share it; DBSCAN's threshold is its "
+        "A cluster is counted if this many different experts share it; DBSCAN's threshold is its "
         "own minimum number of points, as in R14. Items that DBSCAN calls noise are alone. "
         "Agreement is between point partitions; with the truth it is the mean over draws "
         "(`_point`: of the point partition).",

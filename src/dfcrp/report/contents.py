@@ -25,7 +25,16 @@ from dfcrp.summaries.membership import UNDECIDED
 
 #: Columns of a catalogue that do not describe the object itself, and ends of those that say how
 #: sure a number is.
-ABOUT = ("cluster", "image", "n_experts", "p_consensus", "experts", "stability", "p_real")
+ABOUT = (
+    "cluster",
+    "image",
+    "n_experts",
+    "p_consensus",
+    "experts",
+    "stability",
+    "p_real",
+    "p_category",
+)
 ENDS = ("_sd", "_lo", "_hi")
 
 

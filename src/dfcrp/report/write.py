@@ -17,6 +17,7 @@ from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.pictures import make_pictures
 from dfcrp.report.sections.ages import age_picture, how_old, read_ages
+from dfcrp.report.sections.categories import categories
 from dfcrp.report.sections.experts import experts
 from dfcrp.report.sections.objects import FILE as SIZES
 from dfcrp.report.sections.objects import how_many, how_sure, objects, size_table, sizes
@@ -27,6 +28,7 @@ TABLES = {
     "catalogue.csv": "the catalogue: one row for each object, with uncertainty",
     "members.csv": "where each {noun} went, and how sure that is",
     "experts.csv": "the table of experts",
+    "confusions.csv": "which categories each expert takes for which",
     "images.csv": "one row for each image",
     SIZES: "the size-frequency distributions, with each expert's own",
     "ages.csv": "the model age of each draw and of each expert",
@@ -47,6 +49,7 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
         objects,
         how_sure,
         experts,
+        categories,
         *posterior.likelihood.sections(),
         sizes,
         how_old,
@@ -54,9 +57,9 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
 
 
 def own_sections(contents: Contents) -> list[Section]:
-    """What only this prior and this likelihood have to say, for the overview of many images."""
+    """What this prior, categories and this likelihood say, for the overview of many images."""
     posterior = contents.posterior
-    makers = (*posterior.prior.sections(), *posterior.likelihood.sections())
+    makers = (*posterior.prior.sections(), categories, *posterior.likelihood.sections())
     return [section for make in makers if (section := make(contents)) is not None]
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dfcrp import __version__
 from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
 from dfcrp.files import PART, LinkError, opened, why, write_text
+from dfcrp.items.columns import SAID
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
 from dfcrp.runs.lock import LOCK, WRITING
@@ -121,8 +122,11 @@ def write_markings(path: Path, markings: Items) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     extra = [n for n in ("person", "image", "truth") if getattr(markings, n) is not None]
-    writer.writerow(["id", "expert", *markings.cells, *extra])
-    columns: list[Iterable[Any]] = [markings.id, markings.expert, *markings.cells.values()]
+    # What items say comes before the id: a record may have a column of the same name.
+    said = [n for n in SAID if getattr(markings, n) is not None]
+    writer.writerow([*said, "id", "expert", *markings.cells, *extra])
+    columns: list[Iterable[Any]] = [getattr(markings, n) for n in said]
+    columns += [markings.id, markings.expert, *markings.cells.values()]
     columns += [getattr(markings, n) for n in extra]
     writer.writerows(zip(*columns, strict=True))
     write_text(path.parent, path.name, text.getvalue())
@@ -162,8 +166,11 @@ def _read_items(folder: Path, kind: str) -> Items:
             io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
         ):
             header, *rows = csv.reader(stream)
-        columns: dict[str, Any] = dict(zip(header, zip(*rows, strict=True), strict=True))
+        cells = list(zip(*rows, strict=True))
+        before = header.index("id")
+        columns: dict[str, Any] = dict(zip(header[before:], cells[before:], strict=True))
         about = {name: columns.pop(name) for name in ABOUT if name in columns}
+        about |= dict(zip(header[:before], cells[:before], strict=True))
         pairs = _read_pairs(folder)
         if pairs is not None:
             about["candidates"] = pairs
@@ -293,7 +300,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
             raise ValueError("it holds no JSON object")
         return content
     except RecursionError:
-        reason = "brackets in too many brackets"
+        reason = "brackets are nested too deeply"
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {reason}") from None
     except (OSError, ValueError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
@@ -305,7 +312,7 @@ def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
         return _record(provenance["run"])
     except (TypeError, ValueError, KeyError, AttributeError, SettingsError) as error:
         raise RunFolderError(
-            f"{folder / PROVENANCE}: damaged, its part `run` is not ours: {error}"
+            f"{folder / PROVENANCE}: damaged, its section `run` was not written by dfcrp: {error}"
         ) from None
 
 
@@ -320,7 +327,7 @@ def _record(fields: dict[str, Any]) -> RunRecord:
     if not (0 <= record.burn_in < record.scans and 1 <= record.thin <= record.scans):
         raise ValueError(f"{record.burn_in} of {record.scans} scans left out, thin {record.thin}")
     if record.seconds < 0:
-        raise ValueError("it took less than no time")
+        raise ValueError("its duration is negative")
     return dataclasses.replace(record, tallies=tallies)
 
 

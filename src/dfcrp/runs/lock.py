@@ -97,7 +97,7 @@ class Claim:
             )
         return LostClaimError(
             f"{self.folder.joinpath(*self._below)}: another process has taken over; this one "
-            "writes no more"
+            "stops writing"
         )
 
     def must_stop(self) -> bool:

@@ -187,7 +187,7 @@ class DrawStore:
             raise RunFolderError(f"{self.folder}: there is no such run folder")
         if not self.root.is_dir() and not self.root.is_symlink():
             raise RunFolderError(
-                f"{self.root}: missing; {self.folder.name} is no run folder, or its run stopped "
+                f"{self.root}: missing; {self.folder.name} is not a run folder, or its run stopped "
                 "before it began"
             )
         path = self.root / META

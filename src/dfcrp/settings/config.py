@@ -214,7 +214,7 @@ def parse_config(text: bytes, where: str) -> dict[str, dict[str, Any]]:
     except ValueError as error:  # of TOML, of UTF-8, or of numbers of thousands of digits
         raise SettingsError(f"{where}: is not valid TOML: {error}") from None
     except RecursionError:
-        raise SettingsError(f"{where}: is not valid TOML: brackets in too many brackets") from None
+        raise SettingsError(f"{where}: is not valid TOML: brackets are nested too deeply") from None
 
 
 def make_config(

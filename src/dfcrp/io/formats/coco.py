@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
-from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, only_one_list
+from dfcrp.items.checks import to_names
+
+#: Where an annotation's score comes from: the first of these columns that a catalogue has.
+SCORES = ("p_real", "p_consensus")
 
 
 def looks_like_coco(data: bytes) -> bool:
@@ -63,3 +70,44 @@ def _names(entries: Any, key: str, where: str) -> dict[str, str]:
         if number is not None and title is not None:
             named[number] = title
     return named
+
+
+def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
+    """Write boxes as annotations; the other columns are fields of them.
+
+    The score is the probability that the object is real, or else that of a consensus. Images are
+    those with a box: a catalogue names no others, and does not know how large images are.
+    """
+    if table.kind != "boxes":
+        raise InputError(f"{path}: COCO files are written of boxes; these are {table.kind}")
+    only_one_list(table, path)
+    extra = table.typed_extra()
+    count = len(table)
+    shown = table.about.get("image")
+    names = ["image"] * count if shown is None else to_names(shown)
+    told = table.about.get("category", extra.pop("category", None))
+    labels = ["object"] * count if told is None else to_names(told)
+    image_ids = {name: number for number, name in enumerate(sorted(set(names)), 1)}
+    label_ids = {name: number for number, name in enumerate(sorted(set(labels)), 1)}
+    score = next((extra[title] for title in SCORES if title in extra), None)
+    sides = (table.columns[role].tolist() for role in ("x", "y", "width", "height"))
+    annotations = []
+    for at, (x, y, width, height) in enumerate(zip(*sides, strict=True)):
+        annotation = {
+            "id": at + 1,
+            "image_id": image_ids[names[at]],
+            "category_id": label_ids[labels[at]],
+            "bbox": [x - width / 2, y - height / 2, width, height],
+            "area": width * height,
+            "iscrowd": 0,
+        }
+        if score is not None:
+            annotation["score"] = score[at]
+        annotations.append(annotation | {title: cells[at] for title, cells in extra.items()})
+    whole = {
+        "info": {"description": "Written by dfcrp"},
+        "images": [{"id": number, "file_name": name} for name, number in image_ids.items()],
+        "categories": [{"id": number, "name": name} for name, number in label_ids.items()],
+        "annotations": annotations,
+    }
+    return {path: (json.dumps(whole, indent=1) + "\n").encode()}

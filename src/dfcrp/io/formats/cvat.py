@@ -48,7 +48,7 @@ class _Reader:
 
     def refuse_doctype(self, *_: Any) -> None:
         raise InputError(
-            f"{self.name}: the XML has a document type, which CVAT's files have not; remove it"
+            f"{self.name}: the XML has a document type, which CVAT's files do not have; remove it"
         )
 
     def start(self, tag: str, found: dict[str, str], row: int) -> None:

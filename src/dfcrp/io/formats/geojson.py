@@ -37,7 +37,7 @@ from dfcrp.io.tables import (
     describe_left_out,
     radius_of,
 )
-from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain, unit_of
+from dfcrp.items.columns import GEOGRAPHIC, SAID, SPELLINGS, plain, unit_of
 from dfcrp.items.site import UNITS, Ring, Site
 
 
@@ -340,7 +340,7 @@ def property_columns(table: ReadTable) -> dict[str, list[Any]]:
         for role, values in table.columns.items()
         if role not in ("x", "y")
     }
-    for role in ("expert", "person", "image", "id", "truth"):
+    for role in ("expert", "person", "image", "id", "truth", *SAID):
         if role in table.about:
             columns[role] = list(table.about[role])
     for title, values in table.typed_extra().items():

@@ -34,7 +34,7 @@ from dfcrp.io.tables import (
     only_circles,
     radius_of,
 )
-from dfcrp.items.columns import GEOGRAPHIC, SPELLINGS, plain
+from dfcrp.items.columns import GEOGRAPHIC, SAID, SPELLINGS, plain
 from dfcrp.items.site import Ring, Site
 
 _MAGIC = b"\x00\x00\x27\x0a"
@@ -256,7 +256,7 @@ def write_shapefile(table: ReadTable, path: Path) -> dict[Path, bytes]:
         columns.add(title, values)
     extra = table.typed_extra()
     columns.add("tag", extra.pop("tag", ["standard"] * len(table)))
-    for role in ("expert", "person", "image", "id", "truth"):
+    for role in ("expert", "person", "image", "id", "truth", *SAID):
         if role in table.about:
             columns.add(role, list(table.about[role]))
     for title, values in extra.items():

@@ -26,7 +26,8 @@ def circle_offsets(posterior: Any, row: int) -> Offsets:
 
     On a sphere the clusters are seen from above the marking.
     """
-    items, bias = posterior.items, posterior.expert_bias
+    items, row = posterior.drawn_with(row)
+    bias = posterior.expert_bias
     feature, noise = items.features[row], 1.0
     if bias is not None:
         expert = int(items.families[row])

@@ -63,14 +63,18 @@ class NormalLikelihood(Likelihood):
         """Features as they are, not about their mean."""
         return self.shape(items).to_features(items.values.astype(np.float64))
 
+    def origin(self, items: Items) -> Floats:
+        """The mean of all items that were drawn together, which features are measured from."""
+        known = items.origin
+        return self.raw_features(items).mean(axis=0) if known is None else known
+
     def features(self, items: Items) -> Floats:
         """About their mean, so that stored means keep their digits."""
-        raw = self.raw_features(items)
-        return raw - raw.mean(axis=0)
+        return self.raw_features(items) - self.origin(items)
 
     def features_of_new(self, items: Items, values: Floats) -> Floats:
         """About the mean of ``items``."""
-        return self.shape(items).to_features(values) - self.raw_features(items).mean(axis=0)
+        return self.shape(items).to_features(values) - self.origin(items)
 
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """A pilot of the data gives scales, free of units."""
@@ -115,7 +119,7 @@ class NormalLikelihood(Likelihood):
 
     def centre(self, items: Items) -> Centre:
         """A cluster's mean given the members, and how uncertain that is."""
-        shape, middle = self.shape(items), self.raw_features(items).mean(axis=0)
+        shape, middle = self.shape(items), self.origin(items)
         p = len(shape.features)
         rng = np.random.default_rng(_SEED)
 
@@ -197,7 +201,7 @@ class NormalLikelihood(Likelihood):
 
     def offsets(self, posterior: Any, row: int) -> Offsets:
         """Of position, sizes and shape, or of each column."""
-        items = posterior.items
+        items, row = posterior.drawn_with(row)
         given = self.shape(items), posterior.draws.columns, items.features, row
         return normal_offsets(*given, posterior.expert_bias, int(items.families[row]))
 

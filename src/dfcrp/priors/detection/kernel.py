@@ -22,6 +22,9 @@ of an expert in each:
 m_l is the share of level l under the likelihood's base measure of sizes, taken to be that of the
 markings. Objects that nobody marked are Poisson(Λ_v π_g ω_l P_gv(∅; l)) in every class and level.
 
+What markings say besides, as their categories, multiplies the two parts of a factor
+(``priors/detection/marks``).
+
 Those lists of one person that cover the same images together are a *viewer*: P_gv(∅) is a product
 over the viewers of an image. Sizes count in narrow levels, so that every weight is a sum of table
 entries.
@@ -39,11 +42,24 @@ from dfcrp.compiled.abi import F8, I4, I8, F8x2, F8x3, frame
 from dfcrp.compiled.jit import entry_kernel, implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE
 from dfcrp.priors import contract as partition_prior
+from dfcrp.priors.detection.categories import (
+    LEAST,
+    CategoryTables,
+    category_room,
+    category_shapes,
+    has_categories,
+    rebuild_categories,
+)
+from dfcrp.priors.detection.marks import (
+    log_marks,
+    log_marks_alone,
+    log_marks_false,
+    log_marks_gain,
+    log_marks_most,
+)
 
 #: Most classes; tables have as many columns, those of classes not in use −∞.
 CLASSES = 4
-#: Below this no number is taken for its logarithm.
-LEAST = 1e-300
 
 
 @frame
@@ -62,6 +78,11 @@ class Parameters(NamedTuple):
     objects_law: F8  # (2,): shape and mean of Λ's Gamma law
     size_share: F8  # (L,): ω
     false_size: F8  # (L,): ψ
+    category_share: F8  # (C,): ρ
+    false_category: F8  # (C,): τ
+    confusion: F8x3  # (C, C', P): θ
+    usual_confusion: F8x2  # (C, C'): M
+    confusion_strength: F8  # (1,): s; like the four above it is empty without categories
     tally: F8  # (3,): objects seen and missed and false marks, as last filled in
 
 
@@ -74,7 +95,9 @@ class Beliefs(NamedTuple):
     with c = ``false_shape``, 1/q ~ Gamma(shape, rate), π ~ Dirichlet(class_weight, ...),
     ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing), a_gp ~ N(ease_g, σ²),
     1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
-    ``ease_least``, b_p ~ N(0, slope_sd²).
+    ``ease_least``, b_p ~ N(0, slope_sd²). ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
+    Dirichlet(accuracy_weight · (``accuracy`` on the diagonal, the rest in equal parts)),
+    s ~ Gamma(confusion_shape) with the mean ``confusion_strength``.
 
     What is found less often than ``ease_least`` says cannot be told from false marks, so that
     it is not called an object.
@@ -98,6 +121,11 @@ class Beliefs(NamedTuple):
     skill_sd: float
     skill_sd_shape: float
     slope_sd: float
+    category_weight: float
+    accuracy: float
+    accuracy_weight: float
+    confusion_strength: float
+    confusion_shape: float
 
 
 @frame
@@ -165,10 +193,12 @@ class Detection(NamedTuple):
     parameters: Parameters
     tables: DetectionTables
     counts: Counts
+    categories: CategoryTables
 
 
 def with_room(prior: Detection, classes: int) -> Detection:
     """The prior with parameters, tables and counts that belong to ``prior.own``."""
+    categories = len(prior.categories.share)
     levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.start) - 1
     viewers, rows = len(prior.looks.viewer_person), len(prior.looks.row_list)
     return prior._replace(
@@ -194,6 +224,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
             false=np.zeros(lists),
             false_at=np.zeros(levels),
         ),
+        categories=category_room(prior.categories.said, categories, len(prior.lists)),
     )
 
 
@@ -214,6 +245,7 @@ def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
         "objects_law": (2,),
         "size_share": (levels,),
         "false_size": (levels,),
+        **category_shapes(len(prior.categories.share), persons),
         "tally": (3,),
     }
 
@@ -300,6 +332,12 @@ def class_weights(prior, data, state, k, level):
     return first, second, third, fourth
 
 
+@inline_kernel
+def log_false(prior, data, i, level):
+    """log of the part of factor({f}) of marking i that is false."""
+    return prior.tables.false[data.family[i], level] + log_marks_false(prior, data, i)
+
+
 @lean_kernel
 def log_alone(prior, data, i, level):
     """log factor({f}) of marking i."""
@@ -309,7 +347,8 @@ def log_alone(prior, data, i, level):
     real = log_sum(
         empty[0] + found[0], empty[1] + found[1], empty[2] + found[2], empty[3] + found[3]
     )
-    false = prior.tables.false[data.family[i], level]
+    real += log_marks_alone(prior, data, i)
+    false = log_false(prior, data, i, level)
     return max(real, false) + math.log1p(math.exp(-abs(real - false)))
 
 
@@ -350,19 +389,22 @@ def log_join(prior, data, state, scratch, i, k, size):
     else:
         gain = prior.tables.gain[prior.looks.row[data.original[i]], level]
         after = w1 * gain[0] + w2 * gain[1] + w3 * gain[2] + w4 * gain[3]
+    marks = log_marks_gain(prior, data, state, i, k)
     if state.size[k] > 1:
-        return math.log(after / (w1 + w2 + w3 + w4))
+        return math.log(after / (w1 + w2 + w3 + w4)) + marks
     # Of the one member it is not known whether it is real.
-    false = prior.tables.false[data.family[state.head[k]], level] - largest
+    head = state.head[k]
+    false = log_false(prior, data, head, level) - log_marks_alone(prior, data, head) - largest
     false = math.exp(min(false, 600.0))
-    return math.log(after / (w1 + w2 + w3 + w4 + false))
+    return math.log(after / (w1 + w2 + w3 + w4 + false)) + marks
 
 
 @implements(partition_prior.log_join_bound, Detection)
 @inline_kernel
 def log_join_bound(prior, data, i, size):
     """The largest gain in any class: a mean of gains is no larger, and what is false gains none."""
-    return prior.tables.most[prior.looks.row[data.original[i]], level_of(prior, size)]
+    most = prior.tables.most[prior.looks.row[data.original[i]], level_of(prior, size)]
+    return most + log_marks_most(prior, data, i)
 
 
 @implements(partition_prior.log_cluster, Detection)
@@ -373,7 +415,7 @@ def log_cluster(prior, data, state, k, size):
     if state.size[k] == 1:
         return log_alone(prior, data, state.head[k], level)
     first, second, third, fourth = class_weights(prior, data, state, k, level)
-    return log_sum(first, second, third, fourth)
+    return log_sum(first, second, third, fourth) + log_marks(prior, data, state, k)
 
 
 @implements(partition_prior.log_tilt, Detection)
@@ -476,3 +518,5 @@ def rebuild_tables(prior: Detection):
             rate = max(parameters.false[f], LEAST)
             share = max(parameters.false_size[level], LEAST) / prior.usual[level]
             tables.false[f, level] = math.log(rate) + math.log(share)
+    if has_categories(prior):
+        rebuild_categories(prior)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Variable
+from dfcrp.errors import InputError
 from dfcrp.priors.base import Facts
+from dfcrp.priors.detection.categories import category_room, category_start
 from dfcrp.priors.detection.kernel import (
     CLASSES,
     Beliefs,
@@ -31,6 +33,10 @@ LEVELS = 32
 SMOOTHING = 1.5
 #: Of the prior's own parameters those that need no class to be named: a run is judged by them.
 TALLY_NAMES = ("n_objects", "n_missed", "n_false_marks")
+
+#: Categories, and numbers in the confusion matrices of all persons, at most: every draw has them.
+MOST_CATEGORIES = 100
+MOST_CONFUSIONS = 50_000
 
 Codes = NDArray[np.int64]
 
@@ -54,13 +60,15 @@ def make_detection(
     persons: Codes,
     images: Codes | None = None,
     looks: Codes | None = None,
+    said: Codes | None = None,
 ) -> Detection:
     """The prior for these markings.
 
     ``persons`` says whose list each family is, ``log_sizes`` are the markings', or None if objects
     have no size. ``images`` are the markings' images as numbers, ``looks`` (m, 2) pairs of an image
     and a list that covers it; without them there is one image, and whoever has a marking on an
-    image looked at it. On one image without ``looks`` every list counts.
+    image looked at it. On one image without ``looks`` every list counts. ``said`` are the markings'
+    categories, from 0, −1 where there is none; None without categories.
     """
     where = np.zeros(len(families), np.int64) if images is None else images
     if looks is None and images is None:
@@ -72,6 +80,8 @@ def make_detection(
     per_family = np.maximum(np.bincount(families, minlength=len(persons)), 1)
     beliefs = _beliefs(settings, per_family.astype(np.float64), len(view.start) - 1)
     nothing = np.empty(0)
+    words = np.zeros(0, np.int32) if said is None else said.astype(np.int32)
+    categories = 0 if said is None else int(said.max()) + 1
     bare = Detection(
         low=low,
         step=step,
@@ -85,15 +95,43 @@ def make_detection(
         parameters=Parameters(*[nothing] * len(Parameters._fields)),
         tables=DetectionTables(*[nothing] * len(DetectionTables._fields)),
         counts=Counts(*[nothing] * len(Counts._fields)),
+        categories=category_room(words, categories, int(persons.max()) + 1),
     )
     return with_room(bare._replace(own=_start(bare, classes)), classes)
 
 
 def detection_of(facts: Facts, settings: DetectionSettings) -> Detection:
     """The prior for items of which these are the facts."""
+    said = None
+    if facts.categories is not None and len(facts.category_names) > 1:
+        check_categories(len(facts.category_names), len(facts.persons.names))
+        said = facts.categories
     return make_detection(
-        settings, facts.log_sizes, facts.codes, facts.persons.codes, facts.images, facts.looks
+        settings,
+        facts.log_sizes,
+        facts.codes,
+        facts.persons.codes,
+        facts.images,
+        facts.looks,
+        said,
     )
+
+
+def too_many(categories: int, persons: int) -> bool:
+    """Whether so many can neither be learned nor stored."""
+    return categories > MOST_CATEGORIES or persons * categories**2 > MOST_CONFUSIONS
+
+
+def check_categories(categories: int, persons: int) -> None:
+    """Refuse too many."""
+    if too_many(categories, persons):
+        raise InputError(
+            f"there are {categories:,} categories and {persons:,} persons: a matrix of who takes "
+            f"what for what has {categories**2:,} numbers for each person, and the most is "
+            f"{MOST_CATEGORIES:,} categories and {MOST_CONFUSIONS:,} numbers in all; join rare "
+            "categories, or leave them aside with --columns category= (in Python "
+            "{'category': ''})"
+        )
 
 
 class OneImage(NamedTuple):
@@ -120,6 +158,7 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
     classes = len(prior.parameters.weight)
     chosen: dict[str, NDArray[Any]] = {
         "skill": persons, "slope": persons, "listing": lists, "false": lists,
+        "confusion": persons,
         "objects": np.array([image]),
     }  # fmt: skip
     columns, end = [], 0
@@ -133,8 +172,14 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         lists=prior.lists[persons],
         looks=looks,
         own=prior.own[where].copy(),
+        categories=prior.categories._replace(said=_of_items(prior.categories.said, items)),
     )
     return OneImage(with_room(bare, classes), where)
+
+
+def _of_items(said: NDArray[np.int32], items: Codes) -> NDArray[np.int32]:
+    """What some items say; nothing if none says anything."""
+    return said[items] if len(said) else said
 
 
 def _beliefs(settings: DetectionSettings, markings: NDArray[np.float64], images: int) -> Beliefs:
@@ -157,6 +202,11 @@ def _beliefs(settings: DetectionSettings, markings: NDArray[np.float64], images:
         skill_sd=settings.skill_sd,
         skill_sd_shape=settings.skill_sd_shape,
         slope_sd=settings.slope_sd,
+        category_weight=settings.category_weight,
+        accuracy=settings.accuracy,
+        accuracy_weight=settings.accuracy_weight,
+        confusion_strength=settings.confusion_strength,
+        confusion_shape=settings.confusion_shape,
     )
 
 
@@ -197,7 +247,11 @@ def make_looks(images: Codes, families: Codes, persons: Codes, looks: Codes | No
 
 
 def parameter_columns(
-    prior: Detection, experts: Sequence[str], persons: Sequence[str], images: Sequence[str] = ("",)
+    prior: Detection,
+    experts: Sequence[str],
+    persons: Sequence[str],
+    images: Sequence[str] = ("",),
+    categories: Sequence[str] = (),
 ) -> Columns:
     """The prior's own parameters, in order; a run is judged by the tally only.
 
@@ -218,6 +272,16 @@ def parameter_columns(
         "size_share": ("level",),
         "false_size": ("level",),
     }
+    coords: dict[str, tuple[str, ...]] = {}
+    if len(prior.categories.share):
+        by_name |= {
+            "category_share": ("category",),
+            "false_category": ("category",),
+            "confusion": ("category", "said", "person"),
+            "usual_confusion": ("category", "said"),
+            "confusion_strength": (),
+        }
+        coords = {"category": tuple(categories), "said": tuple(categories)}
     return Columns(
         shared=(
             *(Variable(name, dims, judged=False) for name, dims in by_name.items()),
@@ -230,6 +294,7 @@ def parameter_columns(
             "image_of_objects": tuple(images),
             "law_of_objects": ("shape", "mean"),
             "level": tuple(str(level + 1) for level in range(len(prior.away))),
+            **coords,
         },
     )
 
@@ -276,6 +341,7 @@ def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
             [beliefs.objects_shape, max(float(most.mean()), 0.5)],
             bare.usual,
             bare.usual,
+            *category_start(bare.categories.said, len(bare.categories.share), n_persons, beliefs),
             np.zeros(len(TALLY_NAMES)),
         ]
     )

@@ -37,7 +37,9 @@ class _Detection(Prior):
     def lay_out(self, facts: Facts, settings: DetectionSettings) -> PriorLayout:
         """There is no α."""
         prior = detection_of(facts, settings)
-        columns = parameter_columns(prior, facts.experts, facts.persons.names, facts.image_names)
+        columns = parameter_columns(
+            prior, facts.experts, facts.persons.names, facts.image_names, facts.category_names
+        )
         return PriorLayout(prior, math.nan, columns)
 
     def laid_out(self, posterior: Any) -> Any:

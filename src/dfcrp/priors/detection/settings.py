@@ -44,6 +44,15 @@ class DetectionSettings:
     #: What that share is about, and how sure that is: 1 / share is Gamma of this shape.
     false_share: float = 0.1
     share_shape: float = 1.0
+    #: Dirichlet parameter of each category's share, among objects and among false marks.
+    category_weight: float = 1.0
+    #: How often a typical expert says the right category, and how sure that is of each category, in
+    #: objects; what experts take for what is learned.
+    accuracy: float = 0.8
+    accuracy_weight: float = 10.0
+    #: How alike experts are in that, in objects: the mean of a Gamma law, and its shape.
+    confusion_strength: float = 10.0
+    confusion_shape: float = 2.0
 
     def __post_init__(self) -> None:
         if isinstance(self.classes, str):
@@ -55,6 +64,8 @@ class DetectionSettings:
         for name in (
             *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "slope_sd", "listing_a"),
             *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd", "size_weight"),
-            *("false_shape", "false_share", "share_shape"),
+            *("false_shape", "false_share", "share_shape", "category_weight", "accuracy_weight"),
+            *("confusion_strength", "confusion_shape"),
         ):
             check(getattr(self, name) > 0, f"prior.{name}", getattr(self, name), "above 0")
+        check(0 < self.accuracy < 1, "prior.accuracy", self.accuracy, "between 0 and 1")

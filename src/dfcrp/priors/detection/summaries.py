@@ -19,6 +19,7 @@ from dfcrp.priors.detection.kernel import (
     Detection,
     level_of,
     log_alone,
+    log_false,
     log_noticed,
     rebuild_tables,
 )
@@ -128,7 +129,7 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
     found.sizes[draw, seats.size[k]] += 1
     found.real[draw, k] = 1.0
     if seats.size[k] == 1:
-        false = prior.tables.false[first, level] - log_alone(prior, lists, head, level)
+        false = log_false(prior, lists, head, level) - log_alone(prior, lists, head, level)
         found.real[draw, k] = -math.expm1(min(false, 0.0))
     g = draw_class(rng, prior, lists, seats, k, level)
     if g == FALSE:

@@ -6,7 +6,8 @@ that somebody sees, so that Λ_v | K_v is Gamma and p(K | law) a product of nega
 Then the objects that nobody marked are drawn, and each viewer who may have noticed an object
 without listing it is asked whether they did. Given all that the other parameters part: φ and 1/q
 are Gamma, π, ω and ψ Dirichlet, r Beta, 1/σ² Gamma, the eases normal (above their bound), and
-(a_gp, b_p) have the likelihood of a logistic regression on counts by level. What was filled in is
+(a_gp, b_p) have the likelihood of a logistic regression on counts by level; what belongs to
+categories is in ``priors/detection/categories``. What was filled in is
 then forgotten: the update leaves p(parameters | partition, sizes) unchanged.
 """
 
@@ -20,6 +21,14 @@ from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.priors import contract as partition_prior
+from dfcrp.priors.detection.categories import (
+    count_category,
+    count_false_category,
+    draw_dirichlet,
+    forget_categories,
+    has_categories,
+    update_categories,
+)
 from dfcrp.priors.detection.kernel import (
     CLASSES,
     LEAST,
@@ -28,10 +37,12 @@ from dfcrp.priors.detection.kernel import (
     is_again,
     level_of,
     log_absent,
+    log_false,
     log_noticed,
     log_unlisted,
     rebuild_tables,
 )
+from dfcrp.priors.detection.marks import log_marks_alone
 
 #: What ``draw_class`` says of a marking that is no object's.
 FALSE = CLASSES
@@ -54,7 +65,8 @@ def draw_class(rng, prior, data, state, k, level):
     largest = max(first, second, third, fourth)
     false = -math.inf
     if state.size[k] == 1:
-        false = prior.tables.false[data.family[state.head[k]], level]
+        head = state.head[k]
+        false = log_false(prior, data, head, level) - log_marks_alone(prior, data, head)
         largest = max(largest, false)
     w1, w2 = math.exp(first - largest), math.exp(second - largest)
     w3, w4 = math.exp(third - largest), math.exp(fourth - largest)
@@ -99,6 +111,8 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
     counts.listed[:] = 0.0
     counts.false[:] = 0.0
     counts.false_at[:] = 0.0
+    if has_categories(prior):
+        forget_categories(prior)
     for k in range(state.theta.shape[0]):
         if state.size[k] <= 0:
             continue
@@ -108,7 +122,11 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
         if g == FALSE:
             counts.false[data.family[j]] += 1.0
             counts.false_at[level] += 1.0
+            if has_categories(prior):
+                count_false_category(prior, data, j)
             continue
+        if has_categories(prior):
+            count_category(rng, prior, data, state, k)
         v = looks.image[data.original[j]]
         counts.seen[v, level, g] += 1.0
         counts.on_image[v] += 1.0
@@ -335,20 +353,6 @@ def update_shares(rng, prior):
 
 
 @lean_kernel
-def draw_dirichlet(rng, values):
-    """Put a draw in the place of its parameters."""
-    if values.shape[0] == 1:
-        values[0] = 1.0
-        return
-    total = 0.0
-    for at in range(values.shape[0]):
-        values[at] = max(rng.standard_gamma(values[at]), LEAST)
-        total += values[at]
-    for at in range(values.shape[0]):
-        values[at] /= total
-
-
-@lean_kernel
 def update_rates(rng, prior):
     """φ, q and r given the counts, all conjugate; and the tally."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
@@ -429,5 +433,7 @@ def update_detection(prior, rng, data, hyper, state, scratch):
         update_curves(rng, prior)
         update_shares(rng, prior)
         update_rates(rng, prior)
+        if has_categories(prior):
+            update_categories(rng, prior)
         sort_classes(prior)
         rebuild_tables(prior)

@@ -349,7 +349,7 @@ def _example(contents: Contents) -> list[Markup]:
     figure = contents.figure(
         "coclustering",
         "Matrix of co-clustering probabilities",
-        "Lines part the clusters of the published partition.",
+        "Lines separate the clusters of the published partition.",
     )
     return [
         tag("h3", f"The least certain {noun}, explained"),
@@ -409,7 +409,7 @@ def sizes(contents: Contents) -> Section | None:
 def _units(contents: Contents) -> str:
     site = contents.posterior.items.site
     scale = {
-        "px": "Diameters are in pixels, or in the unit of the data, of which nothing is known.",
+        "px": "Diameters are in the unit of the data, which no file names (usually pixels).",
         "m": "Diameters are turned from m into km.",
         "km": "Diameters are in km.",
         "deg": "Diameters are in km.",

@@ -144,7 +144,7 @@ def verdict_words(verdict: Verdict) -> tuple[str, str]:
     if verdict.ok:
         return "good", "Yes, for all that is read here; not yet for the parameters behind it."
     if verdict.max_rhat != verdict.max_rhat:
-        return "unknown", "It cannot be told: there are too few draws."
+        return "unknown", "Unknown: there are too few draws to judge."
     return "bad", "Not yet: the run should be longer."
 
 
@@ -207,7 +207,7 @@ def _diagnostic_row(found: Diagnostic, limits: Limits) -> list[object]:
 def _pair_words(contents: Contents, limits: Limits) -> Markup:
     verdict = contents.posterior.verdict
     if contents.posterior.draws.n_chains < 2:
-        return paragraph("With one chain it cannot be seen whether chains agree on pairs.")
+        return paragraph("One chain cannot show whether chains agree on pairs.")
     return paragraph(
         f"Pairs of {contents.nouns}: the largest difference between two chains in how often a pair "
         f"shares a cluster is {number(verdict.max_pair_disagreement, 2)}; "

@@ -1,0 +1,1 @@
+"""What turns docs/ into a site, and its tutorials into notebooks."""
