@@ -196,12 +196,8 @@ def try_module(name: str, record: Record, most: int, seed: int, *, again: bool) 
 
 def explanations() -> dict[str, str]:
     """Why survivors make no difference, by the function and the change."""
-    if not SURVIVORS.exists():
-        return {}
-    return {
-        f"{entry['function']} {entry['change']}": entry["why"]
-        for entry in tomllib.loads(SURVIVORS.read_text(encoding="utf-8"))["survivor"]
-    }
+    entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
+    return {f"{entry['function']} {entry['change']}": entry["why"] for entry in entries}
 
 
 def summary(rows: Iterable[dict[str, Any]]) -> str:

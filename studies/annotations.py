@@ -169,11 +169,18 @@ def _corners(boxes: Floats) -> Floats:
 
 
 def _fused(items: SimulatedItems, overlap: float) -> Labels:
-    """Weighted boxes fusion; a box belongs to the fused one that it overlaps most."""
+    """Weighted boxes fusion."""
+    return fused_boxes(_corners(items.values), items.families, overlap)
+
+
+def fused_boxes(corners: Floats, families: Labels, overlap: float) -> Labels:
+    """Weighted boxes fusion; a box belongs to the fused one that it overlaps most.
+
+    Corners are in shares of the image.
+    """
     from ensemble_boxes import weighted_boxes_fusion
 
-    corners = _corners(items.values)
-    own = [items.families == expert for expert in range(items.families.max() + 1)]
+    own = [families == expert for expert in np.unique(families)]
     fused, _, _ = weighted_boxes_fusion(
         [corners[rows].tolist() for rows in own],
         [np.ones(int(rows.sum())).tolist() for rows in own],

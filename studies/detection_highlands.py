@@ -89,8 +89,7 @@ def number_rows(posterior: Posterior, found: DetectionSummary, data: Highlands) 
 def expert_rows(posterior: Posterior, found: DetectionSummary) -> list[dict[str, Any]]:
     """Sensitivity and false marks of every expert, and what their person noticed once."""
     rows = []
-    for f, name in enumerate(posterior.markings.experts):
-        said = found.expert(f)
+    for f, (name, said) in enumerate(zip(posterior.markings.experts, found.experts(), strict=True)):
         row = {
             "expert": name,
             "markings": int(np.count_nonzero(posterior.markings.families == f)),

@@ -230,6 +230,30 @@ def mixing(
     _show(out / "mixing.md")
 
 
+@command.command("crowds")
+@_out
+@_quick
+@click.option(
+    "--kind",
+    type=click.Choice(["points", "circles", "boxes"]),
+    default="points",
+    show_default=True,
+    help="What volunteers mark.",
+)
+@_seed
+def crowds(out: Path, quick: bool, kind: str, seed: int) -> None:
+    """The detection prior on crowds of known skill: who is good, what is real.
+
+    Can be stopped at any time; the same command resumes it.
+    """
+    from studies.crowds import plans_for, reproduce_crowds
+
+    show = _Lines()
+    page = reproduce_crowds(out, plans_for(quick, kind, seed), progress=show)
+    show("crowds: done", final=True)
+    _show(page)
+
+
 def _show(page: Path) -> None:
     click.echo(page.read_text(encoding="utf-8"))
     click.echo(f"Written to {page.parent}")

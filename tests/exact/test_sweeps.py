@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from dfcrp.compiled.state import PAIR_MOVED, PAIR_PROPOSED
 from dfcrp.moves import assignment, pair
 from reference import small_problems as small
 
@@ -36,7 +38,7 @@ def test_every_marking_is_visited_once(first, last):
     assert made == [(*start, i, 0.25) for i in range(first, last)]
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 8), (2, 6), (3, 3)])
+@pytest.mark.parametrize(("first", "last"), [(0, 8), (2, 6), (1, 3), (3, 3)])
 def test_every_pair_is_visited_once(problem, first, last):
     made = Calls()
     sweep = small.with_callees(pair.sweep_pairs, update_pair=made)
@@ -78,3 +80,43 @@ def test_clusters_are_named_after_their_smallest_member():
         for position in range(8):
             same = [q for q in range(8) if labels[internal[q]] == labels[internal[position]]]
             assert out[position] == min(same)
+
+
+@pytest.mark.parametrize(
+    ("after", "moved"), [((0, 2), 0), ((4, 2), 1), ((0, 5), 1), ((2, 0), 1), ((4, 5), 1)]
+)
+def test_pairs_that_moved_are_counted(problem, after, moved):
+    """And a marking that is taken out is nowhere while the other is weighed."""
+    state = small.fill_state(problem, list(range(8)))
+    weighed, nowhere = [], len(FAMILIES)
+
+    def weigh(data, hyper, prior, state, scratch, i, log_new, candidate, weight):
+        weighed.append((i, log_new, candidate, weight, int(state.label[0]), int(state.label[2])))
+        return 1
+
+    def attach(rng, data, hyper, state, i, k, log_opening):
+        assert (state.label[0], state.label[2]) in [(0, 2), (after[0], 2)]
+        assert log_opening == 10.0 + i
+        state.label[i] = k
+
+    update = small.with_callees(
+        pair.update_pair,
+        detach=lambda data, hyper, state, i: 10.0 + i,
+        log_open_all=lambda prior, state: 0.5,
+        log_open_detached=lambda data, hyper, prior, common, state, i: common + 100.0 * i,
+        weigh=weigh,
+        choose_pair=lambda rng, scratch, count_i, count_j: (0, 0),
+        attach=attach,
+    )
+    scratch = SimpleNamespace(
+        candidate=[after[0]], candidate2=[after[1]], weight="first", weight2="second"
+    )
+    before = state.tally.copy()
+    update("rng", problem.data, "hyper", "prior", state, scratch, 0, 2)
+    assert weighed == [
+        (0, 10.5, [after[0]], "first", nowhere, nowhere),
+        (2, 212.5, [after[1]], "second", nowhere, nowhere),
+    ]
+    assert state.tally[PAIR_PROPOSED] - before[PAIR_PROPOSED] == 1
+    assert state.tally[PAIR_MOVED] - before[PAIR_MOVED] == moved
+    assert (state.label[0], state.label[2]) == after

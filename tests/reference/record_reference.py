@@ -1,13 +1,15 @@
-"""The slow twin of the record likelihood: every way in which members come by their values."""
+"""Slow twins of the record likelihood: every way in which members come by their values; words."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
 from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record.strings import LONG, MOST_LEFT_OUT, ORDER, PARTS, SHORT
 
 UNRELATED, ALTERED, SAME = range(3)
 
@@ -101,3 +103,50 @@ def log_share(hyper, field: int, members: list[int]) -> float:
     """log Π f of the members' values, by which a ratio becomes a probability."""
     values = hyper.values[members, field]
     return float(np.log(hyper.share[hyper.first[field] + values[values >= 0]]).sum())
+
+
+def level_of_parts(one: Sequence[str], other: Sequence[str]) -> int:
+    """ORDER, SHORT or PARTS for two lists of words, or 0.
+
+    A word stands for another if it abbreviates it, or has one typing error.
+    """
+    if not one or not other:
+        return 0
+    if len(one) > len(other):
+        one, other = other, one
+    left = list(other)
+    short, equal = False, 0
+    for word in sorted(one, key=len, reverse=True):
+        if word in left:
+            left.remove(word)
+            equal += len(word) > 1
+            continue
+        like = [found for found in left if one_error(word, found)]
+        if like:
+            equal += 1
+        else:
+            like = [found for found in left if abbreviates(word, found) or abbreviates(found, word)]
+            short = True
+        if not like:
+            return 0
+        left.remove(max(like, key=len))
+    if left:
+        return PARTS if equal and len(left) <= MOST_LEFT_OUT else 0
+    return SHORT if short else ORDER
+
+
+def abbreviates(short: str, word: str) -> bool:
+    """Whether a word has letters of the other, in order and from the first on: "st", "saint"."""
+    if len(short) >= len(word) or short[0] != word[0]:
+        return False
+    letters = iter(word)
+    return all(letter in letters for letter in short)
+
+
+def one_error(one: str, other: str) -> bool:
+    """Whether two long words differ by one typing error."""
+    if min(len(one), len(other)) < LONG or abs(len(one) - len(other)) > 1:
+        return False
+    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    a, b = one[at:], other[at:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[1::-1] + a[2:] == b)

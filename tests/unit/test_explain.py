@@ -5,11 +5,11 @@ import pytest
 
 from dfcrp.errors import InputError
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.record.hyper import log_bayes_factors
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.posterior.explain import explain, find_item, most_common, percent
 from dfcrp.settings.config import Config, RunSettings
 from dfcrp.summaries.membership import ALONE, ELSEWHERE
+from reference import record_reference
 from reference import summary_reference as twin
 from reference.kind_posteriors import KINDS, kind_posterior, posterior_with
 from reference.small_posteriors import posterior_of, random_posterior
@@ -154,7 +154,8 @@ def test_every_kind_is_explained_in_its_own_words(kind):
     for name in posterior.items.columns:
         assert f"{name} " in text.splitlines()[0]
     if kind == "records":
-        assert "log odds given_name " in text
+        assert "  given_name " in text
+        assert "adds to the log odds" in text
         assert "Distances" not in text
     else:
         assert "standard deviations" in text
@@ -170,10 +171,14 @@ def test_records_are_compared_field_by_field():
         for candidate in explain(posterior, i).candidates:
             if not candidate.members:
                 continue
-            pairs = np.array([[i, j] for j in candidate.members])
-            hyper = RECORDS.prepared(items, settings).hyper(2, pairs)
-            whole = log_bayes_factors(hyper._replace(law=law[: len(hyper.law)]), pairs).mean()
-            assert sum(e.log_odds for e in candidate.evidence) == pytest.approx(whole)
+            members = [*candidate.members, i]
+            pairs = np.array([(j, k) for j in members for k in members if j < k])
+            hyper = RECORDS.prepared(items, settings).hyper(len(members), pairs)
+            hyper = hyper._replace(law=law[: len(hyper.law)])
+            for field, said in enumerate(candidate.evidence):
+                with_it = record_reference.log_ratio_of_field(hyper, field, members)
+                without = record_reference.log_ratio_of_field(hyper, field, members[:-1])
+                assert said.log_odds == pytest.approx(with_it - without, abs=1e-9)
             for said in candidate.evidence:
                 values = items.columns[said.name]
                 assert said.own == values[i]
@@ -192,7 +197,31 @@ def test_what_a_record_differs_in_is_named():
     labels = [[[0, 0, 0]] * 2 + [[0, 0, 2]]]
     found = explain(posterior_with(labels, items, np.random.default_rng(0)), "r")
     assert "Record r by c: name anne, town (missing)." in found.text()
-    assert " (there: anna), town 0 (missing)" in found.text()
+    assert "there: anna" in found.text()
+    assert "missing: town" in found.text()
+    assert "all columns" in found.text()
+
+
+def test_which_cluster_a_new_record_belongs_to():
+    """A copy of a record goes to its cluster, with a typo too; a stranger goes to none."""
+    posterior = kind_posterior("records", n_objects=20)
+    items = posterior.items
+    labels = posterior.point_partition().labels
+    row = int(np.argmax(np.bincount(labels)[labels]))
+    columns = {name: [str(values[row])] * 3 for name, values in items.columns.items()}
+    first = next(name for name in columns if columns[name][0])
+    columns[first][1] += "x"
+    for values in columns.values():
+        values[2] = "qqqqqqq"
+    found = posterior.predict(columns)
+    assert found["cluster"].tolist() == [labels[row], labels[row], -1]
+    assert found["probability"][0] > 0.9
+    assert found["probability"][2] == found["p_none"][2] > 0.5
+    # A list that has the object already does not list it again.
+    barred = posterior.predict(columns, [items.expert[row]] * 3)
+    assert (barred["cluster"] != labels[row]).all()
+    with pytest.raises(InputError, match="need the columns"):
+        posterior.predict({"name": ["anna"]})
 
 
 def test_companions_are_the_pairs():

@@ -191,7 +191,7 @@ def test_experts_are_compared_on_the_images_that_both_marked(markings, in_memory
     names = list(in_memory)
     n_draws = in_memory[names[0]].draws.n_draws
     jaccard = np.full((2 * n_draws, 4, 4), np.nan)
-    alone = np.zeros((2 * n_draws, 4))
+    alone, there = np.zeros((2 * n_draws, 4)), np.zeros((2 * n_draws, 4))
     for draw in range(2 * n_draws):
         held: dict[str, list[frozenset[str]]] = {}
         for name in names:
@@ -203,6 +203,8 @@ def test_experts_are_compared_on_the_images_that_both_marked(markings, in_memory
             for k in set(labels.tolist()):
                 if (labels == k).sum() == 1:
                     alone[draw, experts.index(part.markings.expert[labels == k][0])] += 1
+                    for one in set(part.markings.expert.tolist()):
+                        there[draw, experts.index(one)] += 1
         for i, a in enumerate(experts):
             for j, b in enumerate(experts):
                 shared = [c for n in names if {a, b} <= set().union(*held[n]) for c in held[n]]
@@ -211,7 +213,7 @@ def test_experts_are_compared_on_the_images_that_both_marked(markings, in_memory
                     jaccard[draw, i, j] = sum({a, b} <= c for c in shared) / either
     assert np.isnan(found.jaccard_matrix.mean[2, 3])
     np.testing.assert_allclose(found.jaccard_matrix.mean, jaccard.mean(axis=0), rtol=1e-6)
-    size_1 = 100.0 * alone / alone.sum(axis=1, keepdims=True)
+    size_1 = 100.0 * alone / there
     np.testing.assert_allclose(found.size_1.mean, size_1.mean(axis=0), rtol=1e-6)
     others = ~np.eye(4, dtype=bool)
     expected = [np.nanmean(found.jaccard_matrix.mean[f][others[f]]) for f in range(4)]

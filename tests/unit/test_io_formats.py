@@ -378,8 +378,8 @@ def test_parquet_names_the_extra_where_it_is_missing(
 
 
 def test_every_format_has_a_sample() -> None:
-    # Particles are never circles; tests/unit/test_io_particles.py has their samples.
-    others = {"shapefile", "particle boxes"}
+    # Others are in tests/unit/test_io_particles.py and test_io_more_tools.py.
+    others = {"shapefile", "particle boxes", "SlideRunner", "YOLO"}
     covered = {name.split(" .")[0] for name in samples.SINGLE_FILES} | others
     assert {form.name for form in FORMATS} - covered == {"other JSON", "delimited text"}
 

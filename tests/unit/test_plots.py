@@ -49,7 +49,7 @@ def options_for(figure):
 
 def suited(figure, posterior):
     """The posterior under the prior that the figure is about."""
-    about = ("cluster_sizes", "corrected_sizes", "reality", "sensitivity")
+    about = ("cluster_sizes", "corrected_sizes", "reality", "sensitivity", "skills")
     return under_detection(posterior) if figure in about else posterior
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dfcrp.draws import Columns, shared_variable
-from dfcrp.errors import DfcrpWarning
+from dfcrp.errors import DfcrpWarning, SettingsError
 from dfcrp.items.items import Items
+from dfcrp.priors.detection import one_more_look
 from dfcrp.priors.detection import update as detection_update
 from dfcrp.priors.detection.curves import sensitivity_curves
 from dfcrp.priors.detection.kernel import with_own
@@ -257,7 +258,7 @@ def test_experts_count_where_they_looked(crowd):
     where = {"ann": [0, 1, 2], "bob": [0, 1], "cho": [0, 1], "dee": [1], "eve": [0, 2]}
     for f, name in enumerate(experts):
         assert (found.looked[:, 0, f] == objects[:, where[name]].sum(axis=1)).all()
-    assert np.nanmax(found.sensitivity[:, 0, experts.index("eve")]) == 0.0
+    assert (found.listed[:, 0, experts.index("eve")] == 0).all()
     rows = {row["expert"]: row for row in crowd.summary()["experts"]}
     assert rows["eve"]["looks"] == 2
     assert rows["eve"]["count"] == 0
@@ -275,3 +276,96 @@ def test_an_image_is_settled_if_every_cluster_is_as_listed(crowd):
     assert images["image"].tolist() == ["a", "b", "c"]
     assert images["p_complete"].to_numpy() == pytest.approx(found.p_complete)
     assert images["n_looks"].tolist() == [4, 4, 2]
+
+
+def marked_by(prior, f, level, experts):
+    """Probability that list f has an object of a level: over all sets of lists with f."""
+    others = [one for one in range(experts) if one != f]
+    return sum(
+        weight * twin.history(prior, g, level, tuple(sorted((f, *rest))))
+        for g, weight in enumerate(prior.parameters.weight)
+        for size in range(experts)
+        for rest in combinations(others, size)
+    )
+
+
+def test_sensitivity_is_the_probability_to_mark_an_object(posterior):
+    """Of all sizes and of the size class that a level is in, by enumeration, in the first draw."""
+    found, experts = posterior.detection, len(posterior.items.experts)
+    _, _, prior = next(priors(posterior))
+    edges = posterior.size_classes.edges
+    middle = np.exp(prior.low + prior.step * (np.arange(len(prior.away)) + 0.5))
+    number = np.searchsorted(edges, middle, side="right")
+    share = prior.parameters.size_share
+    for f in range(experts):
+        at = np.array([marked_by(prior, f, level, experts) for level in range(len(share))])
+        expected = [(share * at).sum() / share.sum()]
+        for c in range(len(edges) + 1):
+            held = number == c
+            expected.append((share * at)[held].sum() / share[held].sum())
+        assert found.sensitivity[0, :, f] == pytest.approx(expected, abs=1e-5)
+    assert found.rates.false[0] == pytest.approx(prior.parameters.false)
+    rows = {row["expert"]: row for row in posterior.summary()["experts"]}
+    for f, name in enumerate(posterior.items.experts):
+        mean = found.rates.false[:, f].mean()
+        assert rows[name]["false_marks_per_image"]["mean"] == pytest.approx(mean)
+
+
+def test_experts_are_ranked_by_sensitivity(crowd):
+    finds = crowd.experts()["sensitivity"].to_numpy()
+    assert (np.diff(finds) <= 0.0).all()
+    assert [row["expert"] for row in crowd.summary()["experts"]] == crowd.experts().expert.tolist()
+
+
+def test_images_share_what_experts_are_like(crowd):
+    """Also that of those who looked at an empty image only."""
+    whole, experts = crowd.detection.rates, crowd.items.experts
+    here = crowd["b"].detection
+    codes = [experts.index(name) for name in crowd["b"].items.experts]
+    assert here.sensitivity == pytest.approx(whole.sensitivity[:, :, codes], nan_ok=True)
+    assert here.rates.false == pytest.approx(whole.false[:, codes])
+
+
+def test_value_of_one_more_look_by_enumeration():
+    """A cluster and, with Poisson numbers cut off far out, what was missed by all."""
+    for p, s in ((0.3, 0.7), (0.9, 0.2), (0.5, 1.0)):
+        a = p * s
+        after = (p - a) / (1.0 - a)
+        left = (1.0 - a) * after * (1.0 - after)
+        assert one_more_look.of_clusters(p, a) == pytest.approx(p * (1.0 - p) - left)
+    numbers = np.arange(60)
+
+    def poisson(mean):
+        return np.exp(
+            numbers * np.log(mean) - mean - np.array([math.lgamma(k + 1) for k in numbers])
+        )
+
+    for m, s, false in ((1.5, 0.6, 0.4), (0.2, 0.3, 2.0)):
+        found, missed, wrong = poisson(m * s), poisson(m * (1.0 - s)), poisson(false)
+        left = m * (1.0 - s)  # what the newcomer does not find stays unknown
+        for marks in range(40):
+            joint = found[: marks + 1] * wrong[marks::-1][: marks + 1]
+            k, total = numbers[: marks + 1], joint.sum()
+            left += (joint * k**2).sum() - (joint * k).sum() ** 2 / total
+        draws = np.full(5, 1.0)
+        value = one_more_look.of_missed(m * draws, m * s * draws, false * draws)
+        assert value == pytest.approx(m - left, rel=1e-6)
+        assert missed.sum() == pytest.approx(1.0)
+
+
+def test_value_of_a_look_at_every_image(crowd):
+    """None is worth more than all that is not known, and images that need none are told."""
+    found, table = crowd.detection, crowd.image_table()
+    variance = (found.seen_on + found.missed_on).var(axis=0)
+    assert (found.look_value > 0.0).all()
+    assert (found.look_value < 1.5 * variance + 0.05).all()
+    assert table["look_value"].to_numpy() == pytest.approx(found.look_value)
+    asked = crowd.config.summary
+    assert (asked.retire_complete, asked.retire_settled) == (0.9, 0.9)
+    expected = (found.p_complete >= 0.9) & (found.p_settled >= 0.9)
+    assert table["retire"].tolist() == expected.tolist()
+
+
+def test_thresholds_of_images_that_need_no_more_looks():
+    with pytest.raises(SettingsError, match=r"retire_settled is 1.5"):
+        SummarySettings(retire_settled=1.5)

@@ -8,7 +8,7 @@ import pytest
 from dfcrp.errors import DfcrpWarning
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record.candidates import joined, pairs_within
-from dfcrp.likelihoods.record.likelihood import RECORDS
+from dfcrp.likelihoods.record.likelihood import RECORDS, rivals_of
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.settings.config import make_config
 from studies.made_up_records import places, survey
@@ -108,3 +108,15 @@ def test_joined_codes_agree_where_all_do():
     assert found[0] == found[1] != found[2]
     assert found[4] == -1
     assert len(set(found[:4].tolist())) == 3
+
+
+def test_records_that_compete_for_a_third_are_moved_together():
+    """0 and 1 are of one list, and both likely of one object with 2; 3 is sure of 4."""
+    experts = np.array([0, 0, 1, 0, 1])
+    pairs = np.array([[0, 2], [1, 2], [3, 4], [0, 4]])
+    found = rivals_of(pairs, np.array([4.0, 3.0, 40.0, 2.0]), experts)
+    assert found.tolist() == [[0, 1]]
+    # A pair of one list that is likely of one object competes by itself.
+    found = rivals_of(np.array([[0, 1], [2, 4]]), np.array([1.0, -1.0]), experts)
+    assert found.tolist() == [[0, 1]]
+    assert rivals_of(np.empty((0, 2), np.int64), np.empty(0), experts).shape == (0, 2)

@@ -11,19 +11,10 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.likelihoods.record.base_measure import density_of, random_pairs
 from dfcrp.likelihoods.record.fields import EARTH, encode_fields, kind_of, plain, step_of
 from dfcrp.likelihoods.record.hyper import twice, usual_levels
-from dfcrp.likelihoods.record.levels import (
-    ERRORS,
-    NEAR,
-    NEXT,
-    ORDER,
-    PARTS,
-    SHORT,
-    LevelComparison,
-    abbreviates,
-    level_of_parts,
-    one_error,
-)
+from dfcrp.likelihoods.record.levels import ERRORS, NEAR, NEXT, LevelComparison, words_of
 from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.likelihoods.record.strings import ORDER, PARTS, SHORT, levels_of_words
+from reference.record_reference import abbreviates, level_of_parts, one_error
 
 
 def columns(**given):
@@ -113,6 +104,36 @@ def test_steps_of_numbers(values, step):
 def test_parts_in_another_order_short_or_left_out(one, other, level):
     given = [text.replace(",", "").split() for text in (one, other)]
     assert level_of_parts(*given) == level_of_parts(*given[::-1]) == level
+    assert levels_of([one, other], [[0, 1], [1, 0]]) == [level, level]
+
+
+def levels_of(texts, pairs):
+    first, second = np.array(pairs).T.copy()
+    found = np.full(len(pairs), -1, np.int64)
+    levels_of_words(words_of(texts), first, second, found)
+    return found.tolist()
+
+
+def test_levels_of_words_are_those_of_their_slow_twin():
+    """Words from few letters, some of them altered, so that all levels occur."""
+    rng = np.random.default_rng(4)
+
+    def word(least):
+        return "".join(rng.choice(list("abs"), rng.integers(least, 8)))
+
+    texts = []
+    for _ in range(60):
+        words = [word(1) for _ in range(rng.integers(0, 4))] + [word(5)]
+        texts.append(" ".join(words))
+        for _ in range(3):
+            kept = [w[: rng.integers(1, 9)] if rng.random() < 0.3 else w for w in words]
+            kept = [w[:2] + w[3:] if rng.random() < 0.2 else w for w in kept]
+            texts.append(" ".join(rng.permutation(kept)[rng.integers(0, 2) :]))
+    pairs = rng.integers(len(texts), size=(3000, 2))
+    pairs[:1500, 1] = pairs[:1500, 0] // 4 * 4 + rng.integers(4, size=1500)
+    slow = [level_of_parts(texts[one].split(), texts[other].split()) for one, other in pairs]
+    assert levels_of(texts, pairs) == slow
+    assert min(np.bincount(slow, minlength=8)[[0, ORDER, SHORT, PARTS]]) > 50
 
 
 def test_what_abbreviates():

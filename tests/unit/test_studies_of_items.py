@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studies import annotations, linkage
+from studies import annotations, crowds, linkage
 from studies.annotations import AnnotationMethod, simulated_boxes, simulated_points
+from studies.made_up_crowds import CrowdDesign, make_crowd
 
 
 def test_scores_of_links():
@@ -47,3 +48,23 @@ def test_the_best_setting_counts_and_noise_is_alone():
     (row,) = annotations.compare(simulated_points, 2, [method, other, absent])
     assert row["ARI"] == row["lowest ARI"] == 1.0
     assert row["clusters breaking the rule"] == 0.0
+
+
+def test_a_made_up_crowd():
+    design = CrowdDesign(images=30, volunteers=9, looks=4, spammers=2, objects=3.0)
+    crowd = make_crowd(design, 2)
+    items = crowd.items
+    assert crowd.looks.sum() == 30 * 4 == len(items.looked)
+    assert len(crowd.objects) == 30
+    assert min(crowd.objects.values()) == 0
+    assert sorted(crowd.skill[~crowd.spammer]) == pytest.approx(np.linspace(0.1, 0.95, 7))
+    held = list(zip(items.expert.tolist(), items.truth.tolist(), strict=True))
+    assert len(set(held)) == len(held)
+    assert len(set(items.truth[~crowd.real].tolist())) == (~crowd.real).sum()
+    best = crowds._scores(crowd, items.truth, crowd.real.astype(float))
+    seen = len(set(items.truth[crowd.real].tolist()))
+    objects = sum(crowd.objects.values())
+    assert best == pytest.approx({"brier": 0.0, "f1": 2 * seen / (seen + objects)})
+    worst = crowds._scores(crowd, items.truth, np.ones(len(items)))
+    assert worst["brier"] == pytest.approx(np.mean(~crowd.real))
+    assert worst["f1"] < best["f1"]

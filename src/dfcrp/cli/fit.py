@@ -176,6 +176,19 @@ def filter_options(command: Any) -> Any:
     help="Prior detection: let the report count by number of experts, too.",
 )
 @click.option(
+    "--retire-complete",
+    type=float,
+    metavar="P",
+    help="Prior detection: an image needs no more looks where nothing was missed with this "
+    "probability, and ...  [default: 0.9]",
+)
+@click.option(
+    "--retire-settled",
+    type=float,
+    metavar="P",
+    help="... where all is real or false as listed with this probability.  [default: 0.9]",
+)
+@click.option(
     "--images",
     type=click.Choice(IMAGES),
     help="Several images: each with tolerances and a concentration of its own, or all with the "

@@ -192,6 +192,8 @@ def fit(
     expert_bias: str = "none",
     min_experts: int | str | None = None,
     side_by_side: bool = False,
+    retire_complete: float = 0.9,
+    retire_settled: float = 0.9,
     image_file: str | None = None,
     image_y: str = "auto",
     image_offset: tuple[float, float] = (0.0, 0.0),
@@ -248,6 +250,9 @@ def fit(
     min_experts : int or str, optional
         Experts that make a consensus, or a share of those who looked at the image, as in "60%". If
         left out: five, or a majority of fewer; 60 % where images differ in how many looked.
+    retire_complete, retire_settled : float
+        Under the prior "detection": an image needs no more looks where p_complete and p_settled
+        are at least these.
     side_by_side, image_file, image_y, image_offset, image_scale
         For the report: count by number of experts, too; the image beneath the maps.
     config : Config, dict, or path of a TOML file, optional

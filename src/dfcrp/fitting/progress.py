@@ -1,4 +1,4 @@
-"""What a user sees while chains run: a bar on a terminal, else plain lines."""
+"""What a user sees while chains run: a bar on a terminal or in a notebook, else plain lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
-from dfcrp.markup import counted
+from dfcrp.markup import counted, escape
 from dfcrp.runs.parts import Watch, least_by_item
 from dfcrp.sampling.limit import TimeLimit, compiling
 from dfcrp.settings.config import Config
@@ -381,6 +381,49 @@ class Bar:
         self._bar.update(self._task, description=COMPILING, counts=done)
 
 
+class NotebookBar:
+    """A bar in the output of a notebook's cell, which is empty again at the end."""
+
+    def __init__(self, tracker: AnyTracker) -> None:
+        from IPython.display import HTML, display
+
+        self._tracker = tracker
+        self._as_html = HTML
+        self._lock = threading.Lock()
+        self._next = 0.0
+        self._shown = display(HTML(""), display_id=True)
+
+    def __enter__(self) -> NotebookBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._show("")
+
+    def advance(self, seen: Any) -> None:
+        """Move the bar, a few times in a second at most."""
+        glimpse = self._tracker.note(seen)
+        now = time.monotonic()
+        with self._lock:
+            if now < self._next:
+                return
+            self._next = now + SECONDS_PER_TICK
+        words = escape(_line(glimpse, self._tracker.min_experts))
+        bar = f'<progress max="1" value="{glimpse.share:.3f}"></progress>'
+        self._show(f"<p>{bar} {words}</p>")
+
+    def expect(self, scans: int) -> None:
+        """Count on this many scans in all."""
+        self._tracker.expect(scans)
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar."""
+        click.echo(line)
+
+    def _show(self, html: str) -> None:
+        if self._shown is not None:  # None where there is a kernel's module, but no notebook
+            self._shown.update(self._as_html(html))
+
+
 def make_display(tracker: AnyTracker, *, quiet: bool) -> Display:
     """The display that suits where stderr goes."""
     if quiet:
@@ -407,9 +450,7 @@ def watched(
         return
     display: Display = Silent()
     if progress or (progress is None and _interactive()):
-        from rich.console import Console
-
-        display = Bar(make_tracker(items, config), Console(stderr=True))
+        display = _bar(make_tracker(items, config))
 
     def look(posterior: Any) -> None:
         display.expect(expected_scans(posterior))
@@ -421,6 +462,15 @@ def watched(
             yield Watch(None, on_look, on_stop)
         else:
             yield Watch(display.advance, look, on_stop)
+
+
+def _bar(tracker: AnyTracker) -> Display:
+    """The bar that suits where it is seen."""
+    if "ipykernel" in sys.modules:
+        return NotebookBar(tracker)
+    from rich.console import Console
+
+    return Bar(tracker, Console(stderr=True))
 
 
 def _interactive() -> bool:

@@ -159,6 +159,48 @@ def centroid(points: Points) -> tuple[float, float]:
     return x0 + moment_x / (3 * twice), y0 + moment_y / (3 * twice)
 
 
+def ellipse_of_polygon(points: Points) -> tuple[float, float, float, float, float] | None:
+    """The ellipse of a polygon's area and of the shape of its second moments; None without area.
+
+    x, y, both axes as full lengths, and the angle of the longer one from x towards y in degrees.
+    """
+    vertices = np.array(distinct(points), dtype=np.float64)
+    if len(vertices) < 3 or not np.isfinite(vertices).all():
+        return None
+    x0, y0 = centroid([(float(x), float(y)) for x, y in vertices])
+    x, y = (vertices - (x0, y0)).T
+    u, v = np.roll(x, -1), np.roll(y, -1)
+    cross = x * v - u * y
+    twice = float(cross.sum())
+    if abs(twice) <= 1e-12 * float(np.abs(vertices - (x0, y0)).max()) ** 2:
+        return None
+    moments = np.array(
+        [
+            (cross * (x * x + x * u + u * u)).sum() / 6.0,
+            (cross * (y * y + y * v + v * v)).sum() / 6.0,
+            (cross * (2.0 * (x * y + u * v) + x * v + u * y)).sum() / 12.0,
+        ]
+    )
+    xx, yy, xy = moments / twice
+    spread, turned = np.linalg.eigh(np.array([[xx, xy], [xy, yy]]))
+    if spread[0] <= 0.0:
+        return None
+    area = abs(twice) / 2.0
+    ratio = math.sqrt(math.sqrt(float(spread[1] / spread[0])))
+    size = 2.0 * math.sqrt(area / math.pi)
+    angle = math.degrees(math.atan2(turned[1, 1], turned[0, 1])) % 180.0
+    return x0, y0, size * ratio, size / ratio, angle
+
+
+def box_around(points: Points) -> tuple[float, float, float, float] | None:
+    """Centre and sides of the upright box around points; None if it has no area."""
+    across, down = (sorted(axis) for axis in zip(*points, strict=True))
+    width, height = across[-1] - across[0], down[-1] - down[0]
+    if not (width > 0 and height > 0):
+        return None
+    return across[0] + width / 2, down[0] + height / 2, width, height
+
+
 def distinct(points: Points) -> list[tuple[float, float]]:
     """The vertices of a polygon, without repeats of the one before and of the first at the end."""
     kept = [point for k, point in enumerate(points) if k == 0 or point != points[k - 1]]
@@ -238,6 +280,8 @@ def offsets(
 
 NO_CIRCLE = "polygon that is no circle"
 CENTRES = "there are no points in it; the centres of its shapes are read"
+MOMENTS = "there are no ellipses in it; its polygons are read as ellipses of the same moments"
+BOXES_AROUND = "there are no boxes in it; its polygons are read by the boxes around them"
 
 #: The columns of each kind that shapes can be read as.
 COLUMNS = {
@@ -254,6 +298,7 @@ _READ_AS = {
     "ellipse": ("ellipses", "circles", "points"),
     "box": ("boxes", "points"),
     "point": ("points",),
+    "polygon": ("boxes", "ellipses"),
 }
 
 
@@ -296,6 +341,8 @@ class Drawings:
         self._left_out: list[LeftOut] = []
         self._looked: dict[Look, None] = {}
         self._note = ""
+        #: The shapes of all marks, once they are asked for; round polygons are circles, too.
+        self._shapes: set[str] = set()
 
     def number(self, origin: Origin, value: object, what: str) -> float:
         """Read a number, or refuse the file."""
@@ -444,10 +491,15 @@ class Drawings:
         return *self._place(mark), 2 * (a if a == b else math.sqrt(a) * math.sqrt(b))
 
     def _as_ellipse(self, mark: Mark) -> tuple[float, ...] | str:
-        """An ellipse or a circle, also one drawn as a polygon."""
+        """An ellipse or a circle, also one drawn as a polygon; other polygons by their moments."""
         if mark.shape == "polygon":
             drawn = circle_of_polygon(mark.points)
-            return NO_CIRCLE if drawn is None else (*drawn[:2], 2 * drawn[2], 2 * drawn[2], 0.0)
+            if drawn is not None:
+                return *drawn[:2], 2 * drawn[2], 2 * drawn[2], 0.0
+            if not self._no_others("circle", "ellipse"):
+                return NO_CIRCLE
+            self._note = MOMENTS
+            return ellipse_of_polygon(mark.points) or NO_CIRCLE
         if mark.shape not in ("circle", "ellipse"):
             return mark.shape
         major, minor = 2 * max(mark.across, mark.down), 2 * min(mark.across, mark.down)
@@ -455,7 +507,10 @@ class Drawings:
         return *self._place(mark), major, minor, 0.0 if major == minor else angle % 180.0
 
     def _as_box(self, mark: Mark) -> tuple[float, ...] | str:
-        """A box whose sides are along x and y."""
+        """A box whose sides are along x and y; a polygon by the box around it."""
+        if mark.shape == "polygon" and self._no_others("box"):
+            self._note = BOXES_AROUND
+            return box_around(mark.points) or "polygon without an area"
         if mark.shape != "box":
             return mark.shape
         if mark.across <= 0 or mark.down <= 0:
@@ -464,6 +519,16 @@ class Drawings:
             return "box that is turned"
         sides = (2 * mark.across, 2 * mark.down)
         return *self._place(mark), *(sides[::-1] if mark.angle % 180.0 else sides)
+
+    def _no_others(self, *shapes: str) -> bool:
+        """Whether no mark has one of these shapes, so that polygons may stand for them."""
+        if not self._shapes:
+            self._shapes = {mark.shape for mark in self._marks}
+            if any(
+                mark.shape == "polygon" and circle_of_polygon(mark.points) for mark in self._marks
+            ):
+                self._shapes.add("circle")
+        return self._shapes.isdisjoint(shapes)
 
     def _as_centre(self, mark: Mark) -> tuple[float, ...] | str:
         if mark.shape != "polygon":

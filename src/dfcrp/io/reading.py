@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.io.drawings import told
 from dfcrp.io.formats.delimited import decode
+from dfcrp.io.formats.yolo import looks_like_yolo
 from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
 from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
 from dfcrp.items.checks import (
@@ -39,7 +40,7 @@ from dfcrp.items.columns import (
     suspect_words,
 )
 from dfcrp.items.items import Items
-from dfcrp.items.looks import looked_pairs, with_looks
+from dfcrp.items.looks import looked_pairs, refuse_parts, with_looks
 from dfcrp.items.site import MOST_UNUSED, Site, Source
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.memory import in_words, refuse_more_than_memory
@@ -51,7 +52,14 @@ MEMORY_PER_BYTE = 8
 #: Of a file, to see whether it is text.
 _LOOKED_AT = 1 << 16
 BINARY_ENDINGS = (".parquet", ".shp", ".dbf", ".shx", ".prj")
-BINARY_MARKS = (b"PAR1", b"\x00\x00\x27\x0a", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+BINARY_MARKS = (
+    b"PAR1",
+    b"SQLite format 3\x00",
+    b"\x00\x00\x27\x0a",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\x00\x00\xfe\xff",
+)
 
 RUN_FILES = ("config.toml", "markings.csv")
 """What tells a run folder from a folder of exports."""
@@ -152,8 +160,8 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
     files = sorted(
         file
         for file in path.iterdir()
-        if file.suffix.lower() in FOLDER_ENDINGS
-        and file.is_file()
+        if file.is_file()
+        and (file.suffix.lower() in FOLDER_ENDINGS or _is_yolo(file))
         and not file.stem.upper().endswith("_AREA")
     )
     if not files:
@@ -183,6 +191,16 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         looked = [*table.looked, *(look for error in empty for look in error.looked)]
         table = replace(table, looked=looked)
     return PathTable(name, path.name or name, digest, table)
+
+
+def _is_yolo(file: Path) -> bool:
+    """Whether it is one of YOLO's boxes: other text in a folder is left alone."""
+    if file.suffix.lower() != ".txt":
+        return False
+    try:
+        return looks_like_yolo(file, file.read_bytes())
+    except OSError:
+        return False
 
 
 def _joined(parts: Sequence[PathTable]) -> ReadTable:
@@ -405,7 +423,10 @@ def read_items(
 def read_looked(path: PathLike) -> NDArray[np.str_]:
     """Who looked at which image, (m, 2), from a file with the columns image and expert."""
     file = Path(path)
+    if file.suffix.lower() in (".geojson", ".json"):
+        refuse_parts(["geometry"], str(file))
     table, _ = read_file(file.name, file, ReadOptions(kind="records"))
+    refuse_parts(table.header, f"{file}, header")
     found: dict[str, list[str]] = {}
     for role in ("image", "expert"):
         names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())

@@ -24,7 +24,9 @@ from dfcrp.io.formats.labelme import looks_like_labelme, read_labelme
 from dfcrp.io.formats.parquet import looks_like_parquet, read_parquet, write_parquet
 from dfcrp.io.formats.particles import looks_like_particles, read_particles
 from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile, write_shapefile
+from dfcrp.io.formats.sliderunner import looks_like_sqlite, read_sliderunner
 from dfcrp.io.formats.via import looks_like_via, read_via
+from dfcrp.io.formats.yolo import looks_like_yolo, read_yolo
 from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 
@@ -64,6 +66,11 @@ FORMATS: tuple[Format, ...] = (
         read_shapefile,
         kinds=("circles", "points"),
         writers=((".shp", write_shapefile),),
+    ),
+    Format(
+        "SlideRunner",
+        lambda path, data: looks_like_sqlite(data),
+        lambda name, path, data, options: read_sliderunner(name, data, options),
     ),
     Format(
         "CVAT XML",
@@ -108,6 +115,7 @@ FORMATS: tuple[Format, ...] = (
         lambda name, path, data, options: refuse_unknown_json(name, data),
         kinds=None,
     ),
+    Format("YOLO", looks_like_yolo, read_yolo, kinds=("boxes", "points")),
     Format("particle boxes", looks_like_particles, read_particles, kinds=("boxes", "points")),
     Format(
         "CraterStats",

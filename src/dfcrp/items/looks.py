@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 #: Experts and images that a message names.
 NAMED = 3
 
+#: Names of columns, without underscores, that would say which part of an image was seen.
+PARTS = frozenset(
+    [f"{axis}{end}" for axis in "xy" for end in ("min", "max")]
+    + ["geometry", "bbox", "polygon", "footprint", "width", "height"]
+)
+
 Pairs = NDArray[np.str_]
 
 
@@ -42,6 +48,17 @@ class Looks(NamedTuple):
         return self.pairs[first:last, 1]
 
 
+def refuse_parts(names: Iterable[Any], where: str) -> None:
+    """A look is at a whole image: columns that name a part of one are not passed over."""
+    parts = [name for name in names if str(name).lower().replace("_", "") in PARTS]
+    if parts:
+        raise InputError(
+            f"{where}: the column {parts[0]} seems to say at which part of an image someone "
+            "looked, and a look counts for the whole image. Leave the column out if they saw all "
+            "of it; if not, give pieces of the image names of their own, in the items too"
+        )
+
+
 def looked_pairs(looked: Any) -> Pairs:
     """Pairs (image, expert) of whatever a user gives, as text: (m, 2).
 
@@ -50,6 +67,7 @@ def looked_pairs(looked: Any) -> Pairs:
     """
     if isinstance(looked, Mapping) or hasattr(looked, "columns"):
         names = list(looked.keys()) if isinstance(looked, Mapping) else list(looked.columns)
+        refuse_parts(names, "looked")
         if "expert" not in names:
             raise InputError(
                 "looked has no column expert: it needs the columns image and expert, one row for "

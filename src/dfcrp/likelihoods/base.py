@@ -103,8 +103,20 @@ class Evidence:
     #: The item's value, and the most frequent one of the members; "" where it is missing.
     own: str
     theirs: str
-    #: Logarithm of the odds of one object against two, a mean over the members.
+    #: What the column adds to the logarithm of the odds that the item is of the members' object.
     log_odds: float
+
+
+@dataclass(frozen=True)
+class Newcomers:
+    """New items beside those of a run, as ``integrated.weigh_new`` takes them."""
+
+    hyper: Any
+    #: Features of the run's items, and of the new ones.
+    known: Floats
+    new: Floats
+    #: Numbers that a cluster's row takes.
+    width: int
 
 
 class Likelihood:
@@ -165,6 +177,24 @@ class Likelihood:
     def features_of_new(self, items: Items, values: Floats) -> Floats:
         """The same of new items, (m, columns), as they would be among ``items``."""
         return values
+
+    def newcomers(
+        self,
+        items: Items,
+        config: Config,
+        hyper: Any,
+        values: NDArray[Any],
+        sources: NDArray[np.int64],
+        most: int,
+        width: int,
+    ) -> Newcomers:
+        """New items, (m, columns), to be weighed against clusters of the run's.
+
+        ``hyper`` has the learned law; ``sources`` are codes of who listed them, -1 if not known;
+        clusters have up to ``most`` members with a new one, and rows the run's ``width``.
+        """
+        new = np.ascontiguousarray(self.features_of_new(items, values))
+        return Newcomers(hyper, items.features, new, width)
 
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """Items and settings for the kernels.

@@ -27,6 +27,7 @@ FIGURES = (
     "size_differential",
     "size_frequency",
     "size_relative",
+    "skills",
     "traces",
 )
 _HOMES = {

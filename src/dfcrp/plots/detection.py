@@ -36,7 +36,7 @@ MAX_EXPERTS = 24
 BINS = 10
 
 
-def _answers(posterior: Posterior) -> DetectionSummary:
+def answers_of(posterior: Posterior) -> DetectionSummary:
     """What the prior says of these draws."""
     if posterior.detection is None:
         raise InputError(
@@ -69,7 +69,7 @@ class SensitivityTable:
 
 def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
     """The curves of the experts with most items."""
-    _answers(posterior)
+    answers_of(posterior)
     _refuse_without_sizes(posterior)
     items = posterior.items
     found = sensitivity_curves(posterior)
@@ -138,7 +138,7 @@ class CorrectedSizes:
 
 def prepare_corrected_sizes(posterior: Posterior) -> CorrectedSizes:
     """At the lower edge of each level of size."""
-    found = _answers(posterior)
+    found = answers_of(posterior)
     _refuse_without_sizes(posterior)
 
     def at_least(counts: NDArray[Any]) -> Interval:
@@ -199,7 +199,7 @@ class ClusterSizes:
 
 def prepare_cluster_sizes(posterior: Posterior) -> ClusterSizes:
     """From the detection prior's summary."""
-    rows = _answers(posterior).fit_of_sizes()
+    rows = answers_of(posterior).fit_of_sizes()
     return ClusterSizes(
         size=np.array([row["size"] for row in rows]),
         observed=np.array([row["observed"] for row in rows]),
@@ -283,7 +283,7 @@ def bin_reality(
 
 def prepare_reality(posterior: Posterior, *, real: NDArray[np.bool_] | None = None) -> Reality:
     """``real`` says of each item whether it is one of an object, if that is known."""
-    return bin_reality(_answers(posterior).p_real_marking, real)
+    return bin_reality(answers_of(posterior).p_real_marking, real)
 
 
 def draw_reality(table: Reality, ax: Any = None) -> Any:

@@ -105,9 +105,9 @@ def new_axes(
     width: float, height: float, rows: int = 1, columns: int = 1, **keywords: Any
 ) -> NDArray[Any]:
     """Axes (rows, columns) on a figure of their own, without touching pyplot's state."""
-    from matplotlib.figure import Figure
+    from dfcrp.plots.shown import ShownFigure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
     axes: NDArray[Any] = figure.subplots(rows, columns, squeeze=False, **keywords)
     return axes
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import InputError
-from dfcrp.items.items import Items
+from dfcrp.items.checks import to_texts
+from dfcrp.items.items import Items, items_of
 from dfcrp.likelihoods.base import Evidence, Part
 from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.registry import likelihood_named
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 #: Nearest items whose clusters are looked at as candidates.
 NEAREST = 60
+#: The last line of what columns add.
+ALL_COLUMNS = "all columns"
+#: Pairs of new items and others that are compared at a time.
+PAIRS_AT_ONCE = 4_000_000
 #: Clusters within so many spreads are named as candidates even if the item never sat there.
 NEARBY_SPREADS = 5.0
 
@@ -406,8 +411,8 @@ def _places(found: Explanation) -> str:
         )
     if any(c.evidence for c in found.candidates):
         lines.append(
-            f"Log odds say by how much a column speaks for one object rather than two, on average\n"
-            f"over the {plural(found.noun)} of the cluster."
+            "Of each column: what it adds to the log odds of one object with the cluster, the sum\n"
+            "so far, and the value that most of the cluster have."
         )
     return "\n".join(lines)
 
@@ -439,7 +444,7 @@ def _place_lines(candidate: Candidate, found: Explanation) -> list[str]:
         if offset is not None:
             lines.append(f"  distance {_offset(found, offset, when if both else '')}")
     if candidate.evidence:
-        lines.append(f"  log odds {', '.join(map(_evidence, candidate.evidence))}")
+        lines += _waterfall(candidate.evidence)
     return lines
 
 
@@ -452,11 +457,29 @@ def _offset(found: Explanation, offset: Offset, when: str) -> str:
     return f"{offset.distance:.1f}{when} ({', '.join(parts)})"
 
 
-def _evidence(found: Evidence) -> str:
-    if not (found.own and found.theirs):
-        return f"{found.name} 0 (missing)"
-    there = "" if found.own == found.theirs else f" (there: {found.theirs})"
-    return f"{found.name} {found.log_odds:+.1f}{there}"
+def _waterfall(evidence: tuple[Evidence, ...]) -> list[str]:
+    """What each column adds to the log odds, the most telling first, and their sum."""
+    known = [said for said in evidence if said.own and said.theirs]
+    known.sort(key=lambda said: -abs(said.log_odds))
+    missing = [said.name for said in evidence if not (said.own and said.theirs)]
+    wide = max([len(said.name) for said in known] + [len(ALL_COLUMNS)])
+    lines, total = [], 0.0
+    for said in known:
+        total += said.log_odds
+        there = "the same" if said.own == said.theirs else f"there: {said.theirs}"
+        lines.append(f"  {said.name:<{wide}} {said.log_odds:+7.1f}  {total:+7.1f}  {there}")
+    lines.append(f"  {ALL_COLUMNS:<{wide}} {'':7}  {total:+7.1f}  {_times(total)}")
+    if missing:
+        lines.append(f"  missing: {', '.join(missing)}")
+    return lines
+
+
+def _times(log_odds: float) -> str:
+    """Log odds as a factor, in words."""
+    power = abs(log_odds) / np.log(10.0)
+    factor = f"10^{power:.0f}" if power >= 6 else f"{10.0**power:,.3g}"
+    which = "one object is" if log_odds >= 0 else "two objects are"
+    return f"{which} {factor} times as likely by the columns alone"
 
 
 def _barred_text(found: Explanation) -> str:
@@ -500,7 +523,7 @@ Floats = NDArray[np.float64]
 
 
 def membership_of_new(
-    posterior: Posterior, values: Floats, families: NDArray[np.int64] | None = None
+    posterior: Posterior, values: NDArray[Any], families: NDArray[np.int64] | None = None
 ) -> Floats:
     """(m, K + 1): probability of each cluster of the point partition, and of none of them.
 
@@ -510,23 +533,72 @@ def membership_of_new(
     source already is barred.
     """
     items = posterior.items
-    problem = problem_of(items, posterior.config)
-    shared = posterior.draws.shared().reshape(-1, posterior.draws.columns.width)
-    hyper = problem.hyper._replace(law=shared.mean(axis=0)[: len(problem.hyper.law)])
+    if posterior.likelihood.text:
+        values = np.column_stack([to_texts(column.tolist()) for column in np.asarray(values).T])
     names, code = np.unique(posterior.point_partition().labels, return_inverse=True)
-    new = posterior.likelihood.features_of_new(items, values)
-    weight = np.empty((len(new), len(names) + 1))
-    theta = np.zeros((len(names) + 1, problem.row_width))
-    weigh_new(
-        hyper, items.features, code.astype(np.int64), np.ascontiguousarray(new), theta, weight
-    )
-    sizes = np.append(np.bincount(code), posterior.alpha.mean())
-    weight += np.log(sizes)
+    sizes = np.bincount(code)
+    unknown = np.full(len(values), -1)
+    weight = _weights_of_new(posterior, values, unknown if families is None else families, code)
+    weight += np.log(np.append(sizes, posterior.alpha.mean()))
     if families is not None:
         weight[:, :-1][_ruled_out(items.families, code, families, len(names))] = -np.inf
     weight -= weight.max(axis=1, keepdims=True)
     chance: Any = np.exp(weight)
     return chance / chance.sum(axis=1, keepdims=True)
+
+
+def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+    """The most probable cluster of each new item, -1 for none, with its probability."""
+    items = posterior.items
+    if items.image is not None:
+        raise InputError("predict is for runs without images: fit each image by itself")
+    if items.kind == "circles":
+        raise InputError("predict is not for circles: their clusters have parameters of their own")
+    given = items_of(new, None, items.kind)
+    if list(given.columns) != list(items.columns):
+        raise InputError(
+            f"new {plural(posterior.likelihood.noun)} need the columns {', '.join(items.columns)}, "
+            f"in this order, not {', '.join(given.columns)}"
+        )
+    codes = None
+    if experts is not None:
+        known = {name: code for code, name in enumerate(items.experts)}
+        names = [str(name) for name in np.asarray(experts).tolist()]
+        if len(names) != len(given):
+            raise InputError(f"experts must be {len(given)} names, one per row, not {len(names)}")
+        codes = np.array([known.get(name, -1) for name in names], dtype=np.int64)
+    values: Any = np.column_stack(list(given.columns.values()))
+    chance = membership_of_new(posterior, values, codes)
+    best = chance.argmax(axis=1)
+    clusters = np.append(np.unique(posterior.point_partition().labels), -1)
+    return {
+        "cluster": clusters[best].astype(np.int64),
+        "probability": chance[np.arange(len(best)), best],
+        "p_none": chance[:, -1],
+    }
+
+
+def _weights_of_new(
+    posterior: Posterior, values: NDArray[Any], sources: NDArray[np.int64], code: NDArray[Any]
+) -> Floats:
+    """(m, K + 1): log density of each new item given the members of each cluster, and of none."""
+    items, likelihood = posterior.items, posterior.likelihood
+    problem = problem_of(items, posterior.config)
+    shared = posterior.draws.shared().reshape(-1, posterior.draws.columns.width)
+    hyper = problem.hyper._replace(law=shared.mean(axis=0)[: len(problem.hyper.law)])
+    most = int(np.bincount(code).max()) + 1
+    weight = np.empty((len(values), int(code.max()) + 2))
+    step = max(1, PAIRS_AT_ONCE // len(items))
+    for first in range(0, len(values), step):
+        rows = slice(first, first + step)
+        beside = likelihood.newcomers(
+            items, posterior.config, hyper, values[rows], sources[rows], most, problem.row_width
+        )
+        theta = np.zeros((weight.shape[1], beside.width))
+        out = np.empty((len(beside.new), weight.shape[1]))
+        weigh_new(beside.hyper, beside.known, code.astype(np.int64), beside.new, theta, out)
+        weight[rows] = out
+    return weight
 
 
 def _ruled_out(

@@ -70,14 +70,17 @@ class Pool:
         self._series: Series | None = None
         self._alone: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._lacking = self._alone
+        # On the images that each expert looked at, whoever's they are.
+        self._alone_there = self._alone
+        self._lacking_there = self._alone
         self._both: NDArray[np.int32] = np.zeros((0, 0, 0), np.int32)
         self._either = self._both
 
     def add(self, series: Series, experts: NDArray[np.int64]) -> None:
         """Take in an image; ``experts`` are the codes that its experts have in all images.
 
-        Two experts are compared on the images that both have markings on: of the others it is
-        not known whether both looked at them.
+        Two experts are compared on the images at which both looked, and shares are of the clusters
+        on images at which an expert looked.
         """
         if self._series is None:
             self._begin(series)
@@ -93,6 +96,8 @@ class Pool:
         self.images += 1
         self._alone[:, experts] += series.experts.alone
         self._lacking[:, experts] += series.experts.lacking
+        self._alone_there[:, experts] += series.experts.alone.sum(axis=1, keepdims=True)
+        self._lacking_there[:, experts] += series.experts.lacking.sum(axis=1, keepdims=True)
         if self._both.size:
             pairs = (slice(None), experts[:, np.newaxis], experts)
             self._both[pairs] += series.experts.both
@@ -103,6 +108,8 @@ class Pool:
         draws, n_experts = len(series.experts.alone), self.n_experts
         self._alone = np.zeros((draws, n_experts), np.int64)
         self._lacking = np.zeros((draws, n_experts), np.int64)
+        self._alone_there = np.zeros((draws, n_experts), np.int64)
+        self._lacking_there = np.zeros((draws, n_experts), np.int64)
         if n_experts <= MAX_COMPARED:
             self._both = np.zeros((draws, n_experts, n_experts), np.int32)
             self._either = np.zeros_like(self._both)
@@ -149,8 +156,8 @@ class Pool:
             jaccard=with_others,
             compared=compared,
             jaccard_matrix=jaccard,
-            size_1=summarise(shares(self._alone)),
-            all_but_one=summarise(shares(self._lacking)),
+            size_1=summarise(shares(self._alone, self._alone_there)),
+            all_but_one=summarise(shares(self._lacking, self._lacking_there)),
             alone=alone,
         )
 
@@ -364,7 +371,7 @@ class SharedDraws:
             return self._cut[part]
 
     def _cut_group(self, images: NDArray[np.int64]) -> dict[int, MemoryDraws]:
-        draws = self._draws
+        draws, alpha, shared = self._draws, self._draws.alpha(), self._draws.shared()
         labels: dict[int, list[list[NDArray[np.int32]]]] = {}
         clusters: dict[int, list[list[ClusterBlock]]] = {}
         for image in images.tolist():
@@ -379,10 +386,10 @@ class SharedDraws:
         return {
             image: MemoryDraws(
                 np.stack([np.concatenate(found) for found in labels[image]]),
-                draws.alpha(),
+                alpha,
                 [_joined(found) for found in clusters[image]],
                 draws.columns,
-                draws.shared(),
+                shared,
             )
             for image in images.tolist()
         }

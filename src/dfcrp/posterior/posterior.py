@@ -473,14 +473,16 @@ class Posterior:
         return expert_summary(self.draws, self.items.families, len(self.items.experts))
 
     def experts(self) -> pandas.DataFrame:
-        """One row per expert, by number of markings."""
+        """One row per expert, by number of markings or, if that is known, by sensitivity."""
         return expert_frame(self._expert_rows())
 
     def _expert_rows(self) -> list[dict[str, Any]]:
         rows = self.expert_summary.rows(self.items.experts)
         if self.detection is not None:
-            for row in rows:
-                row.update(self.detection.expert(self.items.experts.index(row["expert"])))
+            said = dict(zip(self.items.experts, self.detection.experts(), strict=True))
+            rows = [{**row, **said[row["expert"]]} for row in rows]
+            # The one who finds most first.
+            rows.sort(key=lambda row: -np.nan_to_num(row["sensitivity"]["mean"], nan=-1.0))
         return rows_with_bias(rows, self.expert_bias, self.items.experts)
 
     def catalogue(self) -> pandas.DataFrame:
@@ -749,6 +751,31 @@ class Posterior:
         image = self.image_with(row)
         assert image.rows is not None
         return explain(image, int(np.searchsorted(image.rows, row)))
+
+    def predict(self, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+        """Which cluster new items belong to, and how probable that is.
+
+        Parameters
+        ----------
+        new : matrix, mapping or data frame
+            A row for each item, with the columns of the run's items.
+        experts : sequence, optional
+            Whose list each is on; a cluster that has an item of that list already is barred.
+
+        Returns
+        -------
+        dict of arrays
+            ``cluster``: the name of the most probable cluster of the point partition, -1 if none of
+            them is; ``probability``: of that; ``p_none``: that it is of none of them. α and what
+            clusters share are at their posterior means.
+
+        Examples
+        --------
+        >>> posterior.predict({"name": ["anna"], "town": ["ulm"]})  # doctest: +SKIP
+        """
+        from dfcrp.posterior.explain import predict_new
+
+        return predict_new(self, new, experts)
 
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""

@@ -84,6 +84,8 @@ class Prior:
     start: str | None = None
     #: Figures of the report that only this prior has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
+    #: Those that the overview of many images shows.
+    figures_of_many: tuple[str, ...] = ()
 
     def check_sampler(self, sampler: str) -> None:
         """Refuse a sampler that makes no sense with this prior."""

@@ -29,6 +29,7 @@ const ORDERS = {
   agreed: (data, a, b) => data.agreed[b] - data.agreed[a] || a - b,
   undecided: (data, a, b) => data.undecided[b] - data.undecided[a] || a - b,
   verdict: (data, a, b) => data.place[a] - data.place[b] || a - b,
+  need: (data, a, b) => data.lookValue[b] - data.lookValue[a] || a - b,
 };
 
 /** The images that are asked for, in the order asked for. */
@@ -39,6 +40,7 @@ function chosenImages(data, asked) {
     if (text && !data.names[k].toLowerCase().includes(text)) continue;
     if (asked.bad && data.good[k]) continue;
     if (asked.doubt && !data.undecided[k]) continue;
+    if (asked.open && data.retired[k]) continue;
     found.push(k);
   }
   return found.sort((a, b) => ORDERS[asked.order](data, a, b));
@@ -48,8 +50,11 @@ function tile(data, k) {
   const canvas = element("canvas", { "aria-hidden": "true" });
   const words = [
     element("b", { title: data.names[k] }, data.names[k]),
-    element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.agreedBy}`)),
+    data.byNeed
+      ? element("span", { class: "quiet" }, `${number(data.objects[k], 1)} real objects`)
+      : element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.agreedBy}`)),
     element("span", { class: "quiet" }, data.undecided[k] ? `${number(data.undecided[k])} undecided` : "none undecided"),
+    data.byNeed ? element("span", { class: "quiet" }, data.retired[k] ? "needs no more looks" : `one more look: ${number(data.lookValue[k], 2)}`) : null,
     data.good[k] ? null : element("span", { class: "short" }, "run too short"),
   ];
   // Only images whose page was made are links.
@@ -129,7 +134,7 @@ function legend(data) {
 
 async function startOverview() {
   const data = await readImages();
-  const asked = { name: "", order: "name", bad: false, doubt: false, first: 0 };
+  const asked = { name: "", order: "name", bad: false, doubt: false, open: false, first: 0 };
   let shown = [];
   const draw = () => shown.forEach((one) => drawTile(data, one));
   const show = (changes) => {
@@ -146,10 +151,14 @@ async function startOverview() {
     draw();
   };
   byId("overview").hidden = false;
+  for (const part of document.querySelectorAll(".overview-need")) {
+    if (!data.byNeed) part.remove();
+  }
   byId("name").addEventListener("input", (event) => show({ name: event.target.value }));
   byId("order").addEventListener("change", (event) => show({ order: event.target.value }));
   byId("bad").addEventListener("change", (event) => show({ bad: event.target.checked }));
   byId("doubt").addEventListener("change", (event) => show({ doubt: event.target.checked }));
+  byId("open")?.addEventListener("change", (event) => show({ open: event.target.checked }));
   byId("back").addEventListener("click", () => show({ first: Math.max(asked.first - TILES_SHOWN, 0) }));
   byId("on").addEventListener("click", () => show({ first: asked.first + TILES_SHOWN }));
   addEventListener("resize", draw);

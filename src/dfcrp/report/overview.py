@@ -33,10 +33,12 @@ from dfcrp.markup import (
 from dfcrp.plots.flat import FlatMap, flat_map_or_none, quantities_of, stretch
 from dfcrp.plots.maps import DOUBTFUL
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.priors.detection.answers import retired
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
 from dfcrp.report.explorer.embed import explorer, script_of
+from dfcrp.report.pictures import pictures_of_many
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
 from dfcrp.report.sections.run import (
@@ -101,19 +103,21 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str,
     """Everything that is read as text, and the arrays as base64."""
     findings = posterior.findings
     packer = Packer()
-    packer.floats("objects", [found.n_clusters.mean for found in findings], "float64")
+    packer.floats("objects", _objects(posterior), "float64")
     packer.floats("agreed", [found.consensus.mean for found in findings], "float64")
     packer.counts("good", [found.verdict.ok for found in findings])
     packer.counts(
         "undecided", [np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings]
     )
     packer.counts("place", _places(posterior))
+    by_need = _pack_need(packer, posterior)
     shape = _pack_outlines(packer, posterior)
     bars = 0 if shape is not None else _pack_bars(packer, posterior)
     about = {
         "names": list(posterior.images),
         "pages": [pages.get(image) for image in posterior.image_set.done],
         "agreedBy": in_short(posterior.config.summary.min_experts),
+        "byNeed": by_need,
         "shape": shape,
         "barsOfImage": bars,
         "legend": _legend(posterior),
@@ -121,6 +125,26 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str,
         "compressed": packer.compressed,
     }
     return about, packer.base64()
+
+
+def _objects(posterior: Posterior) -> list[float]:
+    """Objects of each image: real ones, seen and missed, if the prior knows of that."""
+    if posterior.detection is None:
+        return [found.n_clusters.mean for found in posterior.findings]
+    each = [found.detection for found in posterior.findings]
+    return [float((one.seen + one.missed)[:, 0].mean()) for one in each]
+
+
+def _pack_need(packer: Packer, posterior: Posterior) -> bool:
+    """How much each image needs one more look, and whether it needs none, if the prior says it."""
+    found = posterior.detection
+    if found is None:
+        return False
+    number = {name: at for at, name in enumerate(found.image_names)}
+    rows = np.array([number[name] for name in posterior.images])
+    packer.floats("lookValue", found.look_value[rows], "float64")
+    packer.counts("retired", retired(posterior)[rows])
+    return True
 
 
 def _places(posterior: Posterior) -> list[int]:
@@ -270,18 +294,21 @@ def _write_page(posterior: Posterior, folder: Path, image: int) -> None:
 
 def _write_index(posterior: Posterior, folder: Path) -> Path:
     contents = Contents(posterior)
+    contents.pictures = pictures_of_many(contents, folder)
     pages = {
         image: f"{page_folder(image)}/{PAGE}"
         for image in posterior.image_set.done
         if (folder / page_folder(image) / PAGE).exists()
     }
     how = "dfcrp report RUN --image NAME makes the page of an image"
+    compared = Section("experts", "How do the experts compare?", _experts(contents))
     sections = [
         tiles(posterior, pages, how),
         _long_enough(contents),
         Section("how-many", "How many objects?", count_table(contents)),
-        Section("experts", "How do the experts compare?", _experts(contents)),
+        *([] if contents.knows_reality else [compared]),
         *own_sections(contents),
+        *([compared] if contents.knows_reality else []),
         Section("asked", "What was asked", bullets(_words(contents))),
         provenance(contents, folder),
     ]
@@ -338,8 +365,10 @@ def _worst(posterior: Posterior) -> Markup:
 
 def _experts(contents: Contents) -> Markup:
     note = paragraph(
-        "Over all images. Two experts are compared on the images that both have "
-        f"{contents.nouns} on; “all but one” refers to the experts of each image."
+        "Over all images. Two experts are compared on the images at which both looked."
+        + " Nothing says who looked: whoever has "
+        f"{contents.nouns} on an image was taken to have looked at it, and nobody else."
+        * (contents.posterior.items.looked is None)
     )
     return join([note, expert_tables(contents)])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from dfcrp.plots.drawing import FORMATS, DrawnFigure, Order, check_formats, draw
 from dfcrp.report.contents import Contents
 
 FOLDER = "figures"
+#: Name, whether an image lies beneath, and what to prepare it with.
+Plan = tuple[str, bool, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,29 @@ def make_pictures(
     Figures that are there from before and are not drawn now are removed. ``place`` is what comes
     between the two, with a slash at its end.
     """
+    return _drawn(contents, _plan(contents), folder, formats=formats, helpers=helpers, place=place)
+
+
+def pictures_of_many(contents: Contents, folder: Path) -> dict[str, Picture]:
+    """Draw the figures of the overview of many images."""
+    names: tuple[str, ...] = contents.posterior.prior.figures_of_many
+    return _drawn(contents, [(name, False, {}) for name in names], folder)
+
+
+def _drawn(
+    contents: Contents,
+    plans: Iterable[Plan],
+    folder: Path,
+    *,
+    formats: Sequence[str] = ("svg",),
+    helpers: int | None = 0,
+    place: str = "",
+) -> dict[str, Picture]:
     chosen, below = check_formats(formats), f"{place}{FOLDER}/"
     posterior = contents.posterior
 
     def orders() -> Iterator[Order]:
-        for figure, beneath, options in _plan(contents):
+        for figure, beneath, options in plans:
             table = getattr(plots, f"prepare_{figure}")(posterior, **options)
             yield Order(figure, table, folder, chosen, beneath, below)
 
@@ -70,10 +90,6 @@ def make_pictures(
             if name not in drawn or kind not in chosen:
                 remove_file(folder, f"{below}{name}.{kind}")
     return {name: _packed(figure, chosen) for name, figure in drawn.items()}
-
-
-#: Name, whether an image lies beneath, and what to prepare it with.
-Plan = tuple[str, bool, dict[str, Any]]
 
 
 def _plan(contents: Contents) -> Iterator[Plan]:

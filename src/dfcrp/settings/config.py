@@ -31,6 +31,8 @@ KEYWORDS = {
     "expert_bias": ("likelihood", "expert_bias"),
     "min_experts": ("summary", "min_experts"),
     "side_by_side": ("summary", "side_by_side"),
+    "retire_complete": ("summary", "retire_complete"),
+    "retire_settled": ("summary", "retire_settled"),
     "image_file": ("image", "file"),
     "image_y": ("image", "y"),
     "image_offset": ("image", "offset"),
@@ -131,8 +133,15 @@ class SummarySettings:
     #: Under the prior "detection": whether the report also says how many objects so many experts
     #: share, beside how many are real.
     side_by_side: bool = False
+    #: Under the prior "detection": an image needs no more looks where nothing was missed, and all
+    #: is real or false as listed, with probabilities of at least these.
+    retire_complete: float = 0.9
+    retire_settled: float = 0.9
 
     def __post_init__(self) -> None:
+        for name in ("retire_complete", "retire_settled"):
+            value = getattr(self, name)
+            check(0.0 <= value <= 1.0, f"summary.{name}", value, "a probability from 0 to 1")
         least = consensus.checked(self.min_experts, "summary.min_experts")
         object.__setattr__(self, "min_experts", least)
         check(

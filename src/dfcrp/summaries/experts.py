@@ -234,11 +234,11 @@ def jaccard_matrix(both: NDArray[np.int32], either: NDArray[np.int32]) -> NDArra
     return matrix
 
 
-def shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Percentages of each draw's total; NaN where the total is zero."""
-    total = counts.sum(axis=1, keepdims=True)
+def shares(counts: NDArray[np.int64], of: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+    """Percentages of each draw's total, or of other numbers; NaN where these are zero."""
+    total = counts.sum(axis=1, keepdims=True) if of is None else of
     shares = np.full(counts.shape, np.nan)
-    np.divide(100.0 * counts, total, out=shares, where=total > 0)
+    np.divide(100.0 * counts, total, out=shares, where=np.broadcast_to(total > 0, counts.shape))
     return shares
 
 

@@ -1,4 +1,4 @@
-"""GeoJSON: points with sizes as properties, or shapes drawn as polygons."""
+"""GeoJSON: points with sizes as properties, or shapes drawn as polygons; QuPath's in pixels."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import (
+    BOXES_AROUND,
     CENTRES,
     COLUMNS,
+    MOMENTS,
     NO_CIRCLE,
     Drawings,
     Origin,
     Points,
     as_list,
     as_object,
+    box_around,
     centroid,
     circle_of_polygon,
     circle_on_sphere,
     distinct,
+    ellipse_of_polygon,
     hints,
     load_json,
     ring,
@@ -40,12 +44,17 @@ from dfcrp.io.tables import (
 from dfcrp.items.columns import GEOGRAPHIC, SAID, SPELLINGS, plain, unit_of
 from dfcrp.items.site import UNITS, Ring, Site
 
+#: A property of every object that QuPath writes; its coordinates are pixels.
+QUPATH = "objectType"
+
 
 def looks_like_geojson(path: Path, data: bytes) -> bool:
     """Whether the name or the type says so."""
     if path.suffix.lower() == ".geojson":
         return True
-    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"FeatureCollection"' in data
+    first = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    features = b'"Feature"' in data and b'"geometry"' in data
+    return (first == b"{" and b'"FeatureCollection"' in data) or (first == b"[" and features)
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,9 @@ class _Feature:
 
 def read_geojson(name: str, data: bytes, options: ReadOptions) -> RawTable:
     """Read features; a property with the name of a size goes before the outline."""
-    content = as_object(load_json(name, data), name)
+    loaded = load_json(name, data)
+    # QuPath also writes the list of features alone.
+    content = {"features": loaded} if isinstance(loaded, list) else as_object(loaded, name)
     single = content.get("type") == "Feature"
     features = [content] if single else as_list(content.get("features"), f"{name}, features")
     marks = Drawings(name, "feature", options)
@@ -77,11 +88,22 @@ def read_geojson(name: str, data: bytes, options: ReadOptions) -> RawTable:
         if isinstance(shape, str):
             left_out.append(LeftOut(shape, number))
         else:
-            gathered.append(_Feature(number, shape, properties))
+            gathered.append(_Feature(number, shape, _as_qupath(properties)))
+    if any(QUPATH in feature.properties for feature in gathered):
+        content = {"units": "px", **content}
     site = _site(name, content, [feature.points for feature in gathered], options)
     if options.kind == "circles":
         return _circles(name, gathered, left_out, site, options)
     return _others(name, gathered, left_out, site, options.kind)
+
+
+def _as_qupath(properties: dict[str, Any]) -> dict[str, Any]:
+    """Of QuPath's objects the name of the class, which it has with its colour, is the category."""
+    told = properties.get("classification")
+    if QUPATH not in properties or not isinstance(told, dict):
+        return properties
+    others = {title: value for title, value in properties.items() if title != "classification"}
+    return {**others, "category": told.get("name") or " ".join(map(str, told.get("names", [])))}
 
 
 def _outline(marks: Drawings, number: int, geometry: Any) -> Points | str:
@@ -172,9 +194,15 @@ def _others(
     rows: list[int] = []
     records: list[list[Any]] = []
     note = ""
+    if kind != "points" and _polygons_only(gathered, site, kind):
+        note = BOXES_AROUND if kind == "boxes" else MOMENTS
     for feature in gathered:
+        found: tuple[Any, ...] | str
         if kind == "points":
             found = _point(feature, site, centres=not there_are_points)
+        elif note:
+            measure = box_around if kind == "boxes" else ellipse_of_polygon
+            found = measure(feature.points) or "polygon without an area"
         elif kind == "boxes":
             found = _box(feature)
         else:
@@ -191,6 +219,16 @@ def _others(
         note = CENTRES
     left_out.sort(key=lambda entry: entry.row)
     return RawTable(name, header, _turned(records), rows, "feature", site, left_out, note)
+
+
+def _polygons_only(gathered: list[_Feature], site: Site, kind: str) -> bool:
+    """Whether there is no box, or no circle, in a plane: polygons may stand for them then."""
+
+    def plain_polygon(feature: _Feature) -> bool:
+        found = _rectangle(feature) if kind == "boxes" else circle_of_polygon(feature.points)
+        return feature.drawn and found is None
+
+    return bool(gathered) and site.units != "deg" and all(map(plain_polygon, gathered))
 
 
 def _turned(records: list[list[Any]]) -> list[list[Any]]:

@@ -52,6 +52,9 @@ MOST_SETS = 16
 #: More members than this may make one product vanish or overflow by itself.
 MANY_MEMBERS = 12
 LEAST = 1e-300
+#: One logarithm for many ratios of two members: their product is taken while it is within these
+#: bounds, and a ratio counts as this at least.
+SMALL, LARGE, LEAST_OF_TWO = 1e-100, 1e100, 1e-200
 
 
 @learn_law
@@ -351,15 +354,63 @@ def put_set(hyper, theta, k, at, to, field, record, seen, weight):
     theta[k, to + DENSITY] = density + hyper.log_density[value]
 
 
+@inline_kernel
+def altered_two(hyper, field, one, other, x, y):
+    """S(y, x), S(x, y) and J of two members with the values x and y; tables are symmetric."""
+    if hyper.kind[field] == MEASURE:
+        first = hyper.first[field]
+        apart = squared_distance(hyper, first + x, first + y)
+        p, q = precision(hyper, field, one), precision(hyper, field, other)
+        both, d = p * q / (p + q), hyper.dimensions[field]
+        middle = 0.5 * (hyper.log_density[first + x] + hyper.log_density[first + y])
+        return (
+            peak(hyper, field, other, y) * math.exp(-0.5 * q * apart),
+            peak(hyper, field, one, x) * math.exp(-0.5 * p * apart),
+            math.exp(0.5 * d * math.log(both / (2.0 * math.pi)) - 0.5 * both * apart - middle),
+        )
+    at = -1 if x == y else listed_at(hyper, field, x, y)
+    if at < 0:
+        return 0.0, 0.0, 0.0
+    return hyper.altered[at], hyper.altered[at], hyper.both_altered[at]
+
+
+@lean_kernel
+def ratio_of_two(hyper, field, one, other):
+    """R of one field of two records; most clusters have no more.
+
+    Who is the same, altered or unrelated, written out: with x = y both may be the same.
+    """
+    x, y = hyper.values[one, field], hyper.values[other, field]
+    if x < 0 or y < 0:
+        return 1.0
+    m, t = miss_rate(hyper, field, one), alter_rate(hyper, field, one)
+    n, u = m, t
+    if hyper.source[one] != hyper.source[other]:
+        n, u = miss_rate(hyper, field, other), alter_rate(hyper, field, other)
+    c, e = (1.0 - m) * t, (1.0 - m) * (1.0 - t)
+    d, g = (1.0 - n) * u, (1.0 - n) * (1.0 - u)
+    total = (m + c) * (n + d) + e * n + g * m
+    if x == y:
+        total += e * g / hyper.share[hyper.first[field] + x]
+    if c * d > 0.0:
+        seen_y, seen_x, both = altered_two(hyper, field, one, other, x, y)
+        total += e * d * seen_y + g * c * seen_x + c * d * (both - 1.0)
+    return max(total, LEAST_OF_TWO)
+
+
 @lean_kernel
 def log_ratio_of_field(hyper, theta, k, members, field):
     """log R of one field of the row's first members."""
-    known = 0
+    known, one, other = 0, -1, -1
     for a in range(members):
-        if hyper.values[int(theta[k, FIRST + a]), field] >= 0:
+        record = int(theta[k, FIRST + a])
+        if hyper.values[record, field] >= 0:
             known += 1
+            one, other = other, record
     if known <= 1:
         return 0.0
+    if known == 2:
+        return math.log(ratio_of_two(hyper, field, one, other))
     many = known > MANY_MEMBERS
     units = 0.0
     if hyper.kind[field] == MEASURE:
@@ -385,7 +436,16 @@ def log_ratio_of_field(hyper, theta, k, members, field):
 def log_members(hyper, theta, k, members):
     """log R of the row's first members."""
     total = 0.0
-    if members > 1:
+    if members == 2:
+        product = 1.0
+        one, other = int(theta[k, FIRST]), int(theta[k, FIRST + 1])
+        for field in range(hyper.kind.shape[0]):
+            product *= ratio_of_two(hyper, field, one, other)
+            if not SMALL < product < LARGE:
+                total += math.log(product)
+                product = 1.0
+        return total + math.log(product)
+    if members > 2:
         for field in range(hyper.kind.shape[0]):
             total += log_ratio_of_field(hyper, theta, k, members, field)
     return total
@@ -461,12 +521,18 @@ def update_cluster(hyper, rng, prior, data, state, k, proposal):
 def log_fit_of_field(hyper, data, state, which):
     """log R of the field that entry ``which`` of the law is about; R is 1 for clusters of one."""
     field = hyper.about[which]
-    total = 0.0
+    total, product = 0.0, 1.0
     for k in range(state.theta.shape[0]):
-        if state.size[k] > 1:
+        if state.size[k] == 2:
+            one, other = int(state.theta[k, FIRST]), int(state.theta[k, FIRST + 1])
+            product *= ratio_of_two(hyper, field, one, other)
+            if not SMALL < product < LARGE:
+                total += math.log(product)
+                product = 1.0
+        elif state.size[k] > 2:
             members = int(state.theta[k, MEMBERS])
             total += log_ratio_of_field(hyper, state.theta, k, members, field)
-    return total
+    return total + math.log(product)
 
 
 @implements(likelihood.record_row, RecordHyper)

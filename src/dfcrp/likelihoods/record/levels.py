@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record.fields import Field, digits_of_date
-from dfcrp.likelihoods.record.strings import edit_distances
+from dfcrp.likelihoods.record.strings import Words, edit_distances, levels_of_words
 
-#: One to four typing errors; the same parts in another order or with other signs; parts that are
-#: abbreviated; parts left out; numbers or dates next to each other; and not far from each other.
-ERRORS, ORDER, SHORT, PARTS, NEXT, NEAR = 4, 5, 6, 7, 8, 9
+#: One to four typing errors; 5 to 7 are levels of words (``strings``); numbers or dates next to one
+#: another; and not far from each other.
+ERRORS, NEXT, NEAR = 4, 8, 9
 LEVELS = 10
 #: Whole numbers are near up to this difference, dates up to so many days.
 NEAR_NUMBER, NEAR_DAYS = 5, 31
-#: Parts that may be left out, and the length from which a part may have a typing error.
-MOST_LEFT_OUT, LONG = 2, 5
 Levels = NDArray[np.int8]
 
 
@@ -35,7 +33,7 @@ class LevelComparison:
         self.length = np.array([len(text) for text in self.plain], dtype=np.int64)
         self.start = np.concatenate([[0], np.cumsum(self.length)]).astype(np.int64)
         self.numbers = _whole_numbers(field, self.plain)
-        self.parts = [re.findall(r"\w+", text) for text in self.plain]
+        self.words = words_of(self.plain if field.kind == "string" else ())
 
     def levels(self, pairs: NDArray[np.int64]) -> Levels:
         """The level of each pair of different values."""
@@ -47,7 +45,7 @@ class LevelComparison:
         if self.kind == "date":
             self._exchanged(pairs, found)
         else:
-            self._by_parts(pairs, found)
+            self._by_words(pairs, found)
         if self.numbers is not None:
             apart = np.abs(self.numbers[pairs[:, 0]] - self.numbers[pairs[:, 1]])
             limit = NEAR_DAYS if self.kind == "date" else NEAR_NUMBER
@@ -69,59 +67,29 @@ class LevelComparison:
         exchanged = np.array([text[:4] + text[6:] + text[4:6] for text in self.plain])
         found[digits[pairs[:, 0]] == exchanged[pairs[:, 1]]] = 1
 
-    def _by_parts(self, pairs: NDArray[np.int64], found: NDArray[np.int64]) -> None:
-        """Order, abbreviations and parts left out, where there are not just one or two errors."""
-        for at in np.flatnonzero((found == 0) | (found > 1)).tolist():
-            level = level_of_parts(self.parts[pairs[at, 0]], self.parts[pairs[at, 1]])
-            if level:
-                found[at] = level
+    def _by_words(self, pairs: NDArray[np.int64], found: NDArray[np.int64]) -> None:
+        """Order, abbreviations and words left out, where there are not just one or two errors."""
+        rows = np.flatnonzero(found != 1)
+        level = np.empty(len(rows), np.int64)
+        one, other = pairs[rows, 0].copy(), pairs[rows, 1].copy()
+        levels_of_words(self.words, one, other, level)
+        found[rows] = np.where(level > 0, level, found[rows])
 
 
-def level_of_parts(one: Sequence[str], other: Sequence[str]) -> int:
-    """ORDER, SHORT or PARTS for two lists of words, or 0.
-
-    A word stands for another if it abbreviates it, or has one typing error.
-    """
-    if not one or not other:
-        return 0
-    if len(one) > len(other):
-        one, other = other, one
-    left = list(other)
-    short, equal = False, 0
-    for word in sorted(one, key=len, reverse=True):
-        if word in left:
-            left.remove(word)
-            equal += len(word) > 1
-            continue
-        like = [found for found in left if one_error(word, found)]
-        if like:
-            equal += 1
-        else:
-            like = [found for found in left if abbreviates(word, found) or abbreviates(found, word)]
-            short = True
-        if not like:
-            return 0
-        left.remove(max(like, key=len))
-    if left:
-        return PARTS if equal and len(left) <= MOST_LEFT_OUT else 0
-    return SHORT if short else ORDER
-
-
-def abbreviates(short: str, word: str) -> bool:
-    """Whether a word has letters of the other, in order and from the first on: "st", "saint"."""
-    if len(short) >= len(word) or short[0] != word[0]:
-        return False
-    letters = iter(word)
-    return all(letter in letters for letter in short)
-
-
-def one_error(one: str, other: str) -> bool:
-    """Whether two long words differ by one typing error."""
-    if min(len(one), len(other)) < LONG or abs(len(one) - len(other)) > 1:
-        return False
-    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
-    a, b = one[at:], other[at:]
-    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[1::-1] + a[2:] == b)
+def words_of(texts: Sequence[str]) -> Words:
+    """The words of all texts, for the kernels."""
+    parts = [re.findall(r"\w+", text) for text in texts]
+    every = [word for one in parts for word in one]
+    first = np.cumsum([0, *(len(one) for one in parts)]).astype(np.int64)
+    size = np.array([len(word) for word in every], np.int64)
+    text = np.repeat(np.arange(len(parts)), np.diff(first))
+    return Words(
+        letters=np.array([ord(letter) for letter in "".join(every)], np.int64),
+        start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
+        first=first,
+        order=np.lexsort((-size, text)).astype(np.int64),
+        taken=np.zeros(int(np.diff(first).max(initial=0)) + 1, np.int64),
+    )
 
 
 def _whole_numbers(field: Field, texts: Sequence[str]) -> NDArray[np.float64] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
+from dfcrp.likelihoods.base import Evidence, Layout, Likelihood, Newcomers
+from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.record import kernel, report
+from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import field_factors, log_bayes_factors
+from dfcrp.likelihoods.record.hyper import log_bayes_factors
+from dfcrp.likelihoods.record.newcomers import new_records
 from dfcrp.likelihoods.record.prepare import Prepared, prepare
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
@@ -30,6 +34,9 @@ HOPELESS = -10.0
 #: Two records of one expert compete if they are more likely one object than two; two of different
 #: experts are in contact if it is not quite sure either way.
 CONTACT = 15.0
+#: Partners of a record on one list that may compete for it, the best first, and pairs of
+#: competitors for each record that are moved together.
+BEST_PARTNERS, RIVALS_PER_RECORD = 3, 0.25
 #: Members of a cluster where no rule bounds them.
 MOST_MEMBERS = 64
 
@@ -106,7 +113,7 @@ class _Records(Likelihood):
         neighbourhood = Neighbourhood(
             bounded=True,
             pairs=pairs,
-            rivals=pairs[same & (factors > 0.0)],
+            rivals=rivals_of(pairs, factors, experts),
             contacts=pairs[~same & (np.abs(factors) < CONTACT)],
             component=component,
             numbering=_number_by_component(component),
@@ -190,23 +197,39 @@ class _Records(Likelihood):
         )
 
     def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
-        """The log Bayes factor of each field with each member, at the learned rates of faults."""
+        """What each field adds to the log odds, at the learned rates of faults.
+
+        That is the change of the field's log R as the record joins the members.
+        """
         items = posterior.items
         found = self.prepared(items, posterior.config.likelihood)
-        pairs = np.column_stack([np.full_like(members, row), members])
-        hyper = found.hyper(2, pairs)
+        together = np.append(members, row)
+        pairs = np.array(list(combinations(np.sort(together).tolist(), 2))).reshape(-1, 2)
+        hyper = found.hyper(len(together), pairs)
         hyper = hyper._replace(law=self._learned_law(posterior.draws, hyper))
         return tuple(
             Evidence(
                 field.name,
                 _together(items, field.columns, np.array([row])),
                 _together(items, field.columns, members),
-                float(factors.mean()),
+                _added(hyper, at, row, members),
             )
-            for field, factors in zip(
-                found.records.fields, field_factors(hyper, pairs), strict=True
-            )
+            for at, field in enumerate(found.records.fields)
         )
+
+    def newcomers(
+        self,
+        items: Items,
+        config: Config,
+        hyper: Any,
+        values: NDArray[Any],
+        sources: NDArray[np.int64],
+        most: int,
+        width: int,
+    ) -> Newcomers:
+        """With codes for values that the run has not seen."""
+        found = self.prepared(items, config.likelihood)
+        return new_records(found, items, hyper.law, values.astype(np.str_), sources, most)
 
     def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
         """The mean of what was learned of the law."""
@@ -215,6 +238,48 @@ class _Records(Likelihood):
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Records have no place."""
+
+
+def rivals_of(
+    pairs: NDArray[np.int64], factors: NDArray[np.float64], experts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Pairs of one expert that compete, to be moved together.
+
+    They are more likely one object than two, or each of them is with the same third record, so that
+    one of the two keeps the other out. Of each record's best partners on a list, and of all such
+    pairs those that are nearest to a tie: any choice leaves the posterior unchanged.
+    """
+    n = len(experts)
+    same = experts[pairs[:, 0]] == experts[pairs[:, 1]]
+    likely = ~same & (factors > 0.0)
+    third, one = np.concatenate([pairs[likely], pairs[likely][:, ::-1]]).T
+    weight = np.tile(factors[likely], 2)
+    group = third * (int(experts.max(initial=0)) + 1) + experts[one]
+    order = np.lexsort((-weight, group))
+    group, one, weight = group[order], one[order], weight[order]
+    found, apart = [np.empty((0, 2), np.int64)], [np.empty(0)]
+    for gap in range(1, BEST_PARTNERS):
+        first = np.flatnonzero(group[:-gap] == group[gap:])
+        found.append(np.column_stack([one[first], one[first + gap]]))
+        apart.append(weight[first] - weight[first + gap])
+    competing, difference = np.concatenate(found), np.concatenate(apart)
+    near = np.flatnonzero(difference < CONTACT)
+    near = near[np.argsort(difference[near], kind="stable")][: int(n * RIVALS_PER_RECORD)]
+    return unique_pairs(np.concatenate([pairs[same & (factors > 0.0)], competing[near]]), n)
+
+
+def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> float:
+    """The change of one field's log R as a record joins the members: others count as missing."""
+    rows = np.append(members, row)
+    values = np.full_like(hyper.values, -1)
+    values[rows, field] = hyper.values[rows, field]
+    features = np.column_stack([values[rows], rows]).astype(np.float64)
+    measures = bool((hyper.kind == kernel.MEASURE).any())
+    theta = np.zeros((2, kernel.row_width(len(rows), measures)))
+    out, one = np.empty((1, 2)), np.zeros(len(members), np.int64)
+    masked = hyper._replace(values=values)
+    weigh_new(masked, features[:-1].copy(), one, features[-1:].copy(), theta, out)
+    return float(out[0, 0])
 
 
 def learned_rates(law: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:

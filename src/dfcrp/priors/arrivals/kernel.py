@@ -20,7 +20,7 @@ from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import exchange_slots
 from dfcrp.priors.arrivals.order import update_order, walk_arrivals
-from dfcrp.priors.arrivals.procession import LEAP, procession_is_due, update_alpha_and_order
+from dfcrp.priors.arrivals.procession import LEAP, processions, update_alpha_and_order
 from dfcrp.priors.arrivals.tail import draw_auxiliary, rebuild_tail, tail_sum
 
 #: In every such scan a share of the customers is rearranged; the others exchange slots.
@@ -129,7 +129,7 @@ def update_arrivals(prior, rng, data, hyper, state, scratch):
         walk_arrivals(data, state, scratch, state.order, state.seated)
         if state.scans[0] % ORDER_PERIOD == 0:
             update_order(rng, data, state, scratch)
-        if procession_is_due(state.scans[0], data.n_families):
+        for _ in range(processions(data.n_families)):
             leap = LEAP if prior.update_alpha else 0.0
             update_alpha_and_order(
                 rng, data, state, scratch, prior.alpha_shape, prior.alpha_rate, leap

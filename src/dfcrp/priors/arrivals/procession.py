@@ -24,21 +24,22 @@ import math
 
 from dfcrp.compiled.jit import inline_kernel, lean_kernel
 from dfcrp.compiled.state import ALPHA_ACCEPTED, ALPHA_PROPOSED
-from dfcrp.priors.arrivals.concentration import FEW, YOUNG
+from dfcrp.priors.arrivals.concentration import FEW
 from dfcrp.priors.arrivals.order import clear_tables, seat
 
 #: Standard deviation of a step of log α.
 LEAP = 1.0
 #: One logarithm for many factors: a product is taken until it is this large, or this small.
 LARGE = 1e100
-#: Once a chain is no longer young, the move comes in every such scan.
-PERIOD = 2
+#: Proposals in one scan: a tenth of its time each where records are weighed, and α is what such a
+#: run would wait for.
+PROPOSALS = 2
 
 
 @inline_kernel
-def procession_is_due(scans, n_families):
-    """Whether this scan has the move; with more families few proposals would be accepted."""
-    return n_families <= FEW and (scans < YOUNG or scans % PERIOD == 0)
+def processions(n_families):
+    """Proposals in one scan; with more families few of them would be accepted."""
+    return PROPOSALS if n_families <= FEW else 0
 
 
 @lean_kernel

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from dfcrp.compiled.random import stream
 from dfcrp.draws import ClusterBlock, Draws
 from dfcrp.persons import Persons, persons_of
 from dfcrp.priors.base import Facts
+from dfcrp.priors.detection import one_more_look
 from dfcrp.priors.detection.kernel import Detection
 from dfcrp.priors.detection.layout import detection_of, image_of
+from dfcrp.priors.detection.skills import ExpertRates, expert_rates
 from dfcrp.priors.detection.summaries import (
     Found,
     Lists,
@@ -26,11 +29,13 @@ from dfcrp.priors.detection.summaries import (
 from dfcrp.summaries.consensus import SizeClasses, family_arrays, parameter_columns
 from dfcrp.summaries.kernels.tables import represent_clusters
 from dfcrp.summaries.point_partition import members_by_cluster
-from dfcrp.summaries.streaming import Interval, label_blocks, summarise
+from dfcrp.summaries.streaming import label_blocks, summarise
 
 Counts = NDArray[np.int64]
 #: Above this probability an expert is named as one whose marks are mostly false.
 NAMED = 0.95
+#: Weight, in objects, of an image without objects in what experts are like on several.
+LITTLE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class DetectionSummary:
     level_edges: NDArray[np.float64]
     listed: Counts  # (d, c, experts): real markings
     false: Counts  # (d, c, experts)
+    #: What experts are like, of which these counts are a sample.
+    rates: ExpertRates
     classes: Counts  # (d,): classes of objects in use
     #: (d, experts): of what a list shares with others of its person, the part that comes of
     #: noticing it once.
@@ -66,6 +73,8 @@ class DetectionSummary:
     #: catalogue says; by image of ``image_names``.
     p_complete: NDArray[np.float64]
     p_settled: NDArray[np.float64]
+    #: By how much one more look is expected to lower the variance of the number of objects.
+    look_value: NDArray[np.float64]
     image_names: tuple[str, ...] = ("",)
     #: Of several images, seen and missed objects on each: (d, images).
     seen_on: Counts | None = None
@@ -89,15 +98,13 @@ class DetectionSummary:
         for name in ("seen_on", "missed_on"):
             if getattr(self, name) is not None:
                 fewer[name] = some(getattr(self, name))
+        fewer["rates"] = ExpertRates(*(some(values) for values in self.rates))
         return replace(self, **fewer)
 
     @property
-    def sensitivity(self) -> NDArray[np.float64]:
-        """Share of all objects, seen or missed, that an expert marked: (d, c, experts)."""
-        total = (self.seen + self.missed)[:, :, np.newaxis] if self.looked is None else self.looked
-        share = np.full(self.listed.shape, np.nan)
-        np.divide(self.listed, total, out=share, where=np.broadcast_to(total > 0, share.shape))
-        return share
+    def sensitivity(self) -> NDArray[np.float32]:
+        """Probability of an expert to mark an object where they look: (d, c, experts)."""
+        return self.rates.sensitivity
 
     @property
     def p_mostly_false(self) -> NDArray[np.float64]:
@@ -142,35 +149,64 @@ class DetectionSummary:
             for size in range(1, self.sizes.shape[1])
         ]
 
-    def expert(self, f: int) -> dict[str, Any]:
-        """What summary.json says of one expert."""
+    def experts(self) -> list[dict[str, Any]]:
+        """What summary.json says of each expert."""
         sensitivity, false = summarise(self.sensitivity), summarise(self.false)
-        per_image = summarise(self.false[:, 0, f] / max(int(self.looks[f]), 1))
-        said: dict[str, Any] = {
-            "sensitivity": sensitivity[0, f].as_dict(),
-            "false_marks": false[0, f].as_dict(),
-            "false_marks_per_image": per_image.as_dict(),
-            "looks": int(self.looks[f]),
-            "p_mostly_false": float(self.p_mostly_false[f]),
-            "by_size": [
-                {
-                    "size_class": name,
-                    "sensitivity": sensitivity[c, f].as_dict(),
-                    "false_marks": false[c, f].as_dict(),
-                }
-                for c, name in enumerate(self.size_classes)
-            ][1:],
-        }
-        person = self.persons.codes[f]
-        if np.count_nonzero(self.persons.codes == person) > 1:
-            shared: Interval = summarise(self.shared_noticing[:, f])
-            said["person"] = self.persons.names[person]
-            said["shared_noticing"] = shared.as_dict()
-        return said
+        per_image, shared = summarise(self.rates.false), summarise(self.shared_noticing)
+        mostly_false, person = self.p_mostly_false, self.persons.codes
+        rows = []
+        for f in range(len(person)):
+            said: dict[str, Any] = {
+                "sensitivity": sensitivity[0, f].as_dict(),
+                "false_marks": false[0, f].as_dict(),
+                "false_marks_per_image": per_image[f].as_dict(),
+                "looks": int(self.looks[f]),
+                "p_mostly_false": float(mostly_false[f]),
+                "by_size": [
+                    {
+                        "size_class": name,
+                        "sensitivity": sensitivity[c, f].as_dict(),
+                        "false_marks": false[c, f].as_dict(),
+                    }
+                    for c, name in enumerate(self.size_classes)
+                ][1:],
+            }
+            if np.count_nonzero(person == person[f]) > 1:
+                said["person"] = self.persons.names[person[f]]
+                said["shared_noticing"] = shared[f].as_dict()
+            rows.append(said)
+        return rows
 
 
-def prior_of(posterior: Any) -> tuple[Detection, Persons]:
-    """The prior as the run had it, and whose lists are whose."""
+@dataclass
+class LaidOut:
+    """The prior as the run had it, whose lists are whose, and what experts are like."""
+
+    prior: Detection
+    persons: Persons
+    #: (chains, draws, parameters).
+    own: NDArray[np.float64]
+    edges: NDArray[np.float64]
+    _rates: ExpertRates | None = None
+    _lock: Any = field(default_factory=threading.Lock)
+
+    @property
+    def rates(self) -> ExpertRates:
+        """Of all experts in all draws; images that were drawn together share them."""
+        with self._lock:
+            if self._rates is None:
+                rows = self.own.reshape(-1, self.own.shape[2])
+                self._rates = expert_rates(self.prior, rows, self.edges)
+            return self._rates
+
+    @property
+    def usual_false(self) -> NDArray[np.float64]:
+        """False marks on an image by the expert in the middle, in every draw."""
+        return np.asarray(np.median(self.rates.false, axis=1))
+
+
+def prior_of(posterior: Any) -> LaidOut:
+    """The prior as the run had it, with its parameters in every draw."""
     items, config = posterior.items, posterior.config
     persons = persons_of(items.experts, config.run.persons)
     sizes = posterior.diameters
@@ -181,7 +217,9 @@ def prior_of(posterior: Any) -> tuple[Detection, Persons]:
         log_sizes=None if sizes is None else np.log(sizes),
         **items.look_facts(),
     )
-    return detection_of(facts, config.prior), persons
+    prior = detection_of(facts, config.prior)
+    own = posterior.draws.shared()[:, :, -len(prior.own) :]
+    return LaidOut(prior, persons, own, np.asarray(posterior.size_classes.edges, np.float64))
 
 
 class _Image(NamedTuple):
@@ -192,13 +230,16 @@ class _Image(NamedTuple):
     own: NDArray[np.float64]
     persons: Persons
     name: str
+    rates: ExpertRates
+    #: (chains · draws,): what an expert's false marks are in the middle of all experts.
+    usual_false: NDArray[np.float64]
 
 
 def _image_of(posterior: Any) -> _Image:
     """The prior of a posterior of one image, drawn by itself or with others."""
     run: Any = posterior.whole or posterior
-    whole, _ = run.prior_laid_out
-    own = run.draws.shared()[:, :, -len(whole.own) :]
+    laid_out: LaidOut = run.prior_laid_out
+    whole, own = laid_out.prior, laid_out.own
     looks, codes = run.items.looks, np.arange(len(run.items.experts))
     rows = np.arange(len(posterior.items)) if posterior.whole is None else posterior.rows
     image = int(looks.image[rows[0]])
@@ -206,7 +247,10 @@ def _image_of(posterior: Any) -> _Image:
         codes = looks.experts_of(image)
     prior, columns = image_of(whole, image, rows, codes)
     here = persons_of(posterior.items.experts, posterior.config.run.persons)
-    return _Image(prior, own[:, :, columns], here, looks.images[image])
+    draws = np.arange(own.shape[0] * own.shape[1])
+    rates = laid_out.rates.take(draws, codes)
+    name, usual_false = looks.images[image], laid_out.usual_false
+    return _Image(prior, own[:, :, columns], here, name, rates, usual_false)
 
 
 def parameters_of(posterior: Any) -> tuple[Detection, NDArray[np.float64]]:
@@ -214,8 +258,8 @@ def parameters_of(posterior: Any) -> tuple[Detection, NDArray[np.float64]]:
     if posterior.many is None:
         found = _image_of(posterior)
         return found.prior, found.own
-    prior, _ = posterior.prior_laid_out
-    return prior, posterior.draws.shared()[:, :, -len(prior.own) :]
+    laid_out: LaidOut = posterior.prior_laid_out
+    return laid_out.prior, laid_out.own
 
 
 def detection_summary(posterior: Any) -> DetectionSummary:
@@ -252,6 +296,8 @@ class _Walk:
         # Filled in once and for all: the same draws give the same answers.
         self.rng = stream(fill_in_seed(draws))
         self.p_marking = np.zeros(n)
+        #: By cluster: probability that it is real and one more expert marks it.
+        self.p_marked = np.zeros(len(self.offsets) - 1)
         #: (draws, clusters) of every block: the probability of a cluster to be real.
         self.real: list[NDArray[np.float32]] = []
         self.blocks: list[Found] = []
@@ -283,7 +329,9 @@ class _Walk:
         # Where a cluster is the lesser part of a draw's it is no object of its own.
         real = np.take_along_axis(found.real, np.maximum(chosen, 0), axis=1)
         self.real.append(np.where(experts > 0, real, 0.0).astype(np.float32))
-        self.blocks.append(found._replace(real=found.real[:0]))
+        marked = np.take_along_axis(found.marked, np.maximum(chosen, 0), axis=1)
+        self.p_marked += np.where(experts > 0, marked, 0.0).sum(axis=0, dtype=np.float64)
+        self.blocks.append(found._replace(real=found.real[:0], marked=found.marked[:0]))
 
     def _log_sizes(self, block: ClusterBlock) -> NDArray[np.float64]:
         if self.column is None:
@@ -305,6 +353,8 @@ class _Walk:
             sizes=np.zeros((b, n_families + 1), np.int64),
             new_sizes=np.zeros((b, n_families + 1), np.int64),
             real=np.zeros((b, self.draws.n_markings), np.float32),
+            marked=np.zeros((b, self.draws.n_markings), np.float32),
+            hidden=np.zeros((b, 2)),
         )
 
     def _settled(self, p_real: NDArray[np.float64]) -> float:
@@ -312,6 +362,14 @@ class _Walk:
         likely = p_real > 0.5
         each = [np.where(likely, real, 1.0 - real).prod(axis=1) for real in self.real]
         return float(np.concatenate(each).mean())
+
+    def _look_value(
+        self, whole: Found, p_real: NDArray[np.float64], false: NDArray[np.float64]
+    ) -> float:
+        """What one more look is worth."""
+        n = self.draws.n_chains * self.draws.n_draws
+        missed = one_more_look.of_missed(whole.hidden[:, 0], whole.hidden[:, 1], false)
+        return float(missed + one_more_look.of_clusters(p_real, self.p_marked / n).sum())
 
     def summary(self, image: _Image, classes: SizeClasses) -> DetectionSummary:
         """All blocks together."""
@@ -330,6 +388,7 @@ class _Walk:
             level_edges=level_edges(self.prior),
             listed=_with_all(whole.listed, classes),
             false=_with_all(whole.false, classes),
+            rates=image.rates,
             classes=whole.classes,
             shared_noticing=1.0 - ratio,
             sizes=whole.sizes,
@@ -339,6 +398,7 @@ class _Walk:
             looks=np.ones(len(self.prior.person), np.int64),
             p_complete=np.array([np.mean(whole.missed.sum(axis=1) == 0)]),
             p_settled=np.array([self._settled(p_real)]),
+            look_value=np.array([self._look_value(whole, p_real, image.usual_false)]),
             image_names=(image.name,),
         )
 
@@ -349,6 +409,7 @@ class _Empty(NamedTuple):
     names: tuple[str, ...]
     experts: list[NDArray[np.int64]]
     missed: Counts  # (d, images, c)
+    look_value: NDArray[np.float64]
 
 
 def _empty_images(posterior: Any, draws: NDArray[np.int64], classes: SizeClasses) -> _Empty:
@@ -361,17 +422,21 @@ def _empty_images(posterior: Any, draws: NDArray[np.int64], classes: SizeClasses
     experts = [looks.experts_of(int(v)) for v in empty]
     n_classes = len(classes.edges) + 1
     missed = np.zeros((len(draws), len(empty), n_classes), np.int64)
+    value = np.zeros(len(empty))
     if empty.size:
-        prior, _ = posterior.prior_laid_out
-        shared = posterior.draws.shared()
-        own = shared.reshape(-1, shared.shape[2])[draws, -len(prior.own) :]
+        whole: LaidOut = posterior.prior_laid_out
+        prior = whole.prior
+        own = whole.own.reshape(-1, whole.own.shape[2])[draws]
         middle = np.exp(prior.low + prior.step * (np.arange(len(prior.away)) + 0.5))
         numbers = np.searchsorted(np.asarray(classes.edges, np.float64), middle, side="right")
         rng = stream([*fill_in_seed(posterior.draws), 1])
-        draw_missed_on(rng, prior, np.ascontiguousarray(own), empty, numbers, missed)
+        hidden = np.zeros((len(draws), len(empty), 2))
+        draw_missed_on(rng, prior, np.ascontiguousarray(own), empty, numbers, missed, hidden)
+        false = whole.usual_false[draws, np.newaxis]
+        value = one_more_look.of_missed(hidden[:, :, 0], hidden[:, :, 1], false)
     total = missed.sum(axis=2, keepdims=True)
-    whole = np.concatenate([total, missed], axis=2) if classes.names else total
-    return _Empty(names, experts, whole)
+    by_class = np.concatenate([total, missed], axis=2) if classes.names else total
+    return _Empty(names, experts, by_class, value)
 
 
 def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSummary:
@@ -412,6 +477,7 @@ def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSu
         level_edges=np.zeros(0),
         listed=listed,
         false=false,
+        rates=_rates_over(each, posterior, chosen),
         looked=objects,
         classes=np.max([one.classes for one in each], axis=0),
         shared_noticing=np.zeros((draws, experts)),
@@ -422,10 +488,45 @@ def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSu
         looks=np.bincount(looks.pairs[:, 1], minlength=experts),
         p_complete=np.mean(np.array(missed_on) == 0, axis=1),
         p_settled=np.array([*(float(one.p_settled[0]) for one in each), *[1.0] * len(empty.names)]),
+        look_value=np.array([*(one.look_value[0] for one in each), *empty.look_value]),
         image_names=(*(one.image_names[0] for one in each), *empty.names),
         seen_on=np.column_stack(seen_on),
         missed_on=np.column_stack(missed_on),
     )
+
+
+def _rates_over(
+    each: Sequence[DetectionSummary], posterior: Any, draws: NDArray[np.int64]
+) -> ExpertRates:
+    """What experts are like on all images.
+
+    Images that were drawn together share it. Of others a sensitivity counts by the objects on the
+    image, and of images without any a little.
+    """
+    looks, experts = posterior.items.looks, len(posterior.items.experts)
+    if not posterior.independent:
+        whole: LaidOut = posterior.prior_laid_out
+        return whole.rates.take(draws, np.arange(experts))
+    number = {name: at for at, name in enumerate(looks.images)}
+    found = np.zeros((*each[0].rates.sensitivity.shape[:2], experts))
+    weights, false, images = (
+        np.zeros_like(found),
+        np.zeros((len(found), experts)),
+        np.zeros(experts),
+    )
+    for one in each:
+        codes = looks.experts_of(number[one.image_names[0]])
+        weight = (one.seen + one.missed + LITTLE)[:, :, np.newaxis]
+        known = np.isfinite(one.rates.sensitivity)
+        found[:, :, codes] += np.where(known, weight * one.rates.sensitivity, 0.0)
+        weights[:, :, codes] += np.where(known, weight, 0.0)
+        false[:, codes] += one.rates.false
+        images[codes] += 1.0
+    sensitivity = np.full_like(found, np.nan)
+    np.divide(found, weights, out=sensitivity, where=weights > 0.0)
+    rate = np.full_like(false, np.nan)
+    np.divide(false, images, out=rate, where=np.broadcast_to(images > 0.0, rate.shape))
+    return ExpertRates(sensitivity.astype(np.float32), rate)
 
 
 def mostly_false(posterior: Any) -> tuple[str, ...]:
@@ -433,6 +534,14 @@ def mostly_false(posterior: Any) -> tuple[str, ...]:
     p = posterior.detection.p_mostly_false
     order = np.argsort(-p, kind="stable")
     return tuple(posterior.items.experts[f] for f in order if p[f] > NAMED)
+
+
+def retired(posterior: Any) -> NDArray[np.bool_]:
+    """The images that need no more looks, by the thresholds of the settings."""
+    found, asked = posterior.detection, posterior.config.summary
+    return np.asarray(
+        (found.p_complete >= asked.retire_complete) & (found.p_settled >= asked.retire_settled)
+    )
 
 
 def image_rows(posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -443,7 +552,7 @@ def image_rows(posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any
     looks = posterior.items.looks
     viewers = np.bincount(looks.pairs[:, 0], minlength=len(looks.images))
     number = {name: at for at, name in enumerate(looks.images)}
-    known = {row["image"]: row for row in rows}
+    known, done = {row["image"]: row for row in rows}, retired(posterior)
     table = []
     for at, name in enumerate(found.image_names):
         row: dict[str, Any] = known.get(name) or {"image": name, "n_markings": 0, "n_experts": 0}
@@ -455,6 +564,7 @@ def image_rows(posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any
             said = summarise(values)
             row |= {f"n_{title}": said.mean, f"n_{title}_lo": said.lo, f"n_{title}_hi": said.hi}
         row["p_complete"], row["p_settled"] = found.p_complete[at], found.p_settled[at]
+        row["look_value"], row["retire"] = found.look_value[at], bool(done[at])
         table.append(row)
     return table
 

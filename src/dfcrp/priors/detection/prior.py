@@ -28,7 +28,8 @@ class _Detection(Prior):
     words = WORDS
     shares_images = True
     start = "constrained"
-    figures = ("sensitivity", "corrected_sizes", "cluster_sizes")
+    figures = ("skills", "sensitivity", "corrected_sizes", "cluster_sizes")
+    figures_of_many = ("skills", "cluster_sizes")
     sentence = (
         "Two {items} by one expert never share a cluster; experts find or miss objects, and make "
         "false marks (detection prior)."
@@ -43,7 +44,7 @@ class _Detection(Prior):
         return PriorLayout(prior, math.nan, columns)
 
     def laid_out(self, posterior: Any) -> Any:
-        """The prior as the run had it, and whose lists are whose."""
+        """The prior as the run had it, with its parameters in every draw."""
         from dfcrp.priors.detection.answers import prior_of
 
         return prior_of(posterior)

@@ -18,11 +18,13 @@ from dfcrp.markup import (
     plural,
     table,
 )
-from dfcrp.priors.detection.answers import NAMED, DetectionSummary, mostly_false
+from dfcrp.priors.detection.answers import NAMED, DetectionSummary, mostly_false, retired
 from dfcrp.summaries.streaming import summarise
 
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
+#: Images in the table of those that need more looks.
+MAX_IMAGES = 15
 #: Experts that are named in a sentence.
 MAX_NAMED = 10
 #: Above and below these a cluster is called real or false.
@@ -38,6 +40,14 @@ def detection(contents: Any) -> Section:
         _objects(contents, found),
         _looks(contents),
         _experts(contents, found),
+        contents.figure(
+            "skills",
+            "Sensitivity and false marks of the experts",
+            f"Probability of every expert to have {verb} an object where they looked, and false "
+            "marks per image (posterior mean and 95 % interval); experts from the one who finds "
+            "most to the one who finds least. Those whose marks are mostly false are red.",
+        ),
+        _images(contents, found),
         contents.figure(
             "sensitivity",
             f"Probability to be {verb}, by diameter, for each expert",
@@ -105,10 +115,8 @@ def _looks(contents: Any) -> Markup:
         words = "All experts were taken to have looked at the whole image."
     else:
         empty = len(looks.images) - len(set(looks.image.tolist()))
-        words = (
-            f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}; "
-            f"on {empty:,} of the images nobody {verb} anything."
-        )
+        words = f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}"
+        words += f"; on {empty:,} of the images nobody {verb} anything." if empty else "."
     named = mostly_false(posterior)
     if named:
         more = f" and {len(named) - MAX_NAMED:,} more" if len(named) > MAX_NAMED else ""
@@ -131,9 +139,9 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
     if len(order) > MAX_ROWS:  # the best and the worst
         order = np.concatenate([order[: MAX_ROWS // 2], order[-MAX_ROWS // 2 :]])
     shown = [("sensitivity", 2), ("false_marks_per_image" if several else "false_marks", 2)]
-    rows = []
+    rows, every = [], found.experts()
     for f in order:
-        said = found.expert(int(f))
+        said = every[f]
         cells: list[object] = [items.experts[f], number(int(count[f]))]
         if several:
             cells.append(number(said["looks"]))
@@ -149,9 +157,9 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
     false = "false marks per image" if several else "false marks"
     heads = [nouns, *["looks"] * several, "sensitivity", "95 %", false, "95 %"]
     caption = (
-        f"Sensitivity: share of all real objects, seen or missed, that the expert "
-        f"{likelihood.verb}{', on the images that they looked at' * several}. False marks: {nouns} "
-        "of the expert that are no object's."
+        "Sensitivity: probability that the expert has a real object of these data on their list"
+        f"{', on an image that they look at' * several}; the one who finds most comes first. False "
+        f"marks: {nouns} of the expert that are no object's."
     )
     if len(items.experts) > MAX_ROWS:
         caption += f" The {MAX_ROWS // 2} best and worst; experts.csv has all."
@@ -162,6 +170,51 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
             "there because the person noticed it once."
         )
     return table([Column("expert", number=False), *(Column(head) for head in heads)], rows, caption)
+
+
+def _images(contents: Any, found: DetectionSummary) -> Markup:
+    """Which images need more looks."""
+    posterior = contents.posterior
+    if found.seen_on is None or found.missed_on is None:
+        return Markup("")
+    asked, done, looks = posterior.config.summary, retired(posterior), posterior.items.looks
+    viewers = np.bincount(looks.pairs[:, 0], minlength=len(looks.images))
+    number_of = {name: at for at, name in enumerate(looks.images)}
+    words = paragraph(
+        f"{int(done.sum()):,} of {counted(len(done), 'image')} need no more looks: nothing was "
+        f"missed with a probability of at least {asked.retire_complete:g}, and all is real or "
+        f"false as listed with at least {asked.retire_settled:g} (retire in images.csv)."
+    )
+    order = [at for at in np.argsort(-found.look_value, kind="stable") if not done[at]]
+    rows = []
+    for at in order[:MAX_IMAGES]:
+        total = summarise(found.seen_on[:, at] + found.missed_on[:, at])
+        rows.append(
+            [
+                found.image_names[at],
+                number(int(viewers[number_of[found.image_names[at]]])),
+                number(total.mean, 1),
+                interval(total.lo, total.hi, 0),
+                number(found.p_complete[at], 2),
+                number(found.p_settled[at], 2),
+                number(found.look_value[at], 2),
+            ]
+        )
+    if not rows:
+        return words
+    heads = ("looks", "objects", "95 %", "none missed", "as listed", "one more look")
+    return join(
+        [
+            words,
+            table(
+                [Column("image", number=False), *(Column(head) for head in heads)],
+                rows,
+                "Where one more look says most: images by how much the variance of their number "
+                "of objects is expected to fall with a look by one more, typical expert "
+                "(look_value in images.csv). None missed and as listed are probabilities.",
+            ),
+        ]
+    )
 
 
 def _fit_words(found: DetectionSummary) -> Markup:

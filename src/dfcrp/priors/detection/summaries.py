@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dfcrp.compiled.abi import F8, I4, I8, F4x2, F8x2, I4x2, I4x3, I8x2, I8x3, frame
+from dfcrp.compiled.abi import F8, I4, I8, F4x2, F8x2, F8x3, I4x2, I4x3, I8x2, I8x3, frame
 from dfcrp.compiled.jit import entry_kernel, inline_kernel, lean_kernel
 from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import NONE
 from dfcrp.priors.detection.kernel import (
     Detection,
+    class_weights,
     level_of,
     log_alone,
     log_false,
@@ -59,6 +60,8 @@ class Found(NamedTuple):
     sizes: I8x2  # (b, F + 1) int64: clusters by number of markings
     new_sizes: I8x2  # (b, F + 1) int64: the same in new data
     real: F4x2  # (b, n) float32 by label: probability that the cluster is an object
+    marked: F4x2  # (b, n) float32 by label: and that one more, typical expert marks it
+    hidden: F8x2  # (b, 2): expected objects nobody marked, and those that one more expert finds
 
 
 @lean_kernel
@@ -120,6 +123,25 @@ def add_common(prior, found, draw, g, level, objects):
             found.common_again[draw, f] += s * common * objects
 
 
+@inline_kernel
+def typical(prior, g):
+    """How likely a typical expert notices an object of a class; their slope is 0."""
+    return 1.0 / (1.0 + math.exp(-prior.parameters.ease[g]))
+
+
+@lean_kernel
+def found_once_more(prior, lists, seats, k, level):
+    """How likely one more, typical expert marks the object of cluster k, given that it is one."""
+    weights = class_weights(prior, lists, seats, k, level)
+    largest = max(weights)
+    total, found = 0.0, 0.0
+    for g in range(prior.parameters.weight.shape[0]):
+        weight = math.exp(weights[g] - largest)
+        total += weight
+        found += weight * typical(prior, g)
+    return found / total
+
+
 @lean_kernel
 def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found, draw):
     """Add cluster k of a draw to its summary."""
@@ -131,6 +153,8 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
     if seats.size[k] == 1:
         false = log_false(prior, lists, head, level) - log_alone(prior, lists, head, level)
         found.real[draw, k] = -math.expm1(min(false, 0.0))
+    once_more = found_once_more(prior, lists, seats, k, level)
+    found.marked[draw, k] = found.real[draw, k] * once_more
     g = draw_class(rng, prior, lists, seats, k, level)
     if g == FALSE:
         found.false[draw, size_number, first] += 1
@@ -152,7 +176,10 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
     for level in range(prior.away.shape[0]):
         for g in range(parameters.weight.shape[0]):
             rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
-            missed = draw_poisson(rng, rate * math.exp(prior.tables.missed[0, level, g]))
+            hidden = rate * math.exp(prior.tables.missed[0, level, g])
+            found.hidden[draw, 0] += hidden
+            found.hidden[draw, 1] += hidden * typical(prior, g)
+            missed = draw_poisson(rng, hidden)
             found.missed[draw, size_numbers[level]] += int(missed)
             found.missed_at[draw, level] += int(missed)
             if missed > 0.0:
@@ -202,9 +229,18 @@ def summarise_draws(
 
 @entry_kernel
 def draw_missed_on(
-    rng: Stream, prior: Detection, own: F8x2, images: I8, size_numbers: I8, missed: I8x3
+    rng: Stream,
+    prior: Detection,
+    own: F8x2,
+    images: I8,
+    size_numbers: I8,
+    missed: I8x3,
+    hidden: F8x3,
 ):
-    """Objects that nobody marked, on some images, in each draw: (draws, images, size classes)."""
+    """Objects that nobody marked, on some images, in each draw: (draws, images, size classes).
+
+    ``hidden`` (draws, images, 2): how many are expected, and how many one more expert finds.
+    """
     for draw in range(own.shape[0]):
         for column in range(own.shape[1]):
             prior.own[column] = own[draw, column]
@@ -216,4 +252,6 @@ def draw_missed_on(
                 for g in range(parameters.weight.shape[0]):
                     rate = parameters.weight[g] * parameters.size_share[level]
                     rate *= parameters.objects[v] * math.exp(prior.tables.missed[v, level, g])
+                    hidden[draw, at, 0] += rate
+                    hidden[draw, at, 1] += rate * typical(prior, g)
                     missed[draw, at, size_numbers[level]] += int(draw_poisson(rng, rate))

@@ -77,7 +77,13 @@ def expert_table(contents: Contents) -> Markup:
     """The paper's table of experts."""
     found = contents.posterior.expert_summary
     names, verb = contents.posterior.items.experts, contents.verb
-    but_one = len(names) - 1
+    several = len(contents.posterior.items.looks.images) > 1
+    but_one = (
+        "all but one of those who looked at the image"
+        if several
+        else f"{counted(len(names) - 1, 'expert')} of {len(names)}"
+    )
+    there = " on the images at which they looked" * several
     rows = []
     for f in np.argsort(found.count, kind="stable")[-MAX_ROWS:]:
         rows.append(
@@ -106,9 +112,9 @@ def expert_table(contents: Contents) -> Markup:
         columns,
         rows,
         f"Jaccard: mean agreement with the other experts. Alone: of the objects that only one "
-        f"expert {verb}, the share that is this expert's. Missed: of the objects that "
-        f"{counted(but_one, 'expert')} of {len(names)} {verb}, the share that only this expert "
-        f"did not.{_only(contents, MAX_ROWS)}",
+        f"expert {verb}{there}, the share that is this expert's. Missed: of the objects that "
+        f"{but_one} {verb}{there}, the share that only this expert did not."
+        f"{_only(contents, MAX_ROWS)}",
     )
 
 

@@ -1,0 +1,108 @@
+"""SlideRunner: a SQLite database of slides, with the labels that persons gave to annotations.
+
+The database is opened from the bytes of the file, in memory, and only tables are asked: nothing is
+written, and no code in it runs. An annotation is listed by each person who gave it a label. Circles
+are kept by the corners of the box around them, as boxes are.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from dfcrp.errors import InputError
+from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.tables import RawTable, ReadOptions
+
+MARK = b"SQLite format 3\x00"
+#: Tables that a database of SlideRunner has.
+TABLES = ("Annotations", "Annotations_coordinates", "Annotations_label", "Classes", "Persons")
+#: Kinds of annotations by their number.
+SPOT, BOX, POLYGON, SPECIAL_SPOT, CIRCLE = 1, 2, 3, 4, 5
+
+
+def looks_like_sqlite(data: bytes) -> bool:
+    """By the first bytes."""
+    return data.startswith(MARK)
+
+
+def read_sliderunner(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read every annotation that is not deleted, once for each person who labelled it."""
+    marks = Drawings(name, "annotation", options)
+    try:
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(data)
+            database.execute("PRAGMA trusted_schema = OFF")
+            database.execute("PRAGMA query_only = ON")
+            _check(name, database)
+            for origin, kind, points in _annotations(database):
+                _take(marks, origin, kind, points)
+    except sqlite3.Error as error:
+        raise InputError(
+            f"{name}: the database cannot be read ({error}); export it again"
+        ) from None
+    return marks.table()
+
+
+def _check(name: str, database: sqlite3.Connection) -> None:
+    """Refuse another program's database; a view could be anything, so it is no table."""
+    found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    there = {str(row[0]) for row in found}
+    lacking = [table for table in ("Slides", *TABLES) if table not in there]
+    if lacking:
+        raise InputError(
+            f"{name}: a SQLite database without the table {lacking[0]}; of databases those of "
+            "SlideRunner are read. Export the table as CSV"
+        )
+
+
+def _annotations(database: sqlite3.Connection) -> Iterator[tuple[Origin, int, list[Any]]]:
+    """Whose mark, of what kind, with its points in their order."""
+    columns = {row[1] for row in database.execute("PRAGMA table_info(Annotations)")}
+    kept = "WHERE COALESCE(deleted, 0) = 0" if "deleted" in columns else ""
+    slides = _names(database, "Slides", "filename")
+    persons, classes = _names(database, "Persons", "name"), _names(database, "Classes", "name")
+    points: dict[int, list[Any]] = {}
+    for number, x, y in database.execute(
+        "SELECT annoId, coordinateX, coordinateY FROM Annotations_coordinates "
+        "ORDER BY annoId, orderIdx, uid"
+    ):
+        points.setdefault(number, []).append((x, y))
+    labels: dict[int, dict[Any, Any]] = {}
+    for number, person, label in database.execute(
+        "SELECT annoId, person, class FROM Annotations_label ORDER BY uid"
+    ):
+        labels.setdefault(number, {})[person] = label
+    for number, slide, kind in database.execute(
+        f"SELECT uid, slide, type FROM Annotations {kept} ORDER BY uid"
+    ):
+        for person, label in labels.get(number, {None: None}).items():
+            expert = None if person is None else persons.get(person, f"person {person}")
+            origin = Origin(number, expert, slides.get(slide, str(slide)), classes.get(label))
+            yield origin, kind, points.get(number, [])
+
+
+def _names(database: sqlite3.Connection, table: str, column: str) -> dict[Any, str]:
+    found = database.execute(f"SELECT uid, {column} FROM {table}")
+    return {number: str(name) for number, name in found if name is not None}
+
+
+def _take(marks: Drawings, origin: Origin, kind: int, points: list[Any]) -> None:
+    """Hand an annotation over; one without a label was made by nobody."""
+    if origin.expert is None:
+        marks.leave(origin, "annotation that nobody has labelled")
+    elif kind in (SPOT, SPECIAL_SPOT) and len(points) == 1:
+        marks.point(origin, *points[0])
+    elif kind == POLYGON and len(points) > 1:
+        marks.polygon(origin, points)
+    elif kind in (BOX, CIRCLE) and len(points) == 2:
+        (left, top), (right, bottom) = marks.pairs(origin, points)
+        if kind == BOX:
+            marks.box(origin, left, top, right - left, bottom - top)
+        else:
+            middle = (left + right) / 2, (top + bottom) / 2
+            marks.ellipse(origin, *middle, abs(right - left) / 2, abs(bottom - top) / 2)
+    else:
+        marks.leave(origin, f"annotation of type {kind} with {len(points)} points")

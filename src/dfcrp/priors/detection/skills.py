@@ -1,0 +1,81 @@
+"""How good an expert is: the probability to mark an object, and the false marks on an image.
+
+Both are parameters of the model, not counts: an expert who marked both of two objects is not known
+to find every object, and the intervals say so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.priors.detection.kernel import Detection, shapes
+
+#: Probabilities that are in memory at a time.
+MAX_VALUES = 1 << 22
+
+Floats = NDArray[np.float64]
+
+
+class ExpertRates(NamedTuple):
+    """In d draws, of F experts, for all sizes first and then for each of the size classes."""
+
+    #: (d, c, F): probability to mark an object, seen or missed, where the expert looks.
+    sensitivity: NDArray[np.float32]
+    #: (d, F): expected false marks on an image that the expert looks at.
+    false: Floats
+
+    def take(self, draws: NDArray[np.int64], experts: NDArray[np.int64]) -> ExpertRates:
+        """Those of some experts in some draws."""
+        return ExpertRates(
+            self.sensitivity[draws][:, :, experts], self.false[np.ix_(draws, experts)]
+        )
+
+
+def parameters_by_name(prior: Detection, own: Floats) -> dict[str, Floats]:
+    """The prior's parameters in every row of ``own`` (d, all), by name: (d, ...)."""
+    parts, end = {}, 0
+    for name, shape in shapes(prior, len(prior.parameters.weight)).items():
+        begin, end = end, end + math.prod(shape)
+        parts[name] = own[:, begin:end].reshape(len(own), *shape)
+    return parts
+
+
+def expert_rates(prior: Detection, own: Floats, edges: Floats) -> ExpertRates:
+    """Rates of all experts; ``own`` has a row for each draw, ``edges`` are those of size classes.
+
+    An object of the data is of class g and level l with probability π_g ω_l. A size class without
+    a level has no sensitivity.
+    """
+    by_name = parameters_by_name(prior, own)
+    middle = np.exp(prior.low + prior.step * (np.arange(len(prior.away)) + 0.5))
+    number = np.searchsorted(edges, middle, side="right")
+    held = [np.ones(len(middle), bool)]
+    held += [number == c for c in range(len(edges) + 1)] if len(edges) else []
+    weight = by_name["size_share"][:, np.newaxis] * np.array(held)  # (d, c, levels)
+    total = weight.sum(axis=2, keepdims=True)
+    weight = np.divide(weight, total, out=np.full_like(weight, np.nan), where=total > 0.0)
+    found = np.empty((len(own), len(held), len(prior.person)), np.float32)
+    some = max(MAX_VALUES // (by_name["skill"][:, :, 0].size * len(middle)), 1)
+    for start in range(0, len(prior.person), some):
+        lists = np.arange(start, min(start + some, len(prior.person)))
+        found[:, :, lists] = _sensitivity(prior, by_name, weight, lists)
+    return ExpertRates(found, by_name["false"].copy())
+
+
+def _sensitivity(
+    prior: Detection, by_name: dict[str, Floats], weight: Floats, lists: NDArray[np.int64]
+) -> Floats:
+    """(d, c, lists)."""
+    person = prior.person[lists]
+    several = prior.lists[person] > 1
+    listing = np.where(several, by_name["listing"][:, :, lists], 1.0)
+    share = by_name["weight"] / by_name["weight"].sum(axis=1, keepdims=True)
+    logit = by_name["slope"][:, np.newaxis, person, np.newaxis] * prior.away
+    logit = logit + by_name["skill"][:, :, person, np.newaxis]
+    noticed = 1.0 / (1.0 + np.exp(-logit))  # (d, classes, lists, levels)
+    at_level = np.einsum("dg,dgf,dgfl->dfl", share, listing, noticed)
+    return np.asarray(np.einsum("dcl,dfl->dcf", weight, at_level))
