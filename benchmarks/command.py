@@ -16,10 +16,12 @@ from dfcrp.errors import DfcrpError
 
 #: Each in the order of ``all``; ``mixing`` and ``rivals`` take minutes.
 NAMES = ("scan", "priors", "mixing", "growth", "families", "threads", "storage", "rivals")
+#: Not one of ``all``: it takes the time that runs take.
+BY_ITSELF = ("answers",)
 
 
 @click.command()
-@click.argument("name", type=click.Choice((*NAMES, "all")), default="scan")
+@click.argument("name", type=click.Choice((*NAMES, *BY_ITSELF, "all")), default="scan")
 @click.option(
     "--data",
     "data",
@@ -52,6 +54,22 @@ NAMES = ("scan", "priors", "mixing", "growth", "families", "threads", "storage",
     default=60.0,
     show_default=True,
     help="Time given to each sampler (mixing).",
+)
+@click.option(
+    "--entry",
+    "entries",
+    multiple=True,
+    help="One of the data sets of answers, by its name; may be given several times.",
+)
+@click.option(
+    "--seeds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each (answers)."
+)
+@click.option(
+    "--max-scans",
+    type=click.IntRange(1),
+    default=20_000,
+    show_default=True,
+    help="The longest run (answers).",
 )
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write the result to this file."
@@ -104,8 +122,11 @@ def _measure(
     exclude_expert: tuple[str, ...],
     radius: float | str,
     seconds: float,
+    entries: tuple[str, ...],
+    seeds: int,
+    max_scans: int,
 ) -> dict[str, Any]:
-    from benchmarks import growth, mixing, rivals, scan
+    from benchmarks import answers, growth, mixing, rivals, scan
     from studies.highlands_data import load_highlands, reduced
 
     if name == "growth":
@@ -114,8 +135,14 @@ def _measure(
         return growth.bench_families()
     if name == "threads":
         return growth.bench_threads()
-    found = load_highlands(data, min_diameter=min_diameter, exclude_experts=exclude_expert)
-    markings = found.markings
+
+    def highlands() -> Any:
+        found = load_highlands(data, min_diameter=min_diameter, exclude_experts=exclude_expert)
+        return found.markings
+
+    if name == "answers":
+        return answers.bench_answers(highlands, entries=entries, seeds=seeds, most_scans=max_scans)
+    markings = highlands()
     if name == "scan":
         return scan.bench_scan(markings, radius=radius)
     if name == "priors":

@@ -32,7 +32,14 @@ from dfcrp import prior
 from dfcrp.likelihoods.bias_summary import bias_columns
 from dfcrp.likelihoods.circle.columns import AXES, circle_columns
 from dfcrp.likelihoods.circle.hyper import with_experts
-from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH, CircleHyper, without_law
+from dfcrp.likelihoods.circle.kernel import (
+    BETA,
+    VAR_POSITION,
+    WIDTH,
+    CircleHyper,
+    with_law,
+    without_law,
+)
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.settings import CircleSettings
 from dfcrp.moves.assignment import refresh_spares
@@ -73,14 +80,9 @@ HYPER = CircleHyper(
 )
 #: The same with a law that is learned.
 LEARNED = HYPER._replace(
-    learned=True,
-    nu_x=2.5,
-    nu_d=4.0,
-    log_gamma=math.lgamma(2.5) + math.lgamma(4.0),
-    level=3.0,
-    law=np.zeros(4),
-    law_mean=np.array((0.3, 0.8, -2.5, -0.4)),
-    law_sd=np.array((0.7, 0.6, 0.5, 0.6)),
+    **with_law(
+        (2.5, 4.0), 3.0, np.array((0.3, 0.8, -2.5, -0.4)), np.array((0.7, 0.6, 0.5, 0.6)), n=10
+    )
 )
 #: The same with experts who differ.
 FAMILIES = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3)
@@ -105,7 +107,6 @@ class Effort(NamedTuple):
 
 #: Ranks are uniform only if the posterior draws are nearly independent. The paper's small steps
 #: in log α leave an autocorrelation of 0.5 after 40 scans and of 0.00 after 300.
-#: The law of the variances is updated in every eighth scan only.
 EFFORT = {
     "exact": Effort(2, 12, 200, 1),
     "paper": Effort(4, 300, 1000, 6),

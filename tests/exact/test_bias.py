@@ -193,17 +193,18 @@ def setting(request):
 def test_density_and_opening_weight(circles):
     """A new cluster's proposal sees the marking without its offsets, and the wider Σ."""
     hyper, rows = circles.hyper, circles.state.theta
+    hyper.reference[4:] = small.draw_bias(np.random.default_rng(6), hyper.bias, 1)[0]
+    drawn_by = small.offsets_and_noise(hyper.bias, hyper.reference)
     for i in range(N):
-        offset, factor = circles.offset_and_noise(i)
-        y = circles.data.features[i] - offset
+        factor = math.exp(2.0 * drawn_by[1][i, 0])
+        y = circles.data.features[i] - drawn_by[0][i]
         for k, row in enumerate(circles.theta):
             fast = circle.log_density(hyper, rows, k, circles.data.features, i)
             assert fast == pytest.approx(circles.log_marking(i, row), rel=1e-10)
-            matrix = reference.base_mean(hyper)[1] + factor * reference.covariance(row)
             slow = (
-                reference.log_normal(y, reference.base_mean(hyper)[0], matrix)
-                + reference.log_covariance_prior(hyper, row, row[2])
-                - reference.log_covariance_prior(hyper, row, y[2])
+                circles.log_marking(i, row)
+                + reference.log_base(hyper, row)
+                - reference.log_proposal(hyper, row, y, factor)
             )
             fast = circle.opening_weight(hyper, rows, k, circles.data.features, i)
             assert fast == pytest.approx(slow, rel=1e-9, abs=1e-9)
@@ -290,15 +291,23 @@ def _size_density(globe: Globe, i: int, k: int, size: float) -> float:
 
 
 def test_opening_weight_on_a_sphere():
-    """p(y | φ) p(φ) / q(φ | y) does not depend on m and μ_l: it is their average."""
+    """p(y | φ) p(m, μ_l) / q(m, μ_l | y) does not depend on m and μ_l: it is their average."""
     globe = Globe(3)
     hyper, theta, y = globe.hyper, globe.state.theta, globe.data.features
+    hyper.reference[:4] += [0.3, -0.2, -0.4, 0.2]
+    hyper.reference[4:] = small.draw_bias(np.random.default_rng(6), hyper.bias, 1)[0]
     for i in (0, 3):
-        offset, _ = globe.offset_and_noise(i)
         log_a, log_d = theta[i, circle.LOG_A], theta[i, circle.LOG_D]
-        slow = log_mean_over_means(globe, [i], i)
+        slow = globe.log_chord(i, i)
         slow += circle.log_variance_prior(hyper, theta[i, circle.MU_L], log_a, log_d)
-        slow -= circle.log_variance_prior(hyper, y[i, sphere.SIZE] - offset[2], log_a, log_d)
+        # The rest as if the law were what it was drawn by.
+        law = hyper.law.copy()
+        hyper.law[:] = hyper.reference
+        slow += log_mean_over_means(globe, [i], i) - globe.log_chord(i, i)
+        size = y[i, sphere.SIZE] - globe.offset_and_noise(i)[0][2]
+        hyper.law[:] = law
+        law_a, law_d = reference.drawn_variances(hyper, size)
+        slow -= law_a.logpdf(math.exp(log_a)) + log_a + law_d.logpdf(math.exp(log_d)) + log_d
         assert sphere.opening_weight(hyper, theta, i, y, i) == pytest.approx(slow, abs=1e-6)
 
 

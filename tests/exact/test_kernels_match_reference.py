@@ -346,14 +346,15 @@ def test_alpha_finds_its_place_where_two_lists_agree():
     assert abs(np.mean(found[20:]) - mean) < 6.0 * sd / math.sqrt(200.0)
 
 
-def test_opening_draws_follow_their_density():
+@pytest.mark.parametrize("hyper", [small.HYPER, small.LEARNED], ids=["paper", "learned"])
+def test_opening_draws_follow_their_density(hyper):
     """Draws of q(θ | y), transformed by its own distribution functions, are uniform or normal.
 
-    Eight Kolmogorov-Smirnov tests; false-alarm rate 1e-4 together. A q centred on the wrong
-    size is caught.
+    Eight Kolmogorov-Smirnov tests of each law; false-alarm rate 2e-4 together. A q centred on the
+    wrong size is caught.
     """
     features = np.array([[1.0, 0.0, 3.6], [0.2, -1.0, 1.4]])
-    problem = small.make_problem([0, 1], features)
+    problem = small.make_problem([0, 1], features, hyper=hyper)
     rng = np.random.default_rng(12)
     rows = np.empty((2, 6000, 6))
     one = np.zeros((2, circle.WIDTH))
@@ -374,7 +375,7 @@ def test_opening_draws_follow_their_density():
 
 
 def _proposal_p_values(hyper, rows, y) -> list[float]:
-    prior_a, prior_d = reference.variance_priors(hyper, y[2])
+    prior_a, prior_d = reference.drawn_variances(hyper, y[2])
     mean0, matrix0 = reference.base_mean(hyper)
     distance = []
     for row in rows:

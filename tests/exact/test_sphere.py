@@ -30,9 +30,8 @@ FALSE_ALARM_RATE = 1e-5
 RADIUS = 8.0
 HYPER = sphere.SphereHyper(
     kappa_x=0.4, eta_x=1.0, tau_x=3.0, kappa_d=0.04, eta_d=1.0, tau_d=30.0, lambda_a=1.0,
-    lambda_b=1.0, mu0_l=3.0, var0_l=0.25, floor=0.3, learned=False, nu_x=1.0, nu_d=1.0,
-    log_gamma=0.0, level=0.0, law=np.zeros(0), law_mean=np.zeros(4), law_sd=np.zeros(4),
-    radius=RADIUS, unit=2.0,
+    lambda_b=1.0, mu0_l=3.0, var0_l=0.25, floor=0.3, radius=RADIUS, unit=2.0,
+    **circle.without_law(),
 )  # fmt: skip
 FAMILIES = np.array([0, 0, 1, 1, 2])
 SHAPE, RATE = 2.0, 1.0

@@ -10,7 +10,6 @@ with each of its samplers is run, but not each with each.
 from __future__ import annotations
 
 import json
-import math
 import sys
 import traceback
 import warnings
@@ -50,10 +49,10 @@ SIZES = np.array([1.0, 1.3, 0.9, 1.2, 1.1, 1.3])
 DRAWS, THIN, PAPER_SCANS = 2, 55, 3
 SPHERE = sphere.SphereHyper(
     kappa_x=1.0, eta_x=1.0, tau_x=1.0, kappa_d=1.0, eta_d=1.0, tau_d=1.0, lambda_a=1.0,
-    lambda_b=1.0, mu0_l=1.0, var0_l=0.3, floor=0.3, learned=True, nu_x=3.0, nu_d=4.0,
-    log_gamma=math.lgamma(3.0) + math.lgamma(4.0), level=1.0, law=np.array([-1.0, 0.5, -2.5, -0.4]),
-    law_mean=np.array([-1.0, 0.5, -2.5, -0.4]), law_sd=np.array([0.4, 0.4, 0.5, 0.5]),
-    radius=60.0, unit=1.0,
+    lambda_b=1.0, mu0_l=1.0, var0_l=0.3, floor=0.3, radius=60.0, unit=1.0,
+    **circle.with_law(
+        (3.0, 4.0), 1.0, np.array([-1.0, 0.5, -2.5, -0.4]), np.array([0.4, 0.4, 0.5, 0.5]), n=64
+    ),
 )  # fmt: skip
 
 

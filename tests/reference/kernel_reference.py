@@ -17,6 +17,8 @@ import math
 import numpy as np
 from scipy import stats
 
+from dfcrp.likelihoods.circle.kernel import TAIL
+
 
 def clusters(labels) -> list[list[int]]:
     """Members of each cluster, clusters by first appearance."""
@@ -141,13 +143,30 @@ def log_base(hyper, row) -> float:
     return log_normal(row[:3], *base_mean(hyper)) + log_covariance_prior(hyper, row, row[2])
 
 
-def log_proposal(hyper, row, y) -> float:
-    """log q(θ | y): Σ from its prior at y's size, μ from its normal given (y, Σ)."""
+def drawn_variances(hyper, log_diameter):
+    """The laws that a and d of spares have: the priors', or with a heavier tail if learned."""
+    if not hyper.learned:
+        return variance_priors(hyper, log_diameter)
+    return tuple(
+        stats.betaprime(nu, TAIL, scale=TAIL * law.mean() / nu)
+        for nu, law in zip(
+            (hyper.nu_x, hyper.nu_d),
+            variance_priors(hyper, log_diameter, hyper.reference),
+            strict=True,
+        )
+    )
+
+
+def log_proposal(hyper, row, y, factor=1.0) -> float:
+    """log q(θ | y): Σ from its own law at y's size, μ from its normal given (y, factor Σ)."""
     mean0, matrix0 = base_mean(hyper)
-    precision = np.linalg.inv(matrix0) + np.linalg.inv(covariance(row))
-    pull = np.linalg.solve(matrix0, mean0) + np.linalg.solve(covariance(row), y)
+    precision = np.linalg.inv(matrix0) + np.linalg.inv(factor * covariance(row))
+    pull = np.linalg.solve(matrix0, mean0) + np.linalg.solve(factor * covariance(row), y)
     spread = np.linalg.inv(precision)
-    return log_normal(row[:3], spread @ pull, spread) + log_covariance_prior(hyper, row, y[2])
+    law_a, law_d = drawn_variances(hyper, y[2])
+    value = log_normal(row[:3], spread @ pull, spread) + law_a.logpdf(row[3]) + law_d.logpdf(row[4])
+    value += stats.beta.logpdf((row[5] + 1.0) / 2.0, hyper.lambda_a, hyper.lambda_b)
+    return float(value - math.log(2.0))
 
 
 def opening_weight(hyper, row, y) -> float:

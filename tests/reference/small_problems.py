@@ -32,15 +32,15 @@ HYPER = circle.CircleHyper(
 )  # fmt: skip
 #: The same with tolerances that are learned.
 LEARNED = HYPER._replace(
-    learned=True,
-    nu_x=2.5,
-    nu_d=4.0,
-    log_gamma=math.lgamma(2.5) + math.lgamma(4.0),
-    level=2.8,
+    **circle.with_law(
+        (2.5, 4.0), 2.8, np.array((-0.2, 0.6, -2.3, -0.2)), np.array((0.6, 0.5, 0.4, 0.5)), n=16
+    )
+)._replace(
     law=np.array([-0.3, 0.8, -2.5, -0.4]),
-    law_mean=np.array((-0.2, 0.6, -2.3, -0.2)),
-    law_sd=np.array((0.6, 0.5, 0.4, 0.5)),
+    reference=np.array((0.1, 0.5, -2.2, -0.1)),
 )
+#: The same as of many markings: spares are drawn from a law that does not move.
+SETTLED = LEARNED._replace(follow=False)
 
 
 def biased(families, hyper=LEARNED) -> circle.CircleHyper:

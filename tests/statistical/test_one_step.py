@@ -16,6 +16,7 @@ import pytest
 
 from dfcrp.compiled.state import count_clusters
 from dfcrp.likelihoods import bias
+from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import tolerance
 from dfcrp.likelihoods.circle.kernel import corrected
@@ -47,19 +48,27 @@ SETTINGS = {
     "constrained": (FAMILIES, {"use_order": False, "update_alpha": False, "alpha": 1.5}),
     "learned": (FAMILIES, {"hyper": small.LEARNED}),
     "biased": (FAMILIES, {"hyper": small.biased(FAMILIES)}),
+    # As of many markings: spares are drawn from a law that does not move.
+    "settled": (FAMILIES, {"hyper": small.SETTLED}),
+    "settled, biased": (FAMILIES, {"hyper": small.biased(FAMILIES, small.SETTLED)}),
     # Few enough to count every pair of a partition and an order; D tells when α is small.
     "arrivals": ([0, 0, 1, 1], {"update_alpha": False, "alpha": 0.3}),
 }
 
 
+class Joint(dict):
+    """Draws and the probabilities of their partitions, by setting; made when they are asked for."""
+
+    def __missing__(self, name):
+        families, settings = SETTINGS[name]
+        draws = draw_joint(families, DRAWS, list(SETTINGS).index(name), **settings)
+        self[name] = draws, partition_probabilities(draws)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def joint():
-    """Draws and the probabilities of their partitions, by setting."""
-    found = {}
-    for seed, (name, (families, settings)) in enumerate(SETTINGS.items()):
-        draws = draw_joint(families, DRAWS, seed, **settings)
-        found[name] = draws, partition_probabilities(draws)
-    return found
+    return Joint()
 
 
 class Step:
@@ -70,7 +79,7 @@ class Step:
         self.rng = np.random.default_rng([seed, 75])
         self.data, self.prior = problem.data, problem.prior
         self.state, self.scratch = new_state(problem), new_scratch(problem)
-        self.hyper = problem.hyper._replace(law=self.state.law)
+        self.hyper = likelihood.of_chain(problem.hyper, self.state.law)
         self.record = new_record(problem, 1)
         self.n = problem.n
         # What the scans visit more often is fixed, as it is once a chain has got going.
@@ -92,12 +101,20 @@ class Step:
             self.rng, self.data, self.hyper, self.prior, self.state, self.scratch
         )
 
+    def draw_spares_far_off(self):
+        """Spares from a law that is not what the law is."""
+        self.hyper.reference[:] = small.SETTLED.reference + np.array([1.5, 0.0, 1.5, 0.0])
+        assignment.refresh_spares(self.rng, self.data, self.hyper, self.state, 0, self.n, 1)
+
+    def markings_far_off(self):
+        self.draw_spares_far_off()
+        self.markings()
+
     def law(self):
         tolerance.update_law_given_variances(self.rng, self.hyper, self.state)
 
     def law_along(self):
-        for which in range(4):
-            tolerance.update_law_along(self.rng, self.hyper, self.data, self.state, which)
+        tolerance.update_law_along(self.rng, self.hyper, self.data, self.state)
 
     def offsets(self):
         bias.update_offsets(self.rng, self.hyper, self.data, self.state)
@@ -213,6 +230,10 @@ UPDATES = [
     ("biased", Step.parameters, 2, ("parameters", "bias")),
     ("biased", Step.law_along, 2, ("law", "parameters")),
     ("biased", Step.exact_scan, 3, (*ALL, "law", "bias")),
+    ("settled", Step.markings_far_off, 4, ("partition", "parameters", "law")),
+    ("settled", Step.exact_scan, 3, (*ALL, "law")),
+    ("settled", Step.paper_scan, 2, ("partition", "parameters", "law")),
+    ("settled, biased", Step.exact_scan, 3, (*ALL, "law", "bias")),
 ]
 
 
@@ -230,7 +251,8 @@ def test_update_leaves_the_joint_unchanged(joint, setting, update, times, tests)
 
 def test_fresh_draws_pass(joint):
     """The tests' own null: no update at all."""
-    for setting, (draws, partitions) in joint.items():
+    for setting in SETTINGS:
+        draws, partitions = joint[setting]
         tests = ALL if setting == "dfcrp" else ("partition", "parameters")
         found = apply(draws, Step(draws, 2), None, 0, DRAWS).p_values(tests, partitions)
         assert not alarm(found), (setting, found)
@@ -404,41 +426,64 @@ def neighbours_of_one(step: Step):
 def empty_slots_counted(step: Step):
     """The law is learned from slots without a cluster as well."""
 
-    def everything(state, column, level, growth):
-        away = state.theta[:, 2] - level
-        return float((state.theta[:, column] * np.exp(-growth * away)).sum())
+    def everything(hyper, state):
+        sums = tolerance.gather_variances(hyper, state._replace(size=np.ones_like(state.size)))
+        return sums._replace(weight=float(count_clusters(state)))
 
-    density = small.with_callees(tolerance.log_growth, scaled_sum=everything)
-
-    def shrink(rng, target, start, width, least):
-        update = small.shrinking_update_of(lambda value: density(target, value))
-        return update(rng, target, start, width, least)
-
-    slice_growth = small.with_callees(tolerance.slice_growth, shrinking_update=shrink)
-    update = small.with_callees(
-        tolerance.update_law_given_variances, scaled_sum=everything, slice_growth=slice_growth
-    )
+    update = small.with_callees(tolerance.update_law_given_variances, gather_variances=everything)
     update(step.rng, step.hyper, step.state)
 
 
 def jacobian_of_variances_forgotten(step: Step):
     """Law and variances move together as if the variances were not rescaled: Gamma terms stay."""
 
-    def moved(hyper, data, state, which, step):
-        taken = np.flatnonzero(state.size[:-1] > 0)
-        away = 1.0 if which % 2 == 0 else state.theta[taken, 2] - hyper.level
-        extra = float(np.sum(step * away * np.ones(len(taken))))
-        return tolerance.log_moved(hyper, data, state, which, step) + extra
+    def moved(hyper, data, state):
+        sums = tolerance.gather_members(hyper, data, state)
+        return sums._replace(weight=sums.weight - sums.rows)
 
-    density = small.with_callees(tolerance.log_along, log_moved=moved)
+    update = small.with_callees(tolerance.update_law_along, gather_members=moved)
+    update(step.rng, step.hyper, step.data, step.state)
 
-    def shrink(rng, target, start, width, least):
-        update = small.shrinking_update_of(lambda value: density(target, value))
-        return update(rng, target, start, width, least)
 
-    update = small.with_callees(tolerance.update_law_along, shrinking_update=shrink)
-    for which in range(4):
-        update(step.rng, step.hyper, step.data, step.state, which)
+def scale_the_wrong_way(step: Step):
+    """The growth moves around the mean size, but the scale with it, not against it."""
+
+    def grow(rng, hyper, sums, which, share):
+        growth = tolerance.step_growth(rng, hyper, sums, which, share)
+        hyper.law[2 * which] += 2.0 * sums.centre * growth
+        return growth
+
+    both = small.with_callees(tolerance.step_law, step_growth=grow)
+    update = small.with_callees(tolerance.update_law_given_variances, step_law=both)
+    update(step.rng, step.hyper, step.state)
+
+
+def correlation_ignored(step: Step):
+    """Variances move with the law as if place and size were independent."""
+
+    def plain(hyper, data, state):
+        sums = tolerance.gather_members(hyper, data, state)
+        hyper.room[:, tolerance.CROSS] = 0.0
+        return sums
+
+    update = small.with_callees(tolerance.update_law_along, gather_members=plain)
+    update(step.rng, step.hyper, step.data, step.state)
+
+
+def spares_weighed_by_their_own_law(step: Step):
+    """The law moves, and the spares keep the weights of the law they are drawn from."""
+    step.draw_spares_far_off()
+    hyper = step.hyper._replace(law=step.hyper.reference)
+    tolerance.account_for_law(hyper, step.data, step.state)
+    step.markings()
+
+
+def reference_moves_under_spares(step: Step):
+    """What spares are drawn from becomes the law, and the spares stay as they are."""
+    step.draw_spares_far_off()
+    step.hyper.reference[:] = step.hyper.law
+    tolerance.account_for_law(step.hyper, step.data, step.state)
+    step.markings()
 
 
 def sum_of_offsets_let_go(step: Step):
@@ -500,6 +545,10 @@ BUGS = [
     ("radius", neighbours_of_one, 1, 1500, ("partition", "parameters", "u")),
     ("learned", empty_slots_counted, 2, 3000, ("law", "parameters")),
     ("learned", jacobian_of_variances_forgotten, 2, 3000, ("law", "parameters")),
+    ("learned", scale_the_wrong_way, 4, DRAWS, ("law", "parameters")),
+    ("learned", correlation_ignored, 2, DRAWS, ("law", "parameters")),
+    ("settled", spares_weighed_by_their_own_law, 4, DRAWS, ("partition", "parameters", "law")),
+    ("settled", reference_moves_under_spares, 4, DRAWS, ("partition", "parameters", "law")),
     ("biased", sum_of_offsets_let_go, 4, DRAWS, ("bias", "parameters")),
     ("biased", noise_of_variances, 2, 3000, ("bias", "parameters")),
     ("biased", precision_ignored_in_means, 2, 3000, ("parameters", "bias")),
@@ -513,3 +562,25 @@ def test_planted_bug_is_caught(joint, setting, bug, times, count, tests):
     draws, partitions = joint[setting]
     found = apply(draws, Step(draws, 3), bug, times, count).p_values(tests, partitions)
     assert alarm(found), min(found.items(), key=lambda item: item[1])
+
+
+def test_spares_are_weighed_again_when_the_law_has_moved(joint):
+    """Of many markings they stay; of few, what they are drawn from becomes the law."""
+    for setting in ("settled", "learned"):
+        draws, _ = joint[setting]
+        step = Step(draws, 4)
+        draws.load(0, step.state)
+        step.state.scans[0] = tolerance.SETTLED
+        assignment.refresh_spares(step.rng, step.data, step.hyper, step.state, 0, step.n, 1)
+        spare, weight = step.state.spare.copy(), step.state.spare_weight.copy()
+        law, own = step.state.law.copy(), step.hyper.reference.copy()
+        drawn = likelihood.update_shared(step.hyper, step.rng, step.data, step.state)
+        assert drawn == (setting == "learned")
+        assert (step.state.law != law).all()
+        assert np.array_equal(step.hyper.reference, step.state.law if drawn else own)
+        assert np.array_equal(step.state.spare, spare)
+        if not drawn:
+            assert (step.state.spare_weight != weight).all()
+            for i in range(step.n):
+                found = reference.opening_weight(step.hyper, spare[i, :6], step.data.features[i])
+                assert step.state.spare_weight[i] == pytest.approx(found, rel=1e-9)

@@ -31,10 +31,10 @@ SHAPE, RATE = 3.0, 1.5
 STEPS = 16_000
 HYPER = sphere.SphereHyper(
     kappa_x=1.0, eta_x=1.0, tau_x=1.0, kappa_d=1.0, eta_d=1.0, tau_d=1.0, lambda_a=1.0,
-    lambda_b=1.0, mu0_l=3.0, var0_l=0.3, floor=0.3, learned=True, nu_x=3.0, nu_d=4.0,
-    log_gamma=math.lgamma(3.0) + math.lgamma(4.0), level=3.0, law=np.zeros(4),
-    law_mean=np.array([-1.0, 0.5, -2.5, -0.4]), law_sd=np.array([0.4, 0.4, 0.5, 0.5]),
-    radius=6.0, unit=1.0,
+    lambda_b=1.0, mu0_l=3.0, var0_l=0.3, floor=0.3, radius=6.0, unit=1.0,
+    **circle.with_law(
+        (3.0, 4.0), 3.0, np.array([-1.0, 0.5, -2.5, -0.4]), np.array([0.4, 0.4, 0.5, 0.5]), n=16
+    ),
 )  # fmt: skip
 
 

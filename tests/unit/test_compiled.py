@@ -12,9 +12,11 @@ import pytest
 from scipy import stats
 
 from dfcrp.compiled import library
-from dfcrp.compiled.abi import F8, I4, F8x2, Frame, description_of, frame
+from dfcrp.compiled.abi import F8, I4, F8x2, Frame, description_of, frame, name_of
 from dfcrp.compiled.jit import ANYTHING, INTERPRETED, by_type, implements, kernel, lean_kernel
 from dfcrp.compiled.random import stream
+from dfcrp.likelihoods.circle.kernel import CircleHyper
+from dfcrp.moves.assignment import refresh_spares
 
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 #: A test of a distribution that is right raises an alarm this often.
@@ -270,3 +272,20 @@ def test_threads_share_one_table_of_functions(monkeypatch):
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(library.function_table, LIKELIHOOD, CircleHyper) for _ in range(8)]
     assert len({one.result() for one in asked}) == 1
+
+
+def test_what_a_kernel_is_handed_counts_for_its_code(monkeypatch):
+    """A kernel called on its own holds code of the likelihood, which its module never imports."""
+    kinds = (["frame", name_of(CircleHyper)],)
+    before = library.door(refresh_spares, kinds).digest
+    entries = library.entries_of("dfcrp.moves.scan").digest
+    assert library.door(refresh_spares, kinds).digest == before
+    parsed = library._parsed
+
+    def changed(path):
+        code, imported = parsed(path)
+        return ("another" if path.endswith("circle/kernel.py") else code), imported
+
+    monkeypatch.setattr(library, "_parsed", changed)
+    assert library.door(refresh_spares, kinds).digest != before
+    assert library.entries_of("dfcrp.moves.scan").digest == entries

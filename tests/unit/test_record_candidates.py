@@ -8,10 +8,11 @@ import pytest
 from dfcrp.errors import DfcrpWarning
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record.candidates import joined, pairs_within
+from dfcrp.likelihoods.record.hyper import log_bayes_factors
 from dfcrp.likelihoods.record.likelihood import RECORDS, rivals_of
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.settings.config import make_config
-from studies.made_up_records import places, survey
+from studies.made_up_records import HARD_SURVEY, places, survey
 
 
 def prepared(made, **settings):
@@ -70,6 +71,33 @@ def test_fields_that_tell_poorly_are_warned_of():
     items = Items.from_columns(columns, np.repeat(["a", "b"], 600), kind="records")
     config = make_config({"run": {"likelihood": "records"}})
     with pytest.warns(DfcrpWarning, match="tell records apart poorly"):
+        RECORDS.lay_out(items, items.families, config)
+
+
+@pytest.mark.filterwarnings("ignore:.*of another by the same expert")
+def test_coincidences_within_a_list_tell_of_those_across_lists():
+    """Pairs of two persons that are taken for one: estimated without the truth, and counted."""
+    made = survey(np.random.default_rng(6), persons=4000, fields=HARD_SURVEY)
+    items = Items.from_columns(made.columns, made.source, kind="records")
+    found = RECORDS.prepared(items, RecordSettings())
+    pairs, truth = found.candidates.pairs, np.array(made.truth)
+    across = found.source[pairs[:, 0]] != found.source[pairs[:, 1]]
+    two = pairs[across & (truth[pairs[:, 0]] != truth[pairs[:, 1]])]
+    first, second = np.bincount(found.source)
+    odds = log_bayes_factors(found.hyper(2), two) + np.log(found.guess.matches / (first * second))
+    wrong = np.count_nonzero(odds > 0.0)
+    estimated = found.guess.by_chance * found.guess.matches
+    assert wrong > 10
+    assert abs(estimated - wrong) < 4.0 * np.sqrt(2.0 * wrong)  # two counts, four deviations
+
+
+def test_lists_without_a_common_record_are_warned_of():
+    rng = np.random.default_rng(7)
+    names = ["".join(rng.choice(list("bdfklmnaeiou"), 9)) for _ in range(300)]
+    towns = ["".join(rng.choice(list("bdfklmnaeiou"), 7)) for _ in range(300)]
+    items = Items.from_columns({"name": names, "town": towns}, ["a", "b"] * 150, kind="records")
+    config = make_config({"run": {"likelihood": "records"}})
+    with pytest.warns(DfcrpWarning, match="hardly any record has a match"):
         RECORDS.lay_out(items, items.families, config)
 
 

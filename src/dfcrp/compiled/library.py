@@ -120,6 +120,8 @@ class Unit:
         """Of all that the compiled code depends on."""
         found = hashlib.sha256(f"{FORMAT} {platform.machine()} {sys.platform}".encode())
         modules = {export.kernel.__module__ for export in self.exports}
+        if not self.named:
+            modules.update(_brought_along(self.exports))
         for module, code in sorted(_sources_of(frozenset(modules)).items()):
             found.update(f"{module} {code}\n".encode())
         for export in self.exports:
@@ -212,6 +214,19 @@ def _sources_of(modules: frozenset[str]) -> dict[str, str]:
     # How code is made counts as well; that module is loaded only where it is.
     found["backend"] = _parsed(str(Path(__file__).with_name("backend.py")))[0]
     return found
+
+
+def _brought_along(exports: Sequence[Export]) -> Iterator[str]:
+    """Modules of the classes that are handed over, and of the functions they keep contracts by."""
+    for export in exports:
+        for kind in export.parameters:
+            if kind[0] == "frame":
+                cls = class_named(kind[1])
+                yield cls.__module__
+                for contract in CONTRACTS.values():
+                    for stub in contract.functions:
+                        if cls in stub.implementations:
+                            yield stub.of(cls).__module__
 
 
 def _has_kernels(name: str, module: Any) -> bool:

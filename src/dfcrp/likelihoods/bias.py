@@ -112,7 +112,10 @@ def with_bias(
         work=work,
         room=np.zeros((2 * p, p)),
     )
-    return hyper._replace(law=np.append(hyper.law, np.zeros(at - len(hyper.law))), bias=bias)
+    more = np.zeros(at - len(hyper.law))
+    laws = [name for name in ("law", "reference") if name in hyper._fields]
+    longer = {name: np.append(getattr(hyper, name), more) for name in laws}
+    return hyper._replace(**longer, bias=bias)
 
 
 def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
@@ -122,29 +125,45 @@ def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
 
 
 @inline_kernel
-def offset_of(hyper, i, axis):
-    """How far item i's expert is off along an axis."""
+def offset_by(hyper, law, i, axis):
+    """How far item i's expert is off along an axis, by a law."""
     if hyper.bias.offsets == NOWHERE:
         return 0.0
-    return hyper.law[
-        hyper.bias.offsets + hyper.bias.offset_sd.shape[0] * hyper.bias.expert[i] + axis
-    ]
+    return law[hyper.bias.offsets + hyper.bias.offset_sd.shape[0] * hyper.bias.expert[i] + axis]
+
+
+@inline_kernel
+def log_noise_by(hyper, law, i):
+    """The log noise factor of item i's expert, by a law."""
+    if hyper.bias.noise == NOWHERE:
+        return 0.0
+    return law[hyper.bias.noise + hyper.bias.expert[i]]
+
+
+@inline_kernel
+def precision_by(hyper, law, i):
+    """The precision r⁻² of item i's expert, by a law."""
+    if hyper.bias.noise == NOWHERE:
+        return 1.0
+    return math.exp(-2.0 * log_noise_by(hyper, law, i))
+
+
+@inline_kernel
+def offset_of(hyper, i, axis):
+    """How far item i's expert is off along an axis."""
+    return offset_by(hyper, hyper.law, i, axis)
 
 
 @inline_kernel
 def log_noise_of(hyper, i):
     """The log noise factor of item i's expert."""
-    if hyper.bias.noise == NOWHERE:
-        return 0.0
-    return hyper.law[hyper.bias.noise + hyper.bias.expert[i]]
+    return log_noise_by(hyper, hyper.law, i)
 
 
 @inline_kernel
 def precision_of(hyper, i):
     """The precision r⁻² of item i's expert."""
-    if hyper.bias.noise == NOWHERE:
-        return 1.0
-    return math.exp(-2.0 * log_noise_of(hyper, i))
+    return precision_by(hyper, hyper.law, i)
 
 
 @by_type

@@ -154,6 +154,8 @@ class Chain:
         first.run(1, START_SCANS)
         for name in PARTITION:
             getattr(self.state, name)[...] = getattr(first.state, name)
+        for name, values in self._kept().items():
+            values[...] = first._kept()[name]
 
     def _given(self, piece: _Piece, scratch: Any) -> tuple[Any, ...]:
         """What every sampler takes first."""
@@ -195,12 +197,14 @@ class Chain:
             if name not in _DERIVED
         }
         arrays["tally"] = self._tally()
+        arrays |= {name: values.copy() for name, values in self._kept().items()}
         return arrays, [{"words": rng.words.tolist()} for rng in self._streams()]
 
     def restore(self, arrays: dict[str, NDArray[Any]], generators: list[dict[str, Any]]) -> None:
         """Continue exactly where ``snapshot`` was taken; ValueError if nothing can be there."""
-        check_state(arrays, self.state._asdict(), self.problem.data.component)
-        for name, value in self.state._asdict().items():
+        own = self.state._asdict() | self._kept()
+        check_state(arrays, own, self.problem.data.component)
+        for name, value in own.items():
             if name not in _DERIVED:
                 value[...] = arrays[name]
         for piece in self._pieces:
@@ -210,6 +214,11 @@ class Chain:
         if self.state.tail.total.size > 0:
             rebuild_tail(self.problem.data, self.state)
         partition_prior.refresh(self.prior)
+
+    def _kept(self) -> dict[str, NDArray[np.float64]]:
+        """What a chain changes of its hyperparameters besides the law: what spares come from."""
+        reference = getattr(self.hyper, "reference", None)
+        return {} if reference is None else {"reference": reference}
 
     def _streams(self) -> list[Stream]:
         return [self.rng, *(piece.rng for piece in self._pieces)]

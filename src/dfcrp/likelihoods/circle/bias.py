@@ -105,15 +105,15 @@ def squares_on_sphere(hyper, theta, k, y, i):
 
 @lean_kernel
 def update_shared(hyper, rng, data, state):
-    """Update the law, and how experts differ, if learned and due; returns whether anything was."""
-    if not hyper.bias.on:
-        return tolerance.update_shared(hyper, rng, data, state)
-    if not bias_is_due(hyper, state):
+    """Update the law, and how experts differ, if due; returns whether spares must be drawn."""
+    compare = bias_is_due(hyper, state)
+    if not (hyper.learned or compare):
         return False
     if hyper.learned:
         tolerance.update_law(rng, hyper, data, state)
-    update_bias(rng, hyper, data, state)
-    return True
+    if compare:
+        update_bias(rng, hyper, data, state)
+    return tolerance.account_for_law(hyper, data, state)
 
 
 implements(likelihood.update_shared, CircleHyper)(update_shared)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dfcrp.likelihoods.base import HELD, NARROW
 from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.circle.kernel import CircleHyper
+from dfcrp.likelihoods.circle.kernel import CircleHyper, with_law, without_law
 from dfcrp.likelihoods.circle.settings import CircleSettings
 
 
@@ -64,18 +64,10 @@ def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Circle
     if np.ptp(features[:, 2]) < NARROW:
         law_sd[[1, 3]] = HELD
     named: dict[str, Any] = dict(zip(CircleHyper._fields, map(float, numbers), strict=False))
-    learned = model.tolerances == "learned"
-    return CircleHyper(
-        **named,
-        learned=learned,
-        nu_x=model.nu_x,
-        nu_d=model.nu_d,
-        log_gamma=math.lgamma(model.nu_x) + math.lgamma(model.nu_d),
-        level=level,
-        law=law_mean.copy() if learned else np.zeros(0),
-        law_mean=law_mean,
-        law_sd=law_sd,
-    )
+    law = with_law((model.nu_x, model.nu_d), level, law_mean, law_sd, len(features))
+    if model.tolerances != "learned":
+        law |= without_law()
+    return CircleHyper(**named, **law)
 
 
 def with_experts(hyper: Any, settings: CircleSettings, experts: NDArray[np.int64]) -> Any:

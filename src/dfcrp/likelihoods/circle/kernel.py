@@ -18,6 +18,14 @@ The one whose parameters are learned, free of units, with l₀ the median log di
 Where experts differ, y stands for a marking without its expert's offsets, and Σ is Σ / precision
 (``likelihoods.bias``); where they do not, nothing is taken off and the precision is 1.
 
+A spare is drawn from the law at ``reference``, another value of ``law``. Where it is learned, each
+Gamma is divided by a Gamma(t) of mean one, t = TAIL: with x = v ν / (t m) the log variance has the
+density
+
+    x^ν (1 + x)^−(ν + t) / B(ν, t),
+
+which fall more slowly than any Gamma's, so that opening weights are bounded wherever the law goes.
+
 Of the contract in ``likelihoods.contract`` this module has what a scan needs of a cluster;
 ``covariance`` has the conditionals of Σ, ``proposal`` what dealing two clusters out again takes,
 ``tolerance`` the law's updates.
@@ -29,25 +37,27 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dfcrp.compiled.abi import F8, frame
+from dfcrp.compiled.abi import F8, F8x2, frame
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
     ALIKE,
     NOWHERE,
     Bias,
-    log_noise_of,
-    of_chain,
-    offset_of,
-    precision_of,
+    log_noise_by,
+    offset_by,
+    precision_by,
 )
+from dfcrp.likelihoods.bias import of_chain as bias_of_chain
 from dfcrp.likelihoods.circle.covariance import (
     Conditional,
     CorrelationLaw,
     Spread,
     slice_coordinate,
 )
+from dfcrp.likelihoods.law import SMALL
 from dfcrp.priors.contract import log_tilt
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
@@ -55,7 +65,11 @@ MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM, 
     range(12)
 )
 WIDTH = 12
+#: Columns of ``CircleHyper.room``.
+ROOM = 4
 LOG_2PI = math.log(2.0 * math.pi)
+#: Shape of the Gamma that makes the tails of a spare's variances heavier than the law's.
+TAIL = 8.0
 #: How often a singleton's parameters are renewed together.
 RENEWAL = 0.8
 
@@ -87,38 +101,76 @@ class CircleHyper(NamedTuple):
     law: F8  # sx, gx, sd, gd if learned, what experts differ in; updated as a chain runs
     law_mean: F8
     law_sd: F8
+    reference: F8  # what spares are drawn from: another value of ``law``
+    follow: bool  # it follows the law, and all spares are drawn again in every scan
+    log_beta: float  # log B(νx, t) + log B(νd, t)
+    room: F8x2  # (n, ROOM): sums by cluster, while the law is updated
     bias: Bias = ALIKE  # how experts differ
 
 
-likelihood.of_chain.register(CircleHyper, of_chain)
+@likelihood.of_chain.register(CircleHyper)
+def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
+    """The hyperparameters of one chain: its own laws and sums."""
+    mine = bias_of_chain(hyper, law)
+    return mine._replace(reference=hyper.reference.copy(), room=hyper.room.copy())
+
+
+def with_law(
+    shapes: tuple[float, float],
+    level: float,
+    law_mean: NDArray[np.float64],
+    law_sd: NDArray[np.float64],
+    n: int,
+) -> dict[str, Any]:
+    """What ``CircleHyper`` holds of a law that is learned, with the Gammas' shapes (νx, νd).
+
+    ``n`` is the number of markings: of few, spares follow the law.
+    """
+    log_beta = sum(math.lgamma(nu) + math.lgamma(TAIL) - math.lgamma(nu + TAIL) for nu in shapes)
+    return {
+        "learned": True,
+        "nu_x": shapes[0],
+        "nu_d": shapes[1],
+        "log_gamma": sum(map(math.lgamma, shapes)),
+        "level": level,
+        "law": law_mean.copy(),
+        "law_mean": law_mean,
+        "law_sd": law_sd,
+        "reference": law_mean.copy(),
+        "follow": n <= SMALL,
+        "log_beta": log_beta,
+        "room": np.zeros((n, ROOM)),
+    }
 
 
 def without_law() -> dict[str, Any]:
     """What ``CircleHyper`` holds in place of a law that is learned, for the paper's."""
     nothing = np.zeros(4)
     return {
+        **with_law((1.0, 1.0), 0.0, nothing, nothing, 0),
         "learned": False,
-        "nu_x": 1.0,
-        "nu_d": 1.0,
-        "log_gamma": 0.0,
-        "level": 0.0,
         "law": np.zeros(0),
-        "law_mean": nothing,
-        "law_sd": nothing,
+        "reference": np.zeros(0),
     }
 
 
 @inline_kernel
-def corrected(hyper, y, i):
+def corrected_by(hyper, law, y, i):
     """Marking i without its expert's offsets (x, y, log diameter), and its precision r⁻²."""
     if not hyper.bias.on:
         return y[i, 0], y[i, 1], y[i, 2], 1.0
     v1, v2, v3 = y[i, 0], y[i, 1], y[i, 2]
     if hyper.bias.offsets != NOWHERE:
-        v1 -= offset_of(hyper, i, 0)
-        v2 -= offset_of(hyper, i, 1)
-        v3 -= offset_of(hyper, i, 2)
-    return v1, v2, v3, precision_of(hyper, i)
+        v1 -= offset_by(hyper, law, i, 0)
+        v2 -= offset_by(hyper, law, i, 1)
+        v3 -= offset_by(hyper, law, i, 2)
+    return v1, v2, v3, precision_by(hyper, law, i)
+
+
+@inline_kernel
+def corrected(hyper, y, i):
+    """The same by the law as it is."""
+    return corrected_by(hyper, hyper.law, y, i)
 
 
 @inline_kernel
@@ -133,16 +185,22 @@ def complete_row(theta, k):
     theta[k, LOG_NORM] = -theta[k, LOG_A] - 0.5 * math.log(s) - 1.5 * LOG_2PI
 
 
-@implements(likelihood.log_density, CircleHyper)
 @inline_kernel
-def log_density(hyper, theta, k, y, i):
-    """log N(y_i; μ_k, Σ_k)."""
-    y1, y2, y3, precision = corrected(hyper, y, i)
+def log_density_by(hyper, law, theta, k, y, i):
+    """log N(y_i; μ_k, Σ_k), with experts who differ by a law."""
+    y1, y2, y3, precision = corrected_by(hyper, law, y, i)
     v1 = y1 - theta[k, MU_X]
     v2 = y2 - theta[k, MU_Y]
     z = y3 - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
     quadratic = (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
-    return theta[k, LOG_NORM] - 3.0 * log_noise_of(hyper, i) - 0.5 * precision * quadratic
+    return theta[k, LOG_NORM] - 3.0 * log_noise_by(hyper, law, i) - 0.5 * precision * quadratic
+
+
+@implements(likelihood.log_density, CircleHyper)
+@inline_kernel
+def log_density(hyper, theta, k, y, i):
+    """log N(y_i; μ_k, Σ_k)."""
+    return log_density_by(hyper, hyper.law, theta, k, y, i)
 
 
 @inline_kernel
@@ -190,9 +248,42 @@ def log_variance_prior(hyper, log_diameter, log_a, log_d):
 
 
 @inline_kernel
-def log_marginal_given_covariance(hyper, theta, k, y, i):
+def draw_variances(hyper, law, rng, log_diameter, theta, k):
+    """Draw a and d of a spare, by a law, at a log diameter."""
+    if not hyper.learned:
+        shape_a, rate_a = position_law(hyper, log_diameter)
+        shape_d, rate_d = size_law(hyper, log_diameter)
+        theta[k, VAR_POSITION] = rng.standard_gamma(shape_a) / rate_a
+        theta[k, VAR_SIZE] = rng.standard_gamma(shape_d) / rate_d
+        return
+    away = log_diameter - hyper.level
+    ratio_a = rng.standard_gamma(hyper.nu_x) / rng.standard_gamma(TAIL)
+    ratio_d = rng.standard_gamma(hyper.nu_d) / rng.standard_gamma(TAIL)
+    theta[k, VAR_POSITION] = ratio_a * (TAIL / hyper.nu_x) * math.exp(law[0] + law[1] * away)
+    theta[k, VAR_SIZE] = ratio_d * (TAIL / hyper.nu_d) * math.exp(law[2] + law[3] * away)
+
+
+@inline_kernel
+def log_drawn_variances(hyper, law, log_diameter, log_a, log_d):
+    """The log density with which they are drawn, with the terms of ``log_variance_prior``."""
+    if not hyper.learned:
+        return log_variance_prior(hyper, log_diameter, log_a, log_d)
+    away = log_diameter - hyper.level
+    over_a = math.log(hyper.nu_x / TAIL) + log_a - law[0] - law[1] * away
+    over_d = math.log(hyper.nu_d / TAIL) + log_d - law[2] - law[3] * away
+    return (
+        hyper.nu_x * over_a
+        - (hyper.nu_x + TAIL) * math.log1p(math.exp(over_a))
+        + hyper.nu_d * over_d
+        - (hyper.nu_d + TAIL) * math.log1p(math.exp(over_d))
+        - hyper.log_beta
+    )
+
+
+@inline_kernel
+def log_marginal_given_covariance(hyper, law, theta, k, y, i):
     """log N(y_i; μ0, Σ0 + Σ_k): the mean integrated out."""
-    y1, y2, y3, precision = corrected(hyper, y, i)
+    y1, y2, y3, precision = corrected_by(hyper, law, y, i)
     a, d = theta[k, VAR_POSITION] / precision, theta[k, VAR_SIZE] / precision
     b = theta[k, BETA] * a
     p1, p2 = hyper.var0_x + a, hyper.var0_y + a
@@ -205,21 +296,31 @@ def log_marginal_given_covariance(hyper, theta, k, y, i):
     )
 
 
+@inline_kernel
+def weight_drawn_by(hyper, law, theta, k, y, i):
+    """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k, q by a law.
+
+    q draws Σ at y_i's own log diameter and μ from its normal conditional given (y_i, Σ); the
+    conditional's density cancels and leaves N(y_i; μ0, Σ0 + Σ) p(Σ|μ_l)/q(Σ|y_l). Where experts
+    differ it does so for y_i corrected by q's law, which is not what p(y_i | φ) is about.
+    """
+    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
+    _, _, log_diameter, _ = corrected_by(hyper, law, y, i)
+    value = (
+        log_marginal_given_covariance(hyper, law, theta, k, y, i)
+        + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
+        - log_drawn_variances(hyper, law, log_diameter, log_a, log_d)
+    )
+    if hyper.bias.on:
+        value += log_density(hyper, theta, k, y, i) - log_density_by(hyper, law, theta, k, y, i)
+    return value
+
+
 @implements(likelihood.opening_weight, CircleHyper)
 @inline_kernel
 def opening_weight(hyper, theta, k, y, i):
-    """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k.
-
-    q draws Σ from its prior at y_i's own log diameter and μ from its normal conditional given
-    (y_i, Σ); the conditional's density cancels and leaves N(y_i; μ0, Σ0 + Σ) p(Σ|μ_l)/p(Σ|y_l).
-    """
-    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
-    _, _, log_diameter, _ = corrected(hyper, y, i)
-    return (
-        log_marginal_given_covariance(hyper, theta, k, y, i)
-        + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
-        - log_variance_prior(hyper, log_diameter, log_a, log_d)
-    )
+    """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k."""
+    return weight_drawn_by(hyper, hyper.reference, theta, k, y, i)
 
 
 @inline_kernel
@@ -253,21 +354,24 @@ def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
     return m1, m2, m3
 
 
-@implements(likelihood.open_cluster, CircleHyper)
 @lean_kernel
-def open_cluster(hyper, rng, y, i, theta, k):
-    """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
-    y1, y2, y3, precision = corrected(hyper, y, i)
-    shape_a, rate_a = position_law(hyper, y3)
-    shape_d, rate_d = size_law(hyper, y3)
-    theta[k, VAR_POSITION] = rng.standard_gamma(shape_a) / rate_a
-    theta[k, VAR_SIZE] = rng.standard_gamma(shape_d) / rate_d
+def draw_row_by(hyper, law, rng, y, i, theta, k):
+    """Draw φ ~ q(· | y_i), q by a law, into row k."""
+    y1, y2, y3, precision = corrected_by(hyper, law, y, i)
+    draw_variances(hyper, law, rng, y3, theta, k)
     theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, k)
     m1, m2, m3 = draw_mean(
         rng, hyper, theta, k, precision, precision * y1, precision * y2, precision * y3
     )
     theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
+
+
+@implements(likelihood.open_cluster, CircleHyper)
+@lean_kernel
+def open_cluster(hyper, rng, y, i, theta, k):
+    """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
+    draw_row_by(hyper, hyper.reference, rng, y, i, theta, k)
     return opening_weight(hyper, theta, k, y, i)
 
 
@@ -344,12 +448,14 @@ def update_covariance(hyper, rng, data, state, k):
 def renew_single(hyper, rng, prior, data, state, k, proposal):
     """Propose all parameters of a cluster of one marking i from q(· | y_i) at once.
 
-    An independence step whose acceptance is the ratio of the opening weights, near one: the
-    parameters of a singleton do not linger, as they would if mean and variances took turns.
+    An independence step, with q by the law as it is, whose acceptance is the ratio of the weights,
+    near one: the parameters of a singleton do not linger, as they would if mean and variances
+    took turns.
     """
     theta, y, i = state.theta, data.features, state.head[k]
-    current = opening_weight(hyper, theta, k, y, i)
-    new = open_cluster(hyper, rng, y, i, proposal, 0)
+    draw_row_by(hyper, hyper.law, rng, y, i, proposal, 0)
+    current = weight_drawn_by(hyper, hyper.law, theta, k, y, i)
+    new = weight_drawn_by(hyper, hyper.law, proposal, 0, y, i)
     new += log_tilt(prior, data, state, k, proposal[0, MU_L])
     current += log_tilt(prior, data, state, k, theta[k, MU_L])
     if -rng.standard_exponential() < new - current:

@@ -20,17 +20,16 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dfcrp.compiled.abi import F8, frame
+from dfcrp.compiled.abi import F8, F8x2, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
     ALIKE,
     NOWHERE,
     Bias,
-    log_noise_of,
-    of_chain,
-    offset_of,
-    precision_of,
+    log_noise_by,
+    offset_by,
+    precision_by,
 )
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle.covariance import (
@@ -54,6 +53,8 @@ from dfcrp.likelihoods.circle.kernel import (
     VAR_POSITION,
     VAR_SIZE,
     complete_row,
+    draw_variances,
+    log_drawn_variances,
     log_variance_prior,
     position_law,
     size_law,
@@ -90,12 +91,16 @@ class SphereHyper(NamedTuple):
     law: F8
     law_mean: F8
     law_sd: F8
+    reference: F8
+    follow: bool
+    log_beta: float
+    room: F8x2
     radius: float  # R, in the unit of length that features have
     unit: float  # that unit, in km
     bias: Bias = ALIKE  # how experts differ: to the east, to the north, in log diameter
 
 
-likelihood.of_chain.register(SphereHyper, of_chain)
+likelihood.of_chain.register(SphereHyper, circle.of_chain)
 
 
 @inline_kernel
@@ -107,27 +112,33 @@ def compass(hyper, y, i):
 
 
 @inline_kernel
-def corrected(hyper, y, i):
+def corrected_by(hyper, law, y, i):
     """Marking i's place and log diameter without its expert's offsets, and its precision r⁻²."""
     c1, c2, c3, size = y[i, X], y[i, Y], y[i, Z], y[i, SIZE]
     if not hyper.bias.on:
         return c1, c2, c3, size, 1.0
     if hyper.bias.offsets != NOWHERE:
-        east, north = offset_of(hyper, i, 0), offset_of(hyper, i, 1)
+        east, north = offset_by(hyper, law, i, 0), offset_by(hyper, law, i, 1)
         e, f, across, up = compass(hyper, y, i)
         c1 -= east * e - north * up * f
         c2 -= east * f + north * up * e
         c3 -= north * across
-        size -= offset_of(hyper, i, 2)
-    return c1, c2, c3, size, precision_of(hyper, i)
+        size -= offset_by(hyper, law, i, 2)
+    return c1, c2, c3, size, precision_by(hyper, law, i)
 
 
 @inline_kernel
-def height_of(hyper, i):
+def corrected(hyper, y, i):
+    """The same by the law as it is."""
+    return corrected_by(hyper, hyper.law, y, i)
+
+
+@inline_kernel
+def height_by(hyper, law, i):
     """How far above the ground the corrected place of marking i is."""
     if hyper.bias.offsets == NOWHERE:
         return 0.0
-    east, north = offset_of(hyper, i, 0), offset_of(hyper, i, 1)
+    east, north = offset_by(hyper, law, i, 0), offset_by(hyper, law, i, 1)
     square = east * east + north * north
     return square / (math.sqrt(hyper.radius * hyper.radius + square) + hyper.radius)
 
@@ -139,38 +150,53 @@ def squared_chord(theta, k, c1, c2, c3):
     return v1 * v1 + v2 * v2 + v3 * v3
 
 
+@inline_kernel
+def log_density_by(hyper, law, theta, k, y, i):
+    """log p(y_i | m_k, a_k) + log N(l_i; μ_l, d_k), with experts who differ by a law."""
+    c1, c2, c3, size, precision = corrected_by(hyper, law, y, i)
+    v = size - theta[k, MU_L]
+    quadratic = squared_chord(theta, k, c1, c2, c3) * theta[k, INV_A] + v * v * theta[k, INV_S]
+    return theta[k, LOG_NORM] - 3.0 * log_noise_by(hyper, law, i) - 0.5 * precision * quadratic
+
+
 @implements(likelihood.log_density, SphereHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log p(y_i | m_k, a_k) + log N(l_i; μ_l, d_k)."""
-    c1, c2, c3, size, precision = corrected(hyper, y, i)
-    v = size - theta[k, MU_L]
-    quadratic = squared_chord(theta, k, c1, c2, c3) * theta[k, INV_A] + v * v * theta[k, INV_S]
-    return theta[k, LOG_NORM] - 3.0 * log_noise_of(hyper, i) - 0.5 * precision * quadratic
+    return log_density_by(hyper, hyper.law, theta, k, y, i)
 
 
-@implements(likelihood.opening_weight, SphereHyper)
 @inline_kernel
-def opening_weight(hyper, theta, k, y, i):
+def weight_drawn_by(hyper, law, theta, k, y, i):
     """log of p(y_i | φ) p(φ) / q(φ | y_i): as for circles; a uniform mean leaves 1 / 4πR².
 
     Of a place at a height h it leaves R / (R + h) exp(−h² / 2a) of that.
     """
-    _, _, _, size, precision = corrected(hyper, y, i)
+    _, _, _, size, precision = corrected_by(hyper, law, y, i)
     s = hyper.var0_l + theta[k, VAR_SIZE] / precision
     v = size - hyper.mu0_l
     log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
     place = -math.log(4.0 * math.pi * hyper.radius * hyper.radius)
     if hyper.bias.offsets != NOWHERE:
-        height = height_of(hyper, i)
+        height = height_by(hyper, law, i)
         place -= math.log1p(height / hyper.radius)
         place -= 0.5 * precision * height * height * theta[k, INV_A]
-    return (
+    value = (
         place
         - 0.5 * (LOG_2PI + math.log(s) + v * v / s)
         + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
-        - log_variance_prior(hyper, size, log_a, log_d)
+        - log_drawn_variances(hyper, law, size, log_a, log_d)
     )
+    if hyper.bias.on:
+        value += log_density(hyper, theta, k, y, i) - log_density_by(hyper, law, theta, k, y, i)
+    return value
+
+
+@implements(likelihood.opening_weight, SphereHyper)
+@inline_kernel
+def opening_weight(hyper, theta, k, y, i):
+    """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k."""
+    return weight_drawn_by(hyper, hyper.reference, theta, k, y, i)
 
 
 @lean_kernel
@@ -215,19 +241,22 @@ def draw_size(rng, hyper, theta, k, count, sum_l):
     return mean + rng.standard_normal() / math.sqrt(precision)
 
 
-@implements(likelihood.open_cluster, SphereHyper)
 @lean_kernel
-def open_cluster(hyper, rng, y, i, theta, k):
-    """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
-    c1, c2, c3, size, precision = corrected(hyper, y, i)
-    shape_a, rate_a = position_law(hyper, size)
-    shape_d, rate_d = size_law(hyper, size)
-    theta[k, VAR_POSITION] = rng.standard_gamma(shape_a) / rate_a
-    theta[k, VAR_SIZE] = rng.standard_gamma(shape_d) / rate_d
+def draw_row_by(hyper, law, rng, y, i, theta, k):
+    """Draw φ ~ q(· | y_i), q by a law, into row k."""
+    c1, c2, c3, size, precision = corrected_by(hyper, law, y, i)
+    draw_variances(hyper, law, rng, size, theta, k)
     theta[k, LAMBDA] = 0.0
     complete_row(theta, k)
     draw_place(rng, hyper, theta, k, precision * c1, precision * c2, precision * c3)
     theta[k, MU_L] = draw_size(rng, hyper, theta, k, precision, precision * size)
+
+
+@implements(likelihood.open_cluster, SphereHyper)
+@lean_kernel
+def open_cluster(hyper, rng, y, i, theta, k):
+    """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
+    draw_row_by(hyper, hyper.reference, rng, y, i, theta, k)
     return opening_weight(hyper, theta, k, y, i)
 
 
@@ -293,10 +322,10 @@ def update_variances(hyper, rng, data, state, k):
 def renew_single(hyper, rng, prior, data, state, k, proposal):
     """Propose all parameters of a cluster of one marking from q(· | y_i), as for circles."""
     theta, y, i = state.theta, data.features, state.head[k]
-    current = opening_weight(hyper, theta, k, y, i) + log_tilt(
-        prior, data, state, k, theta[k, MU_L]
-    )
-    new = open_cluster(hyper, rng, y, i, proposal, 0)
+    draw_row_by(hyper, hyper.law, rng, y, i, proposal, 0)
+    current = weight_drawn_by(hyper, hyper.law, theta, k, y, i)
+    new = weight_drawn_by(hyper, hyper.law, proposal, 0, y, i)
+    current += log_tilt(prior, data, state, k, theta[k, MU_L])
     new += log_tilt(prior, data, state, k, proposal[0, MU_L])
     if -rng.standard_exponential() < new - current:
         for column in range(WIDTH):

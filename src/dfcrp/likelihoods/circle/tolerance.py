@@ -1,16 +1,24 @@
 """How far apart markings of one object lie, learned from all clusters.
 
-Given the clusters' variances v_k and log diameters l_k, the law v ~ Gamma(ν, mean m(l)) with
-log m(l) = s + g (l − l₀) has the log likelihood
+A variance v of a cluster at log diameter l has the law v ~ Gamma(ν, mean exp(s + g x)), x = l − l₀;
+s and g have normal priors, and there are two such laws, of position and of log diameter. They are
+updated twice in a scan:
 
-    −ν Σ_k [ s + g (l_k − l₀) + v_k exp(−s − g (l_k − l₀)) ]
+* given the variances. With r_k = v_k / mean_k, a step that moves log mean_k by h_k has
+  Σ_k (−ν h_k − ν r_k e^−h_k) as its log likelihood;
+* with the variances moving along, v_k / mean_k held: the Gammas cancel with the Jacobian, and the
+  markings decide. With Σ as in ``circle.kernel``, a step h_k of log a or log d has
 
-so s needs one sum, whatever its value, and g one per evaluation. Both have normal priors.
+      Σ_k (−c_k h_k − A_k e^−h_k − B_k e^(−h_k/2)),   B_k = −λ Σ(v1 + v2) v3 / (sqrt(2ad) (1 − λ²)),
 
-Clusters of few markings follow the law they inform, and with few clusters the two would creep along
-together. So the four parameters (on large data one of them at a time) are also updated with every
-v_k moving along in proportion (v_k / mean fixed): the Gamma terms then cancel with the Jacobian,
-and the markings alone decide.
+  for log a with c = n and A = (Σ(v1² + v2²) + λ² Σ(v1 + v2)² / 2(1 − λ²)) / 2a, for log d with
+  c = n / 2 and A = Σ v3² / 2d(1 − λ²), sums over the n members.
+
+Clusters of many markings do not care which; those of few follow the law they inform, and only the
+second kind of step does not creep. Both are of one form, with c = ν, A = ν r, B = 0 in the first.
+Its sums over members are taken once; a step of s then needs three numbers, and one of g a pass over
+the clusters. g is moved around x̄ = Σ c_k x_k / Σ c_k, that is with s against it, h_k = t (x_k − x̄):
+around l₀ the two would be tied to each other.
 """
 
 from __future__ import annotations
@@ -18,10 +26,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dfcrp.compiled.abi import F8x2
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
-from dfcrp.compiled.slice import log_target, shrinking_update, slice_update
-from dfcrp.compiled.state import Data, State
-from dfcrp.likelihoods.circle.covariance import Conditional, log_target_position, log_target_size
+from dfcrp.compiled.slice import log_target, slice_update
+from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle.kernel import (
     LAMBDA,
     LOG_A,
@@ -32,194 +40,229 @@ from dfcrp.likelihoods.circle.kernel import (
     complete_row,
     spread_of,
 )
-from dfcrp.likelihoods.law import SMALL, law_is_due
+from dfcrp.likelihoods.law import law_is_due
+
+#: Columns of the room to work in, a row for each cluster: x_k − x̄, A_k of log a, A_k of log d, B_k.
+AWAY, POSITION, SIZE, CROSS = range(4)
+#: Scans after which spares are drawn from the same law for ever; they belong to the burn-in.
+SETTLED = 100
+#: First width of a slice, in standard deviations that the number of markings suggests; and at most
+#: so many of the prior's.
+WIDTH, WIDEST = 4.0, 2.0
+
+
+class Sums(NamedTuple):
+    """Of the clusters in the room: how many, Σ c_k of log a, x̄ and Σ c_k (x_k − x̄)²."""
+
+    rows: int
+    weight: float
+    centre: float
+    spread: float
 
 
 @lean_kernel
-def scaled_sum(state, column, level, growth):
-    """Σ_k v_k exp(−g (l_k − l₀)) over the clusters."""
-    total = 0.0
-    for k in range(state.theta.shape[0]):
+def gather_variances(hyper, state):
+    """Fill the room for steps given the variances; the sums are those with c = 1."""
+    room, theta, rows, total = hyper.room, state.theta, 0, 0.0
+    for k in range(theta.shape[0]):
         if state.size[k] > 0:
-            away = state.theta[k, MU_L] - level
-            total += state.theta[k, column] * math.exp(-growth * away)
-    return total
+            away = theta[k, MU_L] - hyper.level
+            room[rows, AWAY] = away
+            mean_a = hyper.law[0] + hyper.law[1] * away
+            mean_d = hyper.law[2] + hyper.law[3] * away
+            room[rows, POSITION] = hyper.nu_x * math.exp(theta[k, LOG_A] - mean_a)
+            room[rows, SIZE] = hyper.nu_d * math.exp(theta[k, LOG_D] - mean_d)
+            room[rows, CROSS] = 0.0
+            total += away
+            rows += 1
+    centre, spread = total / rows, 0.0
+    for row in range(rows):
+        room[row, AWAY] -= centre
+        spread += room[row, AWAY] * room[row, AWAY]
+    return Sums(rows, float(rows), centre, spread)
 
 
-@inline_kernel
-def log_law(value, mean, sd, nu, clusters, away, scale, growth, total):
-    """log posterior of the law at (s, g) but for the prior of the one not in ``value``.
+@lean_kernel
+def gather_members(hyper, data, state):
+    """Fill the room for steps that the variances move along with; the sums are those of log a."""
+    room, theta, rows, weight, total = hyper.room, state.theta, 0, 0.0, 0.0
+    for k in range(theta.shape[0]):
+        if state.size[k] > 0:
+            a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+            held, rest = spread_of(hyper, theta, k, data.features, state), 1.0 - lam * lam
+            away = theta[k, MU_L] - hyper.level
+            room[rows, AWAY] = away
+            room[rows, POSITION] = 0.5 * (held.position + 0.5 * lam * lam * held.ww / rest) / a
+            room[rows, SIZE] = 0.5 * held.v33 / (d * rest)
+            room[rows, CROSS] = -lam * held.w3 / (math.sqrt(2.0 * a * d) * rest)
+            weight += held.members
+            total += held.members * away
+            rows += 1
+    centre, spread, rows = total / weight, 0.0, 0
+    for k in range(theta.shape[0]):
+        if state.size[k] > 0:
+            room[rows, AWAY] -= centre
+            spread += state.size[k] * room[rows, AWAY] * room[rows, AWAY]
+            rows += 1
+    return Sums(rows, weight, centre, spread)
 
-    ``away`` is Σ_k (l_k − l₀) and ``total`` the scaled sum at g.
-    """
-    z = (value - mean) / sd
-    return -0.5 * z * z - nu * (clusters * scale + growth * away + math.exp(-scale) * total)
 
+class ScaleStep(NamedTuple):
+    """A step of s: its prior, and Σ c, Σ A, Σ B."""
 
-class Known(NamedTuple):
-    """Of one of the two laws: the prior of s or g, ν, and sums over the clusters."""
-
+    start: float
     mean: float
     sd: float
-    nu: float
-    clusters: float
-    away: float
+    weight: float
+    plain: float
+    cross: float
 
 
-class Scale(NamedTuple):
-    """s given g and the scaled sum at g."""
-
-    known: Known
-    growth: float
-    total: float
-
-
-@implements(log_target, Scale)
+@implements(log_target, ScaleStep)
 @inline_kernel
-def log_scale(target, value):
-    """log p(s | g, clusters)."""
-    mean, sd, nu, clusters, away = target.known
-    return log_law(value, mean, sd, nu, clusters, away, value, target.growth, target.total)
+def log_scale_step(target, step):
+    """Its log posterior."""
+    z = (target.start + step - target.mean) / target.sd
+    half = math.exp(-0.5 * step)
+    value = target.weight * step + target.plain * half * half + target.cross * half
+    return -value - 0.5 * z * z
 
 
-class Growth(NamedTuple):
-    """g given s; ``column`` of the clusters' rows holds the variances."""
+class GrowthStep(NamedTuple):
+    """A step of g with s against it: where they are and their priors, and the room."""
 
-    known: Known
     scale: float
-    state: State
+    scale_mean: float
+    scale_sd: float
+    growth: float
+    growth_mean: float
+    growth_sd: float
+    centre: float
+    room: F8x2
+    rows: int
     column: int
-    level: float
 
 
-@implements(log_target, Growth)
+@implements(log_target, GrowthStep)
 @inline_kernel
-def log_growth(target, value):
-    """log p(g | s, clusters)."""
-    mean, sd, nu, clusters, away = target.known
-    total = scaled_sum(target.state, target.column, target.level, value)
-    return log_law(value, mean, sd, nu, clusters, away, target.scale, value, total)
-
-
-@inline_kernel
-def slice_scale(rng, start, known, growth, total):
-    """One slice update of s given g."""
-    width = min(known.sd, 2.0 / math.sqrt(known.nu * known.clusters + 1.0))
-    target = Scale(known, growth, total)
-    return slice_update(rng, target, start, width, 1e-14 * (1.0 + abs(start)))
-
-
-@inline_kernel
-def slice_growth(rng, hyper, state, column, start, known, scale):
-    """One slice update of g given s; its width exceeds the posterior's when clusters are many."""
-    target = Growth(known, scale, state, column, hyper.level)
-    return shrinking_update(rng, target, start, 0.5 * known.sd, 1e-14 * (1.0 + abs(start)))
+def log_growth_step(target, step):
+    """Its log posterior; Σ c_k (x_k − x̄) is zero."""
+    value = 0.0
+    for row in range(target.rows):
+        half = math.exp(-0.5 * step * target.room[row, AWAY])
+        value += half * (target.room[row, target.column] * half + target.room[row, CROSS])
+    z = (target.scale - target.centre * step - target.scale_mean) / target.scale_sd
+    w = (target.growth + step - target.growth_mean) / target.growth_sd
+    return -value - 0.5 * (z * z + w * w)
 
 
 @lean_kernel
-def log_moved(hyper, data, state, which, step):
-    """log p(y | θ) over all markings, one parameter of the law and the variances moved by ``step``.
-
-    Only what depends on the variances that move: those of position (which < 2) or log diameter.
-    """
-    total = 0.0
-    theta = state.theta
-    for k in range(theta.shape[0]):
-        if state.size[k] <= 0:
-            continue
-        shift = step if which % 2 == 0 else step * (theta[k, MU_L] - hyper.level)
-        spread = spread_of(hyper, theta, k, data.features, state)
-        given = Conditional(0.0, 0.0, 0.0, 0.0, spread)
-        if which < 2:
-            total += log_target_position(
-                given, theta[k, LOG_A] + shift, theta[k, VAR_SIZE], theta[k, LAMBDA]
-            )
-        else:
-            total += log_target_size(
-                given, theta[k, LOG_D] + shift, theta[k, VAR_POSITION], theta[k, LAMBDA]
-            )
-    return total
+def shift_room(room, rows, column, scale, growth):
+    """Let the room know of a step: A_k and B_k after it."""
+    for row in range(rows):
+        half = math.exp(-0.5 * (scale + growth * room[row, AWAY]))
+        room[row, column] *= half * half
+        room[row, CROSS] *= half
 
 
 @lean_kernel
-def move_variances(hyper, state, which, step):
-    """Move the clusters' variances along with the law."""
-    theta = state.theta
-    column = VAR_POSITION if which < 2 else VAR_SIZE
-    for k in range(theta.shape[0]):
-        if state.size[k] > 0:
-            shift = step if which % 2 == 0 else step * (theta[k, MU_L] - hyper.level)
-            theta[k, column] *= math.exp(shift)
-            complete_row(theta, k)
-
-
-class Along(NamedTuple):
-    """A step of one parameter of the law together with the variances."""
-
-    hyper: NamedTuple
-    data: Data
-    state: State
-    which: int
-
-
-@implements(log_target, Along)
-@inline_kernel
-def log_along(target, step):
-    """log p(y | θ) p(law) after the step."""
-    hyper, which = target.hyper, target.which
-    z = (hyper.law[which] + step - hyper.law_mean[which]) / hyper.law_sd[which]
-    return log_moved(hyper, target.data, target.state, which, step) - 0.5 * z * z
+def step_scale(rng, hyper, sums, which, share):
+    """One slice update of s of a law (0: position, 1: log diameter), c being ``share`` of that
+    in the sums; returns how far it went."""
+    at, column, plain, cross = 2 * which, POSITION + which, 0.0, 0.0
+    for row in range(sums.rows):
+        plain += hyper.room[row, column]
+        cross += hyper.room[row, CROSS]
+    weight, sd = share * sums.weight, hyper.law_sd[at]
+    target = ScaleStep(hyper.law[at], hyper.law_mean[at], sd, weight, plain, cross)
+    step = slice_update(rng, target, 0.0, min(WIDEST * sd, WIDTH / math.sqrt(weight)), 1e-14)
+    hyper.law[at] += step
+    return step
 
 
 @lean_kernel
-def update_law_along(rng, hyper, data, state, which):
-    """One parameter of the law together with the variances; leaves the joint unchanged."""
-    sd = hyper.law_sd[which]
-    target = Along(hyper, data, state, which)
-    step = shrinking_update(rng, target, 0.0, 2.0 * sd, 1e-12 * sd)
-    if step != 0.0:
-        hyper.law[which] += step
-        move_variances(hyper, state, which, step)
+def step_growth(rng, hyper, sums, which, share):
+    """One slice update of g of a law, with s against it; returns how far g went."""
+    s, g = 2 * which, 2 * which + 1
+    target = GrowthStep(
+        hyper.law[s],
+        hyper.law_mean[s],
+        hyper.law_sd[s],
+        hyper.law[g],
+        hyper.law_mean[g],
+        hyper.law_sd[g],
+        sums.centre,
+        hyper.room,
+        sums.rows,
+        POSITION + which,
+    )
+    sd = hyper.law_sd[g]
+    known = share * sums.spread
+    width = min(WIDEST * sd, WIDTH / math.sqrt(known)) if known > 0.0 else WIDEST * sd
+    step = slice_update(rng, target, 0.0, width, 1e-14 * sd)
+    hyper.law[g] += step
+    hyper.law[s] -= sums.centre * step
+    return step
 
 
 @lean_kernel
-def update_law(rng, hyper, data, state):
-    """All that is to be known of the law; leaves p(law, variances | the rest) unchanged.
-
-    The spare parameters of markings are drawn from the law; the caller must draw all again.
-    """
-    update_law_given_variances(rng, hyper, state)
-    first, last = 0, 4
-    if state.label.shape[0] > SMALL:
-        first = int(4.0 * rng.random())
-        last = first + 1
-    for which in range(first, last):
-        update_law_along(rng, hyper, data, state, which)
+def step_law(rng, hyper, sums, which, share):
+    """s, then g of a law; returns both steps, the second around x̄."""
+    scale = step_scale(rng, hyper, sums, which, share)
+    shift_room(hyper.room, sums.rows, POSITION + which, scale, 0.0)
+    growth = step_growth(rng, hyper, sums, which, share)
+    shift_room(hyper.room, sums.rows, POSITION + which, 0.0, growth)
+    return scale, growth
 
 
 @lean_kernel
 def update_law_given_variances(rng, hyper, state):
-    """Scale and growth of both laws, one after the other; leaves p(law | clusters) unchanged."""
-    clusters, away = 0.0, 0.0
-    for k in range(state.theta.shape[0]):
-        if state.size[k] > 0:
-            clusters += 1.0
-            away += state.theta[k, MU_L] - hyper.level
-    for which in range(2):
-        column = VAR_POSITION if which == 0 else VAR_SIZE
-        nu = hyper.nu_x if which == 0 else hyper.nu_d
-        s, g = 2 * which, 2 * which + 1
-        known = Known(hyper.law_mean[g], hyper.law_sd[g], nu, clusters, away)
-        hyper.law[g] = slice_growth(rng, hyper, state, column, hyper.law[g], known, hyper.law[s])
-        total = scaled_sum(state, column, hyper.level, hyper.law[g])
-        known = Known(hyper.law_mean[s], hyper.law_sd[s], nu, clusters, away)
-        hyper.law[s] = slice_scale(rng, hyper.law[s], known, hyper.law[g], total)
+    """Both laws; leaves p(law | clusters) unchanged."""
+    sums = gather_variances(hyper, state)
+    step_law(rng, hyper, sums, 0, hyper.nu_x)
+    step_law(rng, hyper, sums, 1, hyper.nu_d)
 
 
 @lean_kernel
-def update_shared(hyper, rng, data, state):
-    """Update the law if it is learned and due; returns whether it was."""
-    if not hyper.learned or not law_is_due(state):
-        return False
-    update_law(rng, hyper, data, state)
-    return True
+def update_law_along(rng, hyper, data, state):
+    """Both laws together with the variances; leaves the joint of these unchanged."""
+    sums = gather_members(hyper, data, state)
+    scale_x, growth_x = step_law(rng, hyper, sums, 0, 1.0)
+    scale_d, growth_d = step_law(rng, hyper, sums, 1, 0.5)
+    theta, row = state.theta, 0
+    for k in range(theta.shape[0]):
+        if state.size[k] > 0:
+            away = hyper.room[row, AWAY]
+            theta[k, VAR_POSITION] *= math.exp(scale_x + growth_x * away)
+            theta[k, VAR_SIZE] *= math.exp(scale_d + growth_d * away)
+            complete_row(theta, k)
+            row += 1
+
+
+@lean_kernel
+def update_law(rng, hyper, data, state):
+    """All that is to be known of the law; leaves p(law, variances | the rest) unchanged."""
+    update_law_given_variances(rng, hyper, state)
+    update_law_along(rng, hyper, data, state)
+
+
+@inline_kernel
+def reference_settles(state):
+    """Whether the law that spares of many markings are drawn from becomes what the law is now.
+
+    Only in the burn-in, with all spares drawn again: that they persist while the law moves is
+    exact only if what they are drawn from does not depend on anything that moves.
+    """
+    return state.scans[0] < SETTLED and law_is_due(state)
+
+
+@lean_kernel
+def account_for_law(hyper, data, state):
+    """After an update: weigh the spares again, or let the caller draw them; returns whether."""
+    if hyper.follow or reference_settles(state):
+        for entry in range(hyper.law.shape[0]):
+            hyper.reference[entry] = hyper.law[entry]
+        return True
+    for i in range(state.spare.shape[0]):
+        state.spare_weight[i] = likelihood.opening_weight(hyper, state.spare, i, data.features, i)
+    return False

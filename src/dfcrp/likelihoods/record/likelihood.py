@@ -64,7 +64,7 @@ class _Records(Likelihood):
         if config.run.nearest is not None or isinstance(config.run.radius, float):
             name = "radius" if config.run.nearest is None else "nearest"
             raise SettingsError(
-                f"run.{name} (--{name}) is a matter of distances, which text does not have: say "
+                f"run.{name} (--{name}) is about distances, which text does not have: say "
                 "with likelihood.keys in which fields records of one object agree, or give pairs "
                 "of your own (--candidates)"
             )
@@ -245,15 +245,14 @@ def rivals_of(
 ) -> NDArray[np.int64]:
     """Pairs of one expert that compete, to be moved together.
 
-    They are more likely one object than two, or each of them is with the same third record, so that
-    one of the two keeps the other out. Of each record's best partners on a list, and of all such
-    pairs those that are nearest to a tie: any choice leaves the posterior unchanged.
+    They are more likely one object than two, or are both candidates for a third record, so that one
+    of the two keeps the other out. Of each record's best partners on a list, and of all such pairs
+    those that are nearest to a tie: any choice leaves the posterior unchanged.
     """
     n = len(experts)
     same = experts[pairs[:, 0]] == experts[pairs[:, 1]]
-    likely = ~same & (factors > 0.0)
-    third, one = np.concatenate([pairs[likely], pairs[likely][:, ::-1]]).T
-    weight = np.tile(factors[likely], 2)
+    third, one = np.concatenate([pairs[~same], pairs[~same][:, ::-1]]).T
+    weight = np.tile(factors[~same], 2)
     group = third * (int(experts.max(initial=0)) + 1) + experts[one]
     order = np.lexsort((-weight, group))
     group, one, weight = group[order], one[order], weight[order]
@@ -261,10 +260,12 @@ def rivals_of(
     for gap in range(1, BEST_PARTNERS):
         first = np.flatnonzero(group[:-gap] == group[gap:])
         found.append(np.column_stack([one[first], one[first + gap]]))
-        apart.append(weight[first] - weight[first + gap])
-    competing, difference = np.concatenate(found), np.concatenate(apart)
-    near = np.flatnonzero(difference < CONTACT)
-    near = near[np.argsort(difference[near], kind="stable")][: int(n * RIVALS_PER_RECORD)]
+        # What the lesser one lacks to be as likely as the other, and as likely as being alone.
+        lesser = weight[first + gap]
+        apart.append(weight[first] - lesser + np.maximum(-lesser, 0.0))
+    competing, lacking = np.concatenate(found), np.concatenate(apart)
+    near = np.flatnonzero(lacking < CONTACT)
+    near = near[np.argsort(lacking[near], kind="stable")][: int(n * RIVALS_PER_RECORD)]
     return unique_pairs(np.concatenate([pairs[same & (factors > 0.0)], competing[near]]), n)
 
 

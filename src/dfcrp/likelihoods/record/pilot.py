@@ -19,6 +19,7 @@ from dfcrp.likelihoods.record.hyper import (
     PairFacts,
     facts_of_pairs,
     law_of_field,
+    log_bayes_factors,
     pair_ratio,
     records_hyper,
     usual_levels,
@@ -48,6 +49,8 @@ class Guess:
     matches: float
     #: Share of the expected matches that the best guess would miss or make by mistake.
     doubt: float = 0.0
+    #: Pairs of different objects that look like a match, for each expected match.
+    by_chance: float = 0.0
 
 
 def guess_law(
@@ -82,15 +85,47 @@ def guess_law(
             )
             hyper = records_hyper(model, compared, pairs, source, 2, levels)._replace(law=hyper.law)
     wrong = np.minimum(probable, 1.0 - probable).sum()
-    return Guess(hyper.law, levels, matches, float(wrong / max(probable.sum(), 1.0)))
+    doubt = float(wrong / max(probable.sum(), 1.0))
+    chance = alike_by_chance(model, compared, candidates, source, hyper.law, levels, matches)
+    return Guess(hyper.law, levels, matches, doubt, chance / max(matches, 1.0))
+
+
+def alike_by_chance(
+    model: RecordSettings,
+    compared: tuple[Compared, ...],
+    candidates: Ints,
+    source: Ints,
+    law: Floats,
+    levels: Floats,
+    matches: float,
+) -> float:
+    """Pairs across sources that are two objects and more likely taken for one.
+
+    The records of one source are different objects: as often as two of them look like a match, in
+    proportion to the number of pairs, do two of different sources that are none.
+    """
+    same = candidates[source[candidates[:, 0]] == source[candidates[:, 1]]]
+    sizes = np.bincount(source).astype(np.float64)
+    within = float((sizes * (sizes - 1.0)).sum()) / 2.0
+    across = (sizes.sum() ** 2 - float((sizes**2).sum())) / 2.0
+    if not len(same) or len(sizes) > len(source) / 2:
+        return 0.0
+    looked = _some(same)
+    hyper = records_hyper(model, compared, looked, source, 2, levels)._replace(law=law)
+    odds = log_bayes_factors(hyper, looked) + np.log(matches / max(across, 1.0))
+    return float(np.count_nonzero(odds > 0.0)) * len(same) / len(looked) * across / within
 
 
 def _sample(candidates: Ints, source: Ints) -> Ints:
-    apart = candidates[source[candidates[:, 0]] != source[candidates[:, 1]]]
-    if len(apart) <= MOST_PAIRS:
-        return apart
-    chosen = np.random.default_rng(1).choice(len(apart), MOST_PAIRS, replace=False)
-    return apart[np.sort(chosen)]
+    return _some(candidates[source[candidates[:, 0]] != source[candidates[:, 1]]])
+
+
+def _some(pairs: Ints) -> Ints:
+    """No more than are looked at, picked at random."""
+    if len(pairs) <= MOST_PAIRS:
+        return pairs
+    chosen = np.random.default_rng(1).choice(len(pairs), MOST_PAIRS, replace=False)
+    return pairs[np.sort(chosen)]
 
 
 def _responsibility(ratio: Floats, matches: float, pairs: Ints, source: Ints) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfcrp.likelihoods.record.candidates import Candidates
-from dfcrp.likelihoods.record.pilot import Guess
+from dfcrp.likelihoods.record.pilot import LEAST_SHARE, Guess
 from dfcrp.markup import (
     Column,
     Section,
@@ -23,7 +23,7 @@ MISS, TYPO, SCALE = "miss_", "typo_", "scale_"
 #: Fields that are named in a sentence.
 WORST = 4
 #: Shares of missed pairs and of doubtful links that are worth a warning.
-MANY_MISSED, MUCH_DOUBT = 0.1, 0.2
+MANY_MISSED, MUCH_DOUBT = 0.1, 0.1
 
 
 def reach_words(candidates: Candidates, n: int) -> list[str]:
@@ -57,11 +57,20 @@ def doubts(candidates: Candidates, guess: Guess, n: int) -> list[str]:
             "no two records agree in any key, so that none can be of one object: name fields that "
             "records of one object agree in with likelihood.keys, or give pairs with --candidates"
         )
-    if guess.doubt > MUCH_DOUBT:
+    if 0.0 < guess.matches <= LEAST_SHARE * n:
+        found.append(
+            "hardly any record has a match on another list, as far as the fields tell: if there "
+            "should be more, look whether the same columns mean the same on every list"
+        )
+        return found
+    doubt = guess.doubt + guess.by_chance
+    if doubt > MUCH_DOUBT:
         found.append(
             f"the fields tell records apart poorly: of about {guess.matches:,.0f} links that are "
-            f"expected, {100.0 * guess.doubt:.0f} % would be wrong or missed by the best guess; "
-            "read p_member before any link is used"
+            f"expected, {100.0 * doubt:.0f} % would be wrong or missed by the best guess, and by "
+            "how similar the records of one list are, about "
+            f"{guess.by_chance * guess.matches:,.0f} pairs of different objects look like one; "
+            "read p_member before any link is used, and take the learned rates of faults as rough"
         )
     return found
 

@@ -45,7 +45,8 @@ def detection(contents: Any) -> Section:
             "Sensitivity and false marks of the experts",
             f"Probability of every expert to have {verb} an object where they looked, and false "
             "marks per image (posterior mean and 95 % interval); experts from the one who finds "
-            "most to the one who finds least. Those whose marks are mostly false are red.",
+            "most to the one who finds least, with their looks in brackets. Those whose marks are "
+            "mostly false are red.",
         ),
         _images(contents, found),
         contents.figure(
