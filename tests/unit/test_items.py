@@ -241,7 +241,7 @@ def test_wrong_kinds_are_refused():
     items = Items.from_columns(COLUMNS, kind="records")
     with pytest.raises(SettingsError, match="no field 'age'"):
         RECORDS.fields(items, RecordSettings(numbers=("age",)))
-    with pytest.raises(InputError, match="index 0, field 'name': 'Ann' is no number"):
+    with pytest.raises(InputError, match="index 0, field 'name': 'Ann' is not a number"):
         RECORDS.fields(items, RecordSettings(numbers=("name",)))
 
 

@@ -67,7 +67,7 @@ def test_other_columns_by_these_names_are_no_place(lat, lon):
 def test_wrong_places_are_refused():
     with pytest.raises(SettingsError, match="no field 'lng'; did you mean 'long'"):
         encode_fields(columns(lat=["1"], long=["2"]), {"lat+lng": "place"})
-    with pytest.raises(InputError, match="index 1, field 'lat': 'inf' is no number"):
+    with pytest.raises(InputError, match="index 1, field 'lat': 'inf' is not a number"):
         encode_fields(columns(lat=["1", "inf"], lon=["1", "2"]), {"lat+lon": "place"})
     with pytest.raises(SettingsError, match="latitude\\+longitude"):
         RecordSettings(places=("lat",))

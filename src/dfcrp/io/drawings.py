@@ -90,7 +90,13 @@ DEVIATION = 0.15
 _WIDEST_GAP = math.radians(100)
 _AREA_SHARE = 0.7, 1.15
 """Area of the polygon over that of the circle; a pentagon has 0.76, a star less."""
-BODIES = {"moon": 1737.4, "mars": 3396.19, "mercury": 2439.4, "ceres": 469.7}
+BODIES = {
+    "moon": 1737.4,
+    "mars": 3396.19,
+    "mercury": 2439.4,
+    "ceres": 469.7,
+    "earth": 6371.0088,
+}
 """Radii in km."""
 
 

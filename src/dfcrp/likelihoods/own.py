@@ -44,8 +44,8 @@ class OwnLikelihood(Likelihood):
         kept = dict(values)
         if kept.pop("expert_bias", "none") != "none" and "expert_bias" not in _names(self.Settings):
             raise SettingsError(
-                f"expert_bias (--expert-bias) is not for {self.name}: in which way experts differ "
-                "only the likelihood itself can say; leave it out"
+                f"expert_bias (--expert-bias) is not for {self.name}: only the likelihood itself "
+                "can say how experts differ; leave it out"
             )
         return kept if "expert_bias" not in _names(self.Settings) else dict(values)
 

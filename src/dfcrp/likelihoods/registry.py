@@ -46,5 +46,5 @@ def likelihood_named(name: str) -> Likelihood:
     from dfcrp.likelihoods.base import Likelihood
 
     if not isinstance(found, Likelihood):
-        raise SettingsError(f"run.likelihood is {name!r}, which is no dfcrp Likelihood")
+        raise SettingsError(f"run.likelihood is {name!r}, which is not a dfcrp Likelihood")
     return found

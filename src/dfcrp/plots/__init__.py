@@ -54,6 +54,7 @@ NEED_SIZES = (
 #: And those about scores.
 NEED_SCORES = ("scores",)
 BESIDE_DBSCAN = ("counts_by_size", "size_differential", "size_frequency", "size_relative")
+WITH_ISOCHRONS = ("size_differential", "size_frequency", "size_relative")
 _ACTIONS = ("prepare", "draw", "plot")
 
 

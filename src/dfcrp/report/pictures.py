@@ -108,7 +108,7 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     def plan(figure: str, /, beneath: bool = False, **options: Any) -> Plan:
         return figure, beneath, options
 
-    yield plan("traces", counts=contents.counts)
+    yield plan("traces", counts=contents.counts, failed=True)
     if contents.placed:
         yield from _plan_maps(contents, plan)
     yield plan("counts_by_size", counts=contents.counts, dbscan=contents.dbscan)
@@ -120,7 +120,11 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
         lacking = figure in plots.NEED_SCORES and posterior.items.score is None
         if not lacking and (figure not in plots.NEED_SIZES or posterior.diameters is not None):
-            beside = {"dbscan": contents.dbscan} if figure in plots.BESIDE_DBSCAN else {}
+            beside: dict[str, Any] = {}
+            if figure in plots.BESIDE_DBSCAN:
+                beside["dbscan"] = contents.dbscan
+            if figure in plots.WITH_ISOCHRONS:
+                beside["isochrons"] = contents.isochrons
             yield plan(figure, **beside)
 
 

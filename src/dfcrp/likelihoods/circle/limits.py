@@ -22,7 +22,7 @@ def refuse_beyond_reason(items: Any) -> None:
     smallest, largest = float(items.diameter.min()), float(items.diameter.max())
     if largest > WIDEST_RANGE * smallest:
         raise InputError(
-            f"the diameters go from {smallest:g} to {largest:g}, which no objects of one kind do; "
+            f"the diameters go from {smallest:g} to {largest:g}, too far for one kind of object; "
             "look for misread rows, or leave some out with min_diameter= (--min-diameter)"
         )
     median = float(np.median(items.diameter))

@@ -61,5 +61,5 @@ def scatter(contents: Any) -> Section | None:
         posterior.likelihood.learned_words(found),
         estimates(found, ROWS),
         "Standard deviation of the markings of one object, at the median diameter. A growth of 2 "
-        "means that it goes in proportion to the diameter, one of 0 that it is the same for all.",
+        "means that it is proportional to the diameter, 0 that it is the same for all diameters.",
     )

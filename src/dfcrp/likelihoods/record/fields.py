@@ -184,7 +184,7 @@ def _check_numbers(name: str, column: Sequence[str]) -> None:
         except ValueError:
             fine = False
         if not fine:
-            raise InputError(f"index {row}, field {name!r}: {text!r} is no number")
+            raise InputError(f"index {row}, field {name!r}: {text!r} is not a number")
 
 
 def _encode(name: str, kind: str | None, texts: Mapping[str, list[str]]) -> Field:

@@ -64,7 +64,7 @@ class _Records(Likelihood):
         if config.run.nearest is not None or isinstance(config.run.radius, float):
             name = "radius" if config.run.nearest is None else "nearest"
             raise SettingsError(
-                f"run.{name} (--{name}) is a matter of distances, which text does not have: say "
+                f"run.{name} (--{name}) is about distances, which text does not have: say "
                 "with likelihood.keys in which fields records of one object agree, or give pairs "
                 "of your own (--candidates)"
             )

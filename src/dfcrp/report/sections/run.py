@@ -125,7 +125,7 @@ def run_words(contents: Contents) -> list[str]:
         f"{counted(draws.n_chains * draws.n_draws, 'draw')} in {_duration(record.seconds)}."
     ]
     if record.stopped_early:
-        words.append("The run was stopped before it reached its length.")
+        words.append("The run was stopped before it reached its full length.")
     return words
 
 
@@ -142,7 +142,7 @@ def verdict_words(verdict: Verdict) -> tuple[str, str]:
     if verdict.ok and verdict.parameters_ok:
         return "good", "Yes, the run was long enough."
     if verdict.ok:
-        return "good", "Yes, for all that is read here; not yet for the parameters behind it."
+        return "good", "Yes, for the answers on this page; not yet for the parameters behind them."
     if verdict.max_rhat != verdict.max_rhat:
         return "unknown", "Unknown: there are too few draws to judge."
     return "bad", "Not yet: the run should be longer."
@@ -156,9 +156,9 @@ def long_enough(contents: Contents) -> Section:
     parts = [
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(verdict.advice),
-        diagnostic_table(verdict.diagnostics, limits, "What is read here"),
+        diagnostic_table(verdict.diagnostics, limits, "The answers on this page"),
         _pair_words(contents, limits),
-        parameter_table(verdict, limits, "The parameters behind it"),
+        parameter_table(verdict, limits, "The parameters behind them"),
         contents.figure(
             "traces",
             "Trace and rank plots",
@@ -259,7 +259,7 @@ def provenance(contents: Contents, folder: Path) -> Section:
     rows.append([f"{contents.nouns}, SHA-256", tag("code", posterior.items.digest)])
     for source in posterior.items.sources:
         rows.append([f"{source.file}, SHA-256", tag("code", source.sha256)])
-    columns = [Column("", number=False), Column("", number=False)]
+    columns = [Column("what", number=False), Column("value", number=False)]
     settings = details("All settings (TOML)", tag("pre", to_toml(posterior.config)))
     record = dataclasses.asdict(posterior.record)
     record.pop("tallies")
