@@ -6,6 +6,7 @@ asked-for numbers of markings is thrown away.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -34,6 +35,8 @@ class Story(NamedTuple):
     sizes: Floats
     #: What each marking says, −1 where the prior's has no category; None without categories.
     said: NDArray[np.int64] | None = None
+    #: The level of each marking's score, in the same way.
+    scored: NDArray[np.int64] | None = None
 
 
 def parts(prior: Detection) -> dict[str, slice]:
@@ -69,11 +72,12 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
     weight = rng.dirichlet([beliefs.class_weight] * classes, count)
     sizes = [rng.dirichlet(beliefs.size_weight * prior.usual, count) for _ in range(2)]
     slope = slope if len(prior.away) > 1 else 0.0 * slope
-    categories = draw_categories(rng, prior, count) if len(prior.categories.said) else []
+    words = draw_categories(rng, prior, count) if len(prior.categories.said) else []
+    words += draw_scores(rng, prior, count) if len(prior.scores.level) else []
     return np.concatenate(
         [
             *(weight, ease, skill.reshape(count, -1), spread, slope, listing.reshape(count, -1)),
-            *(false, share, objects, shape, mean, *sizes, *categories),
+            *(false, share, objects, shape, mean, *sizes, *words),
             np.zeros((count, len(prior.parameters.tally))),
         ],
         axis=1,
@@ -93,6 +97,33 @@ def draw_categories(rng: np.random.Generator, prior: Detection, count: int) -> l
     theta = dirichlet(rng, np.broadcast_to(about, (count, persons, n, n)))
     by_person = np.moveaxis(theta, 1, -1).reshape(count, -1)
     return [*shares, by_person, usual.reshape(count, -1), strength]
+
+
+def draw_scores(rng: np.random.Generator, prior: Detection, count: int) -> list[Floats]:
+    """Draws of γ, a and m."""
+    beliefs, shape = prior.beliefs, (count, len(prior.person))
+    usual = math.log(beliefs.score_slope) + beliefs.usual_slope_sd * rng.normal(size=(count, 1))
+    slope = np.exp(usual + beliefs.score_slope_sd * rng.normal(size=shape))
+    offset = beliefs.score_offset + beliefs.score_offset_sd * rng.normal(size=shape)
+    return [slope, offset, usual]
+
+
+def score(
+    rng: np.random.Generator,
+    prior: Detection,
+    own: Floats,
+    families: NDArray[np.int64],
+    real: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Levels of the markings' scores; none where the prior's markings have none."""
+    where, scores = parts(prior), prior.scores
+    slope, offset = own[where["score_slope"]], own[where["score_offset"]]
+    levels = []
+    for f, there in zip(families, real, strict=True):
+        likely = expit(slope[f] * scores.rank[f] + offset[f])
+        weight = scores.share[f] * (likely if there else 1.0 - likely)
+        levels.append(rng.choice(len(weight), p=weight / weight.sum()) if weight.any() else -1)
+    return np.where(scores.level == -1, -1, levels)
 
 
 def dirichlet(rng: np.random.Generator, weights: Floats) -> Floats:
@@ -243,7 +274,10 @@ def tell_stories(
             said = None
             if len(prior.categories.said):
                 said = say(rng, prior, batch[at], lists, labels, real)
-            yield Story(batch[at], labels, sizes, said)
+            scored = None
+            if len(prior.scores.level):
+                scored = score(rng, prior, batch[at], lists, real)
+            yield Story(batch[at], labels, sizes, said, scored)
 
 
 class _Cluster(NamedTuple):

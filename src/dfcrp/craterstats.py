@@ -1,4 +1,4 @@
-"""CraterStats, the program: crater counts in, model ages out.
+"""CraterStats, the program: crater counts in, model ages and isochrons out.
 
 It is run as a command, many counts in one call, so that it may live in another Python than ours.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import json
 import os
 import shlex
 import shutil
@@ -16,6 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +136,125 @@ def model_ages(
             rows = _date(command, named, dating, folder, f"ages{start // PER_CALL}")
             values[:, part] = np.array([rows[name] for name in named]).T
     return Ages(craters, *values)
+
+
+#: CraterStats' names of the three presentations.
+PRESENTATIONS = {"cumulative": "cumulative", "differential": "differential", "relative": "R-plot"}
+#: Isochrons that are drawn where they cross the figure, in Ga.
+USUAL_AGES = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 3.0, 3.5, 3.8, 4.0)
+LUNAR_EQUILIBRIUM = "Lunar equilibrium (Trask, 1966)"
+#: Runs in CraterStats' own Python, beside the command; its answer is one line of JSON.
+_CURVES = """
+import json, os, sys
+import craterstats
+wanted = json.loads(sys.argv[1])
+source = os.path.join(os.path.dirname(craterstats.__file__), "config", "functions.txt")
+source = craterstats.gm.read_textstructure(
+    craterstats.gm.read_textfile(source, as_string=True, ignore_hash=True), from_string=True)
+system = next(s for s in source["chronology_system"] if s["name"] == wanted["chronology"])
+chronology = craterstats.Chronologyfn(source, system["cf"])
+production = craterstats.Productionfn(source, system["pf"])
+level = None
+if wanted["equilibrium"]:
+    level = craterstats.Productionfn(source, wanted["equilibrium"], equilibrium=True)
+def series(found):
+    return [[float(v) for v in found[name][::2]] for name in "dy"]
+answer = {}
+for kind, name in wanted["presentations"].items():
+    lines = [[age, *series(production.getisochron(name, chronology.a0(age), None))]
+             for age in wanted["ages"]]
+    line = None if level is None else series(level.getplotdata(name))
+    answer[kind] = {"isochrons": lines, "equilibrium": line}
+print(json.dumps(answer))
+"""
+
+Series = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Isochrons:
+    """What a surface of an age has, by CraterStats' functions: (diameters in km, values)."""
+
+    chronology: str
+    equilibrium: str | None
+    #: The model age of the surface, whose isochron stands out; None if there is none.
+    age: float | None
+    #: By kind of distribution: (age in Ga, curve), and the curve of equilibrium.
+    isochrons: Mapping[str, Sequence[tuple[float, Series]]]
+    levels: Mapping[str, Series | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """For a file."""
+        return {
+            "chronology": self.chronology,
+            "equilibrium": self.equilibrium,
+            "age": self.age,
+            "curves": {
+                kind: {
+                    "isochrons": [[age, *_lists(curve)] for age, curve in lines],
+                    "equilibrium": None if (level := self.levels[kind]) is None else _lists(level),
+                }
+                for kind, lines in self.isochrons.items()
+            },
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Isochrons:
+        """As ``to_json`` made it."""
+        curves = content["curves"]
+        return cls(
+            content["chronology"],
+            content["equilibrium"],
+            content["age"],
+            {
+                kind: [(age, (np.array(d), np.array(y))) for age, d, y in found["isochrons"]]
+                for kind, found in curves.items()
+            },
+            {
+                kind: None
+                if found["equilibrium"] is None
+                else (np.array(found["equilibrium"][0]), np.array(found["equilibrium"][1]))
+                for kind, found in curves.items()
+            },
+        )
+
+
+def _lists(curve: Series) -> list[list[float]]:
+    """Six digits are more than a figure shows."""
+    return [[float(f"{v:.6g}") for v in values] for values in curve]
+
+
+def isochron_curves(
+    command: str,
+    chronology: str,
+    age: float | None,
+    equilibrium: str | None = None,
+    ages: Sequence[float] = USUAL_AGES,
+) -> Isochrons:
+    """Isochrons and the line of equilibrium, computed by CraterStats' functions in its Python."""
+    python = shutil.which("python", path=os.path.dirname(command))
+    if python is None:
+        raise DfcrpError(f"{command}: there is no Python beside it, which isochrons need")
+    wanted = sorted({*ages, *([] if age is None else [age])})
+    asked = {
+        "chronology": chronology,
+        "equilibrium": equilibrium,
+        "ages": wanted,
+        "presentations": PRESENTATIONS,
+    }
+    said = _run([python, "-c", _CURVES, json.dumps(asked)], Path.cwd())
+    try:
+        curves = json.loads(said.strip().splitlines()[-1])
+        return Isochrons.from_json(
+            {
+                "chronology": chronology,
+                "equilibrium": equilibrium,
+                "age": age,
+                "curves": curves,
+            }
+        )
+    except (ValueError, IndexError, KeyError, TypeError) as error:
+        raise DfcrpError(f"the isochrons of craterstats cannot be read: {error!r}") from None
 
 
 def _date(

@@ -151,3 +151,19 @@ def open_page(browser, run):
 def page(open_page):
     """The report as it opens."""
     return open_page()
+
+
+def violations(browser, address, scheme, ready, before=None):
+    """What axe-core finds wrong on a page in light or dark, after a script if one is given."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    context = browser.new_context(viewport=SIZE, color_scheme=scheme, bypass_csp=True)
+    try:
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector(ready)
+        if before:
+            page.evaluate(before)
+        found = axe.Axe().run(page).response["violations"]
+        return [f"{rule['id']}: {node['html'][:120]}" for rule in found for node in rule["nodes"]]
+    finally:
+        context.close()

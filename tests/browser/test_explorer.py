@@ -594,3 +594,81 @@ def test_without_scripts_the_report_is_still_there(browser, run):
     assert page.locator("#explorer-root").is_hidden()
     assert page.locator("#how-many").is_visible()
     context.close()
+
+
+def test_a_link_leads_to_the_map(browser, run):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(run.address + "#explore;zoom=2;draw=3")
+    page.wait_for_selector("#explorer-root[data-ready=yes]")
+    top = page.locator("#explore").bounding_box()["y"]
+    assert abs(top) < 5
+    assert state(page, "state.draw") == 3
+    # Nothing beside the map is cut, and the legend hides nothing of it.
+    side = page.locator(".explorer-side")
+    assert side.evaluate("(box) => box.scrollWidth - box.clientWidth") == 0
+    legend, shown = (page.locator(f"#explorer-{k}").bounding_box() for k in ("legend", "map"))
+    assert legend["y"] + legend["height"] <= shown["y"]
+    context.close()
+
+
+def test_the_pointer_says_what_an_object_is(page):
+    k = page.evaluate("explorer.data.undecided[0]")
+    page.evaluate("(k) => explorer.view.goTo(k)", k)
+    at = page.evaluate(
+        "(k) => explorer.view.toScreen(explorer.data.clusterX[k], explorer.data.clusterY[k])", k
+    )
+    box = page.locator("#explorer-overlay").bounding_box()
+    page.mouse.move(box["x"] + at[0], box["y"] + at[1])
+    name, experts = page.evaluate(
+        "(k) => [explorer.data.clusterName[k], explorer.data.clusterExperts[k]]", k
+    )
+    said = text(page, "tip")
+    assert said.startswith(f"Object {name}: marked by {experts} of 6 experts, diameter ")
+    assert said.endswith("undecided")
+
+
+def test_one_draw_at_a_time(page, run):
+    """Items have the colour of the cluster that they are in, in that draw."""
+    slide(page, "draw", 8)
+    labels = run.posterior.labels.reshape(-1, len(run.posterior.items))[7]
+    families = run.posterior.items.families
+    experts = [len(set(families[labels == label])) for label in labels]
+    shown = page.evaluate(
+        "Array.from(explorer.data.itemX.keys(), (i) => explorer.map.colours.ofItem(i) + 1)"
+    )
+    assert shown == experts
+    words = f"draw 8 of 120: {len(set(labels.tolist()))} objects"
+    assert text(page, "draw-value") == words
+    page.locator("#explorer-overlay").press("]")
+    assert state(page, "state.draw") == 8
+    page.evaluate("explorer.state.set({ draw: -1 })")
+    assert text(page, "draw-value") == "the catalogue"
+
+
+def test_the_table_leads_to_objects(page):
+    page.locator("#explorer-table summary").click()
+    page.locator("#explorer-table-rows a").first.click()
+    name = page.locator("#explorer-table-rows a").first.inner_text()
+    chosen = page.evaluate("explorer.data.clusterName[explorer.state.selected]")
+    assert name == f"c{chosen}"
+
+
+def test_pictures_to_take_away(page, tmp_path):
+    """PNG with twice the pixels each way; SVG with an outline for each item and text as text."""
+    from xml.etree import ElementTree
+
+    from PIL import Image
+
+    for kind in ("png", "svg"):
+        with page.expect_download() as download:
+            page.locator(f"#explorer-{kind}").click()
+        download.value.save_as(tmp_path / f"map.{kind}")
+    width = page.evaluate("explorer.view.width")
+    with Image.open(tmp_path / "map.png") as picture:
+        assert picture.width == 2 * width
+    assert page.evaluate("document.getElementById('explorer-outlines').width") == width
+    root = ElementTree.parse(tmp_path / "map.svg").getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    assert len(root.findall(f".//{name}ellipse")) == page.evaluate("explorer.data.count")
+    assert "Experts who share it" in [node.text for node in root.iter(f"{name}text")]

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import dfcrp
-from browser.conftest import EVIL, SIZE
+from browser.conftest import EVIL, SIZE, violations
 from dfcrp.markup import number
+from dfcrp.plots.flat import FlatMap
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_overview
+from dfcrp.report.overview import _frame
 
 COUNT = 70
 
@@ -178,3 +180,20 @@ def test_phone(browser, many):
     page.wait_for_selector("#explorer-overview[data-ready=yes]")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_overview_is_accessible(browser, many, scheme):
+    address = (many[0] / "report.html").as_uri()
+    assert violations(browser, address, scheme, "#explorer-overview[data-ready=yes]") == []
+
+
+def test_a_picture_shows_the_whole_of_a_single_object():
+    """Its frame was half as wide as the circle, whose rim was then out of sight."""
+    one, none = np.array([5.0]), np.zeros(1)
+    placed = FlatMap(none, none, one, one, none, "ellipse")
+    left, right, low, high = _frame(placed)
+    assert left <= -2.5
+    assert right >= 2.5
+    assert low <= -2.5
+    assert high >= 2.5

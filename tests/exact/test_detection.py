@@ -69,6 +69,29 @@ CASES = [
             "looks": [(1, 0), (2, 2)], "said": [2, 0, 2, 1, 1, 0],
         },
     ),
+    # Scores, on one image; with categories on two and three.
+    (
+        [0, 1, 2, 0, 1],
+        [0, 0, 1],
+        {"classes": 2, "scores": [0.3, 5.0, np.nan, 0.9, -2.0]},
+    ),
+    (
+        [0, 1, 0, 0, 2, 2],
+        [0, 1, 2],
+        {
+            "classes": 2, "images": [0, 0, 0, 1, 1, 1], "looks": [(1, 1)],
+            "said": [0, 1, -1, 1, 1, 0], "scores": [0.1, np.nan, 0.7, 0.5, 3.0, 1.0],
+        },
+    ),
+    (
+        [0, 1, 2, 1, 2, 3],
+        [0, 0, 1, 1],
+        {
+            "classes": 3, "by_size": False, "images": [0, 0, 0, 1, 1, 2],
+            "looks": [(1, 0), (2, 2)], "said": [2, 0, 2, 1, 1, 0],
+            "scores": [1.0, 2.0, -7.0, 1.0, 9.0, 0.0],
+        },
+    ),
 ]  # fmt: skip
 
 
@@ -297,6 +320,15 @@ def test_bugs_about_categories_move_the_target():
     assert worst(lambda _: None) < TOLERANCE
     for plant in (false_as_real, all_alike, gain_forgotten):
         assert worst(plant) > 1e-4
+
+
+def test_bugs_about_scores_move_the_target():
+    """A ratio that is not one of distributions; a score that counts where a marking joins only."""
+    families, persons, chosen = CASES[9]
+    setting = Setting(families, persons, chosen, 9)
+    assert max(setting.worst_change(setting.one(i)) for i in range(5)) < TOLERANCE
+    setting.prior.scores.gain[:] += 0.3
+    assert max(setting.worst_change(setting.one(i)) for i in range(5)) > 1e-4
 
 
 def gain_of_mean(setting, state, k, proposed, **callees) -> float:

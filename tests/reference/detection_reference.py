@@ -26,6 +26,7 @@ def make_prior(
     images=None,
     looks=None,
     said=None,
+    scores=None,
     sizes=(2.0, 4.0),
     seed=None,
     **settings,
@@ -37,7 +38,9 @@ def make_prior(
     images = None if images is None else np.asarray(images)
     looks = None if looks is None else np.asarray(looks)
     said = None if said is None else np.asarray(said)
-    prior = make_detection(chosen, log_sizes, families, np.asarray(persons), images, looks, said)
+    scores = None if scores is None else np.array(scores, float)
+    about = (np.asarray(persons), images, looks, said, scores)
+    prior = make_detection(chosen, log_sizes, families, *about)
     if seed is not None:
         rng = np.random.default_rng([seed, 90])
         prior.own[:] = draw_parameters(rng, prior, 1)[0]
@@ -98,6 +101,18 @@ def real_words(prior: Detection, members, words) -> float:
     return total
 
 
+def score_ratio(prior: Detection, f: int, item: int) -> float:
+    """How much more often a real marking has such a score than a false one."""
+    scores, b = prior.scores, prior.scores.level[item]
+    if b < 0:
+        return 1.0
+    logits = prior.parameters.score_slope[f] * scores.rank[f] + prior.parameters.score_offset[f]
+    likely = 1.0 / (1.0 + np.exp(-logits))
+    real = scores.share[f] * likely / (scores.share[f] * likely).sum()
+    false = scores.share[f] * (1.0 - likely) / (scores.share[f] * (1.0 - likely)).sum()
+    return float(real[b] / false[b])
+
+
 def log_factor(prior: Detection, members, size: float, image: int = 0, items=()) -> float:
     """log factor(S) for the experts in a cluster on an image; ``items`` are their markings."""
     parameters, level = prior.parameters, level_of(prior, size)
@@ -112,6 +127,9 @@ def log_factor(prior: Detection, members, size: float, image: int = 0, items=())
         total *= real_words(prior, members, words)
         if words[0] >= 0:
             false *= parameters.false_category[words[0]]
+    if len(prior.scores.level):
+        for f, item in zip(members, items, strict=True):
+            total *= score_ratio(prior, f, item)
     return math.log(total + false)
 
 
@@ -148,9 +166,10 @@ def draw_joint(problem: Problem, families, draws: int, seed: int) -> JointDraws:
     rng, hyper = np.random.default_rng([seed, 91]), problem.hyper
     base = Base(hyper.mu0_l, math.sqrt(hyper.var0_l))
     told = tell_stories(rng, problem.prior, families, base)
-    own, labels, sizes, said = map(np.array, zip(*islice(told, draws), strict=True))
+    own, labels, sizes, said, scored = map(np.array, zip(*islice(told, draws), strict=True))
     found = _complete(problem, families, own, labels, sizes, rng)
-    return found if said[0] is None else replace(found, said=said)
+    found = found if said[0] is None else replace(found, said=said)
+    return found if scored[0] is None else replace(found, scored=scored)
 
 
 def _complete(problem, families, own, labels, sizes, rng) -> JointDraws:

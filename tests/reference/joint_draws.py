@@ -33,6 +33,8 @@ class JointDraws:
     arrays: dict[str, np.ndarray]
     #: (draws, n): what markings say, under a prior that knows categories.
     said: np.ndarray | None = None
+    #: The same for the levels of their scores.
+    scored: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -42,6 +44,8 @@ class JointDraws:
         self.problem.data.features[:] = self.features[draw]
         if self.said is not None:
             self.problem.prior.categories.said[:] = self.said[draw]
+        if self.scored is not None:
+            self.problem.prior.scores.level[:] = self.scored[draw]
         for name, values in self.arrays.items():
             if name == "dense":
                 state.tail.dense[:] = values[draw]

@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dfcrp.compiled import slice as slicing
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.moves import assignment, pair, regroup, revisit, scan
 from dfcrp.priors.contract import of_chain
-from dfcrp.priors.detection import categories
+from dfcrp.priors.detection import categories, scores
 from dfcrp.priors.detection import kernel as detection
 from dfcrp.priors.detection import update as detection_update
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
@@ -41,6 +42,8 @@ IMAGES = [0, 0, 0, 1, 1]
 LOOKS = [(0, 2), (1, 1), (2, 0), (2, 2)]
 #: Where markings say what they take their object for, and how many categories there are.
 SAID = [0, 1, 2, -1, 0]
+#: The same of scores; the third list has none.
+SCORES = [0.1, 0.9, 3.0, 5.0, math.nan]
 SETTINGS = {
     "classes": 2, "class_weight": 0.7, "ease_mean": 0.3, "ease_sd": 1.0, "skill_sd": 0.7,
     "slope_sd": 1.5, "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
@@ -50,12 +53,12 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def make_joint(images, looks, draws, said=None):
+def make_joint(images, looks, draws, **words):
     """Two independent sets of draws."""
     # Items say little of their object's size, so that the prior's word on it counts.
     hyper = small.HYPER._replace(kappa_d=0.15)
     prior = twin.make_prior(
-        FAMILIES, PERSONS, images=images, looks=looks, said=said, sizes=(1.8, 4.2), **SETTINGS
+        FAMILIES, PERSONS, images=images, looks=looks, sizes=(1.8, 4.2), **words, **SETTINGS
     )
     # So many objects are expected that the asked-for numbers come up often.
     prior = prior._replace(beliefs=prior.beliefs._replace(objects_mean=1.5))
@@ -82,7 +85,13 @@ def joint_of_images():
 @pytest.fixture(scope="module")
 def joint_of_categories():
     """Markings with categories, on images with different viewers."""
-    return make_joint(IMAGES, LOOKS, FEWER, SAID)
+    return make_joint(IMAGES, LOOKS, FEWER, said=SAID)
+
+
+@pytest.fixture(scope="module")
+def joint_of_scores():
+    """Markings with scores, on images with different viewers."""
+    return make_joint(IMAGES, LOOKS, FEWER, scores=SCORES)
 
 
 class Step:
@@ -127,7 +136,7 @@ class Step:
 def apply(draws, step, update, times, count):
     """Labels, parameters and log sizes by marking after the update; the markings' own."""
     labels, own, sizes = [], [], []
-    said = draws.said if draws.said is None else draws.said[:count]
+    words = [None if each is None else each[:count] for each in (draws.said, draws.scored)]
     for draw in range(count):
         draws.load(draw, step.state)
         detection.rebuild_tables(step.prior)
@@ -138,7 +147,7 @@ def apply(draws, step, update, times, count):
         labels.append(canonical(step.state.label.tolist()))
         own.append(step.state.own.copy())
         sizes.append(step.state.theta[step.state.label, circle.MU_L].copy())
-    return labels, np.array(own), np.array(sizes), draws.features[:count, :, 2], said
+    return labels, np.array(own), np.array(sizes), draws.features[:count, :, 2], *words
 
 
 def fresh(draws):
@@ -146,7 +155,8 @@ def fresh(draws):
     labels = [canonical(row.tolist()) for row in draws.arrays["label"]]
     theta = draws.arrays["theta"][np.arange(len(draws))[:, None], draws.arrays["label"]]
     marked = draws.features[:, :, 2]
-    return labels, draws.arrays["own"], theta[:, :, circle.MU_L], marked, draws.said
+    sizes = theta[:, :, circle.MU_L]
+    return labels, draws.arrays["own"], sizes, marked, draws.said, draws.scored
 
 
 #: Parameters that are compared one by one.
@@ -156,7 +166,7 @@ SHOWN = (
 )
 
 
-def statistics(labels, own, sizes, marked, said, prior) -> dict[str, np.ndarray]:
+def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.ndarray]:
     """Numbers by draw; NaN where there is none."""
     table = np.array(labels)
     same = (table[:, :, None] == table[:, None, :]).sum(axis=2)
@@ -183,7 +193,31 @@ def statistics(labels, own, sizes, marked, said, prior) -> dict[str, np.ndarray]
     found["false where alone"] = np.where(alone > 2, own[:, where["false"]].sum(axis=1), np.nan)
     together = np.where(same[:, 0] > 1, 1.0, np.nan)
     found["skill where together"] = own[:, where["skill"]][:, 0] * together
-    return found if said is None else found | of_categories(table, own, said, where)
+    found |= {} if said is None else of_categories(table, own, said, where)
+    return found if scored is None else found | of_scores(table, own, scored, where)
+
+
+def of_scores(table, own, scored, where) -> dict[str, np.ndarray]:
+    """Parameters of the scores, and how they go with levels and the partition."""
+    slope, offset = own[:, where["score_slope"]], own[:, where["score_offset"]]
+    found = {"usual slope": own[:, where["usual_slope"]][:, 0]}
+    for f in range(3):
+        found |= {f"slope {f}": slope[:, f], f"offset {f}": offset[:, f]}
+    for i in (0, 1, 2):
+        alone = (table == table[:, i : i + 1]).sum(axis=1) == 1
+        high = scored[:, i] > 0
+        for name, chosen in (("alone", alone), ("together", ~alone)):
+            found[f"level of {i} {name}"] = np.where(chosen, scored[:, i], np.nan)
+            found[f"slope where {i} is high and {name}"] = np.where(
+                chosen & high, slope[:, FAMILIES[i]], np.nan
+            )
+            found[f"offset where {i} is low and {name}"] = np.where(
+                chosen & ~high, offset[:, FAMILIES[i]], np.nan
+            )
+    false = own[:, where["false"]][:, 0]
+    found["false where 0 is high"] = np.where(scored[:, 0] > 0, false, np.nan)
+    found["false where 0 is low"] = np.where(scored[:, 0] == 0, false, np.nan)
+    return found
 
 
 def of_categories(table, own, said, where) -> dict[str, np.ndarray]:
@@ -253,6 +287,15 @@ def test_update_leaves_the_joint_unchanged(joint, joint_of_images, update, times
 @pytest.mark.parametrize(("update", "times"), [(Step.exact_scan, 2), (Step.detection, 2)])
 def test_update_leaves_the_joint_with_categories_unchanged(joint_of_categories, update, times):
     one, two = joint_of_categories
+    after = apply(one, Step(one, 1), update, times, len(one))
+    found = p_values(after, fresh(two), one.problem.prior)
+    assert not alarm(found), found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("update", "times"), [(Step.exact_scan, 2), (Step.detection, 2)])
+def test_update_leaves_the_joint_with_scores_unchanged(joint_of_scores, update, times):
+    one, two = joint_of_scores
     after = apply(one, Step(one, 1), update, times, len(one))
     found = p_values(after, fresh(two), one.problem.prior)
     assert not alarm(found), found
@@ -334,18 +377,32 @@ def real_categories_only(step: Step):
     update_once(step, count_clusters_by_class=count)
 
 
+def odds_forgotten(step: Step):
+    """Scores are updated as if σ were the probability of a level."""
+    curve = small.with_callees(scores.log_score_curve, log_odds=lambda *_: (0.0, 0.0))
+
+    plain = small.with_callees(
+        slicing.slice_update, log_target=curve,
+        shrink=small.with_callees(slicing.shrink, log_target=curve),
+    )  # fmt: skip
+    update = small.with_callees(scores.update_scores, slice_update=plain)
+    update_once(step, update_scores=update)
+
+
 BUGS = [
     (never_false, 2, 3000), (all_seen, 4, DRAWS),
     (everybody_looked, 4, FEWER), (noticing_assumed, 2, DRAWS),
     pytest.param(nothing_missed, 12, DRAWS, marks=pytest.mark.long),
     pytest.param(persons_forgotten, 4, FEWER, marks=pytest.mark.long),
     pytest.param(real_categories_only, 4, FEWER, marks=pytest.mark.long),
+    pytest.param(odds_forgotten, 4, FEWER, marks=pytest.mark.long),
 ]  # fmt: skip
 #: What a bug is shown with, if not by markings on one image.
 SHOWN_BY = {
     everybody_looked: "joint_of_images",
     persons_forgotten: "joint_of_categories",
     real_categories_only: "joint_of_categories",
+    odds_forgotten: "joint_of_scores",
 }
 
 

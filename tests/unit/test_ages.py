@@ -18,6 +18,8 @@ from dfcrp.errors import DfcrpError, SettingsError
 from dfcrp.items.site import Site
 from dfcrp.plots.sizes import draw_model_ages
 from dfcrp.posterior.sizes import ModelAges, posterior_ages
+from dfcrp.report.contents import Contents
+from dfcrp.report.sections.ages import how_old, read_ages, write_ages
 from reference.small_posteriors import random_posterior
 
 REAL = shutil.which("craterstats", path=str(Path(sys.executable).parent)) or shutil.which(
@@ -178,3 +180,37 @@ def test_the_real_program(method):
 def test_chronologies_of_the_real_program():
     with pytest.raises(SettingsError, match=rf"did you mean .*{re.escape(NEUKUM)}"):
         check_chronology(find_command(), "Moon, Neukum et (2001)")
+
+
+@needs_craterstats
+def test_isochrons_of_the_real_program():
+    """At 1 km the cumulative one is the chronology function; R is D³ times the differential."""
+    assert REAL is not None
+    found = craterstats.isochron_curves(REAL, craterstats.MOON, 0.65, craterstats.LUNAR_EQUILIBRIUM)
+    for age, (at, values) in found.isochrons["cumulative"]:
+        n1 = 5.44e-14 * (np.exp(6.93 * age) - 1.0) + 8.38e-4 * age
+        near = np.exp(np.interp(0.0, np.log(at), np.log(values)))
+        assert near == pytest.approx(n1, rel=0.01)
+    assert 0.65 in [age for age, _ in found.isochrons["relative"]]
+    (at, per_km), (_, relative) = (
+        found.isochrons[kind][0][1] for kind in ("differential", "relative")
+    )
+    np.testing.assert_allclose(relative, per_km * at**3, rtol=1e-5)
+    assert found.levels["relative"] is not None
+
+
+def test_the_report_shows_the_age_of_these_draws(tmp_path):
+    """And not that of others: the run may have continued since."""
+    posterior = random_posterior(3)
+    ages = Ages(*(np.array(v) for v in ([4, 5], [0.4, 0.5], [0.3, 0.4], [0.5, 0.6], [0.1, 0.1])))
+    experts = Ages(*(np.array([v]) for v in (0, np.nan, np.nan, np.nan, np.nan)))
+    found = ModelAges(Dating(2.0, (0.1, 1.0)), 2, ages, ("<b>Ann</b>",), experts)
+    write_ages(tmp_path, posterior, found, None)
+    section = how_old(Contents(posterior, ages=read_ages(tmp_path, posterior)))
+    assert section is not None
+    text = str(section.html())
+    assert "0.45" in text
+    assert "&lt;b&gt;Ann&lt;/b&gt; alone" in text
+    assert "0.1 to 1 km on 2 km²" in text
+    assert read_ages(tmp_path, random_posterior(4)) == {}
+    assert how_old(Contents(posterior)) is None

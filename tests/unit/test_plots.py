@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 from subprocess import run
 
 import numpy as np
@@ -16,8 +17,10 @@ from dfcrp.plots import style
 from dfcrp.plots.maps import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.sizes import plain_ticks, tick_words
-from dfcrp.plots.traces import MAX_LEARNED, rank_shares
+from dfcrp.plots.traces import MAX_FAILED, MAX_LEARNED, rank_shares
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.config import Config, SummarySettings
+from dfcrp.summaries.convergence import Limits, good
 from reference import summary_reference as twin
 from reference.kind_posteriors import KINDS, kind_posterior
 from reference.small_posteriors import (
@@ -48,7 +51,11 @@ def options_for(figure):
 
 def suited(figure, posterior):
     """The posterior under the prior that the figure is about."""
-    about = ("cluster_sizes", "corrected_sizes", "reality", "sensitivity", "skills")
+    about = ("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity", "skills")
+    if figure == "scores":
+        score = np.arange(len(posterior.items)) / 10
+        items = replace(posterior.items, score=score)
+        posterior = Posterior(posterior.draws, items, posterior.config, posterior.record)
     return under_detection(posterior) if figure in about else posterior
 
 
@@ -190,6 +197,7 @@ def test_everyone_agrees_with_themselves(posterior):
     assert np.array_equal(np.diag(shown), np.ones(len(table.experts)))
     apart = ~np.eye(len(table.experts), dtype=bool)
     assert np.array_equal(shown[apart], table.mean[apart])
+    assert ax.images[0].origin == "upper"  # the diagonal runs as in any matrix
     assert ax.images[0].norm.vmax == 1.0
     assert [text.get_text() for text in ax.texts].count("1") == len(table.experts)
 
@@ -448,3 +456,17 @@ def test_images_of_any_kind(mode, tmp_path, posterior):
         low, high = first.get_ylim()
         assert low > high  # y of these markings is positive: rows from the top
     plots.save_figure(figure_of(axes), tmp_path, "figure")
+
+
+def test_traces_show_what_failed(posterior):
+    """Too few draws: everything fails, and the figure says so beside each number."""
+    few = plots.prepare_traces(posterior)
+    table = plots.prepare_traces(posterior, failed=True)
+    added = table.names[len(few.names) :]
+    assert 0 < len(added) <= MAX_FAILED
+    failed = {d.name for d in posterior.verdict.diagnostics if not good(d, Limits())}
+    assert set(added) <= failed
+    axes = plots.draw_traces(table)
+    words = [ax.get_title(loc="right") for ax in axes[::2]]
+    for found, said in zip(table.diagnostics, words, strict=True):
+        assert said.endswith("not yet good") == (not good(found, Limits()))

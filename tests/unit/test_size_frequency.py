@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dfcrp import plots
+from dfcrp.craterstats import Isochrons
 from dfcrp.errors import SettingsError
 from dfcrp.items.site import Site
 from dfcrp.posterior.sizes import BINNINGS, KINDS, bin_edges
@@ -132,3 +133,36 @@ def test_the_table_holds_what_the_figures_show():
     assert {row["min_experts"] for row in rows if row["curve"] != "expert"} == {"2"}
     experts = {row["expert"] for row in rows if row["curve"] == "expert"}
     assert experts == set(posterior.items.experts)
+
+
+def made_up_isochrons():
+    """Lines of slope -1 at three heights, the second of the model age; equilibrium is flat."""
+    at = np.geomspace(1e-3, 1e3, 200)
+    lines = [(age, (at, 5.0 * age / at)) for age in (1.0, 2.0, 1e12)]
+    return Isochrons(
+        "Moon, One (2001)",
+        "Level (1966)",
+        2.0,
+        dict.fromkeys(KINDS, lines),
+        dict.fromkeys(KINDS, (at, np.ones(200))),
+    )
+
+
+def test_isochrons_are_drawn_where_lengths_and_area_are_known():
+    """What lies beyond the figure is left out, and the data's own limits stay."""
+    posterior = posterior_with()
+    table, axes = plots.plot_size_frequency(posterior, isochrons=made_up_isochrons())
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "isochron of 2 Ga, the model age" in words
+    assert "isochrons, Moon, One (2001)" in words
+    assert "Level (1966)" in words
+    assert [text.get_text() for text in axes.texts] == ["1 Ga"]
+    _, without = plots.plot_size_frequency(posterior)
+    assert axes.get_ylim() == without.get_ylim()
+    assert table.isochrons is not None
+    for site in (Site("px"), Site("px", metres_per_pixel=500.0), Site("px", area_km2=4.0)):
+        table = plots.prepare_size_relative(
+            posterior_with(site=site), isochrons=made_up_isochrons()
+        )
+        assert table.isochrons is None
+    assert Isochrons.from_json(made_up_isochrons().to_json()).levels["relative"] is not None

@@ -66,6 +66,13 @@ TABLE, FIGURE = "ages.csv", "ages"
     help="The CraterStats program, if it is not on the path.",
 )
 @click.option(
+    "--equilibrium",
+    metavar="NAME",
+    help="CraterStats' name of an equilibrium function for the figures, or none.  [default: for "
+    "the Moon Trask (1966)]",
+)
+@click.option("--no-report", is_flag=True, help="Leave report.html as it is.")
+@click.option(
     "--keep",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -76,9 +83,11 @@ def command(
 ) -> None:
     """Derive a model age for every draw of the run folder RUN, and for each expert.
 
-    CraterStats does it: pip install 'dfcrp[age]'. Writes ages.csv and figures/ages into RUN.
+    CraterStats does it: pip install 'dfcrp[age]'. Writes ages.csv and figures/ages into RUN, and
+    the report again, with the age and with isochrons.
     """
-    from dfcrp.cli.ground import told_site
+    from dfcrp.cli.ground import FIGURE_FORMATS, told_site
+    from dfcrp.cli.job import make_report
     from dfcrp.craterstats import Dating, check_chronology, find_command
     from dfcrp.errors import InputError, SettingsError
     from dfcrp.files import write_text
@@ -86,6 +95,8 @@ def command(
     from dfcrp.plots.style import save_figure
     from dfcrp.posterior.saving import load
     from dfcrp.posterior.sizes import posterior_ages
+    from dfcrp.report.sections.ages import write_ages
+    from dfcrp.runs.folder import write_site
 
     program = find_command(options["craterstats"])
     posterior = load(run)
@@ -108,8 +119,35 @@ def command(
     )
     write_text(run, TABLE, _csv(found))
     png, _ = save_figure(draw_model_ages(found).get_figure(root=True), run, f"figures/{FIGURE}")
+    write_ages(run, posterior, found, _isochrons(program, found, options["equilibrium"]))
     click.echo(describe(found))
     click.echo(f"\n{run / TABLE}: one row per draw and expert\n{png}: the figure")
+    if options["no_report"]:
+        return
+    if site != load(run).items.site:
+        write_site(run, site)
+    formats = [k for k in FIGURE_FORMATS if (run / "figures" / f"size_relative.{k}").exists()]
+    make_report(posterior, run, quiet=False, figures=formats or ("svg",))
+    click.echo(f"{run / 'report.html'}: with the age, and isochrons on the figures of sizes")
+
+
+def _isochrons(program: str, found: ModelAges, given: str | None) -> dict[str, Any] | None:
+    """Curves for the figures; a note if CraterStats cannot give them."""
+    import numpy as np
+
+    from dfcrp.craterstats import LUNAR_EQUILIBRIUM, isochron_curves
+    from dfcrp.errors import DfcrpError
+
+    chronology = found.dating.chronology
+    level = given or (LUNAR_EQUILIBRIUM if chronology.startswith("Moon") else None)
+    age = float(f"{found.matching.mean:.3g}") if np.isfinite(found.draws.age).any() else None
+    try:
+        return isochron_curves(
+            program, chronology, age, None if level == "none" else level
+        ).to_json()
+    except DfcrpError as error:
+        click.echo(f"dfcrp: note: the figures have no isochrons: {error}", err=True)
+        return None
 
 
 def _chronology(given: str | None, site: Site) -> str:

@@ -75,7 +75,7 @@ class Place(click.ParamType):
 )
 @click.option("--metres-per-pixel", type=float, metavar="M", help="Turn pixels into km.")
 @click.option(
-    "--body", metavar="NAME|KM", help="moon, mars, mercury, ceres, or a body's radius in km."
+    "--body", metavar="NAME|KM", help="moon, mars, mercury, ceres, earth, or a body's radius in km."
 )
 @click.option(
     "--origin",
@@ -84,6 +84,18 @@ class Place(click.ParamType):
     help="Turn a plane into longitude and latitude: where its origin is on the body.",
 )
 @click.option("--y-down", is_flag=True, help="With --origin: y points down, as in images.")
+@click.option(
+    "--georeference",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Turn pixels into map coordinates: the image as GeoTIFF, or its world file (.tfw, .pgw, "
+    ".wld) with --crs.",
+)
+@click.option(
+    "--crs",
+    metavar="CODE|WKT|FILE.prj|none",
+    help="The coordinate reference system; none writes a map without a place.",
+)
 @click.option("--area-km2", type=float, metavar="A", help="The area that was searched.")
 @click.option("--outlines", is_flag=True, help="GeoJSON: polygons, not points.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
@@ -100,11 +112,13 @@ def command(
     """Write the items in IN... to OUT, in the format that OUT's name ends in.
 
     IN is a file or folder of any format that dfcrp reads, or a run folder, of which the catalogue
-    is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .geojson, of
-    circles in .diam, .scc or .shp, and of boxes in .coco.json.
+    is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .gpkg or .geojson,
+    of circles in .diam, .scc or .shp, and of boxes in .coco.json. Beside .gpkg a style for QGIS is
+    written.
     """
-    from dfcrp.io import converting
+    from dfcrp.io import converting, georeference
     from dfcrp.io.drawings import body_radius
+    from dfcrp.io.formats.geojson import write_geojson
     from dfcrp.io.registry import writer_for
     from dfcrp.io.tables import ReadOptions, notes
 
@@ -127,6 +141,10 @@ def command(
         table = converting.scaled(table, scale)
     if options["origin"] is not None:
         table = converting.placed(table, *options["origin"], y_down=options["y_down"])
+    table = _on_the_map(table, options["georeference"], options["crs"])
+    if writer_for(out) is write_geojson:
+        georeference.demand_crs(table, out)
+        table = georeference.in_longitude_and_latitude(table)
     if options["area_km2"] is not None:
         table = converting.with_area(table, options["area_km2"])
     files = converting.write_table(
@@ -135,3 +153,12 @@ def command(
     for note in notes(table, out):
         click.echo(f"dfcrp: note: {note}", err=True)
     click.echo(f"{len(table):,} {table.kind}: {', '.join(str(file) for file in files)}")
+
+
+def _on_the_map(table: Any, where: Path | None, crs: str | None) -> Any:
+    """The items in the coordinates of a map, as far as that is asked for."""
+    from dfcrp.io import georeference
+
+    if where is not None:
+        return georeference.georeferenced(table, georeference.read_georeference(where), crs)
+    return table if crs is None else georeference.with_crs(table, crs)

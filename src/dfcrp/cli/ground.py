@@ -48,7 +48,9 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--area-km2", type=float, metavar="A", help="The area that was searched, for densities."
         ),
         click.option(
-            "--body", metavar="NAME|KM", help="moon, mars, mercury, ceres, or a radius in km."
+            "--body",
+            metavar="NAME|KM",
+            help="moon, mars, mercury, ceres, earth, or a radius in km.",
         ),
     )
 

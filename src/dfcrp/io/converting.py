@@ -6,16 +6,17 @@ import json
 import math
 import os
 import tomllib
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dfcrp.errors import DfcrpWarning, InputError, SettingsError
+from dfcrp.errors import InputError, SettingsError
 from dfcrp.io.drawings import COLUMNS, offsets
 from dfcrp.io.formats.geojson import write_geojson
+from dfcrp.io.georeference import moved_to, scaled_spreads
 from dfcrp.io.reading import RUN_FILES, PathLike, join, known_names, read_paths
 from dfcrp.io.registry import writer_for
 from dfcrp.io.tables import LENGTHS, ReadOptions, ReadTable, write_files
@@ -24,8 +25,6 @@ from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.site import UNITS, Site
 
 CATALOGUE = "catalogue.csv"
-_SPREADS = ("sd", "lo", "hi")
-"""Endings of the columns of our catalogue that tell how uncertain another is."""
 
 
 def read_table(
@@ -150,7 +149,7 @@ def scaled(table: ReadTable, metres_per_pixel: float) -> ReadTable:
         for role, values in table.columns.items()
     }
     site = replace(table.site, units="km", metres_per_pixel=None)
-    return replace(table, columns=columns, extra=_without_spreads(table), site=site)
+    return replace(table, columns=columns, extra=scaled_spreads(table, factor), site=site)
 
 
 def placed(table: ReadTable, longitude: float, latitude: float, *, y_down: bool) -> ReadTable:
@@ -176,34 +175,29 @@ def placed(table: ReadTable, longitude: float, latitude: float, *, y_down: bool)
             f"--origin {longitude:g},{latitude:g} is not a longitude and a latitude"
         )
     km = 1.0 if site.units == "km" else 1e-3
-    x, y = table.columns["x"] * km, table.columns["y"] * (-km if y_down else km)
-    distance = np.hypot(x, y) / site.body_radius_km
-    if distance.max() > math.pi:
+    table = replace(
+        table,
+        columns={
+            role: values * km if role in LENGTHS else values
+            for role, values in table.columns.items()
+        },
+        extra=scaled_spreads(table, km),
+    )
+    up, radius = -1.0 if y_down else 1.0, site.body_radius_km
+
+    def change(x: Any, y: Any) -> tuple[Any, Any]:
+        distance = np.hypot(x, y) / radius
+        places = np.array(offsets(longitude, latitude, np.arctan2(up * y, x), distance))
+        return places[:, 0], places[:, 1]
+
+    if np.hypot(table.columns["x"], table.columns["y"]).max() / radius > math.pi:
         raise InputError("the data reach beyond the far side of the body; check the scale")
-    places = np.array(offsets(longitude, latitude, np.arctan2(y, x), distance))
-    columns = {**table.columns, "x": places[:, 0], "y": places[:, 1]}
-    if "diameter" in columns:
-        columns["diameter"] = table.columns["diameter"] * km
-    site = replace(site, units="deg")
-    return replace(table, columns=columns, extra=_without_spreads(table), site=site)
+    return replace(moved_to(table, change), site=replace(site, units="deg"))
 
 
 def _refuse_placeless(table: ReadTable, option: str) -> None:
     if table.kind not in COLUMNS:
         raise SettingsError(f"{option} is for items with a place; {table.kind} have none")
-
-
-def _without_spreads(table: ReadTable) -> dict[str, Cells]:
-    """The other columns but those of our catalogue that are in the units of the coordinates."""
-    spreads = {f"{role}_{end}" for role in table.columns if role in LENGTHS for end in _SPREADS}
-    dropped = [title for title in table.extra if title in spreads]
-    if dropped:
-        warnings.warn(
-            f"the columns {', '.join(dropped)} are in the old units and are left out",
-            DfcrpWarning,
-            stacklevel=4,
-        )
-    return {title: cells for title, cells in table.extra.items() if title not in dropped}
 
 
 def with_area(table: ReadTable, area_km2: float) -> ReadTable:

@@ -90,7 +90,13 @@ DEVIATION = 0.15
 _WIDEST_GAP = math.radians(100)
 _AREA_SHARE = 0.7, 1.15
 """Area of the polygon over that of the circle; a pentagon has 0.76, a star less."""
-BODIES = {"moon": 1737.4, "mars": 3396.19, "mercury": 2439.4, "ceres": 469.7}
+BODIES = {
+    "moon": 1737.4,
+    "mars": 3396.19,
+    "mercury": 2439.4,
+    "ceres": 469.7,
+    "earth": 6371.0088,
+}
 """Radii in km."""
 
 
@@ -304,6 +310,7 @@ class Origin:
     expert: str | None = None
     image: str | None = None
     label: str | None = None
+    score: Any = None
 
 
 @dataclass(frozen=True)
@@ -429,10 +436,11 @@ class Drawings:
             raise NothingToReadError(self._nothing(), tuple(self._looked))
         header = list(COLUMNS[self.options.kind])
         columns: list[Sequence[Any]] = [list(column) for column in zip(*numbers, strict=True)]
-        for role, title in (("expert", "expert"), ("image", "image"), ("label", "category")):
+        titles = {"label": "category"}
+        for role in ("expert", "image", "label", "score"):
             cells = [getattr(origin, role) for origin in origins]
             if any(cell is not None for cell in cells):
-                header.append(title)
+                header.append(titles.get(role, role))
                 columns.append(cells)
         rows = [origin.row for origin in origins]
         site = site or Site("px")

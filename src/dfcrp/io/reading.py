@@ -219,7 +219,7 @@ def _joined(parts: Sequence[PathTable]) -> ReadTable:
         if any(role in part.table.about for part in parts):
             # A file without it says nothing of its items.
             about[role] = [
-                value for part in parts for value in part.table.about.get(role, [""] * len(part))
+                value for part in parts for value in part.table.about.get(role, [None] * len(part))
             ]
     if len(parts) > 1 or "id" in first.about:
         about["id"] = [name for part in parts for name in _ids(part, several=len(parts) > 1)]

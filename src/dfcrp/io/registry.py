@@ -18,6 +18,7 @@ from dfcrp.io.formats.craterstats import (
 from dfcrp.io.formats.cvat import looks_like_cvat, read_cvat
 from dfcrp.io.formats.delimited import read_delimited, write_delimited
 from dfcrp.io.formats.geojson import looks_like_geojson, read_geojson, write_geojson
+from dfcrp.io.formats.geopackage import write_geopackage
 from dfcrp.io.formats.label_studio import looks_like_label_studio, read_label_studio
 from dfcrp.io.formats.labelme import looks_like_labelme, read_labelme
 from dfcrp.io.formats.parquet import looks_like_parquet, read_parquet, write_parquet
@@ -132,7 +133,10 @@ FORMATS: tuple[Format, ...] = (
     ),
 )
 
-WRITERS: dict[str, Writer] = {ending: writer for form in FORMATS for ending, writer in form.writers}
+WRITERS: dict[str, Writer] = {
+    **{ending: writer for form in FORMATS for ending, writer in form.writers},
+    ".gpkg": write_geopackage,
+}
 
 FOLDER_ENDINGS = (
     *(".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp"),

@@ -86,7 +86,7 @@ class ReadTable:
     columns: Mapping[str, NDArray[Any]]
     """What describes an item."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """Expert, image, id, person, truth, category, as far as they are known."""
+    """Expert, image, id, person, truth, category, score, as far as they are known."""
     site: Site = field(default_factory=Site)
     extra: Mapping[str, Cells] = field(default_factory=dict)
     """The other columns, as they came."""

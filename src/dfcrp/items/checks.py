@@ -91,8 +91,21 @@ def checked_words(said: Mapping[str, Any], count: int, place: Place) -> dict[str
             raise InputError(
                 f"there are {count} items but {role} has {len(cells)} values; give one per item"
             )
-        found[role] = _checked_names(role, cells, place)
+        check = _checked_scores if role == "score" else _checked_names
+        found[role] = check(role, cells, place)
     return found
+
+
+def _checked_scores(role: str, cells: Cells, place: Place) -> NDArray[np.float64] | None:
+    """Numbers, of which any may be missing: NaN."""
+    values = to_numbers(cells)
+    texts = to_texts(cells)
+    bad = [row for row in np.flatnonzero(~acceptable(values)).tolist() if texts[row]]
+    if bad:
+        why = _why_not_number(role, cells[bad[0]])
+        raise InputError(f"{place(role, bad[0])}: {why}{_or_ignore(role)}{_and_more(len(bad))}")
+    values[~acceptable(values)] = np.nan
+    return None if np.isnan(values).all() else values
 
 
 def _checked_names(role: str, cells: Cells, place: Place) -> NDArray[np.str_] | None:

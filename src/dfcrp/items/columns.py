@@ -51,10 +51,11 @@ ABOUT: dict[str, frozenset[str]] = {
     "person": frozenset({"person", "personname", "personid"}),
     "truth": frozenset({"truth", "truelabel", "truelabels", "truecluster"}),
     "category": frozenset({"category", "categoryname"}),
+    "score": frozenset({"score", "confidence"}),
 }
 #: Of these the ones that items say of their objects. Items that are described by any columns, such
 #: as records, may have a column of that name: it is theirs unless the user says otherwise.
-SAID = ("category",)
+SAID = ("category", "score")
 #: Names that count where no column has one of those above.
 ABOUT_ELSE: dict[str, frozenset[str]] = {
     "expert": frozenset({"source", "detector", "list", "file", "model"}),
@@ -115,7 +116,7 @@ class Roles:
     columns: Mapping[str, int]
     """What describes an item."""
     about: Mapping[str, int]
-    """Expert, image, id, person, truth, category, as far as there is a column for them."""
+    """Expert, image, id, person, truth, category, score, as far as there is a column for them."""
 
     aside: frozenset[str] = frozenset()
     """Roles that the user left aside."""

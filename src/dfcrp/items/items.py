@@ -48,6 +48,8 @@ class Items:
         The image an item is on, the person who made the expert's list, the true cluster.
     category : array of str or None
         What an item's expert takes its object for; "" where nothing is said.
+    score : array or None
+        How sure the expert, a detector, is of each item; NaN where nothing is said.
     candidates : array (m, 2) or None
         Pairs of rows that may share a cluster, where only these may.
     looked : array (m, 2) or None
@@ -77,6 +79,7 @@ class Items:
     truth: NDArray[np.int64] | None = None
     person: NDArray[np.str_] | None = None
     category: NDArray[np.str_] | None = None
+    score: NDArray[np.float64] | None = None
     candidates: NDArray[np.int64] | None = None
     looked: NDArray[np.str_] | None = None
     sources: tuple[Source, ...] = ()
@@ -102,6 +105,7 @@ class Items:
         truth: ArrayLike | None = None,
         person: ArrayLike | None = None,
         category: ArrayLike | None = None,
+        score: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
         looked: Any = None,
         site: Site | None = None,
@@ -122,6 +126,8 @@ class Items:
             As in `Items`; ids default to 1, 2, 3, ...
         category : sequence, optional
             What each item's expert takes its object for; empty where nothing is said.
+        score : sequence, optional
+            How sure the expert, a detector, is of each item: any numbers, NaN where missing.
         candidates : (m, 2) integers, optional
             Pairs of row numbers from 0: only these items may share a cluster.
         looked : table or sequence of pairs, optional
@@ -147,7 +153,8 @@ class Items:
             positive=likelihood.positive,
             texts=tuple(columns) if likelihood.text else (),
         )
-        items = cls.build(likelihood.standard(checked, where), kind, {"category": category}, where)
+        said = {"category": category, "score": score}
+        items = cls.build(likelihood.standard(checked, where), kind, said, where)
         count = len(items)
         pairs = None if candidates is None else checked_pairs(candidates, count)
         items = replace(items, candidates=pairs, site=site or Site())
@@ -168,11 +175,12 @@ class Items:
         site: Site | None = None,
         looked: Any = None,
         category: ArrayLike | None = None,
+        score: ArrayLike | None = None,
     ) -> Items:
         """Circles by their centres and diameters; the rest is as in `from_columns`."""
         columns = {"x": x, "y": y, "diameter": diameter}
         about: Any = {"image": image, "id": id, "truth": truth, "person": person}
-        about["category"] = category
+        about |= {"category": category, "score": score}
         return cls.from_columns(columns, expert, **about, looked=looked, site=site)
 
     @classmethod
@@ -369,6 +377,8 @@ class Items:
             _add_names(hasher, self.looked.ravel().tolist())
         if self.category is not None:
             _add_names(hasher, ["category", *self.category.tolist()])
+        if self.score is not None:
+            hasher.update(b"score" + self.score.astype("<f8").tobytes())
         return hasher.hexdigest()
 
     def select(self, mask: ArrayLike) -> Items:
@@ -390,6 +400,7 @@ class Items:
         items = replace(
             Items.build(columns, self.kind),
             category=None if self.category is None else self.category[rows],
+            score=None if self.score is None else self.score[rows],
             candidates=self._candidates_among(rows),
             sources=self.sources,
             filters=self.filters,
@@ -411,6 +422,7 @@ class Items:
             "looks": looks.pairs,
             "category_names": self.categories,
             "categories": self.category_codes,
+            "scores": self.score,
         }
 
     @cached_property

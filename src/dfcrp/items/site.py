@@ -81,6 +81,8 @@ class Site:
     boundary: tuple[Ring, ...] = ()
     metres_per_pixel: float | None = None
     """How much ground a pixel covers of the image that was marked."""
+    crs: str | None = None
+    """The coordinate reference system of x and y where it was told: a code or WKT, or "none"."""
 
     @property
     def on_sphere(self) -> bool:

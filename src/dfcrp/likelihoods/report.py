@@ -49,7 +49,7 @@ def learned_section(
     title: str, sentences: Iterable[str], rows: list[list[object]], caption: str
 ) -> Section:
     """A section on what was learned of the scatter of items, from ``estimates``."""
-    body = table([Column("", number=False), *ESTIMATES], rows, caption)
+    body = table([Column("quantity", number=False), *ESTIMATES], rows, caption)
     return Section("learned", title, join([*map(paragraph, sentences), body]))
 
 

@@ -22,6 +22,7 @@ FIGURES = (
     "neighbourhood",
     "radius",
     "reality",
+    "scores",
     "sensitivity",
     "singletons",
     "size_differential",
@@ -50,7 +51,10 @@ NEED_SIZES = (
     "size_frequency",
     "size_relative",
 )
+#: And those about scores.
+NEED_SCORES = ("scores",)
 BESIDE_DBSCAN = ("counts_by_size", "size_differential", "size_frequency", "size_relative")
+WITH_ISOCHRONS = ("size_differential", "size_frequency", "size_relative")
 _ACTIONS = ("prepare", "draw", "plot")
 
 

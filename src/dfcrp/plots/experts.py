@@ -80,7 +80,7 @@ def prepare_jaccard(posterior: Posterior) -> JaccardTable:
 
 
 def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
-    """Darker is more similar; by number of items from left to right and bottom to top."""
+    """Darker is more similar; fewest items first, the diagonal from the upper left downwards."""
     count = len(table.experts)
     apart = np.where(np.eye(count, dtype=bool), np.nan, table.mean)
     values = np.where(np.eye(count, dtype=bool), 1.0, table.mean)
@@ -91,7 +91,7 @@ def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
         finite = apart[np.isfinite(apart)]
         # From the least similar pair to the diagonal, on which everyone agrees.
         low, high = min(finite.min(initial=1.0), 0.99), 1.0
-        image = ax.imshow(values, origin="lower", cmap="Blues", vmin=low, vmax=high)
+        image = ax.imshow(values, origin="upper", cmap="Blues", vmin=low, vmax=high)
         ax.figure.colorbar(image, ax=ax, shrink=0.8, label="Jaccard coefficient")
         _name_experts(ax, table)
         ax.spines[:].set_visible(False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dfcrp.craterstats import Isochrons
 from dfcrp.markup import plural
 from dfcrp.plots.style import (
     BLUE,
@@ -44,16 +45,24 @@ DENSITIES = {
 
 
 def prepare_sizes(
-    posterior: Posterior, kind: str, *, dbscan: Any = None, **options: Any
+    posterior: Posterior,
+    kind: str,
+    *,
+    dbscan: Any = None,
+    isochrons: Isochrons | None = None,
+    **options: Any,
 ) -> SizeFrequency:
     """The table of one kind; options are ``min_experts``, ``binning`` and ``points``.
 
+    ``isochrons`` are drawn beside it where diameters are in km and the area is known.
     ``dbscan`` holds labels, or labels for several thresholds as {min_experts: labels}.
     """
     usual = posterior.config.summary.min_experts
     wanted = options.get("min_experts") or usual
     labels = dbscan_labels(dbscan, posterior.needed_experts(wanted), posterior.min_experts)
-    return posterior.size_frequency(kind, dbscan=labels, **options)
+    table = posterior.size_frequency(kind, dbscan=labels, **options)
+    known = table.unit == "km" and table.area_km2 is not None
+    return replace(table, isochrons=isochrons if known else None)
 
 
 def draw_sizes(table: SizeFrequency, ax: Any = None) -> Any:
@@ -67,6 +76,8 @@ def draw_sizes(table: SizeFrequency, ax: Any = None) -> Any:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_ylim(*_reach(table))
+        if table.isochrons is not None:
+            entries += _draw_isochrons(ax, table, table.isochrons)
         ax.set_xlabel(f"diameter D, {table.unit}")
         words = NAMES if table.area_km2 is None else DENSITIES
         ax.set_ylabel(words[table.kind].format(unit=table.unit))
@@ -90,6 +101,51 @@ def _reach(table: SizeFrequency) -> tuple[float, float]:
     everything = np.concatenate((table.by_expert.ravel(), table.hi, table.mean))
     present = table.by_expert[table.by_expert > 0]
     return 0.6 * float(present.min()), 1.6 * float(everything.max())
+
+
+#: Isochrons run so much further than the data, to both sides.
+BEYOND = 1.3
+
+
+def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tuple[Any, str]]:
+    """Thin grey lines with their ages, the model age's own, and equilibrium; for the legend."""
+    low, high = table.d_min.min() / BEYOND, table.d_max.max() * BEYOND
+    bottom, top = ax.get_ylim()
+    entries: list[tuple[Any, str]] = []
+    for age, (at, values) in found.isochrons[table.kind]:
+        own = found.age is not None and age == found.age
+        seen = (at >= low) & (at <= high) & (values > bottom) & (values < top)
+        if not seen.any():
+            continue
+        look: dict[str, Any] = (
+            {"color": INK, "linewidth": 1.3} if own else {"color": GREY, "linewidth": 0.6}
+        )
+        (line,) = ax.plot(at[seen], values[seen], zorder=1, **look)
+        if own:
+            entries.insert(0, (line, f"isochron of {age:.3g} Ga, the model age"))
+            continue
+        first = int(np.flatnonzero(seen)[0])
+        ax.annotate(
+            f"{age:g} Ga",
+            (at[first], values[first]),
+            xytext=(2.0, -1.0),
+            textcoords="offset points",
+            fontsize=6.0,
+            color=GREY,
+            va="top",
+            clip_on=True,
+        )
+        if len(entries) < 2 and not any("isochrons" in name for _, name in entries):
+            entries.append((line, f"isochrons, {plain(found.chronology, 40)}"))
+    level = found.levels[table.kind]
+    if level is not None:
+        at, values = level
+        seen = (at >= low) & (at <= high) & (values > bottom) & (values < top)
+        if seen.any():
+            look = {"color": INK, "linewidth": 0.9, "linestyle": (0, (5, 2))}
+            (line,) = ax.plot(at[seen], values[seen], zorder=1, **look)
+            entries.append((line, plain(found.equilibrium, 40)))
+    return entries
 
 
 def _shown(values: Any) -> Any:

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from dfcrp.files import write_bytes
 
-#: Widths in inches: the text width of a page, and one column of two.
+#: Widths in inches of two columns of a journal (183 mm) and of one (89 mm).
 WIDE = 7.2
 NARROW = 3.5
-#: Pixels per inch of PNG files, and of what is drawn in pixels within SVG and within PDF files.
-DPI = 200
+#: Pixels per inch of PNG files and of what is drawn in pixels within PDF files; within SVG files,
+#: which the report holds, fewer.
 PRINT_DPI = 300
+DPI = 200
 #: A layer of more outlines than this is drawn in pixels: a file with all of them as paths would
 #: have a kilobyte for each.
 MOST_PATHS = 1_500
@@ -202,7 +203,7 @@ def render(fig: Any, kinds: Sequence[str]) -> dict[str, bytes]:
 
 def _save(fig: Any, target: Any, kind: str, box: Any) -> None:
     metadata = UNDATED.get(f".{kind}")
-    dpi = PRINT_DPI if kind == "pdf" else DPI
+    dpi = DPI if kind == "svg" else PRINT_DPI
     fig.savefig(target, format=kind or None, dpi=dpi, metadata=metadata, bbox_inches=box)
 
 

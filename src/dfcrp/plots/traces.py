@@ -8,15 +8,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.plots.style import GREY, WIDE, given_axes, line_styles, new_axes, plain, styled
+from dfcrp.plots.style import (
+    GREY,
+    VERMILION,
+    WIDE,
+    given_axes,
+    line_styles,
+    new_axes,
+    plain,
+    styled,
+)
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.consensus import Least, in_words
 from dfcrp.summaries.consensus import ConsensusCounts
+from dfcrp.summaries.convergence import (
+    Diagnostic,
+    Limits,
+    answer_series,
+    diagnose,
+    good,
+    parameter_series,
+)
 
 #: Points of each chain that are drawn.
 MAX_POINTS = 500
 #: Of what else was learned, so many numbers are shown: those on which chains agree least.
 MAX_LEARNED = 4
+#: Of what failed and is not among these, so many numbers are shown beside them.
+MAX_FAILED = 4
 #: Seed that breaks ties between equal draws; a fixed one, so that figures can be made again.
 TIES_SEED = 0
 
@@ -31,6 +50,8 @@ class TraceTable:
     #: Share of a chain's draws in each bin of ranks, over what is expected: 1 if all is well.
     #: (numbers, chains, bins)
     ranks: NDArray[np.float64]
+    #: R-hat and the smaller effective sample size of each.
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def rank_shares(series: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
@@ -56,11 +77,12 @@ def prepare_traces(
     min_experts: Least | None = None,
     bins: int = 20,
     counts: ConsensusCounts | None = None,
+    failed: bool = False,
 ) -> TraceTable:
     """The number of clusters, the number that at least ``min_experts`` share, and what else.
 
     Answers come first, then α and the other parameters behind them. ``counts`` saves counting the
-    clusters a second time.
+    clusters a second time. With ``failed`` there is also what the verdict finds wanting besides.
     """
     wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
     counts = posterior.consensus_counts((wanted,)) if counts is None else counts
@@ -72,13 +94,35 @@ def prepare_traces(
         posterior.quantity_words["α"]: posterior.alpha,
         **learned(posterior, behind=True),
     }
+    if failed:
+        numbers |= what_failed(posterior, set(numbers))
     # Some priors have no α, and draws of other programs come without.
     kept = {name: v for name, v in numbers.items() if np.isfinite(v).all()}
     series = np.array(list(kept.values()), np.float64)
     # Five draws of a chain to a bin, lest the figure show nothing but noise.
     bins = max(min(bins, series.shape[2] // 5), 1)
     ranks = np.array([rank_shares(values, bins) for values in series])
-    return TraceTable(tuple(kept), series, ranks)
+    judged = tuple(diagnose(name, values) for name, values in kept.items())
+    return TraceTable(tuple(kept), series, ranks, judged)
+
+
+def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.float64]]:
+    """Of what the verdict is on and is not shown yet, what failed, worst first."""
+    limits, words = Limits(), posterior.quantity_words
+    series = {
+        words.get(name, name): values
+        for name, values in (
+            answer_series(posterior.draws, posterior.table_counts)
+            | parameter_series(posterior.draws)
+        ).items()
+    }
+    verdict = posterior.verdict
+    bad = [d for d in (*verdict.diagnostics, *verdict.parameters) if not good(d, limits)]
+    bad.sort(key=lambda found: (-np.nan_to_num(found.rhat, posinf=1e9), found.ess))
+    # Totals are shown under another name.
+    names = [found.name for found in bad if found.name in series and found.name not in shown]
+    names = [name for name in names if not name.endswith(", all")]
+    return {name: series[name] for name in names[:MAX_FAILED]}
 
 
 def learned(posterior: Posterior, *, behind: bool) -> dict[str, NDArray[np.float64]]:
@@ -125,8 +169,18 @@ def _draw_trace(ax: Any, table: TraceTable, k: int) -> None:
             **style,
         )
     ax.set_title(plain(table.names[k], 60))
+    if table.diagnostics:
+        _say_whether_good(ax, table.diagnostics[k])
     ax.margins(x=0.01)
     ax.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _say_whether_good(ax: Any, found: Diagnostic) -> None:
+    """R-hat and effective sample size at the right, in colour and in words where they fail."""
+    reached = good(found, Limits())
+    words = f"R-hat {found.rhat:.3f}, ESS {found.ess:.0f}" + ("" if reached else ": not yet good")
+    colour = GREY if reached else VERMILION
+    ax.set_title(words, loc="right", fontsize=7.0, color=colour)
 
 
 def _draw_ranks(ax: Any, table: TraceTable, k: int) -> None:

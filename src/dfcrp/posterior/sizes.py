@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.craterstats import Ages, Dating, model_ages
+from dfcrp.craterstats import Ages, Dating, Isochrons, model_ages
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.markup import plural
 from dfcrp.runs.parts import least_by_item
@@ -153,6 +153,8 @@ class SizeFrequency:
     experts: tuple[str, ...]
     by_expert: NDArray[np.float64]
     dbscan: Curve | None = None
+    #: What surfaces of several ages have, to be drawn beside it.
+    isochrons: Isochrons | None = None
 
     @property
     def diameter(self) -> Curve:
@@ -323,6 +325,34 @@ class ModelAges:
         spread = np.where(z < 0, found.age - found.low, found.high - found.age)
         ages = (found.age + z * spread).ravel()
         return ages[np.isfinite(ages)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers of the report, as in ages.json."""
+
+        def numbers(found: Interval) -> dict[str, float]:
+            return {name: float(getattr(found, name)) for name in ("mean", "lo", "hi")}
+
+        found, dated = self.by_expert, np.isfinite(self.draws.age)
+        return {
+            "dating": dataclasses.asdict(self.dating),
+            "min_experts": self.min_experts,
+            "draws": len(dated),
+            "undated": int((~dated).sum()),
+            "craters": float(self.draws.craters.mean()),
+            "posterior": numbers(self.matching) if dated.any() else None,
+            "with_counting_error": numbers(self.total) if dated.any() else None,
+            "experts": [
+                {
+                    "name": name,
+                    "craters": int(found.craters[k]),
+                    **{
+                        end: None if np.isnan(v := getattr(found, end)[k]) else float(v)
+                        for end in ("age", "low", "high")
+                    },
+                }
+                for k, name in enumerate(self.experts)
+            ],
+        }
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row for each draw and each expert, as in ages.csv."""

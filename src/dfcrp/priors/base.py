@@ -43,6 +43,8 @@ class Facts:
     #: Names of the categories, and the category of each item as a number, −1 where it has none.
     category_names: tuple[str, ...] = ()
     categories: NDArray[np.int64] | None = None
+    #: The score that the expert, a detector, gave each item, NaN where there is none.
+    scores: NDArray[np.float64] | None = None
 
     @property
     def n(self) -> int:

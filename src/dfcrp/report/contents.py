@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.craterstats import Isochrons
 from dfcrp.markup import Markup, plural
 from dfcrp.plots.flat import (
     Underlay,
@@ -50,11 +51,19 @@ class Contents:
     dbscan: Any = None
     #: The figures that were made, by name; of ``report.pictures.Picture``.
     pictures: Mapping[str, Any] = field(default_factory=dict)
+    #: What ``dfcrp age`` found for these draws, as in ages.json; empty if it did not run.
+    ages: Mapping[str, Any] = field(default_factory=dict)
 
     def figure(self, name: str, alt: str, caption: object) -> Markup:
         """A figure with its caption; nothing if these data have no such figure."""
         found = self.pictures.get(name)
         return Markup("") if found is None else found.html(alt, caption)
+
+    @cached_property
+    def isochrons(self) -> Isochrons | None:
+        """Curves of CraterStats for the figures of sizes."""
+        found = self.ages.get("isochrons")
+        return None if found is None else Isochrons.from_json(found)
 
     @property
     def noun(self) -> str:

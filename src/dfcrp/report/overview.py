@@ -192,10 +192,8 @@ def _centred(placed: FlatMap) -> FlatMap:
 
 
 def _frame(placed: FlatMap) -> tuple[float, float, float, float]:
-    """Left, right, low, high; circles at the edge may reach over it by half."""
+    """Left, right, low, high, with the whole of every outline, also of a single one."""
     half: tuple[Any, Any] = placed.half
-    if placed.round:
-        half = (0.25 * placed.size.max(),) * 2
     ends = []
     for values, reach in zip((placed.x, placed.y), half, strict=True):
         low, high = float((values - reach).min()), float((values + reach).max())

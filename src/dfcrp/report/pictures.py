@@ -63,7 +63,13 @@ def make_pictures(
 
 def pictures_of_many(contents: Contents, folder: Path) -> dict[str, Picture]:
     """Draw the figures of the overview of many images."""
-    names: tuple[str, ...] = contents.posterior.prior.figures_of_many
+    posterior = contents.posterior
+    names: list[str] = [
+        name
+        for name in posterior.prior.figures_of_many
+        if name not in plots.NEED_SCORES
+        or (posterior.items.score is not None and not posterior.independent)
+    ]
     return _drawn(contents, [(name, False, {}) for name in names], folder)
 
 
@@ -102,7 +108,7 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     def plan(figure: str, /, beneath: bool = False, **options: Any) -> Plan:
         return figure, beneath, options
 
-    yield plan("traces", counts=contents.counts)
+    yield plan("traces", counts=contents.counts, failed=True)
     if contents.placed:
         yield from _plan_maps(contents, plan)
     yield plan("counts_by_size", counts=contents.counts, dbscan=contents.dbscan)
@@ -112,8 +118,13 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     if len(posterior.items.experts) > 1:
         yield plan("jaccard")
     for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
-        if figure not in plots.NEED_SIZES or posterior.diameters is not None:
-            beside = {"dbscan": contents.dbscan} if figure in plots.BESIDE_DBSCAN else {}
+        lacking = figure in plots.NEED_SCORES and posterior.items.score is None
+        if not lacking and (figure not in plots.NEED_SIZES or posterior.diameters is not None):
+            beside: dict[str, Any] = {}
+            if figure in plots.BESIDE_DBSCAN:
+                beside["dbscan"] = contents.dbscan
+            if figure in plots.WITH_ISOCHRONS:
+                beside["isochrons"] = contents.isochrons
             yield plan(figure, **beside)
 
 

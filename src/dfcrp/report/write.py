@@ -16,6 +16,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.pictures import make_pictures
+from dfcrp.report.sections.ages import age_picture, how_old, read_ages
 from dfcrp.report.sections.categories import categories
 from dfcrp.report.sections.experts import experts
 from dfcrp.report.sections.objects import FILE as SIZES
@@ -30,16 +31,20 @@ TABLES = {
     "confusions.csv": "which categories each expert takes for which",
     "images.csv": "one row for each image",
     SIZES: "the size-frequency distributions, with each expert's own",
+    "ages.csv": "the model age of each draw and of each expert",
     "summary.json": "the numbers of this page, for programs",
 }
 
 
 def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
-    """The sections in the order in which they are read; provenance follows them."""
+    """The sections in the order in which they are read; provenance follows them.
+
+    What only this prior can answer comes first: it was chosen for that.
+    """
     return (
+        *posterior.prior.sections(),
         asked,
         long_enough,
-        *posterior.prior.sections(),
         how_many,
         objects,
         how_sure,
@@ -47,6 +52,7 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
         categories,
         *posterior.likelihood.sections(),
         sizes,
+        how_old,
     )
 
 
@@ -107,8 +113,10 @@ def write_report(
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     directory, before = root / place, f"{place}/" if place else ""
-    contents = Contents(posterior, image, dbscan)
+    contents = Contents(posterior, image, dbscan, ages=read_ages(directory, posterior))
     contents.pictures = make_pictures(contents, root, figures, helpers, before)
+    if contents.ages:
+        contents.pictures = {**contents.pictures, **age_picture(directory)}
     if posterior.diameters is not None:
         write_text(root, before + SIZES, size_table(contents))
     made = [make(contents) for make in (explorer, *sections_of(posterior))]

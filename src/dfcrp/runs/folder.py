@@ -125,11 +125,18 @@ def write_markings(path: Path, markings: Items) -> None:
     # What items say comes before the id: a record may have a column of the same name.
     said = [n for n in SAID if getattr(markings, n) is not None]
     writer.writerow([*said, "id", "expert", *markings.cells, *extra])
-    columns: list[Iterable[Any]] = [getattr(markings, n) for n in said]
+    columns: list[Iterable[Any]] = [_words(getattr(markings, n)) for n in said]
     columns += [markings.id, markings.expert, *markings.cells.values()]
     columns += [getattr(markings, n) for n in extra]
     writer.writerows(zip(*columns, strict=True))
     write_text(path.parent, path.name, text.getvalue())
+
+
+def _words(values: NDArray[Any]) -> list[str]:
+    """What items say, as text; empty where they say nothing."""
+    if values.dtype.kind == "U":
+        return [str(value) for value in values]
+    return ["" if np.isnan(value) else repr(value) for value in values.tolist()]
 
 
 def read_markings_back(folder: Path, config: Config) -> Items:

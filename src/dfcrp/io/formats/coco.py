@@ -42,6 +42,7 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
             number,
             image=images.get(image, image),
             label=None if label is None else labels.get(label, label),
+            score=annotation.get("score"),
         )
         outline, box = annotation.get("segmentation"), annotation.get("bbox")
         corner_and_sides = box if isinstance(box, list) and len(box) == 4 else None

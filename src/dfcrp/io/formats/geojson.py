@@ -31,6 +31,7 @@ from dfcrp.io.drawings import (
     ring,
     ring_on_sphere,
 )
+from dfcrp.io.georeference import WGS_84, written_crs
 from dfcrp.io.tables import (
     LeftOut,
     NothingToReadError,
@@ -338,7 +339,8 @@ def _site(name: str, content: dict[str, Any], outlines: list[Points], options: R
 def write_geojson(table: ReadTable, path: Path, *, outlines: bool = False) -> dict[Path, bytes]:
     """Write points with sizes as properties, or with ``outlines`` polygons that have these too.
 
-    Units, area and boundary are members of the collection.
+    Units, area and boundary are members of the collection, and ``crs``, which GDAL and QGIS read:
+    they would take coordinates without it for degrees on the Earth.
     """
     if table.kind not in COLUMNS:
         raise InputError(
@@ -346,7 +348,31 @@ def write_geojson(table: ReadTable, path: Path, *, outlines: bool = False) -> di
             "end the name in .csv, .tsv or .parquet"
         )
     site = table.site
-    kilometres = site.units in ("deg", "km")
+    columns = property_columns(table)
+    rings = rings_of(table, path) if outlines else None
+    features = []
+    places = zip(table.columns["x"].tolist(), table.columns["y"].tolist(), strict=True)
+    for at, (x, y) in enumerate(places):
+        geometry: dict[str, Any] = {"type": "Point", "coordinates": [x, y]}
+        if rings is not None:
+            geometry = {"type": "Polygon", "coordinates": [rings[at]]}
+        properties = {title: values[at] for title, values in columns.items()}
+        features.append({"type": "Feature", "geometry": geometry, "properties": properties})
+    content: dict[str, Any] = {"type": "FeatureCollection", "units": site.units}
+    if (system := written_crs(site)) != WGS_84:
+        content["crs"] = {"type": "name", "properties": {"name": system}}
+    for key in ("body_radius_km", "area_km2"):
+        if (value := getattr(site, key)) is not None:
+            content[key] = value
+    if site.boundary:
+        content["boundary"] = [{"hole": r.hole, "points": r.points} for r in site.boundary]
+    content["features"] = features
+    return {path: (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()}
+
+
+def property_columns(table: ReadTable) -> dict[str, list[Any]]:
+    """What a feature says beside its place, by name; None is what is missing."""
+    kilometres = table.site.units in ("deg", "km")
     columns: dict[str, Any] = {
         f"{role}_km" if kilometres and role == "diameter" else role: values.tolist()
         for role, values in table.columns.items()
@@ -359,26 +385,10 @@ def write_geojson(table: ReadTable, path: Path, *, outlines: bool = False) -> di
         columns.setdefault(title, values)
     if "truth" in columns:
         columns["truth"] = [int(value) for value in columns["truth"]]
-    rings = _rings(table, path) if outlines else None
-    features = []
-    places = zip(table.columns["x"].tolist(), table.columns["y"].tolist(), strict=True)
-    for at, (x, y) in enumerate(places):
-        geometry: dict[str, Any] = {"type": "Point", "coordinates": [x, y]}
-        if rings is not None:
-            geometry = {"type": "Polygon", "coordinates": [rings[at]]}
-        properties = {title: values[at] for title, values in columns.items()}
-        features.append({"type": "Feature", "geometry": geometry, "properties": properties})
-    content: dict[str, Any] = {"type": "FeatureCollection", "units": site.units}
-    for key in ("body_radius_km", "area_km2"):
-        if (value := getattr(site, key)) is not None:
-            content[key] = value
-    if site.boundary:
-        content["boundary"] = [{"hole": r.hole, "points": r.points} for r in site.boundary]
-    content["features"] = features
-    return {path: (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()}
+    return columns
 
 
-def _rings(table: ReadTable, path: Path) -> list[list[tuple[float, float]]]:
+def rings_of(table: ReadTable, path: Path) -> list[list[tuple[float, float]]]:
     """The outline of each item, closed."""
     degrees = table.site.units == "deg"
     rows = zip(*(values.tolist() for values in table.columns.values()), strict=True)

@@ -53,7 +53,7 @@ def _take(marks: Drawings, origin: Origin, result: dict[str, Any], where: str) -
     value = as_object(result.get("value"), f"{where}, value")
     labels = value.get(kind)
     label = text_or_none(labels[0]) if isinstance(labels, list) and labels else None
-    origin = Origin(origin.row, origin.expert, origin.image, label)
+    origin = Origin(origin.row, origin.expert, origin.image, label, result.get("score"))
     across, down = (
         marks.number(origin, result.get(key), key) / 100
         for key in ("original_width", "original_height")

@@ -22,7 +22,7 @@ of an expert in each:
 m_l is the share of level l under the likelihood's base measure of sizes, taken to be that of the
 markings. Objects that nobody marked are Poisson(Λ_v π_g ω_l P_gv(∅; l)) in every class and level.
 
-What markings say besides, as their categories, multiplies the two parts of a factor
+What markings say besides, by their categories and scores, multiplies the two parts of a factor
 (``priors/detection/marks``).
 
 Those lists of one person that cover the same images together are a *viewer*: P_gv(∅) is a product
@@ -57,6 +57,13 @@ from dfcrp.priors.detection.marks import (
     log_marks_gain,
     log_marks_most,
 )
+from dfcrp.priors.detection.scores import (
+    ScoreTables,
+    has_scores,
+    rebuild_scores,
+    score_room,
+    score_shapes,
+)
 
 #: Most classes; tables have as many columns, those of classes not in use −∞.
 CLASSES = 4
@@ -83,6 +90,9 @@ class Parameters(NamedTuple):
     confusion: F8x3  # (C, C', P): θ
     usual_confusion: F8x2  # (C, C'): M
     confusion_strength: F8  # (1,): s; like the four above it is empty without categories
+    score_slope: F8  # (F,): γ
+    score_offset: F8  # (F,): a
+    usual_slope: F8  # (1,): m; like the two above it is empty without scores
     tally: F8  # (3,): objects seen and missed and false marks, as last filled in
 
 
@@ -98,6 +108,8 @@ class Beliefs(NamedTuple):
     ``ease_least``, b_p ~ N(0, slope_sd²). ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
     Dirichlet(accuracy_weight · (``accuracy`` on the diagonal, the rest in equal parts)),
     s ~ Gamma(confusion_shape) with the mean ``confusion_strength``.
+    log γ_f ~ N(m, score_slope_sd²), m ~ N(log score_slope, usual_slope_sd²),
+    a_f ~ N(score_offset, score_offset_sd²).
 
     What is found less often than ``ease_least`` says cannot be told from false marks, so that
     it is not called an object.
@@ -126,6 +138,11 @@ class Beliefs(NamedTuple):
     accuracy_weight: float
     confusion_strength: float
     confusion_shape: float
+    score_slope: float
+    score_slope_sd: float
+    usual_slope_sd: float
+    score_offset: float
+    score_offset_sd: float
 
 
 @frame
@@ -194,6 +211,7 @@ class Detection(NamedTuple):
     tables: DetectionTables
     counts: Counts
     categories: CategoryTables
+    scores: ScoreTables
 
 
 def with_room(prior: Detection, classes: int) -> Detection:
@@ -225,6 +243,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
             false_at=np.zeros(levels),
         ),
         categories=category_room(prior.categories.said, categories, len(prior.lists)),
+        scores=score_room(prior.scores.level, prior.scores.rank, prior.scores.share),
     )
 
 
@@ -246,6 +265,7 @@ def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
         "size_share": (levels,),
         "false_size": (levels,),
         **category_shapes(len(prior.categories.share), persons),
+        **score_shapes(len(prior.scores.level) > 0, lists),
         "tally": (3,),
     }
 
@@ -520,3 +540,5 @@ def rebuild_tables(prior: Detection):
             tables.false[f, level] = math.log(rate) + math.log(share)
     if has_categories(prior):
         rebuild_categories(prior)
+    if has_scores(prior):
+        rebuild_scores(prior)

@@ -25,6 +25,7 @@ from dfcrp.priors.detection.kernel import (
     shapes,
     with_room,
 )
+from dfcrp.priors.detection.scores import no_scores, score_levels, score_start
 from dfcrp.priors.detection.settings import DetectionSettings
 
 #: Levels into which the range of log sizes is cut.
@@ -61,6 +62,7 @@ def make_detection(
     images: Codes | None = None,
     looks: Codes | None = None,
     said: Codes | None = None,
+    scores: NDArray[np.float64] | None = None,
 ) -> Detection:
     """The prior for these markings.
 
@@ -68,7 +70,8 @@ def make_detection(
     have no size. ``images`` are the markings' images as numbers, ``looks`` (m, 2) pairs of an image
     and a list that covers it; without them there is one image, and whoever has a marking on an
     image looked at it. On one image without ``looks`` every list counts. ``said`` are the markings'
-    categories, from 0, −1 where there is none; None without categories.
+    categories, from 0, −1 where there is none; None without categories. ``scores`` are NaN where
+    there is none.
     """
     where = np.zeros(len(families), np.int64) if images is None else images
     if looks is None and images is None:
@@ -96,6 +99,9 @@ def make_detection(
         tables=DetectionTables(*[nothing] * len(DetectionTables._fields)),
         counts=Counts(*[nothing] * len(Counts._fields)),
         categories=category_room(words, categories, int(persons.max()) + 1),
+        scores=no_scores(len(persons))
+        if scores is None
+        else score_levels(scores, families, len(persons)),
     )
     return with_room(bare._replace(own=_start(bare, classes)), classes)
 
@@ -114,6 +120,7 @@ def detection_of(facts: Facts, settings: DetectionSettings) -> Detection:
         facts.images,
         facts.looks,
         said,
+        facts.scores,
     )
 
 
@@ -158,13 +165,14 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
     classes = len(prior.parameters.weight)
     chosen: dict[str, NDArray[Any]] = {
         "skill": persons, "slope": persons, "listing": lists, "false": lists,
-        "confusion": persons,
+        "confusion": persons, "score_slope": lists, "score_offset": lists,
         "objects": np.array([image]),
     }  # fmt: skip
     columns, end = [], 0
     for name, shape in shapes(prior, classes).items():
         numbers = end + np.arange(math.prod(shape)).reshape(shape)
-        columns.append(numbers[..., chosen[name]].ravel() if name in chosen else numbers.ravel())
+        some = name in chosen and numbers.size > 0
+        columns.append(numbers[..., chosen[name]].ravel() if some else numbers.ravel())
         end += numbers.size
     where = np.concatenate(columns)
     bare = prior._replace(
@@ -173,6 +181,11 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         looks=looks,
         own=prior.own[where].copy(),
         categories=prior.categories._replace(said=_of_items(prior.categories.said, items)),
+        scores=prior.scores._replace(
+            level=_of_items(prior.scores.level, items),
+            rank=prior.scores.rank[lists],
+            share=prior.scores.share[lists],
+        ),
     )
     return OneImage(with_room(bare, classes), where)
 
@@ -207,6 +220,11 @@ def _beliefs(settings: DetectionSettings, markings: NDArray[np.float64], images:
         accuracy_weight=settings.accuracy_weight,
         confusion_strength=settings.confusion_strength,
         confusion_shape=settings.confusion_shape,
+        score_slope=settings.score_slope,
+        score_slope_sd=settings.score_slope_sd,
+        usual_slope_sd=settings.usual_slope_sd,
+        score_offset=settings.score_offset,
+        score_offset_sd=settings.score_offset_sd,
     )
 
 
@@ -282,6 +300,8 @@ def parameter_columns(
             "confusion_strength": (),
         }
         coords = {"category": tuple(categories), "said": tuple(categories)}
+    if len(prior.scores.level):
+        by_name |= {"score_slope": ("expert",), "score_offset": ("expert",), "usual_slope": ()}
     return Columns(
         shared=(
             *(Variable(name, dims, judged=False) for name, dims in by_name.items()),
@@ -342,6 +362,7 @@ def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
             bare.usual,
             bare.usual,
             *category_start(bare.categories.said, len(bare.categories.share), n_persons, beliefs),
+            *score_start(len(bare.scores.level) > 0, len(beliefs.markings), beliefs),
             np.zeros(len(TALLY_NAMES)),
         ]
     )

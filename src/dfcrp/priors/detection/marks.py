@@ -1,9 +1,9 @@
-"""What markings say besides where they are: the factors of their categories.
+"""What markings say besides where they are: the factors of their categories and scores.
 
 Given that a cluster is real, what its members say is independent of how easily it is found and of
 its size. So factor(S) = R(S) [Σ_g ... + false F(i) / R({i})], with R(S) the probability of what is
-said of a real object and F(i) that of what is said by a false mark: the rest of the prior's
-weights stay as they are.
+said of a real object and F(i) that of what is said by a false mark; scores count as the ratio of
+the two. The rest of the prior's weights stay as they are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dfcrp.priors.detection.categories import (
     log_together,
     said_by,
 )
+from dfcrp.priors.detection.scores import has_scores, log_score, log_scores
 
 
 @inline_kernel
@@ -24,6 +25,8 @@ def log_marks(prior, data, state, k):
     value = 0.0
     if has_categories(prior):
         value += log_together(prior, data, state, k)
+    if has_scores(prior):
+        value += log_scores(prior, data, state, k)
     return value
 
 
@@ -33,6 +36,8 @@ def log_marks_gain(prior, data, state, i, k):
     value = 0.0
     if has_categories(prior):
         value += log_category_gain(prior, data, state, i, k)
+    if has_scores(prior):
+        value += log_score(prior, data, i)
     return value
 
 
@@ -44,6 +49,8 @@ def log_marks_alone(prior, data, i):
         said = said_by(prior, data, i)
         if said != NONE:
             value += prior.categories.alone[prior.person[data.family[i]], said]
+    if has_scores(prior):
+        value += log_score(prior, data, i)
     return value
 
 
@@ -55,6 +62,8 @@ def log_marks_most(prior, data, i):
         said = said_by(prior, data, i)
         if said != NONE:
             value += prior.categories.most[prior.person[data.family[i]], said]
+    if has_scores(prior):
+        value += log_score(prior, data, i)
     return value
 
 

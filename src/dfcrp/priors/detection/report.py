@@ -61,6 +61,7 @@ def detection(contents: Any) -> Section:
             f"Real objects of at least a given diameter: those that somebody {verb}, and with "
             "those that nobody did (posterior mean and 95 % interval).",
         ),
+        _scores(contents),
         _fit_words(found),
         contents.figure(
             "cluster_sizes",
@@ -171,6 +172,18 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
             "there because the person noticed it once."
         )
     return table([Column("expert", number=False), *(Column(head) for head in heads)], rows, caption)
+
+
+def _scores(contents: Any) -> Markup:
+    """What the sources' scores say, if they have any."""
+    found: Markup = contents.figure(
+        "scores",
+        "Probability to be real by score, for each source",
+        "How likely a source's marking is real, by its score alone (posterior mean and 95 % "
+        "interval), and the mean p_real of its markings at each score (points), which also knows "
+        "what the others listed. A flat line: the scores say nothing.",
+    )
+    return found
 
 
 def _images(contents: Any, found: DetectionSummary) -> Markup:

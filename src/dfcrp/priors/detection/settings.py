@@ -53,6 +53,14 @@ class DetectionSettings:
     #: How alike experts are in that, in objects: the mean of a Gamma law, and its shape.
     confusion_strength: float = 10.0
     confusion_shape: float = 2.0
+    #: By how much the log odds to be real differ between a source's highest and lowest scores: what
+    #: is typical, how much sources differ in its logarithm, and how sure the typical one is.
+    score_slope: float = 4.0
+    score_slope_sd: float = 1.0
+    usual_slope_sd: float = 1.0
+    #: Log odds to be real at a source's middle score, and how much sources differ in it.
+    score_offset: float = 1.0
+    score_offset_sd: float = 2.0
 
     def __post_init__(self) -> None:
         if isinstance(self.classes, str):
@@ -65,7 +73,8 @@ class DetectionSettings:
             *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "slope_sd", "listing_a"),
             *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd", "size_weight"),
             *("false_shape", "false_share", "share_shape", "category_weight", "accuracy_weight"),
-            *("confusion_strength", "confusion_shape"),
+            *("confusion_strength", "confusion_shape", "score_slope", "score_slope_sd"),
+            *("usual_slope_sd", "score_offset_sd"),
         ):
             check(getattr(self, name) > 0, f"prior.{name}", getattr(self, name), "above 0")
         check(0 < self.accuracy < 1, "prior.accuracy", self.accuracy, "between 0 and 1")

@@ -7,7 +7,7 @@ Then the objects that nobody marked are drawn, and each viewer who may have noti
 without listing it is asked whether they did. Given all that the other parameters part: φ and 1/q
 are Gamma, π, ω and ψ Dirichlet, r Beta, 1/σ² Gamma, the eases normal (above their bound), and
 (a_gp, b_p) have the likelihood of a logistic regression on counts by level; what belongs to
-categories is in ``priors/detection/categories``. What was filled in is
+categories and scores is in the modules of their names. What was filled in is
 then forgotten: the update leaves p(parameters | partition, sizes) unchanged.
 """
 
@@ -43,6 +43,13 @@ from dfcrp.priors.detection.kernel import (
     rebuild_tables,
 )
 from dfcrp.priors.detection.marks import log_marks_alone
+from dfcrp.priors.detection.scores import (
+    count_score,
+    count_scores,
+    forget_scores,
+    has_scores,
+    update_scores,
+)
 
 #: What ``draw_class`` says of a marking that is no object's.
 FALSE = CLASSES
@@ -113,6 +120,8 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
     counts.false_at[:] = 0.0
     if has_categories(prior):
         forget_categories(prior)
+    if has_scores(prior):
+        forget_scores(prior)
     for k in range(state.theta.shape[0]):
         if state.size[k] <= 0:
             continue
@@ -124,9 +133,13 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
             counts.false_at[level] += 1.0
             if has_categories(prior):
                 count_false_category(prior, data, j)
+            if has_scores(prior):
+                count_score(prior.scores.false, prior, data, j)
             continue
         if has_categories(prior):
             count_category(rng, prior, data, state, k)
+        if has_scores(prior):
+            count_scores(prior, data, state, k)
         v = looks.image[data.original[j]]
         counts.seen[v, level, g] += 1.0
         counts.on_image[v] += 1.0
@@ -435,5 +448,7 @@ def update_detection(prior, rng, data, hyper, state, scratch):
         update_rates(rng, prior)
         if has_categories(prior):
             update_categories(rng, prior)
+        if has_scores(prior):
+            update_scores(rng, prior)
         sort_classes(prior)
         rebuild_tables(prior)

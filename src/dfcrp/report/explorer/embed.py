@@ -303,8 +303,8 @@ def _image(underlay: Underlay | None) -> dict[str, Any] | None:
 SCRIPTS = (
     "words", "base64", "ground", "outlines", "data", "grid", "colours", "state", "selection",
     "draws", "experts_in_draws", "view", "stamps", "map", "overlay", "charts", "filters_panel",
-    "counts_panel", "object_panel", "experts_panel", "search", "exports", "gestures", "fragment",
-    "main",
+    "counts_panel", "object_panel", "experts_panel", "table_panel", "search", "exports",
+    "gestures", "fragment", "main",
 )  # fmt: skip
 
 

@@ -259,7 +259,7 @@ def provenance(contents: Contents, folder: Path) -> Section:
     rows.append([f"{contents.nouns}, SHA-256", tag("code", posterior.items.digest)])
     for source in posterior.items.sources:
         rows.append([f"{source.file}, SHA-256", tag("code", source.sha256)])
-    columns = [Column("", number=False), Column("", number=False)]
+    columns = [Column("what", number=False), Column("value", number=False)]
     settings = details("All settings (TOML)", tag("pre", to_toml(posterior.config)))
     record = dataclasses.asdict(posterior.record)
     record.pop("tallies")

@@ -1,9 +1,10 @@
 // Colours that all kinds of colour vision tell apart, on light and on dark ground.
 
-/** Okabe and Ito's; black is left to the selection, and yellow, too pale on white, for the dark. */
+/** Chosen so that any two differ by 19 or more (CIEDE2000) in full colour vision and where red, green or
+ *  blue is not seen, and each stands out from the ground by 3 to 1. A test computes these numbers. */
 const DISTINCT = {
-  light: ["#0072B2", "#D55E00", "#009E73", "#BF6A99", "#A36F00", "#2F8FC9", "#6A51A3"],
-  dark: ["#56B4E9", "#F0803C", "#2CC29A", "#E29AC4", "#E69F00", "#F0E442", "#B5A6E8"],
+  light: ["#2288FF", "#552200", "#227755", "#AA8899", "#4400EE", "#889900", "#333344"],
+  dark: ["#66AAFF", "#DD9900", "#DDFFBB", "#AA4400", "#8844BB", "#FFEEFF", "#778877"],
 };
 /** From few to many: cividis, without its palest end on white and its darkest on black. */
 const RAMP = {
@@ -37,11 +38,19 @@ function mix(ramp, share) {
   return `rgb(${parts.join(",")})`;
 }
 
+/** Black or white, whichever has more contrast to a colour "rgb(r,g,b)": always 4.5 to 1. */
+function legibleOn(colour) {
+  const linear = colour.match(/\d+/g).map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  return (light + 0.05) / 0.05 > 1.05 / (light + 0.05) ? "#000000" : "#FFFFFF";
+}
+
 /** How to colour: {colours, dashes, names, ofItem, ofCluster}; the last two give an index, and
  *  ofCluster is null where an object has no colour of its own. */
 function colouring(state) {
   const shade = isDark(state) ? "dark" : "light";
-  const made = (state.compare ? comparisonColours : COLOURINGS[state.colour])(state, shade);
+  const wanted = state.draw >= 0 ? drawColours : state.compare ? comparisonColours : COLOURINGS[state.colour];
+  const made = wanted(state, shade);
   made.dashes ??= made.colours.map(() => DASHES[0]);
   if (made.ofCluster && !made.ofItem) {
     made.ofItem = (i) => made.ofCluster(state.data.itemCluster[i]);
@@ -90,6 +99,15 @@ const COLOURINGS = {
       ofCluster: (k) => of(state.data.clusterSize[k]) };
   },
 };
+
+/** One draw: items by the number of experts who share the cluster that they are in there. */
+function drawColours(state, shade) {
+  const of = clustersInDraw(state.data, state.draw);
+  const { colours, names } = COLOURINGS.count(state, shade);
+  const most = Math.max(state.data.experts.length - 1, 1);
+  const bin = (g) => Math.round(((state.data.groupExperts(g) - 1) / most) * (colours.length - 1));
+  return { colours, names, title: `Draw ${state.draw + 1}: experts who share it`, ofItem: (i) => bin(of[i]), ofCluster: null };
+}
 
 /** What one expert found and the other did not. */
 function comparisonColours(state, shade) {

@@ -85,6 +85,9 @@ function addGroupFacts(data) {
       data.groupDraws[g] += data.runStop[r] - data.runStart[r];
     }
   }
+  const shared = new Uint16Array(data.groups);
+  /** Experts with an item in a group, counted when first asked for. */
+  data.groupExperts = (g) => (shared[g] ||= new Set(Array.from(groupMembers.subarray(groupOffsets[g], groupOffsets[g + 1]), (i) => data.itemExpert[i])).size);
   const lists = listsOf(groupMembers, data.count);
   data.groupsOfItem = (i) => lists.of(i).map((p) => owner[p]);
 }

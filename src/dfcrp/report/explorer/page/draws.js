@@ -51,6 +51,18 @@ function prepareDraws(data) {
   }
 }
 
+/** The group that each item was in, in one draw. */
+function clustersInDraw(data, draw) {
+  const found = new Uint32Array(data.count);
+  for (let g = 0; g < data.groups; g++) {
+    for (let r = data.runOffsets[g]; r < data.runOffsets[g + 1]; r++) {
+      if (draw < data.runStart[r] || draw >= data.runStop[r]) continue;
+      for (let p = data.groupOffsets[g]; p < data.groupOffsets[g + 1]; p++) found[data.groupMembers[p]] = g;
+    }
+  }
+  return found;
+}
+
 /** For each draw with parameters, the groups whose size lies in [from, to). */
 function countBySize(data, wanted, from, to) {
   const counts = new Float64Array(data.sampledDraws.length);

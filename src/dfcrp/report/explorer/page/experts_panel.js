@@ -80,8 +80,9 @@ function heatCell(state, f, g, value, share, shade) {
     onclick: () => state.set({ compare: chosen ? null : [f, g] }) }, known ? number(value.mean, 2).replace("0.", ".") : "–");
   if (known) {
     // Strong agreement is strong colour: dark on white, bright on black.
-    button.style.background = mix(RAMP[shade], share);
-    button.style.color = (shade === "dark" ? share > 0.3 : share < 0.25) ? "#10141A" : "#FFFFFF";
+    const colour = mix(RAMP[shade], share);
+    button.style.background = colour;
+    button.style.color = legibleOn(colour);
   }
   return button;
 }

@@ -1,4 +1,4 @@
-// What can be taken away: the filtered catalogue as CSV, the view as PNG.
+// What can be taken away: the filtered catalogue as CSV, the view as PNG and SVG.
 
 /** The rows of catalogue.csv that pass the filters, with the same columns. */
 function catalogueCsv(state, map) {
@@ -44,19 +44,97 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-function bindExports(state, view, map) {
+function bindExports(state, view, map, overlay) {
   byId("csv").addEventListener("click", () => download(new Blob([catalogueCsv(state, map)], { type: "text/csv" }), "catalogue-filtered.csv"));
-  byId("png").addEventListener("click", () => {
-    const [below, above] = [byId("outlines"), byId("overlay")];
+  byId("png").addEventListener("click", () => mapPicture(state, view, map, overlay).toBlob((blob) => download(blob, "map.png"), "image/png"));
+  byId("svg").addEventListener("click", () => download(new Blob([mapSvg(state, view, map, overlay)], { type: "image/svg+xml" }), "map.svg"));
+}
+
+/** What is seen, drawn again with twice the pixels each way. */
+function mapPicture(state, view, map, overlay) {
+  const [below, above] = [byId("outlines"), byId("overlay")];
+  view.ratio = 2 * screenRatio();
+  try {
+    map.draw();
+    overlay.draw();
     const picture = element("canvas", { width: below.width, height: below.height });
     const context = picture.getContext("2d");
     context.drawImage(below, 0, 0);
     context.drawImage(above, 0, 0);
-    const ratio = below.width / view.width;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
     drawLegend(context, state, map.colours);
-    picture.toBlob((blob) => download(blob, "map.png"), "image/png");
-  });
+    return picture;
+  } finally {
+    view.ratio = null;
+    map.draw();
+    overlay.draw();
+  }
+}
+
+/** What is seen as SVG: outlines stay outlines, and text stays text. */
+function mapSvg(state, view, map, overlay) {
+  const { data } = state;
+  const ink = isDark(state) ? "#FFFFFF" : "#1D2329";
+  const root = drawing("svg", { xmlns: SVG, width: view.width, height: view.height, viewBox: `0 0 ${view.width} ${view.height}`, "font-family": "sans-serif", "font-size": 12 },
+    drawing("rect", { width: "100%", height: "100%", fill: groundColour(state) }));
+  if (data.image && state.showImage) root.append(svgImage(view, data));
+  for (const layer of map.layers()) root.append(...svgLayer(view, ...layer));
+  if (state.selected >= 0) {
+    const members = drawing("g", { fill: "none", stroke: ink, "stroke-width": 2 });
+    for (const i of data.clusterMembers.of(state.selected)) if (!state.off.has(data.itemExpert[i])) members.append(svgOutline(view, data.items, i, 5));
+    root.append(members);
+  }
+  if (overlay.bar) root.append(svgScaleBar(view, overlay.bar, ink));
+  root.append(svgLegend(state, map.colours, ink));
+  return new XMLSerializer().serializeToString(root);
+}
+
+function svgImage(view, { image, origin }) {
+  const [left, right, bottom, top] = image.extent;
+  const [x, y] = view.toScreen(left - origin[0], top - origin[1]);
+  const [x1, y1] = view.toScreen(right - origin[0], bottom - origin[1]);
+  return drawing("image", { href: image.uri, x, y, width: x1 - x, height: y1 - y, preserveAspectRatio: "none" });
+}
+
+/** A group for each colour and level. */
+function svgLayer(view, outlines, level, colourOf, { colours, dashes }, { asDots = false, weight = 1, hollow = false }) {
+  const { buckets, total } = inView(view, outlines, level, colourOf, colours.length);
+  const isDot = (asDots || outlines.shape === "point") && !hollow;
+  const groups = [];
+  for (const kind of [0, 1]) {
+    buckets.forEach((bucket, k) => {
+      if (!bucket[kind].length) return;
+      const look = isDot ? { fill: colours[k] } : { fill: "none", stroke: colours[k], "stroke-width": thickness(total, weight).toFixed(2), "stroke-dasharray": dashes[k].join(" ") || null };
+      const shapes = bucket[kind].map((i) => svgOutline(view, asDots ? { ...outlines, shape: "point" } : outlines, i, asDots ? 0.5 : dotRadius(total)));
+      groups.push(drawing("g", { ...look, opacity: kind ? 0.9 : 0.22 }, ...shapes));
+    });
+  }
+  return groups;
+}
+
+function svgOutline(view, { shape, x, y, wide, high, turn }, i, dot) {
+  const short = (value) => Number(value.toFixed(2));
+  const [cx, cy] = view.toScreen(x[i], y[i]).map(short);
+  if (shape === "point") return drawing("circle", { cx, cy, r: short(dot) });
+  const [a, b] = [short((wide[i] / 2) * view.scaleX), short((high[i] / 2) * view.scale)];
+  const transform = turn && turn[i] ? `rotate(${short((turn[i] * 180) / Math.PI)} ${cx} ${cy})` : null;
+  if (shape === "box") return drawing("rect", { x: short(cx - a), y: short(cy - b), width: 2 * a, height: 2 * b, transform });
+  return drawing("ellipse", { cx, cy, rx: a, ry: b, transform });
+}
+
+function svgScaleBar(view, bar, ink) {
+  const [x, y] = [14, view.height - 16];
+  return drawing("g", {}, drawing("path", { d: `M${x} ${y - 5}V${y}H${x + bar.width}V${y - 5}`, fill: "none", stroke: ink, "stroke-width": 2 }),
+    drawing("text", { x: x + 6, y: y - 6, fill: ink }, bar.text));
+}
+
+function svgLegend(state, { title, names, colours, dashes }, ink) {
+  const rows = names.flatMap((name, k) => [
+    drawing("line", { x1: 14, x2: 34, y1: 36 + 16 * k, y2: 36 + 16 * k, stroke: colours[k], "stroke-width": 2.5, "stroke-dasharray": dashes[k].join(" ") || null }),
+    drawing("text", { x: 40, y: 40 + 16 * k }, name)]);
+  const longest = Math.max(...[title, ...names].map((text) => text.length));
+  return drawing("g", { fill: ink }, drawing("rect", { x: 8, y: 8, width: 48 + 7 * longest, height: 22 + 16 * names.length, fill: groundColour(state), opacity: 0.88 }),
+    drawing("text", { x: 14, y: 24, "font-weight": "bold" }, title), ...rows);
 }
 
 /** The legend on a picture, as it stands beside the map on the page. */

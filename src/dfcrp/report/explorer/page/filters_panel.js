@@ -21,6 +21,7 @@ function bindFilters(state) {
     bind(state, byId(key), "change", (select) => (key === "colour" ? { colour: select.value, compare: null } : { show: select.value }), (select) => (select.value = state[key]));
   }
   bindExperts(state);
+  bindDraw(state);
   byId("clear").addEventListener("click", () => clearFilters(state));
 }
 
@@ -49,6 +50,28 @@ function bindReality(state) {
   byId("missed").textContent = `Beside them about ${number(mean[0])} (95 %: ${interval(lo[0], hi[0])}) that nobody ${state.data.verb}.`;
   byId("missed").hidden = false;
   byId("count-noun").textContent = "real objects";
+}
+
+/** One draw after the other, in place of the catalogue. */
+function bindDraw(state) {
+  const { data } = state;
+  byId("draw").max = data.drawsUsed;
+  const words = (value) => (value > 0 ? `draw ${number(value)} of ${number(data.drawsUsed)}: ${counted(clustersOfDraw(data, value - 1), "object")}` : "the catalogue");
+  bind(state, byId("draw"), "input", (input) => ({ draw: Number(input.value) - 1 }), (input) => {
+    input.value = state.draw + 1;
+    byId("draw-value").textContent = words(state.draw + 1);
+    input.setAttribute("aria-valuetext", words(state.draw + 1));
+  });
+}
+
+/** How many clusters a draw has, false marks among them. */
+function clustersOfDraw(data, draw) {
+  data.clustersByDraw ??= countByDraw(data, () => true, () => 1);
+  return data.clustersByDraw[draw];
+}
+
+function stepDraw(state, by) {
+  state.set({ draw: Math.min(Math.max(state.draw + by, -1), state.data.drawsUsed - 1) });
 }
 
 /** A control whose event changes the state, and that shows it whenever it changes. */

@@ -1,7 +1,7 @@
 // The view in the address: what is seen can be sent as a link.
 
 const PREFIX = "#explore;";
-const NUMBERS = ["minExperts", "realMin", "pMin", "pMax", "dMin", "dMax"];
+const NUMBERS = ["minExperts", "realMin", "pMin", "pMax", "dMin", "dMax", "draw"];
 const FLAGS = ["singletons", "undecided"];
 const NAMES = ["colour", "show"];
 
@@ -29,6 +29,7 @@ function readFragment(data, fragment) {
   const choices = {};
   for (const key of NUMBERS) if (parts[key] && Number.isFinite(Number(parts[key]))) choices[key] = Number(parts[key]);
   if (choices.minExperts) choices.minExperts = Math.min(Math.max(Math.round(choices.minExperts), 1), data.experts.length);
+  if (choices.draw !== undefined) choices.draw = Math.min(Math.max(Math.round(choices.draw), -1), data.drawsUsed - 1);
   if (!data.clusterReal) delete choices.realMin;
   if (!data.size) ["dMin", "dMax"].forEach((key) => delete choices[key]);
   for (const key of FLAGS) if (parts[key]) choices[key] = true;

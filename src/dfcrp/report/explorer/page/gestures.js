@@ -21,6 +21,7 @@ function bindGestures(state, view, map, overlay, actions) {
   canvas.addEventListener("pointermove", (event) => {
     const at = place(event);
     showPlace(state, view, at);
+    showTip(state, view, map, pointers.size ? null : at);
     const before = pointers.get(event.pointerId);
     if (!before || !pressed) return;
     if (Math.hypot(at[0] - pressed.at[0], at[1] - pressed.at[1]) > CLICK) pressed.moved = true;
@@ -48,7 +49,10 @@ function bindGestures(state, view, map, overlay, actions) {
   };
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);
-  canvas.addEventListener("pointerleave", () => (byId("place").textContent = ""));
+  canvas.addEventListener("pointerleave", () => {
+    byId("place").textContent = "";
+    showTip(state, view, map, null);
+  });
   canvas.addEventListener("dblclick", (event) => view.zoom(2, ...place(event)));
   bindWheel(canvas, view, place, actions);
   byId("root").addEventListener("keydown", (event) => onKey(event, state, view, actions));
@@ -68,6 +72,33 @@ function showPlace(state, view, at) {
   const words = [ground.shownX(x), y + origin[1]].map((value, k) => `${ground.axes[k]} ${value.toFixed(digits)}${ground.degree}`).filter((_, k) => ground.axes[k]);
   // A map of degrees may be wider than the sphere.
   byId("place").textContent = ground.degree && Math.abs(y + origin[1]) > 90 ? "" : words.join(", ");
+}
+
+/** What lies under the pointer, in words, beside it; nothing for null. */
+function showTip(state, view, map, at) {
+  const tip = byId("tip");
+  const k = at ? clusterAt(state, view, map, ...at) : -1;
+  tip.hidden = k < 0;
+  if (k < 0) return;
+  tip.textContent = objectInWords(state, k);
+  const right = at[0] > view.width / 2;
+  Object.assign(tip.style, {
+    left: right ? "" : `${at[0] + 14}px`, right: right ? `${view.width - at[0] + 14}px` : "",
+    top: `${Math.min(at[1] + 12, view.height - 40)}px`,
+  });
+}
+
+/** "Object 12: marked by 5 of 6 experts, diameter 34.2; click for more". */
+function objectInWords(state, k) {
+  const { data } = state;
+  const fields = data.quantities.filter(({ text }) => text).map((field) => valueOf(data, field, k)).filter(Boolean);
+  const size = data.size ? data.quantities[data.size.quantity] : null;
+  const said = [`${data.verb} by ${data.clusterExperts[k]} of ${counted(data.experts.length, "expert")}`];
+  if (fields.length) said.unshift(fields.join(" "));
+  if (size) said.push(`${size.label} ${valueOf(data, size, k)}${size.unit}`);
+  said.push(data.clusterReal ? `real with probability ${probability(data.clusterReal[k])}` : `P(≥ ${data.minExperts} experts) ${probability(consensusProbability(data, k, Math.min(data.minExperts, data.experts.length)))}`);
+  if (data.clusterLeast[k] < data.undecidedBelow) said.push("undecided");
+  return `Object ${data.clusterName[k]}: ${said.join(", ")}`;
 }
 
 /** Two fingers move and zoom at once. */
@@ -107,6 +138,7 @@ function onKey(event, state, view, actions) {
     "+": () => view.zoom(1.4), "=": () => view.zoom(1.4), "-": () => view.zoom(1 / 1.4),
     0: () => view.fit(), Home: () => view.fit(),
     n: () => stepUndecided(state, 1), p: () => stepUndecided(state, -1),
+    "[": () => stepDraw(state, -1), "]": () => stepDraw(state, 1),
     r: actions.startRegion, f: actions.toggleFull, "/": () => byId("query").focus(),
   };
   const arrows = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };

@@ -11,7 +11,7 @@ async function startExplorer() {
   const view = makeView(data, byId("overlay"));
   const map = makeMap(state, view, byId("outlines"));
   const overlay = makeOverlay(state, view, byId("overlay"));
-  const panels = { counts: makeCountsPanel(state, map), object: makeObjectPanel(state, overlay), experts: makeExpertsPanel(state) };
+  const panels = { counts: makeCountsPanel(state, map), object: makeObjectPanel(state, overlay), experts: makeExpertsPanel(state), table: makeTablePanel(state, map) };
   const later = makeScheduler({
     outlines: () => drawTimed(state, map, explorer),
     overlay: () => overlay.draw(),
@@ -19,6 +19,7 @@ async function startExplorer() {
     counts: () => panels.counts.update(),
     object: () => panels.object.update(),
     experts: () => panels.experts.update(),
+    table: () => panels.table.update(),
     fragment: () => writeFragment(state, view, root.classList.contains("full")),
   });
   const explorer = (window.explorer = { state, view, map, overlay, panels, data, drawn: [], later });
@@ -28,14 +29,18 @@ async function startExplorer() {
   bindFilters(state);
   bindButtons(state, view, actions);
   bindSearch(state, view, actions.say);
-  bindExports(state, view, map);
+  bindExports(state, view, map, overlay);
   bindGestures(state, view, map, overlay, actions);
   bindTabs();
   if (linked?.full) actions.toggleFull();
+  // The legend takes some of the map's height, and the view is relative to what is left.
+  showLegend(map.colours);
   view.resize();
   if (linked?.place) view.go(linked.place[0], linked.place[1], linked.place[2] * view.fitScale());
   if (state.selected >= 0) openTab("object");
-  later.now("outlines", "overlay", "legend", "counts", "object", "experts");
+  later.now("outlines", "overlay", "legend", "counts", "object", "experts", "table");
+  // The address names no element of the page, so the browser stays at its top.
+  if (linked && !linked.full) document.getElementById("explore")?.scrollIntoView();
   new ResizeObserver(() => view.resize()).observe(byId("map"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.set({ theme: state.theme }));
   explorer.readyAt = performance.now();
@@ -50,7 +55,7 @@ function react(changed, state, view, map, later) {
     later("outlines", "overlay", "counts");
   }
   if (any("off", "region", "compare")) later("experts");
-  if (any("colour", "compare", "theme", "showImage")) {
+  if (any("colour", "compare", "theme", "showImage", "draw")) {
     map.recolour();
     later("outlines", "overlay", "legend");
   }
@@ -60,6 +65,7 @@ function react(changed, state, view, map, later) {
     later("experts");
   }
   if (any("show")) later("outlines");
+  if (any(...FILTERS)) later("table");
   if (any("selected", "ghosts")) later("overlay");
   if (any("selected", "minExperts")) later("object");
   if (any("selected")) openTab(state.selected >= 0 ? "object" : "filters");

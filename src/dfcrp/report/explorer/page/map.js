@@ -26,20 +26,26 @@ function makeMap(state, view, canvas) {
     recolour() {
       map.colours = colouring(state);
     },
+    /** What is drawn, in order: outlines, how strong each is, its colour, all colours, and the look. */
+    layers() {
+      const far = state.show !== "objects" ? items.grid.count(...view.bounds()) > MAX_OUTLINES : false;
+      const asObjects = (state.show === "objects" && state.draw < 0) || (far && map.colours.ofCluster);
+      map.detail = far ? (asObjects ? "objects" : "dots") : "outlines";
+      const found = [];
+      if (!asObjects) {
+        const level = (i) => (state.off.has(data.itemExpert[i]) ? 0 : map.passing[data.itemCluster[i]]);
+        found.push([items, level, map.colours.ofItem, map.colours, { asDots: map.detail === "dots" }]);
+      }
+      if (asObjects || (state.show === "both" && state.draw < 0)) {
+        const own = map.colours.ofCluster ? map.colours : objectInk(state);
+        found.push([objects, (k) => map.passing[k], own.ofCluster, own, { weight: data.hasPlaces ? 2 : 1.2, hollow: true }]);
+      }
+      return found;
+    },
     draw() {
       prepareCanvas(canvas, context, view, groundColour(state));
       if (image?.complete && state.showImage) drawImage(context, view, image, data);
-      const far = state.show !== "objects" ? items.grid.count(...view.bounds()) > MAX_OUTLINES : false;
-      const asObjects = state.show === "objects" || (far && map.colours.ofCluster);
-      map.detail = far ? (asObjects ? "objects" : "dots") : "outlines";
-      if (!asObjects) {
-        const level = (i) => (state.off.has(data.itemExpert[i]) ? 0 : map.passing[data.itemCluster[i]]);
-        drawOutlines(context, view, sheet, items, level, map.colours.ofItem, map.colours, { asDots: map.detail === "dots" });
-      }
-      if (asObjects || state.show === "both") {
-        const own = map.colours.ofCluster ? map.colours : objectInk(state);
-        drawOutlines(context, view, sheet, objects, (k) => map.passing[k], own.ofCluster, own, { weight: data.hasPlaces ? 2 : 1.2, hollow: true });
-      }
+      for (const [outlines, level, colourOf, look, options] of map.layers()) drawOutlines(context, view, sheet, outlines, level, colourOf, look, options);
       if (!data.hasPlaces) drawCellWords(context, state, view, map.passing);
     },
   };
@@ -61,9 +67,14 @@ function loadImage(uri, then) {
   return image;
 }
 
+/** Pixels of the screen for one of the page. */
+function screenRatio() {
+  return Math.min(window.devicePixelRatio || 1, 2);
+}
+
 /** Size the canvas to the screen's own pixels, and clear it. */
 function prepareCanvas(canvas, context, view, ground) {
-  const ratio = Math.min(window.devicePixelRatio || 1, 2);
+  const ratio = view.ratio ?? screenRatio();
   const [width, height] = [Math.round(view.width * ratio), Math.round(view.height * ratio)];
   if (canvas.width !== width || canvas.height !== height) {
     canvas.width = width;
@@ -85,11 +96,11 @@ function drawImage(context, view, image, data) {
   context.drawImage(image, x0, y0, x1 - x0, y1 - y0);
 }
 
-/** Draw outlines colour by colour; level 1 is pale, 0 is left out. */
-function drawOutlines(context, view, sheet, outlines, level, colourOf, { colours, dashes }, { asDots = false, weight = 1, hollow = false }) {
+/** Rows of the outlines in view by colour and by level, pale ones first; and how many they are. */
+function inView(view, outlines, level, colourOf, count) {
   const [left, low, right, high] = view.bounds();
   const { x, y, wide, high: tall, turn, reach } = outlines;
-  const buckets = colours.map(() => [[], []]);
+  const buckets = Array.from({ length: count }, () => [[], []]);
   let total = 0;
   outlines.grid.visit(left, low, right, high, (i) => {
     const [across, up] = turn ? [reach[i] / 2, reach[i] / 2] : [wide[i] / 2, tall[i] / 2];
@@ -99,7 +110,18 @@ function drawOutlines(context, view, sheet, outlines, level, colourOf, { colours
     total++;
     buckets[colourOf(i)][kind - 1].push(i);
   });
-  const thin = Math.min(Math.max(50 / Math.sqrt(total + 1), 0.7), 1.4) * weight;
+  return { buckets, total };
+}
+
+/** How thick lines are among so many. */
+function thickness(total, weight) {
+  return Math.min(Math.max(50 / Math.sqrt(total + 1), 0.7), 1.4) * weight;
+}
+
+/** Draw outlines colour by colour; level 1 is pale, 0 is left out. */
+function drawOutlines(context, view, sheet, outlines, level, colourOf, { colours, dashes }, { asDots = false, weight = 1, hollow = false }) {
+  const { buckets, total } = inView(view, outlines, level, colourOf, colours.length);
+  const thin = thickness(total, weight);
   const dashed = total < MAX_DASHED;
   const ratio = context.getTransform().a;
   const dot = asDots ? 0.5 / ratio : dotRadius(total) * (hollow ? 1.8 : 1);

@@ -65,7 +65,7 @@ function description(data, k) {
       element("td", { class: "number" }, `${shown(middle)} ± ${shown(sd[k])}${unit}`),
       element("td", { class: "number" }, `${shown(middle + lo[k])} to ${shown(middle + hi[k])}`));
   };
-  const heads = ["", "mean ± sd", "95 % interval"].map((name) => element("th", { scope: "col", class: name ? "number" : "" }, name));
+  const heads = ["", "mean ± sd", "95 % interval"].map((name) => (name ? element("th", { scope: "col", class: "number" }, name) : element("td", {})));
   const table = element("table", { class: "explorer-quantities" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...numbers.map(row)));
   const rows = fields.flatMap((field) => [element("dt", {}, field.label), element("dd", {}, valueOf(data, field, k) || "–")]);
   return [...(numbers.length ? [table] : []), ...(fields.length ? [element("dl", { class: "explorer-fields" }, ...rows)] : [])];

@@ -14,6 +14,8 @@ const CHOICES = {
   region: null,
   selected: -1,
   compare: null,
+  /** One draw in place of the catalogue; -1 is none. */
+  draw: -1,
   ghosts: true,
   showImage: true,
   theme: null,

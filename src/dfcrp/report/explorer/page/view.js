@@ -11,6 +11,8 @@ function makeView(data, canvas) {
   const free = (frame[3] - frame[1]) / (frame[2] - frame[0]);
   const view = {
     x: 0, y: 0, scale: 1, width: 1, height: 1,
+    /** Pixels for one of the page; null is what the screen has. */
+    ratio: null,
     /** Pixels for a unit of x; `scale` has those for one of y. */
     get scaleX() {
       return view.scale * view.squeeze;

@@ -1,0 +1,101 @@
+"""The age of the surface, where ``dfcrp age`` has asked CraterStats for it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dfcrp.files import write_text
+from dfcrp.markup import Column, Section, join, paragraph, table
+from dfcrp.posterior.posterior import Posterior
+from dfcrp.posterior.sizes import ModelAges
+from dfcrp.report.contents import Contents
+from dfcrp.report.pictures import FOLDER, Picture
+from dfcrp.settings.consensus import or_more
+
+FILE, FIGURE = "ages.json", "ages"
+#: Width of the figure in CSS pixels.
+_WIDTH = 830
+
+
+def write_ages(
+    folder: Path, posterior: Posterior, found: ModelAges, isochrons: Mapping[str, Any] | None
+) -> None:
+    """Keep what the report shows, with what it was made of."""
+    content = {"made_of": made_of(posterior), **found.to_json(), "isochrons": isochrons}
+    write_text(folder, FILE, json.dumps(content) + "\n")
+
+
+def read_ages(folder: Path, posterior: Posterior) -> dict[str, Any]:
+    """What was kept; empty if there is nothing, or if it is of other draws than these."""
+    try:
+        content: dict[str, Any] = json.loads((folder / FILE).read_text("utf-8"))
+        return content if content["made_of"] == made_of(posterior) else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def made_of(posterior: Posterior) -> dict[str, Any]:
+    """What ages depend on: the items and how many draws there are."""
+    draws = posterior.draws
+    return {"items": posterior.items.digest, "chains": draws.n_chains, "draws": draws.n_draws}
+
+
+def how_old(contents: Contents) -> Section | None:
+    """Mean and interval over the draws, with the error of the count, and each expert alone."""
+    found = contents.ages
+    if not found or found["posterior"] is None:
+        return None
+    dating = found["dating"]
+    low, high = dating["fit_range"]
+    rows: list[list[object]] = [
+        [words, f"{found['craters']:.1f}", *_age(found[name], "mean", "lo", "hi")]
+        for words, name in (
+            (f"posterior, {or_more(found['min_experts'])}", "posterior"),
+            ("the same, with the error of the count", "with_counting_error"),
+        )
+    ]
+    rows += [
+        [f"{expert['name']} alone", f"{expert['craters']}", *_age(expert, "age", "low", "high")]
+        for expert in found["experts"]
+    ]
+    columns = [
+        Column("count", number=False),
+        Column("craters", note="in the range of diameters"),
+        Column("age, Ga"),
+        Column("interval", note="95 % of the draws; of an expert one standard error"),
+    ]
+    undated = found["undated"]
+    left = f" {undated} of {found['draws']} draws have no crater in the range." if undated else ""
+    words = paragraph(
+        f"By CraterStats: {dating['chronology']}; {dating['method']}, diameters from {low:g} to "
+        f"{high:g} km on {dating['area_km2']:g} km². One age for each of {found['draws']} draws: "
+        f"their spread is what the experts' disagreement means for the age.{left}"
+    )
+    figure = contents.figure(
+        FIGURE,
+        "Model ages of the draws and of each expert",
+        "Histograms: ages of the draws, and with the error of the count; points: each expert "
+        "alone, with one standard error.",
+    )
+    return Section(
+        "how-old", "How old is the surface?", join([words, table(columns, rows), figure])
+    )
+
+
+def _age(found: Mapping[str, Any], middle: str, low: str, high: str) -> tuple[str, str]:
+    if found[middle] is None:
+        return "–", "–"
+    return f"{found[middle]:.3g}", f"{found[low]:.3g} to {found[high]:.3g}"
+
+
+def age_picture(folder: Path) -> dict[str, Picture]:
+    """The figure that ``dfcrp age`` drew, if it is there."""
+    kinds = tuple(k for k in ("svg", "pdf", "png") if (folder / FOLDER / f"{FIGURE}.{k}").exists())
+    if "svg" not in kinds:
+        return {}
+    content = base64.b64encode((folder / FOLDER / f"{FIGURE}.svg").read_bytes()).decode("ascii")
+    return {FIGURE: Picture(FIGURE, f"data:image/svg+xml;base64,{content}", _WIDTH, kinds)}
