@@ -13,12 +13,14 @@ fixed point to 1e-10 and must carry φ from one role to the other.
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from dfcrp import prior
+from dfcrp.compiled.state import NONE
 from dfcrp.moves import assignment, pair
 from dfcrp.priors.arrivals import tail
 from dfcrp.sampling.problem import new_scratch
@@ -215,3 +217,36 @@ def test_pairs_that_must_share_two_clusters():
     that other one.
     """
     assert two_rivals(1e15, far=11.0).worst_change(two) < TOLERANCE
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0, 100_000.0])
+def test_a_pair_is_drawn_by_its_joint_weights(scale):
+    """p(k, l) ∝ w_i(k) w_j(l) [k ≠ l], however far the weights lie apart.
+
+    With two long lists the order's share of a log weight comes to thousands, and both may want
+    one cluster by more than e^745: then no other option of either is left as a plain number.
+    """
+    rng = np.random.default_rng(11)
+    problem = small.make_problem([0, 0, 1, 1], np.zeros((4, 3)))
+    scratch = new_scratch(problem)
+    options = np.array([3, 2, NONE])
+    for wanted in (rng.normal(0.0, scale, (2, 3)) for _ in range(20)):
+        joint = {
+            (a, b): wanted[0, a] + wanted[1, b]
+            for a, b in product(range(3), repeat=2)
+            if a != b or options[a] == NONE
+        }
+        largest = max(joint.values())
+        weights = {places: math.exp(value - largest) for places, value in joint.items()}
+
+        def once(pick, wanted=wanted):
+            scratch.candidate[:3] = scratch.candidate2[:3] = options
+            scratch.weight[:3], scratch.weight2[:3] = wanted
+            return small.with_callees(pair.choose_pair, pick=pick)(rng, scratch, 3, 3)
+
+        found = dict.fromkeys(weights, 0.0)
+        for probability, places in every_branch(once):
+            found[places] += probability
+        total = sum(weights.values())
+        for places, weight in weights.items():
+            assert found[places] == pytest.approx(weight / total, abs=1e-12)

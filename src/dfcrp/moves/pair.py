@@ -4,10 +4,13 @@ While one of them is inside a cluster the other cannot enter, so updates of sing
 never exchange them. Given the rest, the two choices are independent but for the rule that they
 differ: p(k, l) ∝ w_i(k) w_j(l) [k ≠ l], where each may open a cluster of its own. So k is drawn
 with weight w_i(k) Σ_{l≠k} w_j(l) and then l ≠ k with weight w_j(l). The sums are added up without
-k, not by subtraction: the cluster that both want may hold all but the last digits of the total.
+k, not by subtraction, and in logarithms: the cluster that both want may outweigh all else by more
+than a number can hold, as the order's share of a weight may come to thousands.
 """
 
 from __future__ import annotations
+
+import math
 
 from dfcrp.compiled.jit import lean_kernel
 from dfcrp.compiled.state import NONE, PAIR_MOVED, PAIR_PROPOSED
@@ -19,37 +22,38 @@ from dfcrp.moves.assignment import (
     pick,
     weigh,
 )
-from dfcrp.priors.contract import log_open_all
+from dfcrp.priors.contract import NEGLIGIBLE, log_open_all
 
 
 @lean_kernel
-def weight_of_others(candidate, weight, count, k):
-    """Summed weight of the options other than cluster k; a new cluster is never shared."""
-    total = 0.0
+def log_others(candidate, weight, count, k):
+    """log Σ of e^weight over the options other than cluster k; a new cluster is never shared."""
+    largest = -math.inf
     for position in range(count):
         if k == NONE or candidate[position] != k:
-            total += weight[position]
-    return total
+            largest = max(largest, weight[position])
+    total = 0.0
+    for position in range(count):
+        less = weight[position] - largest
+        if less > -NEGLIGIBLE and (k == NONE or candidate[position] != k):
+            total += math.exp(less)
+    return largest + math.log(total)
 
 
 @lean_kernel
 def choose_pair(rng, scratch, count_i, count_j):
-    """Draw the two options jointly from the weights in scratch; returns their positions."""
-    exponentiate(scratch.weight, count_i)
-    exponentiate(scratch.weight2, count_j)
-    total = 0.0
+    """Draw the two options jointly from the log weights in scratch; returns their positions."""
     for position in range(count_i):
-        scratch.weight[position] *= weight_of_others(
+        scratch.weight[position] += log_others(
             scratch.candidate2, scratch.weight2, count_j, scratch.candidate[position]
         )
-        total += scratch.weight[position]
+    total = exponentiate(scratch.weight, count_i)
     first = pick(rng.random(), scratch.weight, count_i, total)
     taken = scratch.candidate[first]
-    rest = 0.0
     for position in range(count_j):
         if taken != NONE and scratch.candidate2[position] == taken:
-            scratch.weight2[position] = 0.0
-        rest += scratch.weight2[position]
+            scratch.weight2[position] = -math.inf
+    rest = exponentiate(scratch.weight2, count_j)
     return first, pick(rng.random(), scratch.weight2, count_j, rest)
 
 
