@@ -55,6 +55,7 @@ def test_units_do_not_matter(posterior, markings, factor):
     assert ratio == pytest.approx(factor, rel=0.02)
 
 
+@pytest.mark.long
 def test_the_law_of_the_paper_is_not_free_of_units(markings):
     """What the test above would catch: the same with fixed tolerances."""
     fixed = {**SETTINGS, "config": make_config({"likelihood": {"tolerances": "fixed"}})}

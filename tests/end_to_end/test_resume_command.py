@@ -24,6 +24,7 @@ def csv_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_runs_end_with_the_same_draws(tmp_path: Path) -> None:
     outcome = Trial(tmp_path, scans=1500, seed=2).run(kills=5)

@@ -29,6 +29,8 @@ from reference import small_problems as small
 from reference.prior_reference import canonical
 from studies.detection_story import parts, with_base
 
+#: The draws alone take minutes; tests/exact/test_detection.py and Geweke's test are always run.
+pytestmark = pytest.mark.long
 FALSE_ALARM_RATE = 1e-5
 DRAWS = 4_000
 #: Of several images, as it takes longer until the numbers of markings come up.

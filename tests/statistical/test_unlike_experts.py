@@ -19,11 +19,9 @@ import pytest
 SCRIPT = Path(__file__).parents[1] / "reference" / "unlike_experts.py"
 FALSE_ALARM_RATE = 1e-5
 
-#: Full covariances take several minutes in plain Python.
-LONG = pytest.mark.long
 
-
-@pytest.mark.parametrize("kind", ["features", pytest.param("vectors", marks=LONG), "globe"])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["features", "vectors", "globe"])
 def test_updates_leave_the_joint_unchanged(kind):
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(

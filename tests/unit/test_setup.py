@@ -53,6 +53,7 @@ def pairs_in(made: Problem) -> set[tuple[int, int]]:
 # α
 
 
+@pytest.mark.filterwarnings("ignore:hardly any record")
 @pytest.mark.parametrize("prior", ["dfcrp", "constrained", "crp", "attraction"])
 def test_a_given_rate_of_alpha_is_used_as_it_is(prior: str) -> None:
     run = {"prior": prior, "persons": [["a", "b"]] if prior == "attraction" else []}
@@ -61,6 +62,7 @@ def test_a_given_rate_of_alpha_is_used_as_it_is(prior: str) -> None:
     assert made.alpha_start == 8.0
 
 
+@pytest.mark.filterwarnings("ignore:hardly any record")
 def test_the_usual_rate_of_alpha_suits_the_kind() -> None:
     """Of records, most are of objects that few lists have: α goes with their number."""
     assert problem(records()).prior.alpha_rate == pytest.approx(1.0 / 6.0)

@@ -222,11 +222,17 @@ def _others(
 
 
 def _polygons_only(gathered: list[_Feature], site: Site, kind: str) -> bool:
-    """Whether there is no box, or no circle, in a plane: polygons may stand for them then."""
+    """Whether nothing is a box or a circle in a plane, or has a size as a property.
+
+    Polygons may stand for boxes and ellipses then.
+    """
+    sizes = ("width", "height", "major", "minor", "diameter", "radius")
 
     def plain_polygon(feature: _Feature) -> bool:
+        if not feature.drawn or any(_property(feature, role) is not None for role in sizes):
+            return False
         found = _rectangle(feature) if kind == "boxes" else circle_of_polygon(feature.points)
-        return feature.drawn and found is None
+        return found is None
 
     return bool(gathered) and site.units != "deg" and all(map(plain_polygon, gathered))
 

@@ -88,7 +88,7 @@ function showTip(state, view, map, at) {
   });
 }
 
-/** "Object 12: marked by 5 of 6 experts, diameter 34.2; click for more". */
+/** "Object 12: marked by 5 of 6 experts, 34.2 wide; click for more". */
 function objectInWords(state, k) {
   const { data } = state;
   const fields = data.quantities.filter(({ text }) => text).map((field) => valueOf(data, field, k)).filter(Boolean);
