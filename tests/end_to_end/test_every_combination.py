@@ -15,6 +15,7 @@ OWN = Path(__file__).parents[1] / "own"
 ELSEWHERE = {"drawing_tools", "geojson", "crater_files", "dask", "explorer", "compare"}
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
 def test_every_cell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit, stop, resume, read back, ask."""

@@ -54,6 +54,7 @@ def test_a_helper_does_draw(posterior, tmp_path, monkeypatch):
         assert len(team.finish()) == 4
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("helper", ["raise SystemExit(1)", "no Python at all", None])
 def test_without_a_working_helper_figures_are_drawn_here(helper, posterior, tmp_path, monkeypatch):
     if helper is None:
@@ -63,6 +64,7 @@ def test_without_a_working_helper_figures_are_drawn_here(helper, posterior, tmp_
     assert len(draw_all(orders_of(posterior, tmp_path), 2)) == 4
 
 
+@pytest.mark.drawn
 def test_an_error_of_a_figure_is_raised_here(posterior, tmp_path):
     wrong = [Order("jaccard", "not a table", tmp_path, ("svg",))]
     with pytest.raises(AttributeError, match="experts"):
@@ -135,6 +137,7 @@ def test_formats_are_checked():
         check_formats(["gif"])
 
 
+@pytest.mark.drawn
 def test_files_of_other_formats_and_figures_are_removed(posterior, tmp_path):
     for name in ("jaccard.png", "reality.svg", "mine.png"):
         (tmp_path / "figures").mkdir(exist_ok=True)

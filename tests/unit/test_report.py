@@ -157,6 +157,7 @@ def test_versions_of_the_run_are_taken_from_its_folder(tmp_path):
     assert ["Python", "3.99"] not in page_of(random_posterior(2), tmp_path).rows
 
 
+@pytest.mark.drawn
 def test_names_are_escaped(tmp_path):
     names = [EVIL, EVIL + "2", "_x", "$a$"]
     posterior = random_posterior(3, names=names)
@@ -201,6 +202,7 @@ CASES = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("case", CASES)
 def test_small_data(case, tmp_path):
     page = page_of(CASES[case](), tmp_path)
@@ -285,6 +287,7 @@ def test_numbers():
     assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
 
 
+@pytest.mark.drawn
 def test_many_experts(tmp_path):
     names = [f"volunteer {k}" for k in range(110)]
     labels = [[0] * 110] * 4
@@ -386,6 +389,7 @@ def shown_interval(found):
     return [significant(found[key], 3) for key in ("mean", "lo", "hi")]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("side_by_side", [False, True])
 @pytest.mark.parametrize("kind", ["circles", "boxes", "records"])
 def test_detection_with_and_without_sizes(kind, side_by_side, tmp_path):
