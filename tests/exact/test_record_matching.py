@@ -1,7 +1,7 @@
 """The first guess of faults: pairs weighed against all matchings, and rates that come back.
 
-The probabilities of pairs are compared with a sum over all matchings of two sources. The planted bug,
-odds that do not ask who is free, makes them too small and lets the rates of a survey collapse.
+The probabilities of pairs are compared with a sum over all matchings of two sources. The planted
+bug, odds that do not ask who is free, makes them too small and lets the rates of a survey collapse.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_pairs_are_as_probable_as_among_all_matchings(spread):
 
 
 def test_cycles_cost_little():
-    """Two records on each list that are alike: four pairs in a circle, and a third that is surer."""
+    """Two records on each list are alike: four pairs in a circle, and a third that is surer."""
     pairs = np.array([[0, 5], [0, 6], [1, 5], [1, 6], [2, 7], [2, 6]])
     found, log_ratio = Matching.of(pairs, SOURCE), np.array([2.0, 2.0, 2.0, 2.0, 5.0, 1.0])
     expected = by_enumeration(pairs, np.exp(log_ratio) * 3.0 / 4.0)

@@ -115,6 +115,14 @@ class Matching:
             return np.log(matches / (one * other))[self.block]
         return np.log(matches / ((one - matches) * (other - matches)))[self.block]
 
+    def free_share(self, matches: Floats) -> float:
+        """Share of the possible pairs of which neither record has a partner."""
+        if not self.ends:
+            return 1.0
+        return float(
+            (self.sizes - matches[:, None]).prod(axis=1).sum() / self.sizes.prod(axis=1).sum()
+        )
+
     def silence(self) -> Floats:
         """Messages before the first: every end of a pair is free."""
         return np.ones((2, len(self.pairs)))

@@ -56,7 +56,9 @@ class Guess:
     log_odds: float = 0.0
     #: Share of the expected matches that the best guess would miss or make by mistake.
     doubt: float = 0.0
-    #: Pairs of different objects that look like a match, for each expected match.
+    #: Share of all pairs across sources that have no other partner.
+    free: float = 1.0
+    #: Pairs of different objects that look like a match and are free to be one, for each match.
     by_chance: float = 0.0
 
 
@@ -92,9 +94,10 @@ def guess_law(
     total = float(weight @ probable)
     doubt = float(weight @ np.minimum(probable, 1.0 - probable)) / max(total, 1.0)
     log_odds = float(np.average(matching.log_odds(matches), weights=weight * probable + 1e-300))
-    guess = Guess(hyper.law, levels, float(matches.sum()), log_odds, doubt)
+    free_share = matching.free_share(matches)
+    guess = Guess(hyper.law, levels, float(matches.sum()), log_odds, doubt, free_share)
     chance = alike_by_chance(model, compared, candidates, source, guess)
-    return replace(guess, by_chance=chance / max(guess.matches, 1.0))
+    return replace(guess, by_chance=free_share * chance / max(guess.matches, 1.0))
 
 
 def _facts(hyper: kernel.RecordHyper, pairs: Ints) -> list[PairFacts]:
@@ -179,7 +182,7 @@ def _condensed(
         return facts, weight
     code = np.where(facts.known, np.where(facts.same, facts.share, 2.0), 3.0)
     first, of = np.unique(code, return_index=True, return_inverse=True)[1:]
-    return _only(facts, first), np.bincount(of, weights=weight)
+    return _only(facts, first), np.bincount(of, weights=weight).astype(np.float64)
 
 
 def _learn(hyper: kernel.RecordHyper, at: int, facts: PairFacts, weight: Floats) -> None:
