@@ -1,7 +1,7 @@
 """How quick the explorer is: ready, redrawn at full view and zoomed in, without a GPU.
 
     ./run python -m benchmarks.explorer RUN            a run folder whose report is written
-    ./run python -m benchmarks.explorer --made-up 100000
+    ./run python -m benchmarks.explorer --simulated 100000 [--kind points|boxes|ellipses]
 
 Times are those of the page's own clock in headless Chromium. A redraw ends when a pixel of the map
 was read back, so that it counts what the browser would otherwise draw later. Ready counts from the
@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS
+from dfcrp.likelihoods.normal.likelihood import columns_of
+from dfcrp.likelihoods.normal.shapes import SHAPES
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.runs.parts import RunRecord
 from dfcrp.settings.config import make_config
@@ -52,31 +54,24 @@ REDRAW = """(zoom) => {
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-accelerated-2d-canvas"]
 
 
-def made_up(folder: Path, n: int, draws: int = 200) -> None:
-    """A page with the explorer alone, of about n markings by 11 experts; 2 % come and go."""
+def simulated(folder: Path, n: int, kind: str, draws: int = 200) -> None:
+    """A page with the explorer alone, of about n items by 11 experts; 2 % come and go."""
     from dfcrp.report.contents import Contents
     from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
     from dfcrp.report.sections.run import headline
     from dfcrp.report.write import PAGE, make_page
 
     rng = np.random.default_rng(1)
-    side = 400.0 * np.sqrt(n / 600)
     objects = n // 6
-    centre, size = rng.uniform(0, side, (objects, 2)), rng.lognormal(3.4, 0.6, objects)
     truth, family = np.nonzero(rng.random((objects, 11)) < rng.beta(1.2, 1.0, objects)[:, None])
-    spread = 0.06 * size[truth]
-    markings = Items.circles(
-        x=centre[truth, 0] + rng.normal(0, spread),
-        y=centre[truth, 1] + rng.normal(0, spread),
-        diameter=size[truth] * rng.uniform(0.9, 1.1, len(truth)),
-        expert=[f"expert {f}" for f in family],
-    )
+    expert = [f"expert {f}" for f in family]
+    items = Items.from_columns(columns_near(rng, kind, objects, truth), expert, kind=kind)
     restless = rng.random(len(truth)) < 0.02
     alone = np.arange(len(truth)) + objects
     labels = [
         np.where(restless & (rng.random(len(truth)) < 0.3), alone, truth) for _ in range(draws)
     ]
-    contents = Contents(posterior_of(canonical(np.array(labels))[np.newaxis], markings, rng))
+    contents = Contents(posterior_of(canonical(np.array(labels))[np.newaxis], items, rng))
     text = make_page(
         "Simulated",
         headline(contents, link=None),
@@ -87,23 +82,49 @@ def made_up(folder: Path, n: int, draws: int = 200) -> None:
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def posterior_of(labels: NDArray[np.int32], markings: Items, rng: np.random.Generator) -> Posterior:
+def columns_near(
+    rng: np.random.Generator, kind: str, objects: int, truth: NDArray[np.int64]
+) -> dict[str, NDArray[np.float64]]:
+    """Items of each object, as many to the area whatever their number."""
+    side = 400.0 * np.sqrt(objects / 100)
+    place = rng.uniform(0, side, (objects, 2))[truth]
+    size = rng.lognormal(3.4, 0.6, (objects, 2))[truth]
+    x, y = (place + 0.06 * size[:, :1] * rng.normal(size=place.shape)).T
+    width, height = (size * rng.uniform(0.9, 1.1, size.shape)).T
+    if kind == "circles":
+        return {"x": x, "y": y, "diameter": width}
+    if kind == "points":
+        return {"x": x, "y": y}
+    if kind == "boxes":
+        return {"x": x, "y": y, "width": width, "height": height}
+    angle = (rng.uniform(0, 180, objects)[truth] + rng.normal(0, 4, len(truth))) % 180
+    long, short = np.maximum(width, height), np.minimum(width, height)
+    return {"x": x, "y": y, "major": long, "minor": short, "angle": angle}
+
+
+def posterior_of(labels: NDArray[np.int32], items: Items, rng: np.random.Generator) -> Posterior:
     """Clusters near their members' means, as a sampler would draw them."""
+    if items.kind == "circles":
+        columns = Columns(CIRCLE_COLUMNS.parameters)
+    else:
+        columns = Columns(columns_of(SHAPES[items.kind]).parameters)
+    rest = len(columns.parameters) - items.features.shape[1]
+    error = 0.02 * items.features.std(axis=0, keepdims=True).T / np.sqrt(len(items))
     rows, names, offsets = [], [], [0]
     for draw in labels[0]:
         size = np.bincount(draw)
         held = np.flatnonzero(size)
-        mean = np.stack([np.bincount(draw, f)[held] for f in markings.features.T]) / size[held]
-        noise = rng.normal(size=mean.shape) * [[0.5], [0.5], [0.03]] / np.sqrt(size[held])
-        rows.append(np.vstack([mean + noise, np.ones((3, len(held)))]).T)
+        mean = np.stack([np.bincount(draw, f)[held] for f in items.features.T]) / size[held]
+        noise = rng.normal(size=mean.shape) * error / np.sqrt(size[held])
+        rows.append(np.vstack([mean + noise, np.full((rest, len(held)), 0.01)]).T)
         names.append(held)
         offsets.append(offsets[-1] + len(held))
     block = ClusterBlock(
         np.array(offsets), np.concatenate(names).astype(np.int32), np.vstack(rows).astype("f4")
     )
-    columns = Columns(CIRCLE_COLUMNS.parameters)
     draws = MemoryDraws(labels, rng.gamma(2.0, size=labels.shape[:2]), [block], columns)
-    return Posterior(draws, markings, make_config(), RunRecord(labels.shape[1], 0, 1, 1.0))
+    config = make_config({"run": {"likelihood": items.kind}})
+    return Posterior(draws, items, config, RunRecord(labels.shape[1], 0, 1, 1.0))
 
 
 def measure(page_file: Path) -> dict[str, Any]:
@@ -150,7 +171,7 @@ def processor_clock(page: Any) -> Callable[[], float]:
 
 def in_words(found: dict[str, Any]) -> str:
     """A line for each number, with what is wanted of a run like the highlands'."""
-    lines = [f"{found['markings']:,} markings, page of {found['megabytes']} MB"]
+    lines = [f"{found['markings']:,} items, page of {found['megabytes']} MB"]
     for name, key, limit in (
         ("ready", "ready", 2_000),
         ("redraw, full view", "full", 100),
@@ -170,15 +191,16 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", nargs="?", type=Path)
-    parser.add_argument("--made-up", type=int, metavar="N")
+    parser.add_argument("--simulated", type=int, metavar="N", help="items, about")
+    parser.add_argument("--kind", choices=("circles", *SHAPES), default="circles", help="of these")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there, too")
     chosen = parser.parse_args()
-    if (chosen.run is None) == (chosen.made_up is None):
-        parser.error("give a run folder or --made-up N")
+    if (chosen.run is None) == (chosen.simulated is None):
+        parser.error("give a run folder or --simulated N")
     with tempfile.TemporaryDirectory() as scratch:
         folder = chosen.run or Path(scratch)
-        if chosen.made_up:
-            made_up(folder, chosen.made_up)
+        if chosen.simulated:
+            simulated(folder, chosen.simulated, chosen.kind)
         found = measure((folder / "report.html").resolve())
     print(in_words(found))
     if chosen.json:

@@ -85,6 +85,17 @@ def test_turned_boxes_are_read_as_ellipses(tmp_path: Path) -> None:
         read_items(written(tmp_path, text.replace("8,4,10", "8,0,10", 1)), "ellipses")
 
 
+def test_boxes_with_an_angle(tmp_path: Path) -> None:
+    """By right angles they are boxes; otherwise none, unless the angles are left aside."""
+    text = "source,x,y,width,height,angle\nA,1,2,8,4,0\nB,1,2,8,4,90\nC,1,2,8,4,-180\n"
+    items = read_items(written(tmp_path, text), "boxes")
+    assert items.values.tolist() == [[1, 2, 8, 4], [1, 2, 4, 8], [1, 2, 8, 4]]
+    path = written(tmp_path, text.replace("90", "30"))
+    with pytest.raises(InputError, match=r"row 3, column 'angle': .*by 30°; .*ellipses.*angle="):
+        read_items(path, "boxes")
+    assert read_items(path, "boxes", columns="angle=").values[1].tolist() == [1, 2, 8, 4]
+
+
 LISTS_FROM_ONE = "expert,image,id,x,y\nA,p,1,1,2\nA,p,2,3,4\nB,p,1,1,2\n"
 
 
@@ -475,6 +486,28 @@ def test_turned_boxes(tmp_path: Path) -> None:
     assert items.values[0] == pytest.approx([18, 14, 4, 8])
     with pytest.raises(InputError, match=r"2 boxes that are turned \(tasks 1, 1\)"):
         read_items(written(tmp_path, task(20), "a.json"), "boxes")
+
+
+def test_a_file_of_turned_boxes_holds_ellipses(tmp_path: Path) -> None:
+    """The ellipse in a box has its sides as axes; where there are ellipses, boxes are none."""
+    box = '<box xtl="40" ytl="30" xbr="80" ybr="50" rotation="{}"/>'
+    frame = '<annotations><image name="a">{}</image></annotations>'
+
+    def read(*shapes: str, kind: str = "ellipses") -> list[list[float]]:
+        path = written(tmp_path, frame.format("".join(shapes)).encode(), "a.xml")
+        columns = read_table(path, kind).columns.values()
+        return [[float(value) for value in row] for row in zip(*columns, strict=True)]
+
+    with pytest.warns(DfcrpWarning, match="turned boxes are read by their sides"):
+        found = read(box.format(30), box.format(0))
+    assert found == [[60, 40, 40, 20, 30], [60, 40, 40, 20, 0]]
+    ellipse = '<ellipse cx="1" cy="2" rx="4" ry="3"/>'
+    with pytest.warns(DfcrpWarning, match="left out: 1 box "):
+        assert read(box.format(30), ellipse) == [[1, 2, 8, 6, 0]]
+    with pytest.raises(InputError, match="no ellipse in it, but 1 box "):
+        read(box.format(0))
+    with pytest.raises(InputError, match=r"1 box that is turned .*--likelihood ellipses"):
+        read(box.format(30), kind="boxes")
 
 
 def test_parquet_of_every_kind(tmp_path: Path) -> None:

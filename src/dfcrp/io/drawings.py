@@ -281,6 +281,8 @@ def offsets(
 NO_CIRCLE = "polygon that is no circle"
 CENTRES = "there are no points in it; the centres of its shapes are read"
 MOMENTS = "there are no ellipses in it; its polygons are read as ellipses of the same moments"
+TURNED_BOX = "box that is turned"
+TURNED_BOXES = "there are no ellipses in it; its turned boxes are read by their sides and angles"
 BOXES_AROUND = "there are no boxes in it; its polygons are read by the boxes around them"
 
 #: The columns of each kind that shapes can be read as.
@@ -493,7 +495,10 @@ class Drawings:
         return *self._place(mark), 2 * (a if a == b else math.sqrt(a) * math.sqrt(b))
 
     def _as_ellipse(self, mark: Mark) -> tuple[float, ...] | str:
-        """An ellipse or a circle, also one drawn as a polygon; other polygons by their moments."""
+        """An ellipse or a circle, also one drawn as a polygon; other polygons by their moments.
+
+        Where boxes are turned, and there is nothing else, a box stands for the ellipse in it.
+        """
         if mark.shape == "polygon":
             drawn = circle_of_polygon(mark.points)
             if drawn is not None:
@@ -502,7 +507,9 @@ class Drawings:
                 return NO_CIRCLE
             self._note = MOMENTS
             return ellipse_of_polygon(mark.points) or NO_CIRCLE
-        if mark.shape not in ("circle", "ellipse"):
+        if mark.shape == "box" and mark.across > 0 and mark.down > 0 and self._boxes_for_ellipses():
+            self._note = TURNED_BOXES
+        elif mark.shape not in ("circle", "ellipse"):
             return mark.shape
         major, minor = 2 * max(mark.across, mark.down), 2 * min(mark.across, mark.down)
         angle = mark.angle if mark.across >= mark.down else mark.angle + 90.0
@@ -518,9 +525,13 @@ class Drawings:
         if mark.across <= 0 or mark.down <= 0:
             return "box of no size"
         if mark.angle % 90.0:
-            return "box that is turned"
+            return TURNED_BOX
         sides = (2 * mark.across, 2 * mark.down)
         return *self._place(mark), *(sides[::-1] if mark.angle % 180.0 else sides)
+
+    def _boxes_for_ellipses(self) -> bool:
+        """Whether there are boxes alone, some of them turned."""
+        return self._no_others("circle", "ellipse", "polygon") and "turned box" in self._shapes
 
     def _no_others(self, *shapes: str) -> bool:
         """Whether no mark has one of these shapes, so that polygons may stand for them."""
@@ -530,6 +541,8 @@ class Drawings:
                 mark.shape == "polygon" and circle_of_polygon(mark.points) for mark in self._marks
             ):
                 self._shapes.add("circle")
+            if any(mark.shape == "box" and mark.angle % 90.0 for mark in self._marks):
+                self._shapes.add("turned box")
         return self._shapes.isdisjoint(shapes)
 
     def _as_centre(self, mark: Mark) -> tuple[float, ...] | str:
@@ -558,13 +571,15 @@ class Drawings:
 
 
 def hints(left_out: Sequence[LeftOut], kind: str) -> str:
-    """Say how boxes and points can be read as circles after all."""
-    found = {entry.why for entry in left_out} if kind == "circles" else set()
+    """Say how what was left out can be read after all."""
+    found = {entry.why for entry in left_out}
     said = ""
-    if "box" in found:
+    if kind == "circles" and "box" in found:
         said += "; `dfcrp convert --boxes` reads boxes as the ellipses inside them"
-    if "point without a size" in found:
+    if kind == "circles" and "point without a size" in found:
         said += "; `dfcrp convert --point-diameter` gives points a size"
+    if TURNED_BOX in found:
+        said += "; `--likelihood ellipses` reads turned boxes by their sides and angles"
     return said
 
 

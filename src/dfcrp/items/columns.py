@@ -177,7 +177,8 @@ def recognise(
     """Map each role that the table fills to the position of its column.
 
     The user's word goes before the names. Where a kind of item can be described in several ways,
-    as a circle by its diameter or its radius, the first for which there are all columns counts.
+    as a circle by its diameter or its radius, the longest for which there are all columns counts,
+    of equally long ones the first.
     Of items described by any columns, every column without another role describes them.
     """
     return _Recognition(header, likelihood, parse_pairs(choice), where).roles()
@@ -240,7 +241,8 @@ class _Recognition:
             for role in ("x", "y"):
                 if role in matches and self._free(role):
                     matches[role] = self._matches(GEOGRAPHIC[role])
-        for way in ways:
+        # The way that says most of an item goes before the others.
+        for way in sorted(ways, key=len, reverse=True):
             if all(matches[role] for role in way):
                 return {role: self._only(role, matches[role]) for role in way}
         missing = [role for role in ways[0] if not matches[role]]

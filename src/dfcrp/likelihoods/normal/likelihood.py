@@ -209,10 +209,12 @@ class NormalLikelihood(Likelihood):
 class _Boxes(NormalLikelihood):
     """Boxes by centre and sides, by corners, or by the first corner and sides."""
 
-    alternatives = (CORNERS, CORNER_AND_SIDES)
+    alternatives = (CORNERS, CORNER_AND_SIDES, TURNED_BOX)
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
-        """Corners become centre and sides."""
+        """Corners become centre and sides; an angle must be a multiple of 90°."""
+        if "angle" in columns:
+            return _upright(columns, place)
         if "left" not in columns:
             return columns
         used = {*CORNERS, *CORNER_AND_SIDES}
@@ -274,6 +276,23 @@ class _Ellipses(NormalLikelihood):
         names = ("x", "y", "major", "minor", "angle")
         x, y, major, minor, angle = (np.asarray(columns[n], np.float64) for n in names)
         return Outlines(x, y, major, minor, angle, "ellipse")
+
+
+def _upright(columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Boxes whose sides are along x and y although they have an angle."""
+    rest = {name: values for name, values in columns.items() if name != "angle"}
+    angle, width, height = (columns[name] for name in ("angle", "width", "height"))
+    turned = np.flatnonzero(angle % 90.0)
+    if turned.size:
+        more = f" (and {turned.size - 1} more rows)" if turned.size > 1 else ""
+        raise InputError(
+            f"{place('angle', int(turned[0]))}: the box is turned by {angle[turned[0]]:g}°{more}; "
+            "read turned boxes with --likelihood ellipses, by their sides and angles, or leave the "
+            "angles aside with --columns angle="
+        )
+    lying = angle % 180.0 != 0.0
+    sides = {"width": np.where(lying, height, width), "height": np.where(lying, width, height)}
+    return {**rest, **sides}
 
 
 def columns_of(shape: Shape) -> Columns:

@@ -326,6 +326,6 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
             f"of them by {in_short(least)}": total,
         }
     return facts + [
-        (number(found["mean"], 1), f"{words} (95 %: {interval(found['lo'], found['hi'])})")
+        (number(found["mean"], 1), f"{words} (95\u00a0%: {interval(found['lo'], found['hi'])})")
         for words, found in shown.items()
     ]
