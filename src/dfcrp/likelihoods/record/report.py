@@ -64,7 +64,7 @@ def doubts(candidates: Candidates, guess: Guess, n: int) -> list[str]:
         )
         return found
     doubt = max(guess.doubt, guess.by_chance)
-    if doubt > MUCH_DOUBT:
+    if doubt > MUCH_DOUBT and doubt * guess.matches >= 1.0:
         found.append(
             f"the fields tell records apart poorly: of about {guess.matches:,.0f} links that are "
             f"expected, {100.0 * doubt:.0f} % would be wrong or missed by the best guess (by how "
