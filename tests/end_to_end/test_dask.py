@@ -79,7 +79,7 @@ def test_a_killed_worker_costs_the_time_since_its_checkpoint(
     cluster: Any, markings: dfcrp.Items, tmp_path: Path
 ) -> None:
     """With a checkpoint after every block, another worker goes on from where the killed one was."""
-    folder, scans = tmp_path / "run", 20_000
+    folder, scans = tmp_path / "run", 8_000
     settings = {"chains": 1, "thin": 20, "seed": 5, "checkpoint_seconds": 0.0}
     begun = dfcrp.fit(markings, out=folder, scans=20, **settings)
     killed: list[int] = []

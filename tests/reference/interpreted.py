@@ -14,7 +14,7 @@ import math
 import sys
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 
 import numpy as np
@@ -262,21 +262,27 @@ class FewValues:
 
     def _tables(self, law, labels):
         """For each cluster and field: members, all their data, and the probability of each."""
+        known: dict[tuple[int, int], tuple[list, np.ndarray]] = {}
         for members in kernel_reference.clusters(labels):
-            everyone = [*range(len(members))]
             for field in range(2):
-                count = int(self.hyper.first[field + 1] - self.hyper.first[field])
-                data = list(product(range(count), repeat=len(members)))
-                empty = np.full((len(members), 2), -1, np.int32)
-                hyper = self.hyper._replace(law=law, values=empty)
-                chances = []
-                for values in data:
-                    hyper.values[:, field] = values
-                    ratio = record_reference.log_ratio_of_field(hyper, field, everyone)
-                    chances.append(
-                        math.exp(ratio + record_reference.log_share(hyper, field, everyone))
-                    )
-                yield members, field, data, np.array(chances)
+                key = len(members), field
+                if key not in known:
+                    known[key] = self._table(law, *key)
+                yield members, field, *known[key]
+
+    def _table(self, law, size: int, field: int) -> tuple[list, np.ndarray]:
+        """All data of so many members, whose order does not matter, and their probabilities."""
+        everyone = [*range(size)]
+        count = int(self.hyper.first[field + 1] - self.hyper.first[field])
+        empty = np.full((size, 2), -1, np.int32)
+        hyper = self.hyper._replace(law=law, values=empty)
+        chances = {}
+        for values in combinations_with_replacement(range(count), size):
+            hyper.values[:, field] = values
+            ratio = record_reference.log_ratio_of_field(hyper, field, everyone)
+            chances[values] = math.exp(ratio + record_reference.log_share(hyper, field, everyone))
+        data = list(product(range(count), repeat=size))
+        return data, np.array([chances[tuple(sorted(values))] for values in data])
 
     def renew(self, rng, chain) -> None:
         features = chain.problem.data.features
