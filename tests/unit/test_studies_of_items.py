@@ -145,3 +145,9 @@ def test_right_links_of_another_program_are_counted(monkeypatch):
     monkeypatch.setattr(records, "LINKERS", [program])
     (row,) = records.rivals(made)
     assert (row["precision"], row["recall"], row["F1"]) == (0.5, 0.5, 0.5)
+
+
+def test_links_are_read_without_the_names_of_files(tmp_path):
+    members = tmp_path / "members.csv"
+    members.write_text("marking,cluster\nfirst.csv:a1,0\nsecond.csv:b1,0\na2,1\nb:2,1\nx,2\n")
+    assert linkage.linked(members) == {("a1", "b1"), ("a2", "b:2")}
