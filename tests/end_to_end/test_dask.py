@@ -19,6 +19,7 @@ from dfcrp.runs.dask import ClusterRunner, StopSign, connected
 from dfcrp.runs.lock import taken_over
 from dfcrp.runs.store import DrawStore
 from fuzz.cluster_kills import ClusterTrial
+from studies.made_up_crowds import CrowdDesign, make_crowd
 from studies.simulation import Plan, run_study
 
 EXTRA = "needs the extra: pip install dfcrp[dask]"
@@ -59,6 +60,17 @@ def test_draws_are_those_of_one_machine(cluster: Any, markings: dfcrp.Items, tmp
     assert here.record.tallies == there.record.tallies
     more = dfcrp.resume(tmp_path / "there", scans=90, dask=cluster.scheduler_address)
     assert same_draws(dfcrp.resume(tmp_path / "here", scans=90), more)
+
+
+@pytest.mark.long
+def test_crowds_are_drawn_as_on_one_machine(cluster: Any, tmp_path: Path):
+    design = CrowdDesign(images=8, volunteers=6, looks=4, spammers=1, kind="boxes", scores=True)
+    items = make_crowd(design, 6).items
+    settings = {"prior": "detection", "chains": 2, "scans": 12, "burn_in": 4, "seed": 3}
+    here = dfcrp.fit(items, **settings)
+    there = dfcrp.fit(items, out=tmp_path / "there", dask=cluster.scheduler_address, **settings)
+    assert np.array_equal(here.labels, there.labels)
+    assert np.array_equal(here.draws.shared(), there.draws.shared())
 
 
 def kill_busy_worker(cluster: Any, folder: Path, beyond: int) -> int:
