@@ -69,11 +69,11 @@ def fit_by_command(lists: Lists, folder: Path, options: list[str]) -> Pairs:
 
 
 def linked(members: Path) -> Pairs:
-    """All pairs of one cluster in a table of members."""
+    """All pairs of one cluster in a table of members; ids begin with the file they are from."""
     clusters = defaultdict(list)
     with members.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
-            clusters[row["cluster"]].append(row["marking"])
+            clusters[row["cluster"]].append(row["marking"].rpartition(".csv:")[2])
     return {pair for ids in clusters.values() for pair in combinations(sorted(ids), 2)}
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studies import annotations, crowd_rivals, linkage
+from studies import annotations, crowd_rivals, linkage, records, rounding
 from studies.annotations import AnnotationMethod, simulated_boxes, simulated_points
+from studies.linkers import Linker
 from studies.made_up_crowds import CrowdDesign, make_crowd
 
 
@@ -116,3 +117,37 @@ def test_other_ways_to_cluster_an_image(kind):
         found = crowd_rivals._best_of(crowd, [one])
         assert found["f1"] > 0.7
         assert found["brier"] < 0.5 * none
+
+
+def test_rounded_items():
+    columns, who, truth = rounding.simulated("boxes", 3, 1)
+    assert len(who) == len(truth) == len(set(zip(who.tolist(), truth.tolist(), strict=True)))
+    pixels = rounding.to_pixels(columns)
+    for centre, side in (("x", "width"), ("y", "height")):
+        corner = pixels[centre] - pixels[side] / 2.0
+        assert np.array_equal(corner, np.round(corner))
+        assert np.abs(pixels[centre] - columns[centre]).max() <= 0.5 + 1e-9
+    assert set(rounding.to_fives(columns)["x"] % 5.0) == {0.0}
+    ellipses = rounding.to_smallest(rounding.simulated("ellipses", 3, 1)[0])
+    assert np.mean(ellipses["major"] == 10.0) == pytest.approx(0.25, abs=0.02)
+
+
+def test_other_programs_that_are_absent_are_left_out(monkeypatch, capsys):
+    absent = [Linker("not there", "no_such_package", lambda *_: set())]
+    monkeypatch.setattr(records, "LINKERS", absent)
+    assert records.rivals(None) == []
+    assert "not there is left out: the package no_such_package" in capsys.readouterr().out
+
+
+def test_right_links_of_another_program_are_counted(monkeypatch):
+    made = records.MadeUp({"by": ["1", "2", "1", "3"]}, ["a", "a", "b", "b"], [1, 2, 1, 2], {})
+    program = Linker("made up", "numpy", lambda *_: {("r0", "r2"), ("r1", "r2")})
+    monkeypatch.setattr(records, "LINKERS", [program])
+    (row,) = records.rivals(made)
+    assert (row["precision"], row["recall"], row["F1"]) == (0.5, 0.5, 0.5)
+
+
+def test_links_are_read_without_the_names_of_files(tmp_path):
+    members = tmp_path / "members.csv"
+    members.write_text("marking,cluster\nfirst.csv:a1,0\nsecond.csv:b1,0\na2,1\nb:2,1\nx,2\n")
+    assert linkage.linked(members) == {("a1", "b1"), ("a2", "b:2")}
