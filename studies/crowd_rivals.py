@@ -110,15 +110,18 @@ def judge_rivals(crowd: Crowd, plain: Posterior) -> dict[str, dict[str, float]]:
 
 def _shares_at_least(plain: Posterior) -> list[Floats]:
     """Probability of every marking to be in a cluster of at least 2, 3, ... markings."""
-    draws, n = plain.draws, len(plain.items)
+    images = plain.items.rows_by_image()
     most = int(np.bincount(plain.items.looks.pairs[:, 0]).max())
-    held = np.zeros((most + 1, n))
-    for chain in range(draws.n_chains):
-        for labels in draws.labels(chain, 0, draws.n_draws):
-            size = np.bincount(labels, minlength=n)[labels]
-            for least in range(2, most + 1):
-                held[least] += size >= least
-    return list(held[2:] / (draws.n_chains * draws.n_draws))
+    held = np.zeros((most + 1, len(plain.items)))
+    for name, rows in images.items():
+        draws, n = plain[name].draws, len(rows)
+        for chain in range(draws.n_chains):
+            for labels in draws.labels(chain, 0, draws.n_draws):
+                size = np.bincount(labels, minlength=n)[labels]
+                for least in range(2, most + 1):
+                    held[least, rows] += size >= least
+        held[:, rows] /= draws.n_chains * draws.n_draws
+    return list(held[2:])
 
 
 def _best(every: Sequence[dict[str, float]]) -> dict[str, float]:

@@ -94,7 +94,9 @@ def _fit(plan: CrowdPlan, crowd: Crowd, prior: str, index: int) -> Posterior:
     return dfcrp.fit(
         crowd.items,
         prior=prior,
-        images="shared",
+        # Each prior as it is by default: the DFCRP knows nothing of who looked, and over images
+        # that share their experts it takes those who did not look for ones who missed all.
+        images="auto",
         chains=plan.chains,
         scans=plan.scans,
         burn_in=plan.burn_in,
