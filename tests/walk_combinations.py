@@ -1,17 +1,8 @@
-"""Try every cell of ``combinations.CELLS`` for one kind of item, on a handful of items.
-
-    [NUMBA_DISABLE_JIT=1] python tests/walk_combinations.py KIND FOLDER
-
-Prints one line of JSON: by feature "ok", "refused: WHY" or "FAILED: ...". With the variable set it
-runs as plain Python.
-"""
+"""Try every cell of ``combinations.CELLS`` for one kind of item, on a handful of items."""
 
 from __future__ import annotations
 
-import json
-import sys
 import traceback
-import warnings
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +14,7 @@ import dfcrp
 from dfcrp.errors import InputError
 from dfcrp.items.site import Site
 
-SHORT: dict[str, Any] = {"chains": 2, "scans": 3, "burn_in": 1, "seed": 1}
+SHORT: dict[str, Any] = {"chains": 1, "scans": 3, "burn_in": 1, "seed": 1}
 EXPERTS = ("A", "B", "C")
 #: A and B are one person.
 PERSON = {"A": "P", "B": "P", "C": "C"}
@@ -101,12 +92,13 @@ class Walk:
     @cached_property
     def plain(self) -> dfcrp.Posterior:
         """A run by default, of which several features are asked."""
-        return self.run()
+        return self.run(chains=2)
 
     def features(self) -> dict[str, Callable[[], Any]]:
         """How each feature is tried; those about files and clusters have tests of their own."""
         return {
-            **{name: (lambda name=name: self.run(prior=name)) for name in PRIORS},
+            "dfcrp": lambda: self.plain,
+            **{name: (lambda name=name: self.run(prior=name)) for name in OTHER_PRIORS},
             "exact": lambda: self.plain,
             "paper": lambda: self.run(sampler="paper"),
             "unmodified": lambda: self.run(sampler="unmodified"),
@@ -121,7 +113,7 @@ class Walk:
             "explain": lambda: self.plain.explain(1).text(),
             "doubles": lambda: self.plain.suspected_doubles(),
             "report": lambda: self._report(self.plain),
-            "overview": lambda: self._report(self.run(self.two)),
+            "overview": lambda: self._report(self.independent),
             "disk": lambda: self.plain,
             "resume": lambda: self.plain,
             "estimator": self._estimator,
@@ -129,8 +121,13 @@ class Walk:
             "sizes": lambda: self.plain.size_frequency(),
         }
 
+    @cached_property
+    def independent(self) -> dfcrp.Posterior:
+        """A run of two images that have nothing in common."""
+        return self.run(self.two)
+
     def _independent(self) -> None:
-        found = self.run(self.two)
+        found = self.independent
         assert found.images == ("i", "j")
         assert len(found["i"].items) + len(found["j"].items) == len(self.two)
         for prior in ("attraction", "detection"):
@@ -184,7 +181,7 @@ class Walk:
         assert len(model.labels_) == len(self.one)
 
 
-PRIORS = ("dfcrp", "constrained", "crp", "attraction", "detection")
+OTHER_PRIORS = ("constrained", "crp", "attraction", "detection")
 
 
 def outcome(try_it: Callable[[], Any]) -> str:
@@ -197,15 +194,3 @@ def outcome(try_it: Callable[[], Any]) -> str:
         at = traceback.extract_tb(error.__traceback__)[-1]
         return f"FAILED: {type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"
     return "ok"
-
-
-def main() -> None:
-    """All features of one kind."""
-    warnings.simplefilter("ignore")
-    sys.path.insert(0, str(Path(__file__).parent / "own"))
-    walk = Walk(sys.argv[1], Path(sys.argv[2]))
-    print(json.dumps({name: outcome(try_it) for name, try_it in walk.features().items()}))
-
-
-if __name__ == "__main__":
-    main()

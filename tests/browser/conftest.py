@@ -16,7 +16,6 @@ from dfcrp.draws import MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.circle.columns import REST
-from dfcrp.plots import drawing
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_report
@@ -112,16 +111,8 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explorer")
     posterior = made_up_posterior()
     write_results(posterior, folder)
-    write_page(posterior, folder)
+    write_report(posterior, folder)
     return Run(folder, posterior, json.loads((folder / "summary.json").read_text()))
-
-
-def write_page(posterior, folder, image=None):
-    """The report without its figures, which are tested elsewhere and take most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "render", lambda figure, kinds: dict.fromkeys(kinds, b""))
-        patch.setattr(drawing, "_as_jpeg", lambda png: b"")
-        return write_report(posterior, folder, image=image)
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ import re
 import numpy as np
 import pytest
 
-from browser.conftest import EVIL, posterior_astride_180, write_page
+from browser.conftest import EVIL, posterior_astride_180
 from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.explain import explain, percent
 from dfcrp.posterior.saving import write_results
+from dfcrp.report import write_report
 
 
 def text(page, name):
@@ -488,7 +489,7 @@ def test_two_fingers_zoom(open_page):
 def test_the_image_lies_beneath(browser, run, tmp_path):
     pixels = np.full((600, 1000), 20, np.uint8)
     pixels[:, 500:] = 230
-    address = write_page(run.posterior, tmp_path, image=pixels).as_uri()
+    address = write_report(run.posterior, tmp_path, image=pixels).as_uri()
     page = browser.new_page()
     page.goto(address)
     page.wait_for_selector("#explorer-root[data-ready=yes]")
@@ -509,7 +510,7 @@ def test_degrees_across_180(browser, tmp_path):
     posterior = posterior_astride_180()
     write_results(posterior, tmp_path)
     page = browser.new_page(viewport={"width": 1366, "height": 860}, accept_downloads=True)
-    page.goto(write_page(posterior, tmp_path).as_uri())
+    page.goto(write_report(posterior, tmp_path).as_uri())
     page.wait_for_selector("#explorer-root[data-ready=yes]")
     x = page.evaluate("[...explorer.data.itemX]")
     assert max(x) - min(x) < 5

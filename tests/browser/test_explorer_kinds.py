@@ -7,11 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from browser.conftest import EVIL, SIZE, Run, write_page
+from browser.conftest import EVIL, SIZE, Run
 from browser.test_explorer import expert_cells, state, text
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.saving import write_results
+from dfcrp.report import write_report
 from reference.kind_posteriors import kind_posterior
 
 PLACED = ("points", "boxes", "ellipses", "diagonal", "line")
@@ -31,7 +32,7 @@ def run(request, tmp_path_factory):
     names = [EVIL, "B", "C", "D", "E"]
     posterior = kind_posterior(request.param, names=names)
     write_results(posterior, folder)
-    write_page(posterior, folder)
+    write_report(posterior, folder)
     made = Run(folder, posterior, json.loads((folder / "summary.json").read_text()))
     made.kind = request.param
     return made
@@ -322,7 +323,7 @@ def test_numbers_without_a_place(browser, tmp_path, monkeypatch):
     wrong = []
     page = browser.new_page(viewport=SIZE)
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(write_page(posterior, tmp_path).as_uri())
+    page.goto(write_report(posterior, tmp_path).as_uri())
     page.wait_for_selector("#explorer-root[data-ready=yes]")
     assert "positions mean nothing" in page.locator("#explorer-note").inner_text()
     assert page.locator("#explorer-query").get_attribute("placeholder") == "Find: id or c12"

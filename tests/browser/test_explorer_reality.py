@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from browser.conftest import SIZE, Run, made_up_posterior, write_page
+from browser.conftest import SIZE, Run, made_up_posterior
 from browser.test_explorer import slide, state, text
 from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.saving import write_results
+from dfcrp.report import write_report
 from reference.kind_posteriors import kind_posterior
 from reference.small_posteriors import under_detection
 
@@ -19,7 +20,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reality")
     posterior = under_detection(made_up_posterior())
     write_results(posterior, folder)
-    write_page(posterior, folder)
+    write_report(posterior, folder)
     return Run(folder, posterior, json.loads((folder / "summary.json").read_text()))
 
 
@@ -85,7 +86,7 @@ def test_items_without_a_size(browser, tmp_path, kind):
     wrong = []
     page = browser.new_page(viewport=SIZE)
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(write_page(posterior, tmp_path).as_uri())
+    page.goto(write_report(posterior, tmp_path).as_uri())
     page.wait_for_selector("#explorer-root[data-ready=yes]")
     seen = posterior.summary()["n_objects"]
     assert text(page, "count") == number(seen["mean"], 1)

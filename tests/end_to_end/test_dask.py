@@ -19,6 +19,7 @@ from dfcrp.runs.dask import ClusterRunner, StopSign, connected
 from dfcrp.runs.lock import taken_over
 from dfcrp.runs.store import DrawStore
 from fuzz.cluster_kills import ClusterTrial
+from studies.made_up_crowds import CrowdDesign, make_crowd
 from studies.simulation import Plan, run_study
 
 EXTRA = "needs the extra: pip install dfcrp[dask]"
@@ -61,6 +62,17 @@ def test_draws_are_those_of_one_machine(cluster: Any, markings: dfcrp.Items, tmp
     assert same_draws(dfcrp.resume(tmp_path / "here", scans=90), more)
 
 
+@pytest.mark.long
+def test_crowds_are_drawn_as_on_one_machine(cluster: Any, tmp_path: Path):
+    design = CrowdDesign(images=8, volunteers=6, looks=4, spammers=1, kind="boxes", scores=True)
+    items = make_crowd(design, 6).items
+    settings = {"prior": "detection", "chains": 2, "scans": 12, "burn_in": 4, "seed": 3}
+    here = dfcrp.fit(items, **settings)
+    there = dfcrp.fit(items, out=tmp_path / "there", dask=cluster.scheduler_address, **settings)
+    assert np.array_equal(here.labels, there.labels)
+    assert np.array_equal(here.draws.shared(), there.draws.shared())
+
+
 def kill_busy_worker(cluster: Any, folder: Path, beyond: int) -> int:
     """Once the chain has a checkpoint beyond so many scans, kill its worker; the scans by then."""
     store = DrawStore.open(folder)
@@ -79,7 +91,7 @@ def test_a_killed_worker_costs_the_time_since_its_checkpoint(
     cluster: Any, markings: dfcrp.Items, tmp_path: Path
 ) -> None:
     """With a checkpoint after every block, another worker goes on from where the killed one was."""
-    folder, scans = tmp_path / "run", 20_000
+    folder, scans = tmp_path / "run", 8_000
     settings = {"chains": 1, "thin": 20, "seed": 5, "checkpoint_seconds": 0.0}
     begun = dfcrp.fit(markings, out=folder, scans=20, **settings)
     killed: list[int] = []

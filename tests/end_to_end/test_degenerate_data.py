@@ -119,6 +119,7 @@ def test_the_papers_law_at_half_a_pixel(tmp_path: Path) -> None:
     check_tables(out, rows)
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("name", ["one marking", "one point, an expert each"])
 def test_the_report_is_drawn(tmp_path: Path, name: str) -> None:
     source = write(tmp_path / "markings.csv", FITTED[name])

@@ -67,6 +67,7 @@ def test_markings_are_called_real_rightly(run_folder, markings):
     assert abs(catalogue["p_real"].sum() - N_OBJECTS) < 1.0
 
 
+@pytest.mark.figures
 def test_the_page_says_what_is_real_and_on_request_who_agrees(run_folder):
     page = (run_folder / "report.html").read_text(encoding="utf-8")
     assert "What is real, and how many were missed?" in page

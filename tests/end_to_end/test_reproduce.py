@@ -29,7 +29,7 @@ def run(command, *arguments: object) -> str:
     return result.output
 
 
-OPTIONS = ["--datasets", "10", "--scans", "600", "--burn-in", "100", "--workers", "2"]
+OPTIONS = ["--datasets", "10", "--scans", "300", "--burn-in", "50", "--workers", "2"]
 
 
 def start_study(out: Path) -> subprocess.Popen[str]:

@@ -27,15 +27,16 @@ class Copy:
         (folder / ".venv" / "bin").mkdir(parents=True)
         for name in ("run", "pyproject.toml", *LOCKS):
             shutil.copy(ROOT / name, folder / name)
-        for name in ("python", "dfcrp", "tool"):
+        for name in ("python", "dfcrp", "tool", "ruff", "mypy", "lint-imports", "pytest"):
             program = folder / ".venv" / "bin" / name
             program.write_text(RECORDER.format(log=self.log), encoding="utf-8")
             program.chmod(0o755)
 
-    def run(self, *arguments: str, cwd: Path) -> list[str]:
+    def run(self, *arguments: str, cwd: Path, path: str | None = None) -> list[str]:
         """The programs that a call has started, with their arguments and PYTHONPATH."""
         self.log.write_text("", encoding="utf-8")
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        plain["PATH"] = path or plain["PATH"]
         command = [str(self.folder / "run"), *arguments]
         subprocess.run(command, cwd=cwd, env=plain, check=True, capture_output=True)
         return self.log.read_text(encoding="utf-8").splitlines()
@@ -73,6 +74,24 @@ def test_other_commands_find_everything(
     assert installed(calls) == list(LOCKS)
     assert calls[-1] == f"{started} [{copy.folder}]"
     assert len(copy.run(*arguments, cwd=tmp_path)) == 1  # the environment is made once
+
+
+@pytest.mark.parametrize("asked", [[], ["--all"], ["tests/unit", "-x"]])
+def test_tests_come_after_linters_and_kernels(copy: Copy, tmp_path: Path, asked: list[str]) -> None:
+    there = tmp_path / "programs"  # that it need not fetch
+    there.mkdir()
+    for name in ("chromium", "craterstats"):
+        (there / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (there / name).chmod(0o755)
+    calls = copy.run("test", *asked, cwd=tmp_path, path=f"{there}:{os.environ['PATH']}")
+    assert installed(calls) == list(LOCKS)
+    given = " ".join(one for one in asked if one != "--all")
+    [*before, last] = [call.partition(" [")[0] for call in calls]
+    assert last == f"pytest -n 2 --dist worksteal {given}".rstrip()
+    for step in ("python -m dfcrp.compiled.build", "ruff check .", "ruff format --check ."):
+        assert before.count(step) == 1
+    assert {"mypy", "lint-imports"} <= {call.strip() for call in before}
+    assert any("nbclient" in call for call in before) == ("--all" in asked)
 
 
 def test_a_new_lock_file_is_installed(copy: Copy, tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from dfcrp.cli.main import main
 from dfcrp.errors import InputError, RunFolderError
 from dfcrp.runs.shards import META
 
+#: Of names that matplotlib might take for something else.
+pytestmark = pytest.mark.figures
 HOSTILE = (
     "../../outside",
     "a/b",

@@ -47,6 +47,23 @@ def cases(radius):
         yield Case(seed, radius)
 
 
+def test_the_twins_have_the_densities_of_scipy():
+    """And a frozen law the parameters that the twins use."""
+    row, y = [0.4, -0.2, 2.9, 0.7, 0.05, 0.3], [0.1, 0.2, 2.5]
+    for hyper in (small.HYPER, small.LEARNED):
+        tie = beta.logpdf(0.65, hyper.lambda_a, hyper.lambda_b) - math.log(2.0)
+        assert reference.log_tie(hyper, row[5]) == pytest.approx(tie, abs=1e-12)
+        by_scipy = [
+            law.logpdf(x)
+            for x, law in zip(row[3:5], reference.variance_priors(hyper, 2.9), strict=True)
+        ]
+        found = reference.log_covariance_prior(hyper, row, 2.9)
+        assert found == pytest.approx(sum(by_scipy) + tie, abs=1e-12)
+        drawn = reference.drawn_variances(hyper, 2.5)
+        by_scipy = [law.logpdf(x) for x, law in zip(row[3:5], drawn, strict=True)]
+        assert reference.log_drawn(hyper, row, y[2]) == pytest.approx(sum(by_scipy), abs=1e-12)
+
+
 def test_companions(layout):
     for case in cases(layout):
         expected = reference.companions(case.labels, case.families, case.order)

@@ -21,12 +21,13 @@ def log_ratio(hyper, members: list[int]) -> float:
 
 def log_ratio_of_field(hyper, field: int, members: list[int]) -> float:
     known = [i for i in members if hyper.values[i, field] >= 0]
+    chances = []
+    for i in known:
+        m, t = rate(hyper, kernel.MISS, field, i), rate(hyper, kernel.ALTER, field, i)
+        chances.append((m, (1 - m) * t, (1 - m) * (1 - t)))
     total = 0.0
     for ways in product(range(3), repeat=len(known)):
-        chance = 1.0
-        for i, way in zip(known, ways, strict=True):
-            m, t = rate(hyper, kernel.MISS, field, i), rate(hyper, kernel.ALTER, field, i)
-            chance *= (m, (1 - m) * t, (1 - m) * (1 - t))[way]
+        chance = math.prod(of[way] for of, way in zip(chances, ways, strict=True))
         same = [i for i, way in zip(known, ways, strict=True) if way == SAME]
         altered = [i for i, way in zip(known, ways, strict=True) if way == ALTERED]
         total += chance * evidence(hyper, field, same, altered)

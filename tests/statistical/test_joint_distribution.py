@@ -18,6 +18,8 @@ from studies import calibration
 from studies.calibration import Design, calibrate, geweke
 
 DESIGN = Design()
+#: Where an alarm is what is wanted, half the steps will do.
+STEPS, STEPS_WITH_A_BUG = 4000, 2000
 
 
 def order_forgotten(problem):
@@ -38,13 +40,13 @@ def another_alpha(problem):
 
 @pytest.mark.parametrize("sampler", ["exact", "paper"])
 def test_geweke(sampler):
-    outcome = geweke(DESIGN, 4000, seed=11, sampler=sampler, scans=2 if sampler == "exact" else 5)
+    outcome = geweke(DESIGN, STEPS, seed=11, sampler=sampler, scans=2 if sampler == "exact" else 5)
     assert outcome["ok"], outcome
 
 
 @pytest.mark.parametrize("mistake", [order_forgotten, variance_prior_twice, another_alpha])
 def test_geweke_catches_a_planted_bug(mistake):
-    assert not geweke(DESIGN, 4000, seed=12, mistake=mistake)["ok"]
+    assert not geweke(DESIGN, STEPS_WITH_A_BUG, seed=12, mistake=mistake)["ok"]
 
 
 def noisier_experts(problem):
@@ -62,14 +64,14 @@ def experts_mixed_up(problem):
 
 
 def test_geweke_with_experts_who_differ():
-    outcome = geweke(Design(hyper=calibration.UNLIKE), 4000, seed=16, scans=4)
+    outcome = geweke(Design(hyper=calibration.UNLIKE), STEPS, seed=16, scans=4)
     assert outcome["ok"], outcome
 
 
 @pytest.mark.parametrize("mistake", [noisier_experts, experts_mixed_up])
 def test_geweke_catches_a_bug_in_how_experts_differ(mistake):
     design = Design(hyper=calibration.UNLIKE)
-    assert not geweke(design, 4000, seed=17, scans=4, mistake=mistake)["ok"]
+    assert not geweke(design, STEPS_WITH_A_BUG, seed=17, scans=4, mistake=mistake)["ok"]
 
 
 def test_calibration():

@@ -29,6 +29,7 @@ def orders_of(posterior, folder, formats=("svg",)):
     return [Order(name, table, folder, formats) for name, table in tables.items()]
 
 
+@pytest.mark.figures
 def test_helpers_draw_what_is_drawn_here(posterior, tmp_path):
     here = draw_all(orders_of(posterior, tmp_path / "here"), 0)
     there = draw_all(orders_of(posterior, tmp_path / "there"), 2)
@@ -53,6 +54,7 @@ def test_a_helper_does_draw(posterior, tmp_path, monkeypatch):
         assert len(team.finish()) == 4
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("helper", ["raise SystemExit(1)", "no Python at all", None])
 def test_without_a_working_helper_figures_are_drawn_here(helper, posterior, tmp_path, monkeypatch):
     if helper is None:
@@ -62,12 +64,14 @@ def test_without_a_working_helper_figures_are_drawn_here(helper, posterior, tmp_
     assert len(draw_all(orders_of(posterior, tmp_path), 2)) == 4
 
 
+@pytest.mark.drawn
 def test_an_error_of_a_figure_is_raised_here(posterior, tmp_path):
     wrong = [Order("jaccard", "not a table", tmp_path, ("svg",))]
     with pytest.raises(AttributeError, match="experts"):
         draw_all(wrong, 1)
 
 
+@pytest.mark.figures
 def test_text_is_text_in_every_format(posterior, tmp_path):
     order = orders_of(posterior, tmp_path, ("svg", "pdf", "png"))[2]
     text = draw_one(order).content.decode()
@@ -90,6 +94,7 @@ def many_circles(n):
 
 
 @pytest.mark.parametrize("figure", ["items_map", "catalogue_map", "singletons"])
+@pytest.mark.figures
 def test_very_many_outlines_are_pixels(figure, tmp_path):
     n = 5 * style.MOST_PATHS
     posterior = posterior_of(np.tile(np.arange(n, dtype=np.int32), (2, 4, 1)), many_circles(n))
@@ -121,6 +126,7 @@ def test_few_colours_look_the_same():
     assert np.abs(shown[..., :3] - pixels[..., :3])[seen].max() <= 16
 
 
+@pytest.mark.figures
 def test_few_outlines_are_paths(posterior, tmp_path):
     assert b"<image " not in draw_one(orders_of(posterior, tmp_path)[1]).content
 
@@ -131,6 +137,7 @@ def test_formats_are_checked():
         check_formats(["gif"])
 
 
+@pytest.mark.drawn
 def test_files_of_other_formats_and_figures_are_removed(posterior, tmp_path):
     for name in ("jaccard.png", "reality.svg", "mine.png"):
         (tmp_path / "figures").mkdir(exist_ok=True)

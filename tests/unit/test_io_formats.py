@@ -48,11 +48,12 @@ EXPECTED: dict[str, tuple[list[tuple[float, float, float]], str]] = {
         [(10.5, 20.0, 8.0), (30.0, 40.0, 8.0), (5.0, 6.0, 14.0), (11.0, 21.0, 8.0)],
         "left out: 1 box (row 3); 1 classification made again later by the same user (row 2); "
         "1 line (row 3); 1 mark centred outside the image (row 3); "
-        "1 point without a size (row 3); 1 polygon that is no circle (row 3)",
+        "1 point without a size (row 3); 1 polygon that is not a circle (row 3)",
     ),
     "COCO": (
         [ROUND],
-        "1 box (annotation 2); 1 mask (annotation 3); 1 polygon that is no circle (annotation 4)",
+        "1 box (annotation 2); 1 mask (annotation 3); "
+        "1 polygon that is not a circle (annotation 4)",
     ),
     "VIA CSV": ([ROUND, (5.0, 6.0, 8.0)], "1 box (row 4); 1 polyline (row 5)"),
     "LabelMe": (
@@ -73,7 +74,7 @@ EXPECTED: dict[str, tuple[list[tuple[float, float, float]], str]] = {
     "GeoJSON": (
         [(10.1, 5.1, 1.1), (10.11, 5.1, 0.9)],
         "1 LineString (feature 5); 1 feature without geometry (feature 4); "
-        "1 polygon that is no circle (feature 3)",
+        "1 polygon that is not a circle (feature 3)",
     ),
     "Parquet": ([(1.0, 2.0, 3.0), (4.0, 5.5, 6.0)], ""),
     "Robbins": ([(264.757, -19.8304, 940.96), (328.602, 44.7763, 249.84)], ""),
@@ -188,7 +189,7 @@ def test_shapefile_by_attributes_and_by_outline(tmp_path: Path) -> None:
     bare = samples.write_shapefile_parts(tmp_path, samples.shapefile_parts(attributes=False), "b")
     measured, warning = read(bare)
     assert circles(measured) == circles(records)
-    assert "1 polygon that is no circle (shape 3)" in warning
+    assert "1 polygon that is not a circle (shape 3)" in warning
 
 
 def test_shapefile_parts_that_lack(tmp_path: Path) -> None:

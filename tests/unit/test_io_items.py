@@ -351,7 +351,7 @@ DRAWINGS: dict[tuple[str, str], tuple[list[tuple[float, ...]], str]] = {
     ("COCO", "points"): (
         [(60, 40), (4, 1)],
         "there are no points in it; the centres of its shapes are read; 2 points are read; "
-        "left out: 1 mask (annotation 3); 1 polygon that is no circle (annotation 4)",
+        "left out: 1 mask (annotation 3); 1 polygon that is not a circle (annotation 4)",
     ),
     ("COCO", "ellipses"): ([(60, 40, 20, 20, 0)], "left out: 1 box (annotation 2); 1 mask"),
     ("CVAT XML", "boxes"): (
@@ -385,7 +385,7 @@ DRAWINGS: dict[tuple[str, str], tuple[list[tuple[float, ...]], str]] = {
     ("GeoJSON", "boxes"): ([(4, 4, 8, 8)], "1 point without width and height (feature 1)"),
     ("GeoJSON", "ellipses"): (
         [(10.1, 5.1, 1.1, 1.1, 0), (10.11, 5.1, 0.9, 0.9, 0)],
-        "1 polygon that is no circle (feature 3)",
+        "1 polygon that is not a circle (feature 3)",
     ),
     ("CraterStats .scc", "points"): ([(10.1, 5.1), (10.11, 5.1)], ""),
     ("Parquet", "points"): ([(1, 2), (4, 5.5)], ""),

@@ -127,6 +127,8 @@ def test_yolo_folders(tmp_path):
     assert items.experts == ("ann", "bob")
     assert items.image.tolist() == ["img1", "img1", "img2"] * 2
     assert items.values[:2].round(9).tolist() == [[0.5, 0.4, 0.1, 0.2], [0.2, 0.2, 0.05, 0.05]]
+    assert items.score[[2, 5]].tolist() == [0.87, 0.87]
+    assert np.isnan(items.score[[0, 1, 3, 4]]).all()
     points, said = read([tmp_path / "ann", tmp_path / "bob"], "points")
     assert len(points) == 6
     assert "the centres of its shapes are read" in said

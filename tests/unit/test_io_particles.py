@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,8 @@ def test_boxes_of_cryolo(folders: list[Path]) -> None:
     fill(folders, "m1.cbox", CBOX)
     found = read_items(folders, "boxes")
     assert found.values[:2].tolist() == [[40.5, 45.0, 60.0, 50.0], [60.0, 65.0, 60.0, 50.0]]
+    assert found.score is not None
+    assert found.score.tolist() == [0.91, 0.45] * 2
 
 
 def test_points_of_relion(folders: list[Path]) -> None:
@@ -106,8 +109,18 @@ def test_points_of_relion(folders: list[Path]) -> None:
     assert found.image is not None
     assert found.image.tolist() == ["m1.mrc", "m2.mrc"] * 2
     assert found.values[:2].tolist() == [[120.5, 340.0], [12.0, 34.0]]
+    assert found.score is None
     with pytest.raises(InputError, match="points"):
         read_items(folders, "boxes")
+
+
+def test_figures_of_merit_of_relion_are_scores(folders: list[Path]) -> None:
+    text = "data_\n\nloop_\n_rlnCoordinateX #1\n_rlnCoordinateY #2\n_rlnAutopickFigureOfMerit #3\n"
+    fill(folders, "m1.star", text + "1.0 2.0 0.7\n3.0 4.0 <NA>\n")
+    found = read_items(folders, "points")
+    assert found.score is not None
+    assert found.score[0] == 0.7
+    assert math.isnan(found.score[1])
 
 
 @pytest.mark.parametrize(

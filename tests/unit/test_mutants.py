@@ -104,8 +104,32 @@ def test_survivors_are_tried_again_and_listed(tmp_path: Path) -> None:
     assert again.rows == record.rows
     assert [again.knows(name) for name in record.rows] == [True, False]
     text = mutants.summary(again.rows.values())
-    assert "| `moves.pair` | 9 | 2 | 1 | 0 | 1 |" in text
-    assert "* `dfcrp.moves.pair.f:2 [1.0] c → d`" in text
+    assert "| `moves.pair` | 9 | 2 | 1 | 0 | 0 | 1 |" in text
+    assert "* `dfcrp.moves.pair.f:2 [1.0] c → d` survived" in text
+
+
+def test_tests_that_cannot_be_run_kill_nothing(tmp_path: Path) -> None:
+    broken = tmp_path / "test_broken.py"
+    broken.write_text("import a_module_that_is_not_there\n", encoding="utf-8")
+    assert mutants.outcome([str(broken)], None, None)[0] == mutants.NOT_RUN
+    assert mutants.outcome([f"{broken}::test_gone"], None, None)[0] == mutants.NOT_RUN
+    record = mutants.Record(tmp_path)
+    name = "dfcrp.moves.pair.f:1 [0.0] a → b"
+    shared = {"module": "moves.pair", "of": 9, "seconds": 1.0}
+    record.add({"mutant": name, "outcome": mutants.NOT_RUN, **shared})
+    assert not record.knows(name)
+    text = mutants.summary(record.rows.values())
+    assert "| `moves.pair` | 9 | 1 | 0 | 0 | 1 | 0 |" in text
+    assert f"* `{name}` not run" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "found"), [("assert False", "killed"), ("assert True", "survived")]
+)
+def test_outcomes_of_tests_that_run(tmp_path: Path, line: str, found: str) -> None:
+    path = tmp_path / "test_small.py"
+    path.write_text(f"def test_it():\n    {line}\n", encoding="utf-8")
+    assert mutants.outcome([str(path)], None, None)[0] == found
 
 
 def test_an_explanation_does_not_depend_on_lines() -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from dfcrp.cli.job import describe
 from dfcrp.markup import interval, number, probability
-from dfcrp.plots import drawing
 from dfcrp.posterior.explain import percent
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_report
@@ -71,10 +70,7 @@ def explorer_data(text):
 
 @pytest.fixture(scope="module", params=MADE)
 def run(request, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "render", lambda figure, kinds: dict.fromkeys(kinds, b""))
-        patch.setattr(drawing, "_as_jpeg", lambda png: b"")
-        yield Run(MADE[request.param](), tmp_path_factory.mktemp(request.param))
+    return Run(MADE[request.param](), tmp_path_factory.mktemp(request.param))
 
 
 def test_the_list_and_the_posterior_stand_side_by_side(run):

@@ -83,10 +83,9 @@ def test_coincidences_within_a_list_tell_of_those_across_lists():
     pairs, truth = found.candidates.pairs, np.array(made.truth)
     across = found.source[pairs[:, 0]] != found.source[pairs[:, 1]]
     two = pairs[across & (truth[pairs[:, 0]] != truth[pairs[:, 1]])]
-    first, second = np.bincount(found.source)
-    odds = log_bayes_factors(found.hyper(2), two) + np.log(found.guess.matches / (first * second))
+    odds = log_bayes_factors(found.hyper(2), two) + found.guess.log_odds
     wrong = np.count_nonzero(odds > 0.0)
-    estimated = found.guess.by_chance * found.guess.matches
+    estimated = found.guess.by_chance * found.guess.matches / found.guess.free
     assert wrong > 10
     assert abs(estimated - wrong) < 4.0 * np.sqrt(2.0 * wrong)  # two counts, four deviations
 

@@ -24,7 +24,6 @@ from dfcrp.markup import (
     table,
     tag,
 )
-from dfcrp.plots import drawing
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report import write_report
 from dfcrp.report.explorer.embed import SCRIPT_HASH
@@ -45,13 +44,6 @@ def page_of(posterior, folder, **options):
     return page
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Figures are drawn but not rendered, which takes most of the time of a small report."""
-    monkeypatch.setattr(drawing, "render", lambda figure, kinds: dict.fromkeys(kinds, b""))
-    monkeypatch.setattr(drawing, "_as_jpeg", lambda png: b"")
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
@@ -60,6 +52,7 @@ def finished(tmp_path_factory):
     return posterior, folder, page_of(posterior, folder, dbscan={2: labels, 3: labels})
 
 
+@pytest.mark.figures
 def test_numbers_of_the_summary_are_there(finished):
     posterior, _, page = finished
     summary = posterior.summary()
@@ -85,12 +78,14 @@ def test_numbers_of_the_summary_are_there(finished):
         assert sentence in page.text
 
 
+@pytest.mark.figures
 def test_dbscan_is_beside_the_posterior(finished):
     _, _, page = finished
     column = page.rows[[r[0] for r in page.rows].index("size class")].index("DBSCAN")
     assert {r[column] for r in page.rows if r[0] == "all"} == {"5"}
 
 
+@pytest.mark.figures
 def test_provenance_is_there(finished):
     posterior, _, page = finished
     assert posterior.items.digest in page.text
@@ -100,6 +95,7 @@ def test_provenance_is_there(finished):
     assert "3 were left out by the filters" in page.text
 
 
+@pytest.mark.figures
 def test_undecided_markings_are_listed_least_certain_first(finished):
     posterior, _, page = finished
     p_member = posterior.membership.p_member
@@ -110,6 +106,7 @@ def test_undecided_markings_are_listed_least_certain_first(finished):
     assert [r[6] for r in found] == [probability(p_member[i]) for i in expected]
 
 
+@pytest.mark.figures
 def test_page_needs_nothing_from_elsewhere(finished):
     _, folder, page = finished
     text = (folder / "report.html").read_text(encoding="utf-8")
@@ -133,6 +130,7 @@ def test_page_needs_nothing_from_elsewhere(finished):
     )
 
 
+@pytest.mark.figures
 def test_every_picture_is_a_file_too_and_described(finished):
     _, folder, page = finished
     names = {path.stem for path in (folder / "figures").iterdir()}
@@ -143,7 +141,6 @@ def test_every_picture_is_a_file_too_and_described(finished):
         assert [path.suffix for path in (folder / "figures").glob(f"{name}.*")] == [".svg"]
 
 
-@pytest.mark.usefixtures("quick")
 def test_links_to_what_lies_beside_the_page(tmp_path):
     (tmp_path / "catalogue.csv").write_text("cluster\n")
     page = page_of(random_posterior(2), tmp_path)
@@ -152,7 +149,6 @@ def test_links_to_what_lies_beside_the_page(tmp_path):
     assert "members.csv" not in links
 
 
-@pytest.mark.usefixtures("quick")
 def test_versions_of_the_run_are_taken_from_its_folder(tmp_path):
     (tmp_path / "provenance.json").write_text('{"dfcrp": "0.0.7", "python": "3.99"}')
     page = page_of(random_posterior(2), tmp_path)
@@ -161,7 +157,7 @@ def test_versions_of_the_run_are_taken_from_its_folder(tmp_path):
     assert ["Python", "3.99"] not in page_of(random_posterior(2), tmp_path).rows
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.drawn
 def test_names_are_escaped(tmp_path):
     names = [EVIL, EVIL + "2", "_x", "$a$"]
     posterior = random_posterior(3, names=names)
@@ -206,7 +202,7 @@ CASES = {
 }
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.drawn
 @pytest.mark.parametrize("case", CASES)
 def test_small_data(case, tmp_path):
     page = page_of(CASES[case](), tmp_path)
@@ -216,12 +212,12 @@ def test_small_data(case, tmp_path):
         assert title in page.words
 
 
+@pytest.mark.figures
 def test_smallest_data_rendered(tmp_path):
     page_of(CASES["one marking"](), tmp_path)
     assert (tmp_path / "figures" / "size_frequency.svg").exists()
 
 
-@pytest.mark.usefixtures("quick")
 def test_words_for_small_data(tmp_path):
     page = page_of(CASES["one marking"](), tmp_path / "a")
     assert "1 marking by 1 expert" in page.text
@@ -241,6 +237,7 @@ def test_verdict_in_words():
     assert verdict_words(posterior.verdict)[0] == "good"
 
 
+@pytest.mark.figures
 def test_an_image_beneath_the_maps(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 255, (60, 400), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "image.png")
@@ -249,7 +246,6 @@ def test_an_image_beneath_the_maps(tmp_path):
     assert "data:image/jpeg" in kinds
 
 
-@pytest.mark.usefixtures("quick")
 def test_writing_twice_replaces_and_is_the_same(tmp_path):
     page_of(random_posterior(2), tmp_path)
     first = (tmp_path / "report.html").read_bytes()
@@ -291,6 +287,7 @@ def test_numbers():
     assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
 
 
+@pytest.mark.drawn
 def test_many_experts(tmp_path):
     names = [f"volunteer {k}" for k in range(110)]
     labels = [[0] * 110] * 4
@@ -321,7 +318,6 @@ OWN = {
 }
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_the_same_page_in_its_own_words(kind, tmp_path):
     posterior = kind_posterior(kind)
@@ -343,7 +339,6 @@ def test_every_kind_has_the_same_page_in_its_own_words(kind, tmp_path):
         assert not re.search(r"\bnan\b|\binf\b|None", cell)
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kind", KINDS)
 def test_objects_are_listed_in_the_columns_of_the_catalogue(kind, tmp_path):
     posterior = kind_posterior(kind)
@@ -367,7 +362,6 @@ def test_figures_of_items_without_a_place(tmp_path):
     assert names == {"traces", "counts_by_size", "certainty", "coclustering", "jaccard"}
 
 
-@pytest.mark.usefixtures("quick")
 def test_learned_rates_of_records(tmp_path):
     posterior = kind_posterior("records")
     page = page_of(posterior, tmp_path)
@@ -377,7 +371,6 @@ def test_learned_rates_of_records(tmp_path):
         assert row[3] == significant(posterior.tolerances[f"miss_{name}"]["mean"], 2)
 
 
-@pytest.mark.usefixtures("quick")
 def test_learned_scatter_of_circles(tmp_path):
     posterior = random_posterior(1)
     draws = posterior.draws
@@ -396,7 +389,7 @@ def shown_interval(found):
     return [significant(found[key], 3) for key in ("mean", "lo", "hi")]
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.drawn
 @pytest.mark.parametrize("side_by_side", [False, True])
 @pytest.mark.parametrize("kind", ["circles", "boxes", "records"])
 def test_detection_with_and_without_sizes(kind, side_by_side, tmp_path):
@@ -415,7 +408,6 @@ def test_detection_with_and_without_sizes(kind, side_by_side, tmp_path):
     assert "p_real" in page.text
 
 
-@pytest.mark.usefixtures("quick")
 def test_which_records_could_share_a_cluster(tmp_path):
     posterior = kind_posterior("records", n_draws=6)
     found = RECORDS.prepared(posterior.items, posterior.config.likelihood).candidates
@@ -454,7 +446,6 @@ def with_bias(posterior):
     return Posterior(learned, posterior.items, posterior.config, posterior.record)
 
 
-@pytest.mark.usefixtures("quick")
 def test_how_experts_differ_by_the_columns_of_their_items(tmp_path):
     posterior = with_bias(kind_posterior("boxes", n_draws=10))
     page = page_of(posterior, tmp_path)
@@ -468,7 +459,6 @@ def test_how_experts_differ_by_the_columns_of_their_items(tmp_path):
     assert "Width and height: 1.05 is 5 % larger than the others." in page.text
 
 
-@pytest.mark.usefixtures("quick")
 def test_what_an_own_likelihood_learned(tmp_path, monkeypatch):
     posterior = kind_posterior("diagonal", n_draws=10)
     monkeypatch.setattr(type(posterior.likelihood), "sections", Likelihood.sections)

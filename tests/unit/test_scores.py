@@ -122,3 +122,22 @@ def test_other_priors_do_not_use_them() -> None:
     assert np.array_equal(with_them.labels, without.labels)
     with pytest.raises(InputError, match="scores"):
         plots.prepare_scores(with_them)
+
+
+def test_draws_are_the_same_however_they_are_made(
+    tmp_path: Path,
+) -> None:
+    from studies.made_up_crowds import CrowdDesign, make_crowd
+
+    design = CrowdDesign(images=8, volunteers=6, looks=4, spammers=1, kind="boxes", scores=True)
+    items = make_crowd(design, 6).items
+    settings = {"prior": "detection", "chains": 2, "burn_in": 5, "seed": 3, "progress": False}
+    whole = dfcrp.fit(items, scans=20, workers=2, **settings)
+    dfcrp.fit(items, scans=12, workers=1, out=tmp_path / "run", **settings)
+    resumed = dfcrp.resume(tmp_path / "run", scans=20, workers=2, progress=False)
+    for name in ("confusion", "score_slope", "skill", "false_marks"):
+        first, second = (shared_variable(one.draws, name) for one in (whole, resumed))
+        assert first.shape[1] == 15
+        assert np.array_equal(first, second)
+    for chain in range(2):
+        assert np.array_equal(whole.draws.labels(chain, 0, 15), resumed.draws.labels(chain, 0, 15))

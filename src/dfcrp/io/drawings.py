@@ -278,7 +278,7 @@ def offsets(
     return list(zip(longitudes.tolist(), latitudes.tolist(), strict=True))
 
 
-NO_CIRCLE = "polygon that is no circle"
+NO_CIRCLE = "polygon that is not a circle"
 CENTRES = "there are no points in it; the centres of its shapes are read"
 MOMENTS = "there are no ellipses in it; its polygons are read as ellipses of the same moments"
 TURNED_BOX = "box that is turned"

@@ -74,7 +74,7 @@ class LeftOut:
     """An entry of a file that is of another kind than was asked for."""
 
     why: str
-    """What it is, in the singular: "line", "polygon that is no circle"."""
+    """What it is, in the singular: "line", "polygon that is not a circle"."""
     row: int
 
 
@@ -250,11 +250,11 @@ def describe_left_out(left_out: Sequence[LeftOut], record: str) -> str:
 
 
 def plural(why: str) -> str:
-    """ "boxes" for "box", "polygons that are no circles" for "polygon that is no circle"."""
+    """ "boxes" for "box", "polygons that are not circles" for "polygon that is not a circle"."""
     noun, blank, rest = why.partition(" ")
     noun += "es" if noun.endswith("x") else "s"
-    if rest.startswith("that is no "):
-        return f"{noun} that are no {plural(rest.removeprefix('that is no '))}"
+    if rest.startswith("that is not a "):
+        return f"{noun} that are not {plural(rest.removeprefix('that is not a '))}"
     return noun + blank + rest.replace("that is ", "that are ")
 
 

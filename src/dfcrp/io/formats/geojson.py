@@ -272,7 +272,7 @@ def _box(feature: _Feature) -> tuple[Any, ...] | str:
         return "point without width and height" if sides is None else (*feature.points[0], *sides)
     found = _rectangle(feature)
     if found is None:
-        return "polygon that is no box"
+        return "polygon that is not a box"
     return *found[:2], *(found[2:] if sides is None else sides)
 
 

@@ -46,6 +46,7 @@ def write_geopackage(table: ReadTable, path: Path) -> dict[Path, bytes]:
         driver="GPKG",
         geometry_type="Polygon" if outlined else "Point",
         crs=written_crs(table.site),
+        dataset_options={"VERSION": OLDEST},
     )
     return {path: out.getvalue(), **style_beside(path, columns, outlined=outlined)}
 
@@ -61,6 +62,8 @@ def _typed(values: Sequence[Any]) -> Any:
     return np.array([None if v is None else str(v) for v in values], object)
 
 
+#: A version of the format that programs of the last years read without a warning.
+OLDEST = "1.2"
 #: What objects are coloured by, the first that there is, and what it is called.
 PROBABILITIES = {"p_real": "probability to be real", "p_consensus": "probability of a consensus"}
 #: Upper ends and colours, from unlikely to likely: all kinds of colour vision tell them apart.

@@ -3,8 +3,8 @@
 A .box file has no header: left, top, width and height of a box in each row, and what else a
 program adds. A STAR file has tables, each a list of column names after ``loop_``; those with
 coordinates are read, as points, or as boxes if they have a width and a height. RELION gives the
-centre, crYOLO the corner. Neither says who picked; a folder stands for one person, and a file in it
-for the image of its name, unless the file names the image.
+centre, crYOLO the corner; either may give a score. Neither says who picked; a folder stands for one
+person, and a file in it for the image of its name, unless the file names the image.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ Row = tuple[int, Sequence[str]]
 CENTRE = ("_rlncoordinatex", "_rlncoordinatey")
 CORNER = ("_coordinatex", "_coordinatey", "_width", "_height")
 MICROGRAPH = "_rlnmicrographname"
+#: How sure the picker is, in either program, and how a value is written that is not there.
+SCORES = ("_confidence", "_rlnautopickfigureofmerit")
+MISSING = "<NA>"
 
 
 def looks_like_particles(path: Path, data: bytes) -> bool:
@@ -72,7 +75,8 @@ def _read_star(marks: Drawings, name: str, text: str, image: str | None) -> None
             named = cells[known[MICROGRAPH]] if MICROGRAPH in known else None
             # RELION writes "000001@stack.mrc" for one image of a stack.
             own = PurePosixPath(named.rpartition("@")[2]).name if named else image
-            origin = Origin(number, image=own)
+            scored = next((cells[known[one]] for one in SCORES if one in known), MISSING)
+            origin = Origin(number, image=own, score=None if scored == MISSING else scored)
             values = [cells[known[one]] for one in wanted]
             if wanted == CORNER:
                 marks.box(origin, *values)

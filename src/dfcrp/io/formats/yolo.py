@@ -1,9 +1,9 @@
 """YOLO's text files: a box in each row, relative to the image, and one file for each image.
 
 A row is the number of a class, then x and y of the centre, width and height, as shares of the
-image's width and height, and of a detector's output its confidence. The file does not know the
-image's size, so that numbers stay shares, which makes no difference to what is found. A file
-``classes.txt`` beside it names the classes, one in each line.
+image's width and height, and of a detector's output its confidence, which is the score. The file
+does not know the image's size, so that numbers stay shares, which makes no difference to what is
+found. A file ``classes.txt`` beside it names the classes, one in each line.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def read_yolo(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTa
         x, y, width, height = map(float, cells[1:FEWEST])
         code = int(cells[0])
         label = names[code] if code < len(names) else str(code)
-        origin = Origin(number, image=image, label=label)
+        score = float(cells[FEWEST]) if len(cells) == MOST else None
+        origin = Origin(number, image=image, label=label, score=score)
         marks.box(origin, x - width / 2, y - height / 2, width, height)
     return marks.table()
 

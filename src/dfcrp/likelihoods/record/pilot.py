@@ -1,14 +1,15 @@
 """A first guess of how fields go wrong, from pairs of candidates alone (Fellegi and Sunter's EM).
 
-Pairs of records are taken for independent: a pair is of one object with odds λ R, and no record has
-more than one partner in another source. Chains start from the guess, candidates are chosen and
-left out by it, and it fixes P(level), how values of one object come to differ; all else is learned
-by the chains themselves.
+In turns, how probable each pair is follows from the rates of faults and the number of matches, with
+no record having more than one partner in another source (``matching``), and these from how probable
+the pairs are. Chains start from the guess, candidates are chosen and left out by it, and it fixes
+P(level), how values of one object come to differ; all else is learned by the chains themselves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +26,17 @@ from dfcrp.likelihoods.record.hyper import (
     usual_levels,
 )
 from dfcrp.likelihoods.record.levels import LEVELS
+from dfcrp.likelihoods.record.matching import Matching
 from dfcrp.likelihoods.record.settings import RecordSettings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Rounds of EM, and pairs that are looked at.
-ROUNDS, MOST_PAIRS = 12, 200_000
+#: Rounds of EM at most, and while candidates are looked for; the change of log odds at which it
+#: ends; pairs that are looked at.
+ROUNDS, FIRST_ROUNDS, SETTLED, MOST_PAIRS = 40, 12, 0.02, 400_000
+#: Rounds after which P(level) is learned.
+LEVEL_ROUNDS = (2, 5, 9)
 #: Matches for each record that are expected at first, and at least.
 FIRST_SHARE, LEAST_SHARE = 0.25, 0.01
 #: Altered values that the first guess of P(level) is worth.
@@ -47,47 +52,62 @@ class Guess:
     law: Floats
     levels: Floats
     matches: float
+    #: Log odds that two records which have no partner yet are of one object, before any field.
+    log_odds: float = 0.0
     #: Share of the expected matches that the best guess would miss or make by mistake.
     doubt: float = 0.0
-    #: Pairs of different objects that look like a match, for each expected match.
+    #: Share of all pairs across sources that have no other partner.
+    free: float = 1.0
+    #: Pairs of different objects that look like a match and are free to be one, for each match.
     by_chance: float = 0.0
 
 
 def guess_law(
-    model: RecordSettings, compared: tuple[Compared, ...], candidates: Ints, source: Ints
+    model: RecordSettings,
+    compared: tuple[Compared, ...],
+    candidates: Ints,
+    source: Ints,
+    rounds: int = ROUNDS,
 ) -> Guess:
     """By EM over the candidates of different sources."""
     levels = np.tile(usual_levels(), (len(compared), 1))
-    pairs = _sample(candidates, source)
+    pairs, weight = _looked_at(model, compared, candidates, source)
     hyper = records_hyper(model, compared, pairs, source, 2, levels)
     if not len(pairs):
         return Guess(hyper.law, levels, 0.0)
-    across = np.count_nonzero(source[candidates[:, 0]] != source[candidates[:, 1]])
-    share = across / len(pairs)
-    matches = FIRST_SHARE * len(source)
+    matching = Matching.of(pairs, source)
+    matches, free = matching.spread(FIRST_SHARE * len(source)), matching.silence()
     of_level = [_levels_of(one, pairs) for one in compared]
-    for round_ in range(ROUNDS):
-        facts = [facts_of_pairs(hyper, at, pairs) for at in range(len(compared))]
-        ratio = sum(
-            pair_ratio(hyper, at, found, law_of_field(hyper, at)) for at, found in enumerate(facts)
-        )
-        probable = _responsibility(np.asarray(ratio), matches, pairs, source)
-        matches = max(share * float(probable.sum()), LEAST_SHARE * len(source))
-        kept = probable > NEGLIGIBLE
+    facts = _facts(hyper, pairs)
+    for round_ in range(rounds):
+        probable = matching.probable(_ratio(hyper, facts), matches, free)
+        matches = matching.count(weight * probable, LEAST_SHARE * len(source))
+        before, kept = hyper.law.copy(), probable > NEGLIGIBLE
         for at, found in enumerate(facts):
-            _learn(hyper, at, _only(found, kept), probable[kept])
-        if round_ % 3 == 2:
-            levels = np.stack(
-                [
-                    _learned_levels(hyper, at, facts[at], of_level[at], probable)
-                    for at in range(len(compared))
-                ]
-            )
+            _learn(hyper, at, *_condensed(hyper, at, _only(found, kept), (weight * probable)[kept]))
+        if round_ in LEVEL_ROUNDS:
+            levels = _learned_levels(hyper, facts, of_level, weight * probable)
             hyper = records_hyper(model, compared, pairs, source, 2, levels)._replace(law=hyper.law)
-    wrong = np.minimum(probable, 1.0 - probable).sum()
-    doubt = float(wrong / max(probable.sum(), 1.0))
-    chance = alike_by_chance(model, compared, candidates, source, hyper.law, levels, matches)
-    return Guess(hyper.law, levels, matches, doubt, chance / max(matches, 1.0))
+            facts = _facts(hyper, pairs)
+        elif round_ > max(LEVEL_ROUNDS) and np.abs(hyper.law - before).max() < SETTLED:
+            break
+    total = float(weight @ probable)
+    doubt = float(weight @ np.minimum(probable, 1.0 - probable)) / max(total, 1.0)
+    log_odds = float(np.average(matching.log_odds(matches), weights=weight * probable + 1e-300))
+    free_share = matching.free_share(matches)
+    guess = Guess(hyper.law, levels, float(matches.sum()), log_odds, doubt, free_share)
+    chance = alike_by_chance(model, compared, candidates, source, guess)
+    return replace(guess, by_chance=free_share * chance / max(guess.matches, 1.0))
+
+
+def _facts(hyper: kernel.RecordHyper, pairs: Ints) -> list[PairFacts]:
+    return [facts_of_pairs(hyper, at, pairs) for at in range(len(hyper.kind))]
+
+
+def _ratio(hyper: kernel.RecordHyper, facts: list[PairFacts]) -> Floats:
+    """log R of every pair."""
+    fields = enumerate(facts)
+    return np.asarray(sum(pair_ratio(hyper, at, f, law_of_field(hyper, at)) for at, f in fields))
 
 
 def alike_by_chance(
@@ -95,9 +115,7 @@ def alike_by_chance(
     compared: tuple[Compared, ...],
     candidates: Ints,
     source: Ints,
-    law: Floats,
-    levels: Floats,
-    matches: float,
+    guess: Guess,
 ) -> float:
     """Pairs across sources that are two objects and more likely taken for one.
 
@@ -110,40 +128,41 @@ def alike_by_chance(
     across = (sizes.sum() ** 2 - float((sizes**2).sum())) / 2.0
     if not len(same) or len(sizes) > len(source) / 2:
         return 0.0
-    looked = _some(same)
-    hyper = records_hyper(model, compared, looked, source, 2, levels)._replace(law=law)
-    odds = log_bayes_factors(hyper, looked) + np.log(matches / max(across, 1.0))
+    looked = same
+    if len(same) > MOST_PAIRS:
+        looked = same[np.random.default_rng(1).choice(len(same), MOST_PAIRS, replace=False)]
+    hyper = records_hyper(model, compared, looked, source, 2, guess.levels)._replace(law=guess.law)
+    odds = log_bayes_factors(hyper, looked) + guess.log_odds
     return float(np.count_nonzero(odds > 0.0)) * len(same) / len(looked) * across / within
 
 
-def _sample(candidates: Ints, source: Ints) -> Ints:
-    return _some(candidates[source[candidates[:, 0]] != source[candidates[:, 1]]])
+def _looked_at(
+    model: RecordSettings, compared: tuple[Compared, ...], candidates: Ints, source: Ints
+) -> tuple[Ints, Floats]:
+    """Pairs across sources that are looked at, and how many pairs each of them stands for.
+
+    Of very many, those of records picked at random, and without weight those that may take away the
+    partners of these.
+    """
+    across = candidates[source[candidates[:, 0]] != source[candidates[:, 1]]]
+    if len(across) <= MOST_PAIRS:
+        return across, np.ones(len(across))
+    n = len(source)
+    picked = np.random.default_rng(1).permutation(n)
+    wanted = n * MOST_PAIRS // (6 * len(across))
+    own, partner = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    own[picked[: max(wanted, 1)]] = True
+    first = across[own[across].any(axis=1)]
+    hyper = records_hyper(model, compared, first, source, 2)
+    partner[first[log_bayes_factors(hyper, first) > 0.0]] = True
+    rest = np.flatnonzero(partner[across].any(axis=1) & ~own[across].any(axis=1))
+    rest = rest[: MOST_PAIRS - len(first)]
+    pairs = np.concatenate([first, across[rest]])
+    return pairs, own[pairs].sum(axis=1) / 2.0 * (n / own.sum())
 
 
-def _some(pairs: Ints) -> Ints:
-    """No more than are looked at, picked at random."""
-    if len(pairs) <= MOST_PAIRS:
-        return pairs
-    chosen = np.random.default_rng(1).choice(len(pairs), MOST_PAIRS, replace=False)
-    return pairs[np.sort(chosen)]
-
-
-def _responsibility(ratio: Floats, matches: float, pairs: Ints, source: Ints) -> Floats:
-    """The probability of each pair, so that no record has more than one partner in a source."""
-    sizes = np.bincount(source).astype(np.float64)
-    all_pairs = max((sizes.sum() ** 2 - (sizes**2).sum()) / 2.0, 1.0)
-    odds = np.exp(np.clip(ratio, -700.0, 500.0)) * (matches / all_pairs)
-    total = np.ones(len(pairs))
-    many = len(sizes) > len(source) / 2  # sources of one record each: no rule
-    for one, other in ((0, 1), (1, 0)) if not many else ():
-        key = pairs[:, one] * len(sizes) + source[pairs[:, other]]
-        where = np.unique(key, return_inverse=True)[1]
-        rivals = np.bincount(where, weights=odds)[where] - odds
-        total = np.maximum(total, 1.0 + rivals)
-    return np.asarray(odds / (total + odds))
-
-
-def _only(facts: PairFacts, kept: NDArray[np.bool_]) -> PairFacts:
+def _only(facts: PairFacts, kept: NDArray[Any]) -> PairFacts:
+    """Some of the pairs."""
     return PairFacts(
         facts.known[kept],
         facts.same[kept],
@@ -153,6 +172,17 @@ def _only(facts: PairFacts, kept: NDArray[np.bool_]) -> PairFacts:
         facts.apart[kept],
         facts.log_density[:, kept],
     )
+
+
+def _condensed(
+    hyper: kernel.RecordHyper, at: int, facts: PairFacts, weight: Floats
+) -> tuple[PairFacts, Floats]:
+    """Pairs that say the same of a field as one, with their weights together."""
+    if hyper.kind[at] != kernel.SAME_OR_NOT:
+        return facts, weight
+    code = np.where(facts.known, np.where(facts.same, facts.share, 2.0), 3.0)
+    first, of = np.unique(code, return_index=True, return_inverse=True)[1:]
+    return _only(facts, first), np.bincount(of, weights=weight).astype(np.float64)
 
 
 def _learn(hyper: kernel.RecordHyper, at: int, facts: PairFacts, weight: Floats) -> None:
@@ -186,6 +216,14 @@ def _levels_of(one: Compared, pairs: Ints) -> Ints:
 
 
 def _learned_levels(
+    hyper: kernel.RecordHyper, facts: list[PairFacts], levels: list[Ints], probable: Floats
+) -> Floats:
+    """P(level) of every field."""
+    fields = enumerate(zip(facts, levels, strict=True))
+    return np.stack([_levels_of_field(hyper, at, *found, probable) for at, found in fields])
+
+
+def _levels_of_field(
     hyper: kernel.RecordHyper, at: int, facts: PairFacts, level: Ints, probable: Floats
 ) -> Floats:
     """P(level): how values of matches differ, if one of them is altered and not unrelated."""

@@ -26,7 +26,7 @@ from dfcrp.likelihoods.record.hyper import (
     log_bayes_factors,
     records_hyper,
 )
-from dfcrp.likelihoods.record.pilot import Guess, guess_law
+from dfcrp.likelihoods.record.pilot import FIRST_ROUNDS, Guess, guess_law
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.neighbours.neighbourhood import within_images
 
@@ -100,10 +100,10 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
         return replace(made, pairs=within_images(made.pairs, images))
 
     candidates = found_by(law.mean)
-    guess = guess_law(settings, compared, candidates.pairs, source)
     if items.candidates is None and keys is None:
-        candidates = found_by(guess.law)
-        guess = guess_law(settings, compared, candidates.pairs, source)
+        first = guess_law(settings, compared, candidates.pairs, source, FIRST_ROUNDS)
+        candidates = found_by(first.law)
+    guess = guess_law(settings, compared, candidates.pairs, source)
     found = Prepared(settings, records, compared, source, items.experts, candidates, guess)
     if items.candidates is not None:
         return found
@@ -133,13 +133,11 @@ def _with_partners(found: Prepared) -> Ints:
     """
     pairs, source = found.candidates.pairs, found.source
     sizes = np.bincount(source).astype(np.float64)
-    possible = max((sizes.sum() ** 2 - (sizes**2).sum()) / 2.0, 1.0)
-    log_odds = np.log(max(found.guess.matches, 1.0) / possible)
     most = PARTNERS * max(len(sizes) - 1, 1) if len(sizes) <= 64 else 64
     for _ in range(ROUNDS):
         factors = log_bayes_factors(found.hyper(2, pairs), pairs)
         across = source[pairs[:, 0]] != source[pairs[:, 1]]
-        close = across & (factors + log_odds > PROBABLE)
+        close = across & (factors + found.guess.log_odds > PROBABLE)
         more = _two_steps(pairs[close], factors[close], most, len(source))
         more = more[source[more[:, 0]] != source[more[:, 1]]]
         together = unique_pairs(np.concatenate([pairs, more]), len(source))

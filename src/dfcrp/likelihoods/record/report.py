@@ -63,14 +63,15 @@ def doubts(candidates: Candidates, guess: Guess, n: int) -> list[str]:
             "should be more, look whether the same columns mean the same on every list"
         )
         return found
-    doubt = guess.doubt + guess.by_chance
-    if doubt > MUCH_DOUBT:
+    doubt = max(guess.doubt, guess.by_chance)
+    if doubt > MUCH_DOUBT and doubt * guess.matches >= 1.0:
         found.append(
             f"the fields tell records apart poorly: of about {guess.matches:,.0f} links that are "
-            f"expected, {100.0 * doubt:.0f} % would be wrong or missed by the best guess, and by "
-            "how similar the records of one list are, about "
-            f"{guess.by_chance * guess.matches:,.0f} pairs of different objects look like one; "
-            "read p_member before any link is used, and take the learned rates of faults as rough"
+            f"expected, {100.0 * doubt:.0f} % would be wrong or missed by the best guess (by how "
+            "similar the records of one list are, about "
+            f"{guess.by_chance * guess.matches:,.0f} pairs of different objects look like one and "
+            "have no better partner); read p_member before any link is used, and take the learned "
+            "rates of faults as rough"
         )
     return found
 

@@ -33,7 +33,7 @@ from dfcrp.summaries.streaming import label_blocks, summarise
 
 Counts = NDArray[np.int64]
 #: Above this probability an expert is named as one whose marks are mostly false.
-NAMED = 0.95
+NAMED = 0.99
 #: Weight, in objects, of an image without objects in what experts are like on several.
 LITTLE = 1e-6
 

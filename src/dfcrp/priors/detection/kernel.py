@@ -172,6 +172,7 @@ class DetectionTables(NamedTuple):
     absent: F8x3  # (T, L, CLASSES): log of the probability that no list of a viewer has it
     missed: F8x3  # (V, L, CLASSES): log P_gv(∅)
     empty: F8x3  # (V, L, CLASSES): log Λ_v π_g ω_l / m_l P_gv(∅)
+    usual: F8x2  # (L, CLASSES): log π_g ω_l / m_l
     found: F8x3  # (R, L, CLASSES): what log P_gv gains by the first list of a viewer
     gain: F8x3  # (R, L, CLASSES): the same, not its logarithm
     again: F8x2  # (F, CLASSES): what it gains by another list of that viewer
@@ -225,6 +226,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
             absent=np.zeros((viewers, levels, CLASSES)),
             missed=np.zeros((images, levels, CLASSES)),
             empty=np.zeros((images, levels, CLASSES)),
+            usual=np.zeros((levels, CLASSES)),
             found=np.zeros((rows, levels, CLASSES)),
             gain=np.ones((rows, levels, CLASSES)),
             again=np.zeros((lists, CLASSES)),
@@ -512,11 +514,24 @@ def rebuild_viewers(prior):
                     tables.most[row, level] = max(tables.most[row, level], largest)
 
 
+@lean_kernel
+def rebuild_usual(prior):
+    """What is the same on every image."""
+    parameters, usual = prior.parameters, prior.tables.usual
+    for level in range(prior.away.shape[0]):
+        share = max(parameters.size_share[level], LEAST) / prior.usual[level]
+        for g in range(parameters.weight.shape[0]):
+            # A weight may underflow.
+            weight = math.log(max(parameters.weight[g], LEAST))
+            usual[level, g] = weight + math.log(share)
+
+
 @entry_kernel
 def rebuild_tables(prior: Detection):
     """Bring the tables up to date with the parameters."""
     parameters, tables, looks = prior.parameters, prior.tables, prior.looks
     rebuild_viewers(prior)
+    rebuild_usual(prior)
     tables.missed[:] = 0.0
     tables.empty[:] = -math.inf
     for v in range(looks.start.shape[0] - 1):
@@ -527,12 +542,9 @@ def rebuild_tables(prior: Detection):
                     tables.missed[v, level, g] += absent[level, g]
         objects = math.log(max(parameters.objects[v], LEAST))
         for level in range(prior.away.shape[0]):
-            share = max(parameters.size_share[level], LEAST) / prior.usual[level]
             for g in range(parameters.weight.shape[0]):
-                # A weight may underflow.
-                weight = math.log(max(parameters.weight[g], LEAST))
                 missed = tables.missed[v, level, g]
-                tables.empty[v, level, g] = objects + weight + math.log(share) + missed
+                tables.empty[v, level, g] = objects + tables.usual[level, g] + missed
     for f in range(prior.person.shape[0]):
         for level in range(prior.away.shape[0]):
             rate = max(parameters.false[f], LEAST)

@@ -212,22 +212,49 @@ def update_objects(rng, prior):
 
 
 @lean_kernel
+def draw_cell(rng, prior, v):
+    """The level and class of an object on image v that nobody marked."""
+    parameters, missed = prior.parameters, prior.tables.missed[v]
+    classes, levels = parameters.weight.shape[0], prior.away.shape[0]
+    left = rng.random() * (1.0 - prior.counts.exposure[v])
+    at, chosen, largest = 0, 0, 0.0
+    for level in range(levels):
+        for g in range(classes):
+            weight = parameters.weight[g] * parameters.size_share[level]
+            weight *= math.exp(missed[level, g])
+            left -= weight
+            if left < 0.0:
+                return level, g
+            if weight > largest:
+                chosen, largest = at, weight
+            at += 1
+    # Rounding has left a little over.
+    return chosen // classes, chosen % classes
+
+
+@lean_kernel
 def fill_in_missed(rng, prior):
-    """Add the objects nobody marked, and all objects to those who looked."""
+    """Add the objects nobody marked, and all objects to those who looked.
+
+    An image has Poisson(Λ_v (1 − E_v)) of them, few as a rule; each has a level and a class.
+    """
     counts, parameters, looks = prior.counts, prior.parameters, prior.looks
     classes, levels = parameters.weight.shape[0], prior.away.shape[0]
     counts.total[:] = 0.0
     for v in range(looks.start.shape[0] - 1):
         for level in range(levels):
             for g in range(classes):
-                weight = parameters.weight[g] * parameters.size_share[level]
-                rate = parameters.objects[v] * weight * math.exp(prior.tables.missed[v, level, g])
-                counts.objects[v, level, g] = counts.seen[v, level, g] + draw_poisson(rng, rate)
-        for look in range(looks.start[v], looks.start[v + 1]):
-            total = counts.total[looks.viewer[look]]
-            for level in range(levels):
-                for g in range(classes):
-                    total[level, g] += counts.objects[v, level, g]
+                counts.objects[v, level, g] = counts.seen[v, level, g]
+        missed = draw_poisson(rng, parameters.objects[v] * (1.0 - counts.exposure[v]))
+        for _ in range(int(missed)):
+            level, g = draw_cell(rng, prior, v)
+            counts.objects[v, level, g] += 1.0
+        for level in range(levels):
+            for g in range(classes):
+                objects = counts.objects[v, level, g]
+                if objects > 0.0:
+                    for look in range(looks.start[v], looks.start[v + 1]):
+                        counts.total[looks.viewer[look], level, g] += objects
 
 
 @lean_kernel
