@@ -16,6 +16,7 @@ from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.registry import HOMES, likelihood_named
 from dfcrp.neighbours.neighbourhood import nearest_pairs
+from dfcrp.settings.config import make_config
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -200,6 +201,40 @@ def test_candidates_hold_every_pair_of_one_object():
         assert {(i, j) for i in members for j in members if i < j} <= listed
     assert (found.pairs[:, 0] < found.pairs[:, 1]).all()
     assert len(found.pairs) < 480 * (64 + 8 * 6)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("kind", ["boxes", "ellipses"])
+def test_large_shapes_may_share_an_object_as_small_ones_do(kind, images, unit):
+    """Centres are off by 6 % of the size, whatever that is: no pair of one object is excluded."""
+    rng = np.random.default_rng(7)
+    size = np.exp(rng.uniform(2.2, 4.9, 60))
+    truth = np.tile(np.arange(60), 5)
+    place = rng.uniform(0, 1200, (60, 2))[truth]
+    x, y = (place + 0.06 * size[truth, None] * rng.standard_normal(place.shape)).T
+    sides = [unit * size[truth] * np.exp(0.08 * rng.standard_normal(300)) for _ in range(2)]
+    columns = {"x": unit * x, "y": unit * y}
+    if kind == "boxes":
+        columns |= {"width": sides[0], "height": sides[1]}
+    else:
+        columns |= {"major": np.maximum(*sides), "minor": np.minimum(*sides)}
+        columns["angle"] = rng.uniform(0, 180, 300)
+    image = [f"image {t % images}" for t in truth] if images > 1 else None
+    expert = [f"expert {k}" for k in np.repeat(np.arange(5), 60)]
+    items = Items.from_columns(columns, expert, kind=kind, image=image)
+    config = make_config({"run": {"likelihood": kind}})
+    layout = likelihood_named(kind).lay_out(items, items.families, config)
+    listed = set(map(tuple, np.sort(layout.neighbourhood.pairs, axis=1).tolist()))
+    together = {
+        (int(i), int(j))
+        for t in range(60)
+        for i in np.flatnonzero(truth == t)
+        for j in np.flatnonzero(truth == t)
+        if i < j
+    }
+    assert together <= listed
+    assert len(listed) < 12 * len(items)
 
 
 def test_nearest_pairs_are_the_nearest():

@@ -96,6 +96,7 @@ class NormalLikelihood(Likelihood):
             nearest=config.run.nearest,
             candidates=items.candidates,
             images=images,
+            origin=self.origin(items),
         )
         p, groups = len(shape.features), len(shape.groups)
         hyper: Any

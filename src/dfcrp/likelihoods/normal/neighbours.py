@@ -55,12 +55,13 @@ def find_feature_neighbours(
     nearest: int | None,
     candidates: Pairs | None,
     images: Codes | None = None,
+    origin: Floats | float = 0.0,
 ) -> Neighbourhood:
     """Candidates as given; or the ``nearest``; or by the radius, a number, ``"auto"`` or None.
 
-    ``scales`` (n, p) are standard deviations within an object. A number is a distance of x and y
-    for shapes in a plane, else of features divided by their standard deviations. Items of
-    different ``images`` are no neighbours.
+    ``features`` are measured from ``origin``, and ``scales`` (n, p) are standard deviations within
+    an object. A number is a distance of x and y for shapes in a plane, else of features divided by
+    their standard deviations. Items of different ``images`` are no neighbours.
     """
     scaled = set_images_apart(features / np.exp(np.log(scales).mean(axis=0)), images)
     mixture = len(np.unique(experts)) == len(experts)
@@ -72,7 +73,7 @@ def find_feature_neighbours(
     elif radius is None or (radius == "auto" and mixture):
         pairs = None if images is None else all_pairs(images)
     elif radius == "auto":
-        pairs = _auto(shape, features, experts, scaled, images)
+        pairs = _auto(shape, features + origin, experts, scaled, images)
     else:
         pairs = _within(shape, features, float(radius), images)
     bounded = pairs is not None
