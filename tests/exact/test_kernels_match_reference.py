@@ -11,11 +11,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import beta, chi2, gamma, kstest
+from scipy.stats import beta, chi2, kstest
 
 from dfcrp.likelihoods.circle import covariance as circle_covariance
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import tolerance
 from dfcrp.moves import assignment, revisit, scan
 from dfcrp.priors.arrivals import concentration, exchange, order, tail
 from dfcrp.sampling import problem as problem_module
@@ -407,17 +406,6 @@ def _proposal_p_values(hyper, rows, y) -> list[float]:
         kstest(beta.cdf((rows[:, 5] + 1) / 2, hyper.lambda_a, hyper.lambda_b), "uniform").pvalue,
         kstest(chi2.cdf(distance, 3), "uniform").pvalue,
     ]
-
-
-def test_ratio_by_which_spares_are_weighed_again():
-    """That of the densities of a variance under the new law and the old one."""
-    draws = np.random.default_rng(5).normal(size=(40, 3))
-    for nu, (log_variance, mean, step) in zip((0.7, 5.0) * 20, draws, strict=True):
-        variance = math.exp(log_variance)
-        new = gamma.logpdf(variance, nu, scale=math.exp(mean) / nu)
-        old = gamma.logpdf(variance, nu, scale=math.exp(mean - step) / nu)
-        found = tolerance.log_law_ratio.py_func(nu, variance, mean, step)
-        assert found == pytest.approx(new - old, rel=1e-10, abs=1e-12)
 
 
 def test_the_whole_tail_is_sparse_when_asked(monkeypatch):

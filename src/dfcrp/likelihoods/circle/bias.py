@@ -109,14 +109,10 @@ def update_shared(hyper, rng, data, state):
     compare = bias_is_due(hyper, state)
     if not (hyper.learned or compare):
         return False
-    if hyper.learned and not compare:
-        law = hyper.law
-        before = tolerance.Tolerances(law[0], law[1], law[2], law[3])
-        tolerance.update_law(rng, hyper, data, state)
-        return tolerance.account_for_tolerances(hyper, data, state, before)
     if hyper.learned:
         tolerance.update_law(rng, hyper, data, state)
-    update_bias(rng, hyper, data, state)
+    if compare:
+        update_bias(rng, hyper, data, state)
     return tolerance.account_for_law(hyper, data, state)
 
 

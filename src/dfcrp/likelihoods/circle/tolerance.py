@@ -266,39 +266,3 @@ def account_for_law(hyper, data, state):
     for i in range(state.spare.shape[0]):
         state.spare_weight[i] = likelihood.opening_weight(hyper, state.spare, i, data.features, i)
     return False
-
-
-class Tolerances(NamedTuple):
-    """What the law was before an update: s and g of position, then of log diameter."""
-
-    scale_x: float
-    growth_x: float
-    scale_d: float
-    growth_d: float
-
-
-@inline_kernel
-def log_law_ratio(nu, variance, mean, step):
-    """log of Gamma(ν, mean e^mean) over Gamma(ν, mean e^(mean − step)) at a variance."""
-    return -nu * (step - variance * math.exp(-mean) * math.expm1(step))
-
-
-@lean_kernel
-def account_for_tolerances(hyper, data, state, before):
-    """The same where nothing else has changed: weights gain the ratio of the two laws alone.
-
-    Every spare is renewed once in a few scans, so that roundings do not add up.
-    """
-    if hyper.follow or reference_settles(state):
-        return account_for_law(hyper, data, state)
-    law, spare = hyper.law, state.spare
-    scale_x, growth_x = law[0] - before.scale_x, law[1] - before.growth_x
-    scale_d, growth_d = law[2] - before.scale_d, law[3] - before.growth_d
-    for i in range(spare.shape[0]):
-        x = spare[i, MU_L] - hyper.level
-        state.spare_weight[i] += log_law_ratio(
-            hyper.nu_x, spare[i, VAR_POSITION], law[0] + law[1] * x, scale_x + growth_x * x
-        ) + log_law_ratio(
-            hyper.nu_d, spare[i, VAR_SIZE], law[2] + law[3] * x, scale_d + growth_d * x
-        )
-    return False

@@ -17,17 +17,14 @@ from dfcrp.compiled.abi import F8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE, count_clusters
 from dfcrp.priors import contract as partition_prior
-from dfcrp.priors.arrivals.concentration import FEW, step_width, update_alpha
+from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import exchange_slots
 from dfcrp.priors.arrivals.order import update_order, walk_arrivals
 from dfcrp.priors.arrivals.procession import LEAP, processions, update_alpha_and_order
 from dfcrp.priors.arrivals.tail import draw_auxiliary, rebuild_tail, tail_sum
 
-#: In every such scan a share of the customers is rearranged.
+#: In every such scan a share of the customers is rearranged; the others exchange slots.
 ORDER_PERIOD = 4
-#: Exchanges proposed in every scan for each marking: α waits for them more than for anything else.
-#: With few families it has a move of its own.
-EXCHANGES = 2
 #: Extra exchanges proposed in every scan for a marking in doubt.
 EXCHANGE_VISITS = 3
 
@@ -113,11 +110,11 @@ def log_tilt(prior, data, state, k, size):
 @implements(partition_prior.update_block, Arrivals)
 @lean_kernel
 def update_slots(prior, rng, data, state, scratch, block):
-    """Exchange arrival slots inside the block."""
+    """Exchange arrival slots inside the block, unless the order has just been rearranged."""
     if not prior.use_order:
         return
-    times = 1 if data.n_families <= FEW else EXCHANGES
-    tries = times * (block.last - block.first)
+    rearranged = state.scans[0] % ORDER_PERIOD == 1
+    tries = 0 if rearranged else block.last - block.first
     exchange_slots(rng, data, state, scratch, block, tries, EXCHANGE_VISITS)
 
 

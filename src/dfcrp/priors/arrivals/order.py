@@ -28,7 +28,7 @@ from dfcrp.compiled.state import NONE, ORDER_ACCEPTED, ORDER_PROPOSED
 from dfcrp.priors.arrivals.tail import rebuild_tail, tail_sum
 
 #: Share of tables of which a customer is chosen: drawn again each time, so that some share suits.
-SHARES = (0.1, 0.2, 0.4)
+SHARES = (0.1, 0.3, 0.9)
 #: Swaps tried per chosen customer.
 SWAPS = 2
 #: Factors multiplied before a logarithm is taken; (1e9 + 1e9)^16 is far from overflow.
