@@ -406,7 +406,7 @@ def _draw_class(ax: Any, table: CountsBySize, k: int) -> None:
     left, right = reached.min() - space, reached.max() + space
     if table.dbscan is not None:
         left, right = min(left, table.dbscan[k] - space), max(right, table.dbscan[k] + space)
-    ax.set_xlim(max(left, -1.0), right)
+    ax.set_xlim(max(left, -0.8), right)
     ax.xaxis.get_major_locator().set_params(integer=True, nbins=5)
     bounds = f" ({table.bounds[k]})" if table.bounds[k] else ""
     ax.set_title(plain(table.size_classes[k]) + bounds)

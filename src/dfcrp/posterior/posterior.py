@@ -694,14 +694,17 @@ class Posterior:
         }
 
     def _listed(self) -> dict[str, int]:
-        """Objects of the catalogue, and how many of them enough experts share there."""
+        """Objects of the catalogue, and how many of them enough experts share, or are real."""
         labels, families = self.point_partition().labels, self.items.families
         known = ~np.isnan(self.membership.p_member)
         pairs = np.unique(np.column_stack((labels, families))[known], axis=0)
         names, experts = np.unique(pairs[:, 0], return_counts=True)
         least = least_by_item(self.items, self.config.summary.min_experts)[names]
         agreed = int(np.count_nonzero(experts >= least))
-        return {"n_clusters": len(experts), "consensus": agreed}
+        counts = {"n_clusters": len(experts), "consensus": agreed}
+        if self.detection is not None:
+            counts["real"] = int(np.count_nonzero(self.detection.p_real_cluster > 0.5))
+        return counts
 
     def to_arviz(self) -> Any:
         """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""
