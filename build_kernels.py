@@ -19,7 +19,6 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-
 #: A symbol that a library takes from glibc names the version it came with.
 _GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 #: The oldest glibc that a wheel may name as "manylinux_2_..".
