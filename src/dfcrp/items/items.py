@@ -267,9 +267,15 @@ class Items:
     def __repr__(self) -> str:
         images = f" on {len(self.images)} images" if len(self.images) > 1 else ""
         return (
-            f"<Items: {len(self):,} {self.kind} by {len(self.experts):,} experts{images}; "
+            f"<Items: {self.counted} by {len(self.experts):,} experts{images}; "
             f"columns {', '.join(self.columns)}>"
         )
+
+    @property
+    def counted(self) -> str:
+        """How many there are of what: "8 circles", "8 items (diagonal)"."""
+        plain = likelihood_named(self.kind).noun == "item"
+        return f"{len(self):,} {f'items ({self.kind})' if plain else self.kind}"
 
     def _repr_html_(self) -> str:
         from dfcrp.markup import first_rows

@@ -1,10 +1,13 @@
-"""What circles store with every draw."""
+"""What circles store with every draw, and how far markings scatter according to it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dfcrp.draws import Columns
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.draws import Columns, Draws, shared_variable
 
 #: Where it is learned, the law of the variances: log variance of position at the median diameter
 #: and its growth with log diameter, then the same of log diameter.
@@ -15,6 +18,8 @@ LAW_WORDS = {
     "scale_d": "scatter of diameters",
     "growth_d": "how the scatter of diameters grows with diameter",
 }
+#: What ``spreads`` gives, in the order of LAW.
+SPREADS = ("position", "position_growth", "diameter_percent", "diameter_growth")
 #: Parts of the law that only items of different sizes speak of.
 GROWTHS = frozenset({"growth_x", "growth_d"})
 #: The parameters of a cluster.
@@ -31,3 +36,20 @@ SPHERE_COLUMNS = Columns.plain((*PARAMETERS, *REST), LAW)
 def circle_columns(hyper: Any) -> Columns:
     """What circles store with every draw, but for how experts differ."""
     return CIRCLE_COLUMNS if hyper.learned else CIRCLE_COLUMNS._replace(shared=())
+
+
+def spreads(draws: Draws) -> dict[str, NDArray[np.float64]]:
+    """Standard deviations at the median diameter and how variances grow with diameter.
+
+    ``position`` is in the units of the data, ``diameter_percent`` relative to the diameter; a
+    growth of g means that the variance is proportional to diameter^g. Nothing if fixed.
+    """
+    found: dict[str, NDArray[np.float64]] = {}
+    for name, stored in zip(SPREADS, LAW, strict=True):
+        values = shared_variable(draws, stored)
+        if values is not None:
+            found[name] = values
+    if found:
+        found["position"] = np.exp(0.5 * found["position"])
+        found["diameter_percent"] = 100.0 * np.exp(0.5 * found["diameter_percent"])
+    return found

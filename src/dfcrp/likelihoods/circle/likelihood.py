@@ -22,20 +22,21 @@ from dfcrp.likelihoods.circle.columns import (
     REST,
     SPHERE_COLUMNS,
     circle_columns,
+    spreads,
 )
-from dfcrp.likelihoods.circle.hyper import circle_hyper, with_experts
-from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
-from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.likelihoods.circle.offsets import circle_offsets
-from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
-from dfcrp.likelihoods.circle.sphere_hyper import (
+from dfcrp.likelihoods.circle.hyper import (
+    circle_hyper,
     length_unit,
     set_apart_on_sphere,
     sphere_features,
     sphere_hyper,
+    with_experts,
 )
+from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
+from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.offsets import circle_offsets
+from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
 from dfcrp.likelihoods.circle.ties import set_apart
-from dfcrp.likelihoods.circle.tolerances import spreads
 from dfcrp.markup import SectionMaker
 
 if TYPE_CHECKING:
