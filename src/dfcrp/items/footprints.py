@@ -219,7 +219,7 @@ def contains(footprint: Footprint, x: Floats, y: Floats) -> NDArray[np.bool_]:
     return inside
 
 
-class _Ground:
+class _SeenImage:
     """One image: the distinct footprints on it, and who has which."""
 
     def __init__(self, looks: Mapping[int, Footprint | None], *, on_sphere: bool) -> None:
@@ -293,7 +293,7 @@ def cut_into_zones(items: Items) -> Zones:
         experts = looks.experts_of(v).tolist()
         looked = {f: footprints.get((name, items.experts[f])) for f in experts}
         if any(part is not None for part in looked.values()):
-            areas, held = _zones_on(items, rows, _Ground(looked, on_sphere=items.site.on_sphere))
+            areas, held = _zones_on(items, rows, _SeenImage(looked, on_sphere=items.site.on_sphere))
         else:
             areas, held = {tuple(experts): 1.0}, [tuple(experts)] * len(rows)
         zones = sorted(areas, key=lambda lists: (-len(lists), lists))
@@ -307,7 +307,7 @@ def cut_into_zones(items: Items) -> Zones:
 
 
 def _zones_on(
-    items: Items, rows: NDArray[np.int64], ground: _Ground
+    items: Items, rows: NDArray[np.int64], ground: _SeenImage
 ) -> tuple[dict[tuple[int, ...], float], list[tuple[int, ...]]]:
     """The zones of one image by the lists that cover them, with areas; and those of its items."""
     x, y = items.x[rows], items.y[rows]
