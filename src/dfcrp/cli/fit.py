@@ -162,7 +162,8 @@ HEADINGS = {
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Who looked at which image, even if they marked nothing: a table with the columns image "
-    "and expert.",
+    "and expert, and for looks at a part of an image x_min, y_min, x_max, y_max or footprint; or "
+    "GeoJSON.",
 )
 @click.option(
     "--preset",
