@@ -311,6 +311,11 @@ class Posterior:
         return self.likelihood.sizes(self.items)
 
     @property
+    def has_sizes(self) -> bool:
+        """Whether items have a size of any kind, by which finding an object may depend."""
+        return self.likelihood.log_sizes(self.items) is not None
+
+    @property
     def diameter_from(self) -> str:
         """Where a cluster's diameter comes from: "mu", a parameter of its own, or "members"."""
         known = self.likelihood.size_parameter() is not None
