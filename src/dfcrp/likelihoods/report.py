@@ -30,7 +30,7 @@ def reach_words(radius: float | str | None, nearest: int | None, noun: str) -> l
     if nearest is not None:
         return [f"{an_item} could only share a cluster with the {nearest} nearest to it."]
     if radius is None:
-        return [f"The distance between {one(noun)} and its cluster was not limited."]
+        return [f"There was no limit on how far {one(noun)} may lie from its cluster."]
     if radius == "auto":
         return [
             f"The largest distance between {one(noun)} and its cluster was chosen from the data."

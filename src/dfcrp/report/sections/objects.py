@@ -148,8 +148,8 @@ def objects(contents: Contents) -> Section:
         contents.figure(
             "expert_panels",
             "One panel for each expert over a small region",
-            f"A small region with one panel per expert: their own {nouns} in black, those of the others "
-            "in grey. The number in the region is in brackets.",
+            f"A small region with one panel per expert: their own {nouns} in black, those of the "
+            "others in grey. The number in the region is in brackets.",
         ),
         details(f"The objects ({shown})", rows) if contents.placed else rows,
     ]
@@ -329,9 +329,9 @@ def _doubles(contents: Contents) -> list[Markup]:
     more = "" if len(found) <= MAX_ROWS else f"; the clearest {MAX_ROWS} are listed"
     words = paragraph(
         f"{counted(len(found), noun)} may repeat an object that the same expert has {verb} already "
-        f"(“other”, in the cluster given){more}. The rule of one {noun} per expert and object keeps "
-        "the two apart, so it counts as a separate object. If it is a mistake, delete it and fit "
-        "again."
+        f"(“other”, in the cluster given){more}. The rule that an expert has one {noun} per object "
+        "keeps the two apart, so it counts as a separate object. If it is a mistake, delete it and "
+        "fit again."
     )
     heads = [noun if name == "marking" else name for name in names]
     columns = [*(Column(name, number=False) for name in heads), Column(measure.replace("_", " "))]
@@ -392,13 +392,13 @@ def sizes(contents: Contents) -> Section | None:
         contents.figure(
             "size_relative",
             "R-plot of the size-frequency distribution",
-            f"R-plot, {bins}; a flat line means that density falls with the cube of the diameter. Blue: "
-            f"posterior mean and 95 % band of {who}; {whiskers}; {beside}.",
+            f"R-plot, {bins}; a flat line means that density falls with the cube of the diameter. "
+            f"Blue: posterior mean and 95 % band of {who}; {whiskers}; {beside}.",
         ),
     ]
     words = paragraph(
-        "Objects are counted in every draw, each with its diameter in that draw. The bands show the "
-        "uncertainty in which objects exist and in how large they are. ",
+        "Objects are counted in every draw, each with its diameter in that draw. The bands show "
+        "the uncertainty in which objects exist and in how large they are. ",
         _units(contents),
         " The numbers, in other bins too, are in ",
         tag("code", FILE),

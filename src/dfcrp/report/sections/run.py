@@ -162,9 +162,9 @@ def long_enough(contents: Contents) -> Section:
         contents.figure(
             "traces",
             "Trace and rank plots",
-            "Left: traces of the chains, which should look alike and have no trend. Right: ranks of "
-            "each chain's draws among all draws; lines near 1 mean that the chains agree. Answers "
-            "come first, then the parameters behind them.",
+            "Left: traces of the chains, which should look alike and have no trend. Right: ranks "
+            "of each chain's draws among all draws; lines near 1 mean that the chains agree. "
+            "Answers come first, then the parameters behind them.",
         ),
         _tallies(contents),
     ]
