@@ -127,7 +127,8 @@ def filter_options(command: Any) -> Any:
     "--looked",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Who looked at which image, also without a marking. Columns image and expert.",
+    help="Who looked at which image, also without a marking. Columns image and expert, and "
+    "x_min, y_min, x_max, y_max or footprint for looks at a part; or GeoJSON.",
 )
 @click.option(
     "--preset",
