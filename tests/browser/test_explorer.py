@@ -25,17 +25,17 @@ def slide(page, name, value):
     page.locator(f"#explorer-{name}").fill(str(value))
 
 
-def wait_until(page, expression):
-    """Until an expression is true; ``wait_for_function`` asks again by eval, which pages forbid."""
-    for _ in range(1000):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(10)
-    raise AssertionError(f"still not: {expression}")
-
-
 def state(page, expression):
     return page.evaluate(f"explorer.{expression}")
+
+
+def wait_until(page, expression):
+    """Ask again until it is true; playwright's own way needs an eval, which the page forbids."""
+    for _ in range(600):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never came true: {expression}")
 
 
 def middle(page):

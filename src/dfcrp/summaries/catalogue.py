@@ -126,17 +126,18 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
     """
     listed = summary["catalogue"]
     agreed = f", {listed['consensus']:,} of them by "
-    if isinstance(min_experts, str):
+    if "real" in listed:
+        agreed = f", {listed['real']:,} of them more likely real than not"
+    elif isinstance(min_experts, str):
         agreed += f"{min_experts.replace('%', ' %')} or more of those who looked"
     elif 1 < min_experts <= summary["n_experts"]:
         agreed += f"{min_experts} or more experts"
     else:
         agreed = ""
     return (
-        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is one list, "
-        f"in which every doubtful {noun} is decided one way. The numbers with an interval are "
-        "means over all draws, some of which decide it the other way, so they may differ from the "
-        "list's."
+        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is the single "
+        f"best list, with every {noun} in one place. Numbers with an interval average over all "
+        "draws, so they may differ a little from the list."
     )
 
 

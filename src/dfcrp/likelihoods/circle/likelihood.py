@@ -128,15 +128,19 @@ class _Circles(Likelihood):
         return GROWTHS if np.ptp(np.log(items.diameter)) < NARROW else frozenset()
 
     def learned_about(self, items: Items) -> dict[str, Any]:
-        """Positions are at the median diameter."""
-        return {"median_diameter": float(np.median(items.diameter))}
+        """Positions are at the median diameter; the unit of both, where a file names one."""
+        unit = "km" if items.site.on_sphere else items.site.units
+        known = {} if unit == "px" else {"unit": unit}
+        return {"median_diameter": float(np.median(items.diameter)), **known}
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """Around an object of the median diameter."""
+        unit = f" {found['unit']}" if "unit" in found else ""
         return [
             f"Learned from the data: around an object of the median diameter "
-            f"({found['median_diameter']:.4g}) markings scatter by {found['position']['mean']:.3g} "
-            f"in x and y and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
+            f"({found['median_diameter']:.4g}{unit}) markings scatter by "
+            f"{found['position']['mean']:.3g}{unit} in x and y and by "
+            f"{found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
         ]
 
     def data_words(self, items: Items) -> list[str]:
