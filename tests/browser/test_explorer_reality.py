@@ -6,7 +6,7 @@ import json
 import pytest
 
 from browser.conftest import SIZE, Run, made_up_posterior
-from browser.test_explorer import slide, state, text
+from browser.test_explorer import slide, state, text, wait_until
 from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_report
@@ -74,7 +74,7 @@ def test_colours_and_facts(page):
 
 def test_a_link_keeps_the_choice(page, open_page):
     slide(page, "real", 0.75)
-    page.wait_for_function("location.hash.includes('realMin=0.75')")
+    wait_until(page, "location.hash.includes('realMin=0.75')")
     again = open_page(page.evaluate("location.hash"))
     assert state(again, "state.realMin") == 0.75
 

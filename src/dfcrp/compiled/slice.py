@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dfcrp.compiled.jit import by_type, inline_kernel, lean_kernel
 
+#: Standard deviations after which a normal prior of a log variance ends. Nothing is lost, and every
+#: slice is short enough to be stepped over: that of a variance 10^100 times off would not be.
+FARTHEST = 1000.0
+
 
 @by_type
 def log_target(target, value):
