@@ -92,6 +92,43 @@ CASES = [
             "scores": [1.0, 2.0, -7.0, 1.0, 9.0, 0.0],
         },
     ),
+    # Footprints: two zones of an image, of which list 2 covers the second only; on another image
+    # a third zone that everybody covers. Marks of one object may lie in two zones.
+    (
+        [0, 1, 2, 0, 1, 2],
+        [0, 1, 2],
+        {
+            "classes": 2, "images": [0, 0, 0, 0, 1, 1],
+            "zones": ([0, 1, 1, 1, 2, 2],
+                      [(0, 0.3, (0, 1)), (0, 0.7, (0, 1, 2)), (1, 1.0, (1, 2))]),
+        },
+    ),
+    # Lists that lie side by side and overlap nowhere, two of them one person's; sizes are those of
+    # the members, with categories and scores.
+    (
+        [0, 1, 2, 0, 1, 2],
+        [0, 0, 1],
+        {
+            "classes": 2, "images": [0, 0, 0, 1, 1, 1], "sizes_drawn": False,
+            "zones": ([0, 0, 1, 2, 3, 3],
+                      [(0, 0.5, (0, 1)), (0, 0.5, (2,)), (1, 0.2, (0, 1, 2)), (1, 0.8, (1, 0, 2))]),
+            "said": [0, 1, -1, 1, 1, 0], "scores": [0.1, np.nan, 0.7, 0.5, 3.0, 1.0],
+        },
+    ),
+    # Three images, sizes of the members, list 0 sees a half of the last.
+    (
+        [0, 1, 2, 1, 2, 0],
+        [0, 1, 2],
+        {
+            "classes": 3, "images": [0, 0, 0, 1, 2, 2], "looks": [(1, 0), (2, 1)],
+            "sizes_drawn": False,
+            "zones": ([0, 0, 0, 1, 2, 3],
+                      [(0, 1.0, (0, 1, 2)), (1, 1.0, (0, 1)), (2, 0.5, (1, 2)),
+                       (2, 0.5, (0, 1, 2))]),
+        },
+    ),
+    # Sizes of the members without footprints.
+    ([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2, "slope_sd": 2.0, "sizes_drawn": False}),
 ]  # fmt: skip
 
 
@@ -212,17 +249,17 @@ def test_weights_are_ratios_of_factors():
 
 
 def test_histories_sum_to_one():
-    """Every set of experts, the empty one included, in every class and level of every image."""
+    """Every set of experts, the empty one included, in every class and level of every zone."""
     for setting in settings():
         experts = range(len(setting.prior.person))
         sets = [s for size in range(len(experts) + 1) for s in combinations(experts, size)]
         for g in range(len(setting.prior.parameters.weight)):
             for level in range(0, len(setting.prior.away), 5):
-                for image in range(len(setting.prior.looks.start) - 1):
-                    total = sum(twin.history(setting.prior, g, level, s, image) for s in sets)
+                for zone in range(len(setting.prior.looks.share)):
+                    total = sum(twin.history(setting.prior, g, level, s, zone) for s in sets)
                     assert total == pytest.approx(1.0, abs=1e-12)
-                    missed = math.exp(setting.prior.tables.missed[image, level, g])
-                    nobody = twin.history(setting.prior, g, level, (), image)
+                    missed = math.exp(setting.prior.tables.missed[zone, level, g])
+                    nobody = twin.history(setting.prior, g, level, (), zone)
                     assert missed == pytest.approx(nobody)
 
 
@@ -296,6 +333,39 @@ def test_bugs_about_who_looked_move_the_target():
         detection.rebuild_tables(wrong)
         setting.prior.tables.empty[:] = wrong.tables.empty
         assert max(setting.worst_change(setting.one(i)) for i in range(6)) > 1e-4
+
+
+def test_bugs_about_zones_and_sizes_of_members_move_the_target():
+    """Footprints are forgotten; who marks from outside did not look; a size is the largest's."""
+    zoned, sized = CASES[12], CASES[15]
+
+    def worst(case, plant) -> float:
+        setting = Setting(*case, 12)
+        true = setting.target()
+        setting.target = lambda: true
+        plant(setting.prior)
+        return max(setting.worst_change(setting.one(i)) for i in range(len(setting.families)))
+
+    def everywhere(prior):
+        families, persons, chosen = zoned
+        places, each = chosen["zones"]
+        all_over = [(image, share, lists if image else (0, 1, 2)) for image, share, lists in each]
+        wrong = twin.make_prior(families, persons, **{**chosen, "zones": (places, all_over)})
+        wrong.own[:] = prior.own
+        detection.rebuild_tables(wrong)
+        prior.tables.empty[:] = wrong.tables.empty
+
+    def nobody_outside(prior):
+        prior.tables.absent[:] = 0.0
+
+    def one_larger(prior):
+        prior.sizes[0] += 9.0
+
+    assert worst(zoned, lambda _: None) < TOLERANCE
+    assert worst(zoned, everywhere) > 1e-4
+    assert worst(zoned, nobody_outside) > 1e-4
+    assert worst(sized, lambda _: None) < TOLERANCE
+    assert worst(sized, one_larger) > 1e-4
 
 
 def test_bugs_about_categories_move_the_target():

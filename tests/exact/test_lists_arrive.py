@@ -94,4 +94,5 @@ def test_nobody_moves_where_there_is_one_list():
     problem = small.make_problem([0, 0, 0])
     state = small.fill_state(problem, (0, 1, 2), order=np.arange(3), u=np.ones(3), alpha=1.3)
     lists.shift_lists(np.random.default_rng(1), problem.data, state, new_scratch(problem))
-    assert state.order.tolist() == [0, 1, 2] and state.tally.sum() == 0
+    assert state.order.tolist() == [0, 1, 2]
+    assert state.tally.sum() == 0

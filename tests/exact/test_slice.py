@@ -9,6 +9,8 @@ import pytest
 from scipy import stats
 
 from dfcrp.compiled import slice as slices
+from dfcrp.likelihoods import bias
+from dfcrp.likelihoods.circle import tolerance
 from reference import small_problems as small
 
 FALSE_ALARM_RATE = 1e-5
@@ -89,3 +91,38 @@ def test_an_update_ends_whatever_the_density_is(value):
     """A density that does not fall, or is no number, must not keep a kernel busy for ever."""
     found = small.slice_update_of(lambda _: value)(np.random.default_rng(5), None, 2.0, 1.0, 1e-14)
     assert abs(found - 2.0) <= slices.MOST_STEPS + 1.0
+
+
+#: Targets of log variances with a standard normal prior, whose data are 10^126 times off.
+OFF = {
+    "scale": (tolerance.log_scale_step, tolerance.ScaleStep(0.0, 0.0, 1.0, 5.0, 1e126, 0.0)),
+    "growth": (
+        tolerance.log_growth_step,
+        tolerance.GrowthStep(
+            0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, np.array([[1.0, 1e126, 0.0, 0.0]]), 1, 1
+        ),
+    ),
+    "noise": (
+        bias.log_noise_moved,
+        bias.NoiseTarget(1.0, 3.0, 0.0, 4.0, 1e126, 1.0, 0.0, 4.0, 1.0, 0.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OFF)
+def test_stepping_out_ends_where_the_data_are_absurdly_far_off(name):
+    density, target = OFF[name]
+
+    def log_density(value):
+        try:
+            found = density.py_func(target, value)
+        except OverflowError:  # compiled code has infinity
+            return -math.inf
+        assert abs(value) <= slices.FARTHEST or found == -math.inf
+        return found
+
+    assert log_density(999.0) > -math.inf
+    assert log_density(1001.0) == -math.inf
+    update = small.slice_update_of(log_density)
+    moved = update(np.random.default_rng(5), None, 0.0, 2.0, 1e-14)
+    assert 0.0 < moved < slices.FARTHEST

@@ -1,7 +1,7 @@
 """Spares that stay while the law of the tolerances moves: their weights follow it.
 
-With many markings (here as if) a scan adds the ratio of the new law to the old one; after many scans the
-weights must be what they would be if they were found anew, and a weight that was lost is found anew.
+With many markings (here as if) a scan adds the ratio of the new law to the old one; after many
+scans the weights must be what they would be if they were found anew, and one that was lost is.
 """
 
 from __future__ import annotations

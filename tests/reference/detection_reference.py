@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 
 from dfcrp.draws import Columns
+from dfcrp.priors.base import Zones
 from dfcrp.priors.detection.kernel import Detection, rebuild_tables
 from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.settings import DetectionSettings
@@ -27,11 +28,16 @@ def make_prior(
     looks=None,
     said=None,
     scores=None,
+    zones=None,
     sizes=(2.0, 4.0),
+    sizes_drawn=True,
     seed=None,
     **settings,
 ) -> Detection:
-    """A prior for a few markings; with a seed its parameters are random."""
+    """A prior for a few markings; with a seed its parameters are random.
+
+    ``zones`` are the markings' zones, and of every zone its image, share and lists.
+    """
     families = np.asarray(families)
     chosen = DetectionSettings(**{"classes": 2, **settings})
     log_sizes = None if sizes is None else np.linspace(*sizes, len(families))
@@ -39,13 +45,20 @@ def make_prior(
     looks = None if looks is None else np.asarray(looks)
     said = None if said is None else np.asarray(said)
     scores = None if scores is None else np.array(scores, float)
-    about = (np.asarray(persons), images, looks, said, scores)
-    prior = make_detection(chosen, log_sizes, families, *about)
+    about = (np.asarray(persons), images, looks, said, scores, zones and make_zones(*zones))
+    prior = make_detection(chosen, log_sizes, families, *about, sizes_drawn=sizes_drawn)
     if seed is not None:
         rng = np.random.default_rng([seed, 90])
         prior.own[:] = draw_parameters(rng, prior, 1)[0]
     rebuild_tables(prior)
     return prior
+
+
+def make_zones(places, each) -> Zones:
+    """Zones of which each is an image, a share and the lists that cover it."""
+    pairs = [(z, f) for z, (_, _, lists) in enumerate(each) for f in lists]
+    images, shares = ([one[at] for one in each] for at in (0, 1))
+    return Zones(np.array(places), np.array(images), np.array(shares), np.array(pairs))
 
 
 def with_prior(problem: Problem, prior: Detection) -> Problem:
@@ -55,20 +68,23 @@ def with_prior(problem: Problem, prior: Detection) -> Problem:
     return replace(problem, prior=prior, alpha_start=math.nan, columns=columns)
 
 
-def covering(prior: Detection, image: int) -> list[int]:
-    """The lists that cover an image."""
+def covering(prior: Detection, zone: int) -> list[int]:
+    """The lists that cover a zone; without footprints every image is one."""
     looks = prior.looks
     return [
         int(f)
-        for look in range(looks.start[image], looks.start[image + 1])
+        for look in range(looks.start[zone], looks.start[zone + 1])
         for f in looks.row_list[looks.row_viewer == looks.viewer[look]]
     ]
 
 
-def history(prior: Detection, g: int, level: int, members, image: int = 0) -> float:
-    """P_gv(S): the probability that exactly the experts ``members`` list an object of an image."""
+def history(prior: Detection, g: int, level: int, members, zone: int = 0, also=()) -> float:
+    """P_gz(S): the probability that exactly the experts ``members`` list an object of a zone.
+
+    Lists in ``also`` looked there too.
+    """
     parameters, probability = prior.parameters, 1.0
-    there = covering(prior, image)
+    there = sorted({*covering(prior, zone), *also})
     if not set(members) <= set(there):
         return 0.0
     for p in {int(prior.person[f]) for f in there}:
@@ -84,9 +100,27 @@ def history(prior: Detection, g: int, level: int, members, image: int = 0) -> fl
     return probability
 
 
-def false_factor(prior: Detection, f: int, size: float) -> float:
+def cell(prior: Detection, size: float, image: int, items) -> tuple[int, int]:
+    """The zone that most of a cluster's markings lie in, and the level of its size."""
+    first = int(prior.looks.zones[image])
+    if not len(items):
+        return first, level_of(prior, size)
+    counts = np.bincount(prior.looks.zone[list(items)])
+    if not len(prior.sizes):
+        return int(counts.argmax()), level_of(prior, size)
+    mean = prior.low + prior.step * float(np.mean(prior.sizes[list(items)]))
+    return int(counts.argmax()), level_of(prior, mean)
+
+
+def beside(prior: Detection, items) -> list[int]:
+    """All lists of the persons who have these markings that cover their image."""
+    looks = prior.looks
+    viewers = looks.row_viewer[looks.row[list(items)]]
+    return [int(f) for f in looks.row_list[np.isin(looks.row_viewer, viewers)]]
+
+
+def false_factor(prior: Detection, f: int, level: int) -> float:
     """The part of factor({f}) that is false."""
-    level = level_of(prior, size)
     return prior.parameters.false[f] * prior.parameters.false_size[level] / prior.usual[level]
 
 
@@ -115,12 +149,13 @@ def score_ratio(prior: Detection, f: int, item: int) -> float:
 
 def log_factor(prior: Detection, members, size: float, image: int = 0, items=()) -> float:
     """log factor(S) for the experts in a cluster on an image; ``items`` are their markings."""
-    parameters, level = prior.parameters, level_of(prior, size)
-    total = 0.0
+    parameters, (zone, level) = prior.parameters, cell(prior, size, image, items)
+    also, total = beside(prior, items) if len(items) else (), 0.0
     for g, weight in enumerate(parameters.weight):
         share = weight * parameters.size_share[level] / prior.usual[level]
-        total += parameters.objects[image] * share * history(prior, g, level, members, image)
-    false = false_factor(prior, members[0], size) if len(members) == 1 else 0.0
+        listed = history(prior, g, level, members, zone, also)
+        total += parameters.objects[image] * share * listed
+    false = false_factor(prior, members[0], level) if len(members) == 1 else 0.0
     if len(prior.categories.said):
         words = [int(prior.categories.said[i]) for i in items]
         assert len(words) == len(members)
@@ -150,14 +185,16 @@ def log_partition(prior: Detection, labels, families, sizes=None) -> float:
 
 
 def log_nothing_more(prior: Detection) -> float:
-    """log of exp(−Λ_v Σ_gl π_g ω_l (1 − P_gv(∅; l)) − Σ φ_f), over all images."""
-    parameters, total = prior.parameters, 0.0
+    """log of exp(−Λ_v Σ w_z π_g ω_l (1 − P_gz(∅; l)) − Σ w_z φ_f), over all images."""
+    parameters, looks, total = prior.parameters, prior.looks, 0.0
     for image, objects in enumerate(parameters.objects):
-        for g, weight in enumerate(parameters.weight):
-            for level, share in enumerate(parameters.size_share):
-                seen = 1.0 - history(prior, g, level, (), image)
-                total -= objects * weight * share * seen
-        total -= sum(parameters.false[f] for f in covering(prior, image))
+        for zone in range(looks.zones[image], looks.zones[image + 1]):
+            for g, weight in enumerate(parameters.weight):
+                for level, share in enumerate(parameters.size_share):
+                    seen = 1.0 - history(prior, g, level, (), zone)
+                    total -= looks.share[zone] * objects * weight * share * seen
+            false = sum(parameters.false[f] for f in covering(prior, zone))
+            total -= looks.share[zone] * false
     return total
 
 

@@ -104,6 +104,7 @@ def detection_layout(posterior: Posterior) -> PriorLayout:
     """The detection prior of the posterior's items and settings."""
     items, config = posterior.items, posterior.config
     persons = persons_of(items.experts, config.run.persons)
-    log_sizes = None if posterior.diameters is None else np.log(posterior.diameters)
-    facts = Facts(items.families, items.experts, persons, log_sizes, **items.look_facts())
+    log_sizes = posterior.likelihood.log_sizes(items)
+    drawn = posterior.likelihood.size_parameter() is not None
+    facts = Facts(items.families, items.experts, persons, log_sizes, drawn, **items.look_facts())
     return DETECTION.lay_out(facts, config.prior)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.likelihoods.circle.tolerances import NAMES
+from dfcrp.likelihoods.circle.columns import SPREADS
 from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from dfcrp.summaries.consensus import consensus_counts
@@ -74,7 +74,7 @@ def test_totals_are_those_of_the_whole(posterior):
         families=posterior.items.families,
     )
     assert summary["consensus"] == whole.rows()
-    assert set(NAMES) <= set(summary["tolerances"])
+    assert set(SPREADS) <= set(summary["tolerances"])
     assert sum(row["count"] for row in summary["experts"]) == len(posterior.items)
 
 

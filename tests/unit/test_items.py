@@ -110,7 +110,8 @@ def test_one_table_for_every_kind(kind):
     assert items.cells == {name: [str(cell) for cell in columns[name]] for name in columns}
     assert items.experts == ("a", "b")
     assert items.candidates.tolist() == [[0, 1]]
-    assert repr(items).startswith(f"<Items: 2 {kind} by 2 experts on 2 images")
+    words = {"diagonal": "items (diagonal)", "normal": "items (normal)"}.get(kind, kind)
+    assert repr(items).startswith(f"<Items: 2 {words} by 2 experts on 2 images")
     assert all(name in items._repr_html_() for name in ("id", "expert", *columns))
     one = items.take(np.array([1]))
     assert one.experts == ("a",)

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 import dfcrp
 from dfcrp.cli.main import dfcrp as command
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io.reading import read_looked
-from dfcrp.items.looks import looked_pairs, with_looks
+from dfcrp.items.looks import looks_given, with_looks
 from dfcrp.runs.folder import prepare_folder, read_markings_back
 from dfcrp.settings.config import Config
 
@@ -42,8 +41,8 @@ def test_forms_of_a_table_of_looks():
         [list(pair) for pair in pairs],
         [*pairs, pairs[0]],
     ):
-        assert looked_pairs(given).tolist() == [["a", "ann"], ["b", "bob"]]
-    assert looked_pairs(["bob", "ann"]).tolist() == [["", "ann"], ["", "bob"]]
+        assert looks_given(given).pairs.tolist() == [["a", "ann"], ["b", "bob"]]
+    assert looks_given(["bob", "ann"]).pairs.tolist() == [["", "ann"], ["", "bob"]]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,7 @@ def test_forms_of_a_table_of_looks():
 )
 def test_what_is_no_table_of_looks(given, message):
     with pytest.raises(InputError, match=message):
-        looked_pairs(given)
+        looks_given(given)
 
 
 def test_those_who_marked_nothing_are_experts(files):
@@ -225,15 +224,3 @@ def test_label_studio_annotations_without_results(tmp_path):
     (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
     items = dfcrp.read_items(tmp_path / "export.json", "boxes")
     assert looks(items) == {(image, who) for image in "ab" for who in "12"}
-
-
-def test_a_part_of_an_image_is_refused(tmp_path):
-    """Passing over it would count objects as missed where nobody looked."""
-    file = tmp_path / "looked.csv"
-    file.write_text("image,expert,x_min,x_max,y_min,y_max\na,ann,0,10,0,10\n")
-    with pytest.raises(InputError, match=r"looked.csv, header: the column x_min seems to say"):
-        read_looked(file)
-    with pytest.raises(InputError, match=r"looked.geojson: the column geometry"):
-        read_looked(tmp_path / "looked.geojson")
-    with pytest.raises(InputError, match="looked: the column Geometry"):
-        looked_pairs({"image": ["a"], "expert": ["ann"], "Geometry": ["POLYGON"]})

@@ -13,7 +13,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.geometry import TangentPlanes, counted_from, degrees_of, seam, unit_vectors
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
-from dfcrp.likelihoods.circle.sphere_hyper import set_apart_on_sphere, sphere_features
+from dfcrp.likelihoods.circle.hyper import set_apart_on_sphere, sphere_features
 from dfcrp.plots.flat import flat_map, middle_stretch, stretch
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import make_config

@@ -398,11 +398,27 @@ def test_figures_of_every_kind_speak_of_it(kind):
     assert plots.prepare_counts_by_size(posterior).size_classes == ("all",)
 
 
-@pytest.mark.parametrize("figure", plots.NEED_SIZES)
-def test_figures_about_diameters_say_that_there_are_none(figure):
-    posterior = suited(figure, kind_posterior("boxes", n_draws=4))
-    with pytest.raises(InputError, match=r"boxes (do not )?have"):
+@pytest.mark.parametrize(
+    ("figure", "kind"),
+    [
+        *((figure, "boxes") for figure in plots.NEED_DIAMETERS),
+        *((figure, "points") for figure in plots.NEED_SIZES),
+    ],
+)
+def test_figures_about_sizes_say_that_there_are_none(figure, kind):
+    posterior = suited(figure, kind_posterior(kind, n_draws=4))
+    with pytest.raises(InputError, match=rf"{kind} (do not )?have"):
         getattr(plots, f"prepare_{figure}")(posterior)
+
+
+@pytest.mark.parametrize("kind", ["boxes", "ellipses"])
+def test_what_is_found_by_size_of_boxes_and_ellipses(kind):
+    posterior = suited("sensitivity", kind_posterior(kind, n_draws=4))
+    table, axes = plots.plot_sensitivity(posterior)
+    assert "√" in table.size
+    assert len(table.diameter) > 1
+    figure_of(axes[0]).canvas.draw()
+    assert plots.prepare_corrected_sizes(posterior).size == table.size
 
 
 def test_counts_without_sizes():

@@ -60,7 +60,7 @@ def test_probability_to_be_real(posterior):
             if len(members) == 1:
                 f = int(families[members[0]])
                 whole = math.exp(twin.log_factor(prior, [f], size))
-                real -= twin.false_factor(prior, f, size) / whole
+                real -= twin.false_factor(prior, f, twin.level_of(prior, size)) / whole
             expected[members] += real
     expected /= posterior.draws.n_chains * posterior.draws.n_draws
     assert posterior.detection.p_real_marking == pytest.approx(expected, abs=1e-6)
@@ -231,7 +231,7 @@ def test_every_image_is_judged_with_the_parameters_of_all(crowd):
             if len(members) == 1:
                 f, image = int(families[members[0]]), int(images[members[0]])
                 whole = math.exp(twin.log_factor(prior, [f], size, image))
-                real -= twin.false_factor(prior, f, size) / whole
+                real -= twin.false_factor(prior, f, twin.level_of(prior, size)) / whole
             expected[members] += real / 80
     assert crowd.detection.p_real_marking == pytest.approx(expected, abs=1e-6)
     assert crowd["b"].detection.p_real_marking == pytest.approx(expected[3:], abs=1e-6)

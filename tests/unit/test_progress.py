@@ -13,9 +13,8 @@ from dfcrp.draws import DrawBlock
 from dfcrp.fitting import progress
 from dfcrp.fitting.progress import Lines, Tracker, expected_scans
 from dfcrp.items.items import Items
-from dfcrp.sampling import limit
-from dfcrp.sampling.limit import Compiling, TimeLimit
-from dfcrp.sampling.runner import Progress
+from dfcrp.sampling import runner
+from dfcrp.sampling.runner import Compiling, Progress, TimeLimit
 from dfcrp.settings.config import make_config
 
 
@@ -23,7 +22,7 @@ from dfcrp.settings.config import make_config
 def record(monkeypatch):
     """Compiling that happens when the test says so."""
     found = Compiling()
-    for module in (limit, progress):
+    for module in (runner, progress):
         monkeypatch.setattr(module, "compiling", lambda: found)
     return found
 
@@ -32,7 +31,7 @@ def record(monkeypatch):
 def clock(monkeypatch):
     """A clock that the test moves."""
     now = SimpleNamespace(time=100.0)
-    monkeypatch.setattr(limit.time, "monotonic", lambda: now.time)
+    monkeypatch.setattr(runner.time, "monotonic", lambda: now.time)
     return now
 
 

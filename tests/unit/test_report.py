@@ -403,7 +403,7 @@ def test_detection_with_and_without_sizes(kind, side_by_side, tmp_path):
     assert ("How many objects?" in page.words) == side_by_side
     alts = [a["alt"] for n, a in page.tags if n == "img"]
     assert any("observed and predicted" in alt for alt in alts)
-    assert any("by diameter" in alt for alt in alts) == (kind == "circles")
+    assert any("by size, for each expert" in alt for alt in alts) == (kind != "records")
     assert any("size class" in row for row in page.rows) == (kind == "circles")
     assert "p_real" in page.text
 

@@ -11,6 +11,9 @@ from dfcrp.compiled.jit import by_type, inline_kernel, lean_kernel
 #: Most steps by which a bracket grows. They are dealt to its two sides at random, without which a
 #: limit would not leave the target unchanged; nothing that has a density needs as many.
 MOST_STEPS = 4096
+#: Standard deviations after which a normal prior of a log variance ends. Nothing is lost, and every
+#: slice is short enough to be stepped over: that of a variance 10^100 times off would not be.
+FARTHEST = 1000.0
 
 
 @by_type

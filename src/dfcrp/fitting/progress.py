@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dfcrp.items.items import Items
 from dfcrp.markup import counted, escape
 from dfcrp.runs.parts import Watch, least_by_item
-from dfcrp.sampling.limit import TimeLimit, compiling
+from dfcrp.sampling.runner import TimeLimit, compiling
 from dfcrp.settings.config import Config
 from dfcrp.settings.consensus import Least, in_short, needed
 from dfcrp.summaries.convergence import Limits

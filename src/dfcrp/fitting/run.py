@@ -36,8 +36,7 @@ from dfcrp.runs.parts import (
     stopped_by_interrupt,
 )
 from dfcrp.runs.store import DrawStore, MemoryStore
-from dfcrp.sampling.limit import TimeLimit
-from dfcrp.sampling.runner import Progress, cores
+from dfcrp.sampling.runner import Progress, TimeLimit, cores
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import Config
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import numbers
 import os
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
+from dfcrp.files import why as why_not
 from dfcrp.io.drawings import told
 from dfcrp.io.formats.delimited import decode
 from dfcrp.io.formats.yolo import looks_like_yolo
@@ -39,8 +41,9 @@ from dfcrp.items.columns import (
     plain,
     suspect_words,
 )
+from dfcrp.items.footprints import as_text, footprint_columns, footprints_in, read_footprint
 from dfcrp.items.items import Items
-from dfcrp.items.looks import looked_pairs, refuse_parts, with_looks
+from dfcrp.items.looks import Looked, looks_given, with_looks
 from dfcrp.items.site import MOST_UNUSED, Site, Source
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.memory import in_words, refuse_more_than_memory
@@ -370,7 +373,9 @@ def read_items(
         cluster.
     looked : path, table or sequence of pairs, optional
         Who looked at which image, also of those who marked nothing there: a file or table with the
-        columns image and expert. Left out, it is taken from the files if their format says it.
+        columns image and expert. Left out, it is taken from the files if their format says it. Of
+        looks at a part of an image it has that part, in a column footprint (a polygon as WKT or
+        GeoJSON) or in x_min, y_min, x_max and y_max; or it is GeoJSON itself.
 
     Returns
     -------
@@ -420,14 +425,16 @@ def read_items(
         raise InputError(f"{where}{error}") from error
 
 
-def read_looked(path: PathLike) -> NDArray[np.str_]:
-    """Who looked at which image, (m, 2), from a file with the columns image and expert."""
+def read_looked(path: PathLike) -> Looked:
+    """Who looked at which image, or part of it, from a table or a GeoJSON file.
+
+    A table has the columns image and expert; features of GeoJSON have these properties.
+    """
     file = Path(path)
     if file.suffix.lower() in (".geojson", ".json"):
-        refuse_parts(["geometry"], str(file))
+        return looks_given(_looked_geojson(file))
     table, _ = read_file(file.name, file, ReadOptions(kind="records"))
-    refuse_parts(table.header, f"{file}, header")
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Any]] = {}
     for role in ("image", "expert"):
         names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
         at = [k for k, title in enumerate(table.header) if plain(title) in names]
@@ -444,7 +451,40 @@ def read_looked(path: PathLike) -> NDArray[np.str_]:
             name = names_given[record]
             why = why_not_name(role, name) if name else "it is empty; fill it in"
             raise InputError(f"{table.where(record)}, column {role}: {why}")
-    return looked_pairs(found)
+    chosen = footprint_columns(table.header, f"{file}, header")
+    cells = {role: list(table.columns[table.header.index(name)]) for role, name in chosen.items()}
+    if cells:
+        parts = footprints_in(
+            cells, lambda row, column: f"{table.where(row)}, column {chosen.get(column, column)}"
+        )
+        found["footprint"] = [None if part is None else as_text(part) for part in parts]
+    return looks_given(found)
+
+
+def _looked_geojson(file: Path) -> dict[str, list[Any]]:
+    """A feature for each look, with the properties image and expert."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
+        features = [(one["properties"] or {}, one["geometry"]) for one in content["features"]]
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {why_not(error)}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(
+            f"{file}: looks in GeoJSON are a FeatureCollection; each feature has a polygon and the "
+            "properties image and expert"
+        ) from None
+    found: dict[str, list[Any]] = {"image": [], "expert": [], "footprint": []}
+    for number, (properties, shape) in enumerate(features, 1):
+        where = f"{file}, feature {number}"
+        for role in ("image", "expert"):
+            names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
+            values = [value for title, value in properties.items() if plain(title) in names]
+            if role == "expert" and len(values) != 1:
+                raise InputError(f"{where}: it needs one property called expert")
+            found[role].append(str(values[0]) if values else "")
+        part = read_footprint(shape, where)
+        found["footprint"].append(None if part is None else as_text(part))
+    return found
 
 
 def _looks(
@@ -453,22 +493,22 @@ def _looks(
     items: Items,
     image: str | Sequence[str] | None,
     exclude_experts: str | Sequence[str],
-) -> NDArray[np.str_] | None:
+) -> Looked | None:
     """Who looked where, after the filters; None if nothing says it."""
     if looked is None:
         known = [(name, expert) for name, expert in table.looked if expert is not None]
         if not known or items.image is None:
             return None
-        pairs = looked_pairs(known)
+        given = looks_given(known)
     elif isinstance(looked, (str, os.PathLike)):
-        pairs = read_looked(looked)
+        given = read_looked(looked)
     else:
-        pairs = looked_pairs(looked)
+        given = looks_given(looked)
     if image is not None:
         kept = [image] if isinstance(image, str) else list(image)
-        pairs = pairs[np.isin(pairs[:, 0], ["", *kept])]
+        given = given.select(np.isin(given.pairs[:, 0], ["", *kept]))
     excluded = [exclude_experts] if isinstance(exclude_experts, str) else list(exclude_experts)
-    return pairs[~np.isin(pairs[:, 1], excluded)]
+    return given.select(~np.isin(given.pairs[:, 1], excluded))
 
 
 def read_markings(

@@ -16,10 +16,12 @@ from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words
 from dfcrp.items.columns import ColumnChoice, frame_columns, listed
-from dfcrp.items.looks import Looks, looks_of, on_images, with_looks
+from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
+from dfcrp.items.looks import Looked, Looks, looks_of, on_images, with_looks
 from dfcrp.items.site import Site, Source
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.priors.base import Zones
 
 #: What is known of an item besides the columns that describe it.
 ABOUT = ("expert", "image", "id", "truth", "person")
@@ -55,6 +57,9 @@ class Items:
     looked : array (m, 2) or None
         Images and the experts who looked at them, also those who listed nothing; None if that is
         not known.
+    footprints : dict or None
+        Of looks (image, expert) at a part of an image, the part, as coordinates of a GeoJSON
+        MultiPolygon; None if all looks are at whole images.
     sources, filters, site
         The files, the filters applied on reading, and where the items lie.
     origin : array or None
@@ -82,6 +87,7 @@ class Items:
     score: NDArray[np.float64] | None = None
     candidates: NDArray[np.int64] | None = None
     looked: NDArray[np.str_] | None = None
+    footprints: Mapping[Look, Footprint] | None = None
     sources: tuple[Source, ...] = ()
     filters: Mapping[str, Any] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
@@ -132,7 +138,8 @@ class Items:
             Pairs of row numbers from 0: only these items may share a cluster.
         looked : table or sequence of pairs, optional
             Who looked at which image, with the columns image and expert; of one image, the names
-            of the experts. It also tells of those who looked and listed nothing.
+            of the experts. It also tells of those who looked and listed nothing. Looks at a part of
+            an image have it in a column footprint, or in x_min, y_min, x_max and y_max.
         site : Site, optional
             Units, body and area.
         place : callable, optional
@@ -260,9 +267,15 @@ class Items:
     def __repr__(self) -> str:
         images = f" on {len(self.images)} images" if len(self.images) > 1 else ""
         return (
-            f"<Items: {len(self):,} {self.kind} by {len(self.experts):,} experts{images}; "
+            f"<Items: {self.counted} by {len(self.experts):,} experts{images}; "
             f"columns {', '.join(self.columns)}>"
         )
+
+    @property
+    def counted(self) -> str:
+        """How many there are of what: "8 circles", "8 items (diagonal)"."""
+        plain = likelihood_named(self.kind).noun == "item"
+        return f"{len(self):,} {f'items ({self.kind})' if plain else self.kind}"
 
     def _repr_html_(self) -> str:
         from dfcrp.markup import first_rows
@@ -375,6 +388,9 @@ class Items:
             hasher.update(self.candidates.astype("<i8").tobytes())
         if self.looked is not None:
             _add_names(hasher, self.looked.ravel().tolist())
+        if self.footprints:
+            parts = [[*look, as_text(part)] for look, part in sorted(self.footprints.items())]
+            _add_names(hasher, [text for row in parts for text in row])
         if self.category is not None:
             _add_names(hasher, ["category", *self.category.tolist()])
         if self.score is not None:
@@ -406,7 +422,9 @@ class Items:
             filters=self.filters,
             site=self.site,
         )
-        return items if self.looked is None else with_looks(items, self.looked, tell=False)
+        if self.looked is None:
+            return items
+        return with_looks(items, Looked(self.looked, self.footprints or {}), tell=False)
 
     def of_image(self, name: str, rows: NDArray[np.int64]) -> Items:
         """The items of one image, in these rows; its experts are those who looked at it."""
@@ -420,6 +438,7 @@ class Items:
             "image_names": looks.images,
             "images": looks.image,
             "looks": looks.pairs,
+            "zones": self.zones,
             "category_names": self.categories,
             "categories": self.category_codes,
             "scores": self.score,
@@ -429,6 +448,11 @@ class Items:
     def looks(self) -> Looks:
         """Who looked at which image; if nothing says it, whoever has an item on it."""
         return looks_of(self)
+
+    @cached_property
+    def zones(self) -> Zones | None:
+        """What footprints cut images into; None where all looks are at whole images."""
+        return None if self.footprints is None else cut_into_zones(self)
 
     def _candidates_among(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         if self.candidates is None:

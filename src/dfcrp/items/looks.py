@@ -1,4 +1,4 @@
-"""Who looked at which image: pairs of an image and an expert, also of those who marked nothing.
+"""Who looked at which image, or at which part of it, also those who marked nothing there.
 
 An expert who looked at an image and marked nothing there missed all of its objects; one who did
 not look missed none. Where nothing says who looked, whoever has an item on an image did.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.items.checks import bad_names, why_not_name
+from dfcrp.items.footprints import Footprint, Look, footprint_columns, footprints_in, joined
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -23,13 +25,19 @@ if TYPE_CHECKING:
 #: Experts and images that a message names.
 NAMED = 3
 
-#: Names of columns, without underscores, that would say which part of an image was seen.
-PARTS = frozenset(
-    [f"{axis}{end}" for axis in "xy" for end in ("min", "max")]
-    + ["geometry", "bbox", "polygon", "footprint", "width", "height"]
-)
-
 Pairs = NDArray[np.str_]
+
+
+class Looked(NamedTuple):
+    """Who looked where, as given: (m, 2) pairs of an image and an expert, each once."""
+
+    pairs: Pairs
+    #: Of looks at a part of an image, the part.
+    footprints: Mapping[Look, Footprint] = MappingProxyType({})
+
+    def select(self, chosen: NDArray[np.bool_]) -> Looked:
+        """Some of the looks."""
+        return Looked(self.pairs[chosen], self.footprints)
 
 
 class Looks(NamedTuple):
@@ -48,26 +56,17 @@ class Looks(NamedTuple):
         return self.pairs[first:last, 1]
 
 
-def refuse_parts(names: Iterable[Any], where: str) -> None:
-    """A look is at a whole image: columns that name a part of one are not passed over."""
-    parts = [name for name in names if str(name).lower().replace("_", "") in PARTS]
-    if parts:
-        raise InputError(
-            f"{where}: the column {parts[0]} seems to say at which part of an image someone "
-            "looked, and a look counts for the whole image. Leave the column out if they saw all "
-            "of it; if not, give pieces of the image names of their own, in the items too"
-        )
+def looks_given(looked: Any) -> Looked:
+    """Looks in whatever form a user gives them.
 
-
-def looked_pairs(looked: Any) -> Pairs:
-    """Pairs (image, expert) of whatever a user gives, as text: (m, 2).
-
-    A table (data frame or dict) with the columns image and expert, pairs of the two, or, of one
-    image, the experts' names alone.
+    A table (data frame or dict) with the columns image and expert, and perhaps footprint or x_min,
+    y_min, x_max and y_max; pairs of image and expert; or, of one image, the experts' names alone.
     """
+    if isinstance(looked, Looked):
+        return looked
+    parts: list[Footprint | None] = []
     if isinstance(looked, Mapping) or hasattr(looked, "columns"):
         names = list(looked.keys()) if isinstance(looked, Mapping) else list(looked.columns)
-        refuse_parts(names, "looked")
         if "expert" not in names:
             raise InputError(
                 "looked has no column expert: it needs the columns image and expert, one row for "
@@ -78,6 +77,11 @@ def looked_pairs(looked: Any) -> Pairs:
         if len(images) != len(experts):
             raise InputError(f"looked has {len(images)} images and {len(experts)} experts")
         rows = list(zip(images, experts, strict=True))
+        table = {
+            role: list(looked[name]) for role, name in footprint_columns(names, "looked").items()
+        }
+        if table:
+            parts = footprints_in(table, lambda row, column: f"looked, index {row}, {column}")
     elif isinstance(looked, str) or not isinstance(looked, Iterable):
         raise InputError(
             f"looked is {looked!r}; it must be pairs of an image and an expert, or a table with "
@@ -91,7 +95,16 @@ def looked_pairs(looked: Any) -> Pairs:
     ):
         for at in bad_names(names)[:1]:
             raise InputError(f"looked: {why_not_name(role, names[at])}")
-    return np.array(sorted(set(rows)), dtype=np.str_).reshape(-1, 2)
+    pairs = np.array(sorted(set(rows)), dtype=np.str_).reshape(-1, 2)
+    return Looked(pairs, _together(rows, parts))
+
+
+def _together(rows: list[Look], parts: list[Footprint | None]) -> dict[Look, Footprint]:
+    """One footprint for each look at a part; several rows of one look add up."""
+    found: dict[Look, Footprint | None] = {}
+    for look, part in zip(rows, parts, strict=bool(parts)):
+        found[look] = joined(found[look], part) if look in found else part
+    return {look: part for look, part in found.items() if part is not None}
 
 
 def _pair(row: Any) -> tuple[str, str]:
@@ -109,7 +122,18 @@ def with_looks(items: Items, looked: Any, *, tell: bool = True) -> Items:
 
     ``tell`` warns of experts with items on images at which they did not look.
     """
-    pairs = _named(items, looked_pairs(looked))
+    given = looks_given(looked)
+    pairs = _named(items, given.pairs)
+    footprints = {
+        (image, expert): given.footprints[before, expert]
+        for (before, expert), (image, _) in zip(given.pairs.tolist(), pairs.tolist(), strict=True)
+        if (before, expert) in given.footprints
+    }
+    if footprints and not {"x", "y"} <= set(items.columns):
+        raise InputError(
+            f"looked has footprints, and {items.kind} have no places that could lie in them: leave "
+            "the columns of the footprint out"
+        )
     images = ["" if items.image is None else name for name in _images_of(items)]
     own = set(zip(images, items.expert.tolist(), strict=True))
     told = {(image, expert) for image, expert in pairs.tolist()}
@@ -119,7 +143,9 @@ def with_looks(items: Items, looked: Any, *, tell: bool = True) -> Items:
     experts = tuple(sorted(set(every[:, 1].tolist())))
     code = {name: at for at, name in enumerate(experts)}
     families = np.array([code[name] for name in items.expert.tolist()], np.int64)
-    return replace(items, looked=every, experts=experts, families=families)
+    return replace(
+        items, looked=every, footprints=footprints or None, experts=experts, families=families
+    )
 
 
 def _images_of(items: Items) -> list[str]:

@@ -144,6 +144,8 @@ class Likelihood:
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
     #: What experts did with items, in sentences.
     verb: str = "listed"
+    #: What is meant by their size, where they have one.
+    size_word: str = "diameter"
     #: Figures of the report that only this kind has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
@@ -217,6 +219,11 @@ class Likelihood:
     def sizes(self, items: Items) -> Floats | None:
         """Diameters, for size classes; None if items have no size."""
         return None
+
+    def log_sizes(self, items: Items) -> Floats | None:
+        """Log sizes of items, for priors that depend on them; None if items have no size."""
+        sizes = self.sizes(items)
+        return None if sizes is None else np.log(sizes)
 
     def size_parameter(self) -> str | None:
         """The cluster parameter that holds the log size of its object, if there is one."""

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from dfcrp.compiled.abi import F8, I4, F8x2, frame
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
-from dfcrp.compiled.slice import log_target, slice_update
+from dfcrp.compiled.slice import FARTHEST, log_target, slice_update
 from dfcrp.likelihoods.law import law_is_due
 
 #: For "not learned", in place of where a parameter begins in the law.
@@ -265,6 +265,8 @@ class NoiseTarget(NamedTuple):
 def log_noise_density(noise_sd, features, count, squares, value):
     """log density of one t, up to a constant."""
     z = value / noise_sd
+    if abs(z) > FARTHEST:
+        return -math.inf
     return -features * count * value - 0.5 * math.exp(-2.0 * value) * squares - 0.5 * z * z
 
 

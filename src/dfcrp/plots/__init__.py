@@ -43,14 +43,10 @@ _HOMES = {
     }.items()
     for figure in figures
 }
-#: Of the figures, those about diameters, and those that show DBSCAN beside the posterior.
-NEED_SIZES = (
-    "corrected_sizes",
-    "sensitivity",
-    "size_differential",
-    "size_frequency",
-    "size_relative",
-)
+#: Of the figures, those about diameters, those about any size, such as that of a box, and those
+#: that show DBSCAN beside the posterior.
+NEED_DIAMETERS = ("size_differential", "size_frequency", "size_relative")
+NEED_SIZES = ("corrected_sizes", "sensitivity")
 #: And those about scores.
 NEED_SCORES = ("scores",)
 BESIDE_DBSCAN = ("counts_by_size", "size_differential", "size_frequency", "size_relative")

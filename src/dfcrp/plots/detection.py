@@ -47,9 +47,9 @@ def answers_of(posterior: Posterior) -> DetectionSummary:
 
 
 def _refuse_without_sizes(posterior: Posterior) -> None:
-    if posterior.diameters is None:
+    if not posterior.has_sizes:
         raise InputError(
-            f"this figure is by diameter, which {plural(posterior.likelihood.noun)} do not have"
+            f"this figure is by size, which {plural(posterior.likelihood.noun)} do not have"
         )
 
 
@@ -63,8 +63,9 @@ class SensitivityTable:
     experts: tuple[str, ...]
     diameter: NDArray[np.float64]
     sensitivity: Interval
-    #: What experts do with objects.
+    #: What experts do with objects, and what their size is called.
     verb: str = "listed"
+    size: str = "diameter"
 
 
 def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
@@ -76,8 +77,10 @@ def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
     count = np.bincount(items.families, minlength=len(items.experts))
     order = np.argsort(-count, kind="stable")[:MAX_EXPERTS]
     names = tuple(items.experts[f] for f in order)
-    verb = posterior.likelihood.verb
-    return SensitivityTable(names, found.diameter, found.sensitivity[order], verb)
+    likelihood = posterior.likelihood
+    return SensitivityTable(
+        names, found.diameter, found.sensitivity[order], likelihood.verb, likelihood.size_word
+    )
 
 
 def draw_sensitivity(table: SensitivityTable, axes: Any = None) -> list[Any]:
@@ -94,7 +97,7 @@ def draw_sensitivity(table: SensitivityTable, axes: Any = None) -> list[Any]:
             panels[k].set_title(plain(name))
         for ax in panels[count:]:
             ax.set_axis_off()
-        panels[0].get_figure().supxlabel("diameter of the object", fontsize=8)
+        panels[0].get_figure().supxlabel(f"{table.size} of the object", fontsize=8)
         panels[0].get_figure().supylabel(f"probability to be {table.verb}", fontsize=8)
     return panels[:count]
 
@@ -134,6 +137,8 @@ class CorrectedSizes:
     diameter: NDArray[np.float64]
     seen: Interval
     total: Interval
+    #: What size is called.
+    size: str = "diameter"
 
 
 def prepare_corrected_sizes(posterior: Posterior) -> CorrectedSizes:
@@ -145,7 +150,10 @@ def prepare_corrected_sizes(posterior: Posterior) -> CorrectedSizes:
         return summarise(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
 
     return CorrectedSizes(
-        found.level_edges[:-1], at_least(found.seen_at), at_least(found.seen_at + found.missed_at)
+        found.level_edges[:-1],
+        at_least(found.seen_at),
+        at_least(found.seen_at + found.missed_at),
+        posterior.likelihood.size_word,
     )
 
 
@@ -162,8 +170,8 @@ def draw_corrected_sizes(table: CorrectedSizes, ax: Any = None) -> Any:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_ylim(bottom=0.8)
-        ax.set_xlabel("diameter D")
-        ax.set_ylabel("number of objects of diameter ≥ D")
+        ax.set_xlabel(table.size)
+        ax.set_ylabel("number of objects of this size or larger")
         for axis in (ax.xaxis, ax.yaxis):
             plain_ticks(axis)
         legend_of(ax, handles, ["seen and missed", "seen"])

@@ -102,7 +102,7 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
     found = Findings(
         point=posterior.point_partition(),
         membership=posterior.membership,
-        catalogue=posterior.catalogue_columns(),
+        catalogue=posterior.catalogue_columns,
         alone=posterior.pairs.alone,
         n_clusters=summarise(posterior.n_clusters.ravel()),
         consensus=_consensus(posterior),

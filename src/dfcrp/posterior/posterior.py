@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dfcrp.draws import Draws, shared_variable
+from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.geometry import TangentPlanes
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
-from dfcrp.likelihoods.bias_summary import ExpertBias, rows_with_bias
+from dfcrp.likelihoods.bias_summary import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.posterior import tables
 from dfcrp.posterior.categories import (
     CategorySummary,
-    category_columns,
     category_summary,
     confusion_frame,
     probability_frame,
@@ -44,7 +43,6 @@ from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import Parts, RunRecord, least_by_item
 from dfcrp.settings.config import Config
 from dfcrp.settings.consensus import Least, in_words, needed
-from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.coclustering import Coclustering, coclustering
 from dfcrp.summaries.consensus import (
     PAPER_EDGES,
@@ -55,9 +53,9 @@ from dfcrp.summaries.consensus import (
 )
 from dfcrp.summaries.convergence import KnownOfRun, Verdict, check_convergence
 from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
-from dfcrp.summaries.membership import UNDECIDED, Membership, membership
-from dfcrp.summaries.point_partition import PointPartition, members_by_cluster, point_partition
-from dfcrp.summaries.streaming import n_clusters, summarise
+from dfcrp.summaries.membership import Membership, membership
+from dfcrp.summaries.point_partition import PointPartition, point_partition
+from dfcrp.summaries.streaming import n_clusters
 
 if TYPE_CHECKING:
     import pandas
@@ -110,7 +108,6 @@ class Posterior:
         if images is None and len(items.images) > 1:
             self._images = _cut_into_images(draws, items, config, record)
         self._points: dict[str, PointPartition] = {}
-        self._catalogue: dict[str, Any] | None = None
         self._counts: dict[tuple[Least, ...], ConsensusCounts] = {}
         self._diameters: dict[tuple[Least, int], list[NDArray[np.float64]]] = {}
 
@@ -131,8 +128,8 @@ class Posterior:
     def __repr__(self) -> str:
         images = f" on {len(self.images):,} images" if self._images is not None else ""
         return (
-            f"<Posterior: {len(self.items):,} {self.config.run.likelihood} by "
-            f"{len(self.items.experts):,} experts{images}, prior {self.config.run.prior}; "
+            f"<Posterior: {self.items.counted} by {len(self.items.experts):,} experts{images}, "
+            f"prior {self.config.run.prior}; "
             f"{self.draws.n_chains} chains × {self.draws.n_draws:,} draws>"
         )
 
@@ -314,6 +311,11 @@ class Posterior:
         return self.likelihood.sizes(self.items)
 
     @property
+    def has_sizes(self) -> bool:
+        """Whether items have a size of any kind, by which finding an object may depend."""
+        return self.likelihood.log_sizes(self.items) is not None
+
+    @property
     def diameter_from(self) -> str:
         """Where a cluster's diameter comes from: "mu", a parameter of its own, or "members"."""
         known = self.likelihood.size_parameter() is not None
@@ -345,35 +347,11 @@ class Posterior:
     def point_partition(self, loss: str = "vi") -> PointPartition:
         """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``."""
         if loss not in self._points and self._images is not None:
-            self._points[loss] = self._point_of_images(loss)
+            self._points[loss] = tables.point_of_images(self, loss)
         if loss not in self._points:
             families = self.items.families if self.prior.one_per_expert else None
             self._points[loss] = point_partition(self.draws, loss, families)
         return self._points[loss]
-
-    def _point_of_images(self, loss: str) -> PointPartition:
-        """The images' own point partitions, put together."""
-        images = self.image_set
-        if loss == "vi":
-            found = [one.point for one in self.findings]
-        else:
-            found = [self.image(number).point_partition(loss) for number in images.done]
-        labels = images.names_among_all([one.labels for one in found])
-        alone = np.arange(len(self.items))
-        whole = images.put_together(labels, -1)
-        # Pairs add up; bits are per item.
-        share = [len(one.labels) / len(self.items) if loss == "vi" else 1.0 for one in found]
-        losses = [one.expected_loss for one in found]
-        return PointPartition(
-            labels=np.where(whole < 0, alone, whole).astype(np.int32),
-            loss=loss,
-            expected_loss=float(np.dot(share, losses)),
-            n_draws=min(one.n_draws for one in found),
-            n_searched=min(one.n_searched for one in found),
-            n_components=sum(one.n_components for one in found),
-            n_exact=sum(one.n_exact for one in found),
-            n_sweeps=sum(one.n_sweeps for one in found),
-        )
 
     @once
     def membership(self) -> Membership:
@@ -474,58 +452,16 @@ class Posterior:
 
     def experts(self) -> pandas.DataFrame:
         """One row per expert, by number of markings or, if that is known, by sensitivity."""
-        return expert_frame(self._expert_rows())
-
-    def _expert_rows(self) -> list[dict[str, Any]]:
-        rows = self.expert_summary.rows(self.items.experts)
-        if self.detection is not None:
-            said = dict(zip(self.items.experts, self.detection.experts(), strict=True))
-            rows = [{**row, **said[row["expert"]]} for row in rows]
-            # The one who finds most first.
-            rows.sort(key=lambda row: -np.nan_to_num(row["sensitivity"]["mean"], nan=-1.0))
-        return rows_with_bias(rows, self.expert_bias, self.items.experts)
+        return expert_frame(tables.expert_rows(self))
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the point partition, with uncertainty."""
-        import pandas
+        return tables.catalogue_frame(self)
 
-        if self._images is None:
-            if self._catalogue is None:
-                self._catalogue = self.catalogue_columns()
-            table = self._catalogue
-            # The frame has copies, so that the caller may change it.
-            columns = {**table, "cluster": self.names(table["cluster"])}
-            return pandas.DataFrame(columns | category_columns(self, columns["cluster"]))
-        tables = [one.catalogue for one in self.findings]
-        named = self._images.names_among_all([table["cluster"] for table in tables])
-        columns = {
-            "image": np.repeat(self.images, [len(table["cluster"]) for table in tables]),
-            "cluster": np.concatenate(named),
-        }
-        for name in tables[0]:
-            if name != "cluster":
-                columns[name] = np.concatenate([table[name] for table in tables])
-        return pandas.DataFrame(columns | category_columns(self, columns["cluster"]))
-
+    @once
     def catalogue_columns(self) -> dict[str, Any]:
-        """The catalogue with clusters named after their first item here."""
-        labels, items = self.point_partition().labels, self.items
-        _, order, offsets = members_by_cluster(labels)
-        members = [order[a:b] for a, b in pairwise(offsets)]
-        table = catalogue(
-            self.draws,
-            labels,
-            self.membership,
-            families=items.families,
-            expert_names=items.experts,
-            min_experts=self.min_experts,
-            centre=self.likelihood.centre(items),
-            described=self.likelihood.describe_members(items, members),
-            ground=self.ground,
-        )
-        if self.detection is not None:
-            table["p_real"] = self.detection.p_real_cluster
-        return table
+        """The catalogue of one image, with clusters named after their first item here."""
+        return tables.catalogue_columns(self)
 
     def names(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """What clusters are called in the tables: the row of their first marking.
@@ -548,62 +484,11 @@ class Posterior:
 
     def members(self) -> pandas.DataFrame:
         """One row per marking, in input order, with its cluster and how sure that is."""
-        import pandas
-
-        found, labels = self.membership, self.point_partition().labels
-        table: dict[str, Any] = {"marking": self.items.id}
-        if self._images is not None:
-            table["image"] = self.items.image
-        table |= {
-            "expert": self.items.expert,
-            "cluster": self._known(self.names(labels)),
-            "p_member": found.p_member,
-            "second_cluster": self._known(self.names(found.second)),
-            "p_second": found.p_second,
-            "p_elsewhere": found.p_elsewhere,
-        }
-        if self.detection is not None:
-            table["p_real"] = self.detection.p_real_marking
-        return pandas.DataFrame(table)
-
-    def _known(self, values: NDArray[Any]) -> Any:
-        """Whole numbers as a column, empty where the run did not come to the image."""
-        import pandas
-
-        lost = np.isnan(self.membership.p_member)
-        return pandas.arrays.IntegerArray(values.astype(np.int64), lost) if lost.any() else values
+        return tables.members_frame(self)
 
     def image_table(self) -> pandas.DataFrame:
         """One row per image: how many items, experts and objects, and how the run went."""
-        import pandas
-
-        images = self.image_set
-        rows = [self._image_row(i, f) for i, f in zip(images.done, self.findings, strict=True)]
-        return pandas.DataFrame(self.prior.image_rows(self, rows))
-
-    def _image_row(self, image: int, found: Findings) -> dict[str, Any]:
-        parts = self.image_set.parts
-        row: dict[str, Any] = {
-            "image": parts.names[image],
-            "n_markings": len(parts.rows[image]),
-            "n_experts": len(parts.expert_codes[image]),
-        }
-        for name in ("n_clusters", "consensus", "alpha"):
-            interval = getattr(found, name)
-            row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
-        if isinstance(self.config.summary.min_experts, str):
-            row["min_experts"] = needed(self.config.summary.min_experts, row["n_experts"])
-        verdict = found.verdict
-        return row | {
-            "undecided": int(np.count_nonzero(found.membership.p_member < UNDECIDED)),
-            "scans": found.record.scans,
-            "burn_in": found.record.burn_in,
-            "seed": parts.config_of(image).run.seed,
-            "max_rhat": verdict.max_rhat,
-            "min_ess": verdict.min_ess,
-            "pairs_disagreeing": verdict.pairs_disagreeing,
-            "ok": verdict.ok,
-        }
+        return tables.image_frame(self)
 
     @once
     def n_doubles(self) -> int:
@@ -615,24 +500,7 @@ class Posterior:
 
         They are alone in the point partition, and as close to that object as its own members are.
         """
-        import pandas
-
-        if self._images is not None:
-            each = [self.image(number).suspected_doubles() for number in self._images.done]
-            return pandas.concat(each, ignore_index=True)
-        labels = self.point_partition().labels
-        found = self.likelihood.doubles(self.items, labels, self.draws, self.config)
-        marking, other = found["marking"].astype(int), found["other"].astype(int)
-        *_, measure = found
-        return pandas.DataFrame(
-            {
-                "expert": self.items.expert[marking],
-                "marking": self.items.id[marking],
-                "other": self.items.id[other],
-                "cluster": self.names(found["cluster"]),
-                measure: found[measure],
-            }
-        )
+        return tables.doubles_frame(self)
 
     @once
     def verdict(self) -> Verdict:
@@ -673,57 +541,11 @@ class Posterior:
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json."""
-        verdict = self.verdict
-        return {
-            "n_markings": len(self.items),
-            "n_experts": len(self.items.experts),
-            **({} if self._images is None else {"n_images": len(self.images)}),
-            "chains": self.draws.n_chains,
-            "scans": self.record.scans,
-            "burn_in": self.record.burn_in,
-            "draws": self.draws.n_chains * self.draws.n_draws,
-            "seconds": round(self.record.seconds, 3),
-            "n_clusters": summarise(self.n_clusters.ravel()).as_dict(),
-            "catalogue": self._listed(),
-            **self.prior.numbers(self),
-            **({"tolerances": self.tolerances} if self.tolerances else {}),
-            **({} if self.independent else {"suspected_doubles": self.n_doubles}),
-            "consensus": self.table_counts.rows(),
-            "experts": self._expert_rows(),
-            "convergence": verdict.as_dict(),
-        }
-
-    def _listed(self) -> dict[str, int]:
-        """Objects of the catalogue, and how many of them enough experts share there."""
-        labels, families = self.point_partition().labels, self.items.families
-        known = ~np.isnan(self.membership.p_member)
-        pairs = np.unique(np.column_stack((labels, families))[known], axis=0)
-        names, experts = np.unique(pairs[:, 0], return_counts=True)
-        least = least_by_item(self.items, self.config.summary.min_experts)[names]
-        agreed = int(np.count_nonzero(experts >= least))
-        return {"n_clusters": len(experts), "consensus": agreed}
+        return tables.summary(self)
 
     def to_arviz(self) -> Any:
         """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""
-        from arviz_base import from_dict
-
-        counts = self.table_counts
-        variables: dict[str, NDArray[Any]] = {"n_clusters": self.n_clusters}
-        if np.isfinite(self.alpha).all():
-            variables["alpha"] = self.alpha
-        columns = self.draws.columns
-        dims: dict[str, list[str]] = {}
-        coords: dict[str, list[str]] = {dim: list(at) for dim, at in columns.coords.items()}
-        for variable in columns.shared:
-            values = shared_variable(self.draws, variable.name)
-            assert values is not None
-            variables[variable.name] = values
-            dims[variable.name] = list(variable.dims)
-        for m, threshold in enumerate(counts.min_experts):
-            name = f"n_at_least_{threshold}"
-            variables[name], dims[name] = counts.counts[:, :, m, :], ["size_class"]
-        coords["size_class"] = list(counts.size_classes)
-        return from_dict({"posterior": variables}, coords=coords, dims=dims)
+        return tables.to_arviz(self)
 
     def explain(self, item: int | str) -> Explanation:
         """Why an item is where it is.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,21 @@ from dfcrp.markup import SectionMaker
 
 if TYPE_CHECKING:
     from dfcrp.persons import Persons
+
+
+class Zones(NamedTuple):
+    """Images cut into zones, in each of which all places were seen by the same experts.
+
+    The zones of an image follow one another, and those of the first image come first.
+    """
+
+    #: The zone of each item's place.
+    zone: NDArray[np.int64]
+    #: Of every zone its image, as a number, and the share of the image's area that it has.
+    image: NDArray[np.int64]
+    share: NDArray[np.float64]
+    #: (m, 2): a zone and an expert who saw it, ascending.
+    pairs: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -33,6 +48,8 @@ class Facts:
     persons: Persons
     #: Log sizes of the items; None if they have none.
     log_sizes: NDArray[np.float64] | None
+    #: Whether clusters have a log size of their own; if not, that of their members counts.
+    sizes_drawn: bool = True
     #: The rate of α's Gamma law that suits the kind of item.
     usual_alpha_rate: float = 0.01
     #: Names of all images that were looked at, the image of each item, and pairs (m, 2) of an
@@ -40,6 +57,8 @@ class Facts:
     image_names: tuple[str, ...] = ("",)
     images: NDArray[np.int64] | None = None
     looks: NDArray[np.int64] | None = None
+    #: Where looks cover parts of images only, the zones that images are cut into by them.
+    zones: Zones | None = None
     #: Names of the categories, and the category of each item as a number, −1 where it has none.
     category_names: tuple[str, ...] = ()
     categories: NDArray[np.int64] | None = None

@@ -118,8 +118,12 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     if len(posterior.items.experts) > 1:
         yield plan("jaccard")
     for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
-        lacking = figure in plots.NEED_SCORES and posterior.items.score is None
-        if not lacking and (figure not in plots.NEED_SIZES or posterior.diameters is not None):
+        lacking = (
+            (figure in plots.NEED_SCORES and posterior.items.score is None)
+            or (figure in plots.NEED_DIAMETERS and posterior.diameters is None)
+            or (figure in plots.NEED_SIZES and not posterior.has_sizes)
+        )
+        if not lacking:
             beside: dict[str, Any] = {}
             if figure in plots.BESIDE_DBSCAN:
                 beside["dbscan"] = contents.dbscan

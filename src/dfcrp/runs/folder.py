@@ -10,7 +10,7 @@ import platform
 import shutil
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from dfcrp import __version__
 from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
 from dfcrp.files import PART, LinkError, opened, why, write_text
 from dfcrp.items.columns import SAID
+from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
 from dfcrp.runs.lock import LOCK, WRITING
@@ -38,6 +39,7 @@ MARKINGS = "markings.csv"
 CONFIG = "config.toml"
 CANDIDATES = "candidates.csv"
 LOOKED = "looked.csv"
+FOOTPRINTS = "footprints.json"
 #: Bytes that are read of the files that say what a run is; beyond them they are not ours.
 _LARGEST_CONFIG, _LARGEST_PROVENANCE = 16 << 20, 256 << 20
 
@@ -63,7 +65,7 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, CONFIG, STORE}
+    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, CONFIG, STORE}
     return names & {LOCK, WRITING} != set() and names <= first | {
         name + PART for name in (*first, PROVENANCE)
     }
@@ -79,6 +81,8 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
         write_pairs(folder / CANDIDATES, markings.candidates)
     if markings.looked is not None:
         write_looked(folder / LOOKED, markings.looked)
+    if markings.footprints is not None:
+        write_footprints(folder / FOOTPRINTS, markings.footprints)
     write_settings(folder, config)
     write_provenance(folder, markings, config, None)
 
@@ -115,6 +119,12 @@ def write_looked(path: Path, looked: NDArray[np.str_]) -> None:
     writer.writerow(["image", "expert"])
     writer.writerows(looked.tolist())
     write_text(path.parent, path.name, text.getvalue())
+
+
+def write_footprints(path: Path, footprints: Mapping[Look, Footprint]) -> None:
+    """Of looks at a part of an image, the part."""
+    rows = [[*look, part] for look, part in sorted(footprints.items())]
+    write_text(path.parent, path.name, json.dumps(rows) + "\n")
 
 
 def write_markings(path: Path, markings: Items) -> None:
@@ -183,7 +193,7 @@ def _read_items(folder: Path, kind: str) -> Items:
             about["candidates"] = pairs
         looked = _read_looked(folder)
         if looked is not None:
-            about["looked"] = looked
+            about["looked"] = _with_footprints(folder, looked)
         with warnings.catch_warnings():
             # Repeated rows were reported when the data came in.
             warnings.simplefilter("ignore", DfcrpWarning)
@@ -207,6 +217,24 @@ def _read_looked(folder: Path) -> list[list[str]] | None:
         ):
             _, *looked = csv.reader(stream)
     return looked
+
+
+def _with_footprints(folder: Path, looked: list[list[str]]) -> Any:
+    """The looks, with the parts of images that some of them cover."""
+    with opened(folder) as place:
+        if place.status(FOOTPRINTS) is None:
+            return looked
+        with place.reading(FOOTPRINTS) as file:
+            rows = json.loads(file.read().decode("utf-8"))
+    found = {
+        (image, expert): {"type": "MultiPolygon", "coordinates": part}
+        for image, expert, part in rows
+    }
+    return {
+        "image": [image for image, _ in looked],
+        "expert": [expert for _, expert in looked],
+        "footprint": [found.get((image, expert)) for image, expert in looked],
+    }
 
 
 def _read_pairs(folder: Path) -> NDArray[np.int64] | None:

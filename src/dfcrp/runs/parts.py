@@ -21,9 +21,8 @@ from dfcrp.draws import Draws
 from dfcrp.errors import DfcrpError
 from dfcrp.items.items import Items
 from dfcrp.runs.blocks import MOST_DRAWS, BlockBounds
-from dfcrp.sampling.limit import TimeLimit
 from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.runner import Progress, Runner, Writer
+from dfcrp.sampling.runner import Progress, Runner, TimeLimit, Writer
 from dfcrp.settings.config import Config, with_run
 from dfcrp.settings.consensus import Least, needed
 from dfcrp.summaries.convergence import Verdict, answer_series, choose_burn_in

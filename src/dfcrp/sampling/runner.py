@@ -13,15 +13,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from dfcrp.compiled.library import COMPILING, Compiling
 from dfcrp.draws import DrawBlock
 from dfcrp.sampling.chain import Chain, have_compiled
-from dfcrp.sampling.limit import TimeLimit
 from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.together import Together
 
 #: Blocks are cut so that a chain answers to a stop and reports about this often.
 SECONDS_PER_BLOCK = 0.5
@@ -29,6 +28,72 @@ SECONDS_PER_BLOCK = 0.5
 SECONDS_PER_SAVE = 30.0
 #: A chain so many of its blocks ahead of the last one waits for it.
 MOST_BLOCKS_AHEAD = 4
+
+
+def compiling() -> Compiling:
+    """How the compiling goes in this process."""
+    return COMPILING
+
+
+class TimeLimit:
+    """So many minutes from now on, without the time in which kernels are compiled."""
+
+    def __init__(self, minutes: float | None) -> None:
+        self._compiling = compiling()
+        before = self._compiling.seconds
+        self._end = None if minutes is None else time.monotonic() + 60.0 * minutes - before
+
+    def seconds_left(self) -> float | None:
+        """Until the limit, negative after it; None if there is no limit."""
+        if self._end is None:
+            return None
+        return self._end + self._compiling.seconds - time.monotonic()
+
+    @property
+    def passed(self) -> bool:
+        """Whether time is up."""
+        left = self.seconds_left()
+        return left is not None and left < 0.0
+
+
+class Advancing(Protocol):
+    """A chain, here or on another machine."""
+
+    @property
+    def scans(self) -> int:
+        """Scans done since the start."""
+
+
+OneChain = TypeVar("OneChain", bound=Advancing)
+
+
+class Together(Generic[OneChain]):
+    """What all runners share; ``advance`` and ``restore`` are theirs."""
+
+    def __init__(self, chains: list[OneChain]) -> None:
+        self.chains = chains
+        #: Time spent in ``advance``, and before that if a run is resumed.
+        self.seconds = 0.0
+        self._stop = threading.Event()
+
+    @property
+    def scans(self) -> int:
+        """Scans that every chain has done."""
+        return min(chain.scans for chain in self.chains)
+
+    @property
+    def most_scans(self) -> int:
+        """Scans of the chain that is furthest ahead."""
+        return max(chain.scans for chain in self.chains)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Let every chain finish its block and return."""
+        self._stop.set()
 
 
 class Writer(Protocol):

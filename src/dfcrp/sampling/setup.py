@@ -29,6 +29,7 @@ def problem_of(items: Items, config: Config) -> Problem:
         experts=items.experts,
         persons=persons_of(items.experts, config.run.persons),
         log_sizes=layout.log_sizes,
+        sizes_drawn=likelihood.size_parameter() is not None,
         usual_alpha_rate=rate,
         **items.look_facts(),
     )

@@ -109,7 +109,7 @@ TOGETHER_BLOCKS = 200
 
 @dataclass(frozen=True)
 class PointPartition:
-    """A partition with its expected loss; NumPy takes it for its array of labels."""
+    """A partition with its expected loss; it is indexed, and taken by NumPy, as its labels are."""
 
     #: Cluster of each marking, named after the cluster's smallest member.
     labels: NDArray[np.int32]
@@ -140,6 +140,9 @@ class PointPartition:
 
     def __len__(self) -> int:
         return self.labels.size
+
+    def __getitem__(self, which: Any) -> Any:
+        return self.labels[which]
 
 
 def point_partition(

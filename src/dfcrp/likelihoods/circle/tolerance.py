@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from dfcrp.compiled.abi import F8x2
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
-from dfcrp.compiled.slice import log_target, slice_update
+from dfcrp.compiled.slice import FARTHEST, log_target, slice_update
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle.kernel import (
     LAMBDA,
@@ -123,6 +123,8 @@ class ScaleStep(NamedTuple):
 def log_scale_step(target, step):
     """Its log posterior."""
     z = (target.start + step - target.mean) / target.sd
+    if abs(z) > FARTHEST:
+        return -math.inf
     half = math.exp(-0.5 * step)
     value = target.weight * step + target.plain * half * half + target.cross * half
     return -value - 0.5 * z * z
@@ -147,12 +149,14 @@ class GrowthStep(NamedTuple):
 @inline_kernel
 def log_growth_step(target, step):
     """Its log posterior; Σ c_k (x_k − x̄) is zero."""
+    z = (target.scale - target.centre * step - target.scale_mean) / target.scale_sd
+    w = (target.growth + step - target.growth_mean) / target.growth_sd
+    if abs(z) > FARTHEST or abs(w) > FARTHEST:
+        return -math.inf
     value = 0.0
     for row in range(target.rows):
         half = math.exp(-0.5 * step * target.room[row, AWAY])
         value += half * (target.room[row, target.column] * half + target.room[row, CROSS])
-    z = (target.scale - target.centre * step - target.scale_mean) / target.scale_sd
-    w = (target.growth + step - target.growth_mean) / target.growth_sd
     return -value - 0.5 * (z * z + w * w)
 
 

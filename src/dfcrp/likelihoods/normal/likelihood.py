@@ -54,6 +54,7 @@ class NormalLikelihood(Likelihood):
         if shape is not None:
             self.columns, self.positive = shape.columns, shape.positive
             self.verb = "marked"
+            self.size_word = f"size √({' · '.join(shape.positive)})"
 
     def shape(self, items: Items) -> Shape:
         """How columns become features."""
@@ -116,7 +117,13 @@ class NormalLikelihood(Likelihood):
                 settings.expert_noise_sd,
             )
             columns = columns.joined(bias_columns(hyper.bias, items.experts, shape.features))
-        return Layout(features, hyper, width, columns, neighbourhood)
+        return Layout(features, hyper, width, columns, neighbourhood, self.log_sizes(items))
+
+    def log_sizes(self, items: Items) -> Floats | None:
+        """Of boxes and ellipses: the mean log length of the two sides or axes."""
+        if not self.positive:
+            return None
+        return np.asarray(np.mean([np.log(items.columns[name]) for name in self.positive], axis=0))
 
     def centre(self, items: Items) -> Centre:
         """A cluster's mean given the members, and how uncertain that is."""

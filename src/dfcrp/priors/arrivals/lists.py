@@ -1,19 +1,20 @@
 """Whole lists that arrive sooner or later, as a move of the arrival order.
 
-Exchanges of slots happen within a list, and a rearrangement moves a few customers at a time, so that
+Exchanges of slots happen within a list, and a rearrangement moves a few customers at a time. So
 how early the customers of one list come, taken together, hardly ever changes by them; α and the
 number of free seats hang on it.
 
-An order is that of times t_i, independent and uniform on (0, 1). Given the order they are uniform order
-statistics, so they can be drawn whenever they are needed. The customers of one list, or of a few
-neighbouring ones where there are many, then move to t^g or to 1 − (1 − t)^g with log g normal. That is
-one number for the whole list, and its inverse is as likely; with the Jacobian, the proposal is accepted
-with probability
+An order is that of times t_i, independent and uniform on (0, 1). Given the order they are uniform
+order statistics, so they can be drawn whenever they are needed. The customers of one list, or of
+a few neighbouring ones where there are many, then move to t^g or to 1 − (1 − t)^g with log g
+normal. That is one number for the whole list, and its inverse is as likely; with the Jacobian, the
+proposal is accepted with probability
 
     min(1, Π_i (D_i + α) / (D'_i + α) · Π_{moved} g t^(g − 1))
 
-(1 − t in place of t for the second kind). Both those who move and those who stay keep their sequence, so
-that the new order is a merge of the two, and a proposal costs about two walks over the arrivals.
+(1 − t in place of t for the second kind). Both those who move and those who stay keep their
+sequence, so that the new order is a merge of the two, and a proposal costs about two walks over
+the arrivals.
 """
 
 from __future__ import annotations

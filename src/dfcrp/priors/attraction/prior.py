@@ -6,14 +6,20 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from dfcrp.draws import Columns, Variable, shared_variable
 from dfcrp.errors import SettingsError
 from dfcrp.persons import Persons
-from dfcrp.priors.attraction.layout import STRENGTH, make_attraction
+from dfcrp.priors.attraction.kernel import Attraction, room_for_walks
 from dfcrp.priors.attraction.settings import AttractionSettings
 from dfcrp.priors.base import Facts, Prior, PriorLayout
 from dfcrp.summaries.streaming import summarise
 
+#: The name of τ where it is learned, and so stored with every draw.
+STRENGTH = "attraction"
+#: Where a learned τ starts.
+_START = 0.0
 WORDS = {STRENGTH: "how strongly lists by one person attract each other"}
 
 
@@ -62,6 +68,24 @@ class _Attraction(Prior):
             f"Learned from the data: {nouns} on another list by the same person attract "
             f"{mean:.2g} times as much as those by somebody else ({lo:.2g} to {hi:.2g})."
         ]
+
+
+def make_attraction(
+    settings: AttractionSettings, alpha_rate: float, persons: Persons, n_items: int
+) -> Attraction:
+    """The prior for so many items; ``settings.strength`` is τ, or "learned"."""
+    learned = isinstance(settings.strength, str)
+    strength = _START if isinstance(settings.strength, str) else settings.strength
+    return Attraction(
+        person=persons.codes.astype(np.int32),
+        learned=learned,
+        strength_sd=settings.strength_sd,
+        alpha_shape=settings.alpha_shape,
+        alpha_rate=alpha_rate,
+        own=np.full(1 if learned else 0, strength),
+        strong=np.array([math.exp(strength)]),
+        arrived=room_for_walks(n_items, persons.codes),
+    )
 
 
 ATTRACTION: Any = _Attraction()

@@ -209,12 +209,14 @@ def prior_of(posterior: Any) -> LaidOut:
     """The prior as the run had it, with its parameters in every draw."""
     items, config = posterior.items, posterior.config
     persons = persons_of(items.experts, config.run.persons)
-    sizes = posterior.diameters
+    # Finding boxes did not depend on their size once: the draws say how it was.
+    by_size = len(posterior.draws.columns.coords.get("level", ())) > 1
     facts = Facts(
         codes=items.families,
         experts=items.experts,
         persons=persons,
-        log_sizes=None if sizes is None else np.log(sizes),
+        log_sizes=posterior.likelihood.log_sizes(items) if by_size else None,
+        sizes_drawn=posterior.likelihood.size_parameter() is not None,
         **items.look_facts(),
     )
     prior = detection_of(facts, config.prior)

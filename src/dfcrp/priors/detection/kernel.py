@@ -28,6 +28,18 @@ What markings say besides, by their categories and scores, multiplies the two pa
 Those lists of one person that cover the same images together are a *viewer*: P_gv(∅) is a product
 over the viewers of an image. Sizes count in narrow levels, so that every weight is a sum of table
 entries.
+
+Where looks cover parts of an image only, it is cut into *zones*, in each of which all places have
+the same viewers. Zone z holds the share w_z of the image's objects, W_v becomes W_z, and
+
+    exp(−Λ_v Σ_z w_z Σ_gl π_g ω_l (1 − P_gz(∅; l)) − Σ_f φ_f Σ_{z of f} w_z)
+
+takes the place of the first line. The factors are without w_z: a zone has the same share of the
+objects and of the base measure. A cluster lies in the zone of most of its members, of several in
+the first. A member whose list does not cover that zone counts as one who looked: P_gz(S) is the
+product over the viewers of z and those in S. In the same way the level of a cluster is that of its
+members' mean log size where the likelihood draws none. Both are functions of the members, so that
+the prior is a product over clusters still.
 """
 
 from __future__ import annotations
@@ -147,21 +159,24 @@ class Beliefs(NamedTuple):
 
 @frame
 class LookTables(NamedTuple):
-    """Who looked at which image.
+    """Who looked at which image, or zone of one; without footprints each image is one zone.
 
     A viewer is a person with those of their lists that cover an image; a row is one list of a
     viewer. Rows of a viewer and viewers of a person are contiguous.
     """
 
     image: I4  # (n,) int32: by item in input order
-    row: I4  # (n,) int32: by item in input order
+    zone: I4  # (n,) int32: the same
+    row: I4  # (n,) int32: the same
     row_list: I4  # (R,) int32
     row_viewer: I4  # (R,) int32
     viewer_row: I8  # (T + 1,) int64: where the rows of each viewer begin
     viewer_person: I4  # (T,) int32
     person_viewer: I8  # (P + 1,) int64: where the viewers of each person begin
-    start: I8  # (V + 1,) int64: where the looks at each image begin
-    viewer: I4  # (looks,) int32: the viewers of the images
+    zones: I8  # (V + 1,) int64: where the zones of each image begin
+    share: F8  # (Z,) float64: w, of each zone in its image
+    start: I8  # (Z + 1,) int64: where the looks at each zone begin
+    viewer: I4  # (looks,) int32: the viewers of the zones, ascending in each
     covered: F8  # (F,) float64: how many images a list covers
 
 
@@ -170,8 +185,8 @@ class DetectionTables(NamedTuple):
     """What follows from the parameters; float64. The last axis of three is the class."""
 
     absent: F8x3  # (T, L, CLASSES): log of the probability that no list of a viewer has it
-    missed: F8x3  # (V, L, CLASSES): log P_gv(∅)
-    empty: F8x3  # (V, L, CLASSES): log Λ_v π_g ω_l / m_l P_gv(∅)
+    missed: F8x3  # (Z, L, CLASSES): log P_gz(∅)
+    empty: F8x3  # (Z, L, CLASSES): log Λ_v π_g ω_l / m_l P_gz(∅)
     usual: F8x2  # (L, CLASSES): log π_g ω_l / m_l
     found: F8x3  # (R, L, CLASSES): what log P_gv gains by the first list of a viewer
     gain: F8x3  # (R, L, CLASSES): the same, not its logarithm
@@ -184,10 +199,10 @@ class DetectionTables(NamedTuple):
 class Counts(NamedTuple):
     """What an update of the parameters adds up over objects; float64, scratch."""
 
-    seen: F8x3  # (V, L, CLASSES)
-    objects: F8x3  # (V, L, CLASSES): seen and missed
+    seen: F8x3  # (Z, L, CLASSES)
+    objects: F8x3  # (Z, L, CLASSES): seen and missed
     on_image: F8  # (V,): seen
-    exposure: F8  # (V,): Σ π_g ω_l (1 − P_gv(∅; l))
+    exposure: F8  # (V,): Σ w_z π_g ω_l (1 − P_gz(∅; l))
     total: F8x3  # (T, L, CLASSES): objects where a viewer looked
     noticed: F8x3  # (T, L, CLASSES)
     listed: F8x2  # (CLASSES, F): real markings
@@ -203,6 +218,7 @@ class Detection(NamedTuple):
     step: float  # how wide they are
     away: F8  # (L,) float64: x_l, the level's log size less a typical one
     usual: F8  # (L,) float64: m, share of the levels among markings
+    sizes: F8  # (n,) float64: log sizes of items, in levels; empty if clusters have their own
     person: I4  # (F,) int32
     lists: I4  # (P,) int32: how many lists a person has
     looks: LookTables
@@ -218,14 +234,15 @@ class Detection(NamedTuple):
 def with_room(prior: Detection, classes: int) -> Detection:
     """The prior with parameters, tables and counts that belong to ``prior.own``."""
     categories = len(prior.categories.share)
-    levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.start) - 1
+    levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.zones) - 1
     viewers, rows = len(prior.looks.viewer_person), len(prior.looks.row_list)
+    zones = len(prior.looks.share)
     return prior._replace(
         parameters=_parts(prior.own, shapes(prior, classes)),
         tables=DetectionTables(
             absent=np.zeros((viewers, levels, CLASSES)),
-            missed=np.zeros((images, levels, CLASSES)),
-            empty=np.zeros((images, levels, CLASSES)),
+            missed=np.zeros((zones, levels, CLASSES)),
+            empty=np.zeros((zones, levels, CLASSES)),
             usual=np.zeros((levels, CLASSES)),
             found=np.zeros((rows, levels, CLASSES)),
             gain=np.ones((rows, levels, CLASSES)),
@@ -234,8 +251,8 @@ def with_room(prior: Detection, classes: int) -> Detection:
             false=np.zeros((lists, levels)),
         ),
         counts=Counts(
-            seen=np.zeros((images, levels, CLASSES)),
-            objects=np.zeros((images, levels, CLASSES)),
+            seen=np.zeros((zones, levels, CLASSES)),
+            objects=np.zeros((zones, levels, CLASSES)),
             on_image=np.zeros(images),
             exposure=np.zeros(images),
             total=np.zeros((viewers, levels, CLASSES)),
@@ -251,7 +268,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
 
 def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
     """The parameters in their order in ``own``, with their shapes."""
-    levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.start) - 1
+    levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.zones) - 1
     persons = len(prior.lists)
     return {
         "weight": (classes,),
@@ -335,17 +352,102 @@ def is_again(prior, data, state, k, i, end):
 
 
 @inline_kernel
-def class_weights(prior, data, state, k, level):
-    """log of Λ_v π_g ω_l / m_l P_gv(S) for the members S of cluster k, in each class."""
+def by_members(prior):
+    """Whether the zone or level of a cluster follows from who is in it."""
+    return prior.sizes.shape[0] > 0 or prior.looks.share.shape[0] > prior.looks.zones.shape[0] - 1
+
+
+@inline_kernel
+def zone_of(prior, data, state, k, i):
+    """The zone of cluster k with i in it as well, unless i is NONE."""
+    zones, j = prior.looks.zone, state.head[k]
+    zone = zones[data.original[j]]
+    if prior.looks.share.shape[0] == prior.looks.zones.shape[0] - 1:
+        return zone
+    alike = i == NONE or zones[data.original[i]] == zone
+    while j != NONE:
+        alike = alike and zones[data.original[j]] == zone
+        j = state.after[j]
+    return zone if alike else zone_of_most(prior, data, state, k, i)
+
+
+@lean_kernel
+def zone_of_most(prior, data, state, k, i):
+    """The zone in which most of cluster k and i lie, of several the first."""
+    looks, head = prior.looks, data.original[state.head[k]]
+    chosen, most = 0, 0
+    for zone in range(looks.zones[looks.image[head]], looks.zones[looks.image[head] + 1]):
+        count = 1 if i != NONE and looks.zone[data.original[i]] == zone else 0
+        j = state.head[k]
+        while j != NONE:
+            count += looks.zone[data.original[j]] == zone
+            j = state.after[j]
+        if count > most:
+            chosen, most = zone, count
+    return chosen
+
+
+@inline_kernel
+def level_with(prior, data, state, k, i, size):
+    """The level of cluster k, whose log size is ``size`` if it has one, with i in it as well."""
+    if prior.sizes.shape[0] == 0:
+        return level_of(prior, size)
+    total, count, j = 0.0, 0, state.head[k]
+    while j != NONE:
+        total += prior.sizes[data.original[j]]
+        count += 1
+        j = state.after[j]
+    if i != NONE:
+        total += prior.sizes[data.original[i]]
+        count += 1
+    # Sizes are whole multiples of a power of two: the sum is the same in any order.
+    return min(int(total / count), prior.away.shape[0] - 1)
+
+
+@inline_kernel
+def level_alone(prior, data, i, size):
+    """The level of marking i alone in a cluster of this log size."""
+    if prior.sizes.shape[0] == 0:
+        return level_of(prior, size)
+    return min(int(prior.sizes[data.original[i]]), prior.away.shape[0] - 1)
+
+
+@lean_kernel
+def covers(looks, viewer, zone):
+    """Whether a viewer is one of a zone's."""
+    for look in range(looks.start[zone], looks.start[zone + 1]):
+        if looks.viewer[look] == viewer:
+            return True
+    return False
+
+
+@inline_kernel
+def is_outside(prior, item, zone):
+    """Whether an item is of a viewer who does not cover the zone that its cluster lies in."""
+    looks = prior.looks
+    return looks.zone[item] != zone and not covers(looks, looks.row_viewer[looks.row[item]], zone)
+
+
+@inline_kernel
+def class_weights(prior, data, state, k, zone, level):
+    """log of Λ_v π_g ω_l / m_l P_gz(S) for the members S of cluster k, in each class."""
     found, again = prior.tables.found, prior.tables.again
     j = state.head[k]
-    empty = prior.tables.empty[prior.looks.image[data.original[j]], level]
+    empty = prior.tables.empty[zone, level]
     first, second, third, fourth = empty[0], empty[1], empty[2], empty[3]
     while j != NONE:
+        item = data.original[j]
         if is_again(prior, data, state, k, j, j):
             more = again[data.family[j]]
         else:
-            more = found[prior.looks.row[data.original[j]], level]
+            row = prior.looks.row[item]
+            more = found[row, level]
+            if is_outside(prior, item, zone):
+                absent = prior.tables.absent[prior.looks.row_viewer[row], level]
+                first += absent[0]
+                second += absent[1]
+                third += absent[2]
+                fourth += absent[3]
         first += more[0]
         second += more[1]
         third += more[2]
@@ -364,7 +466,7 @@ def log_false(prior, data, i, level):
 def log_alone(prior, data, i, level):
     """log factor({f}) of marking i."""
     item = data.original[i]
-    empty = prior.tables.empty[prior.looks.image[item], level]
+    empty = prior.tables.empty[prior.looks.zone[item], level]
     found = prior.tables.found[prior.looks.row[item], level]
     real = log_sum(
         empty[0] + found[0], empty[1] + found[1], empty[2] + found[2], empty[3] + found[3]
@@ -392,15 +494,48 @@ def log_open_all(prior, state):
 @inline_kernel
 def log_open(prior, common, data, state, i, size):
     """log factor({f})."""
-    return log_alone(prior, data, i, level_of(prior, size))
+    return log_alone(prior, data, i, level_alone(prior, data, i, size))
+
+
+@lean_kernel
+def log_join_by_members(prior, data, state, i, k, size):
+    """log of factor(S + f) / factor(S) where the two may differ in zone and level."""
+    zone = zone_of(prior, data, state, k, NONE)
+    level = level_with(prior, data, state, k, NONE, size)
+    first, second, third, fourth = class_weights(prior, data, state, k, zone, level)
+    before = log_sum(first, second, third, fourth)
+    if state.size[k] == 1:
+        head = state.head[k]
+        false = log_false(prior, data, head, level) - log_marks_alone(prior, data, head)
+        before = max(before, false) + math.log1p(math.exp(-abs(before - false)))
+    zone = zone_of(prior, data, state, k, i)
+    level = level_with(prior, data, state, k, i, size)
+    first, second, third, fourth = class_weights(prior, data, state, k, zone, level)
+    item = data.original[i]
+    row = prior.looks.row[item]
+    if is_again(prior, data, state, k, i, NONE):
+        more = prior.tables.again[data.family[i]]
+    else:
+        more = prior.tables.found[row, level]
+        if is_outside(prior, item, zone):
+            absent = prior.tables.absent[prior.looks.row_viewer[row], level]
+            first += absent[0]
+            second += absent[1]
+            third += absent[2]
+            fourth += absent[3]
+    after = log_sum(first + more[0], second + more[1], third + more[2], fourth + more[3])
+    return after - before + log_marks_gain(prior, data, state, i, k)
 
 
 @implements(partition_prior.log_join, Detection)
 @inline_kernel
 def log_join(prior, data, state, scratch, i, k, size):
     """log of factor(S + f) / factor(S)."""
+    if by_members(prior):
+        return log_join_by_members(prior, data, state, i, k, size)
     level, family = level_of(prior, size), data.family[i]
-    first, second, third, fourth = class_weights(prior, data, state, k, level)
+    zone = prior.looks.zone[data.original[i]]
+    first, second, third, fourth = class_weights(prior, data, state, k, zone, level)
     largest = max(first, second, third, fourth)
     w1, w2 = math.exp(first - largest), math.exp(second - largest)
     w3, w4 = math.exp(third - largest), math.exp(fourth - largest)
@@ -424,7 +559,12 @@ def log_join(prior, data, state, scratch, i, k, size):
 @implements(partition_prior.log_join_bound, Detection)
 @inline_kernel
 def log_join_bound(prior, data, i, size):
-    """The largest gain in any class: a mean of gains is no larger, and what is false gains none."""
+    """The largest gain in any class: a mean of gains is no larger, and what is false gains none.
+
+    Where joining may change the zone or level of a cluster, there is no cheap bound.
+    """
+    if by_members(prior):
+        return math.inf
     most = prior.tables.most[prior.looks.row[data.original[i]], level_of(prior, size)]
     return most + log_marks_most(prior, data, i)
 
@@ -433,10 +573,11 @@ def log_join_bound(prior, data, i, size):
 @lean_kernel
 def log_cluster(prior, data, state, k, size):
     """log factor(S)."""
-    level = level_of(prior, size)
+    level = level_with(prior, data, state, k, NONE, size)
     if state.size[k] == 1:
         return log_alone(prior, data, state.head[k], level)
-    first, second, third, fourth = class_weights(prior, data, state, k, level)
+    zone = zone_of(prior, data, state, k, NONE)
+    first, second, third, fourth = class_weights(prior, data, state, k, zone, level)
     return log_sum(first, second, third, fourth) + log_marks(prior, data, state, k)
 
 
@@ -526,6 +667,21 @@ def rebuild_usual(prior):
             usual[level, g] = weight + math.log(share)
 
 
+@lean_kernel
+def rebuild_zone(prior, zone, objects):
+    """What nobody finds in a zone of an image with so many objects, as a logarithm."""
+    tables, looks = prior.tables, prior.looks
+    for look in range(looks.start[zone], looks.start[zone + 1]):
+        absent = tables.absent[looks.viewer[look]]
+        for level in range(prior.away.shape[0]):
+            for g in range(CLASSES):
+                tables.missed[zone, level, g] += absent[level, g]
+    for level in range(prior.away.shape[0]):
+        for g in range(prior.parameters.weight.shape[0]):
+            missed = tables.missed[zone, level, g]
+            tables.empty[zone, level, g] = objects + tables.usual[level, g] + missed
+
+
 @entry_kernel
 def rebuild_tables(prior: Detection):
     """Bring the tables up to date with the parameters."""
@@ -534,17 +690,10 @@ def rebuild_tables(prior: Detection):
     rebuild_usual(prior)
     tables.missed[:] = 0.0
     tables.empty[:] = -math.inf
-    for v in range(looks.start.shape[0] - 1):
-        for look in range(looks.start[v], looks.start[v + 1]):
-            absent = tables.absent[looks.viewer[look]]
-            for level in range(prior.away.shape[0]):
-                for g in range(CLASSES):
-                    tables.missed[v, level, g] += absent[level, g]
+    for v in range(looks.zones.shape[0] - 1):
         objects = math.log(max(parameters.objects[v], LEAST))
-        for level in range(prior.away.shape[0]):
-            for g in range(parameters.weight.shape[0]):
-                missed = tables.missed[v, level, g]
-                tables.empty[v, level, g] = objects + tables.usual[level, g] + missed
+        for zone in range(looks.zones[v], looks.zones[v + 1]):
+            rebuild_zone(prior, zone, objects)
     for f in range(prior.person.shape[0]):
         for level in range(prior.away.shape[0]):
             rate = max(parameters.false[f], LEAST)

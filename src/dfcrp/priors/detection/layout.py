@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Variable
 from dfcrp.errors import InputError
-from dfcrp.priors.base import Facts
+from dfcrp.priors.base import Facts, Zones
 from dfcrp.priors.detection.categories import category_room, category_start
 from dfcrp.priors.detection.kernel import (
     CLASSES,
@@ -63,6 +63,9 @@ def make_detection(
     looks: Codes | None = None,
     said: Codes | None = None,
     scores: NDArray[np.float64] | None = None,
+    zones: Zones | None = None,
+    *,
+    sizes_drawn: bool = True,
 ) -> Detection:
     """The prior for these markings.
 
@@ -71,17 +74,21 @@ def make_detection(
     and a list that covers it; without them there is one image, and whoever has a marking on an
     image looked at it. On one image without ``looks`` every list counts. ``said`` are the markings'
     categories, from 0, −1 where there is none; None without categories. ``scores`` are NaN where
-    there is none.
+    there is none. ``zones`` are those of the images where looks cover parts only. Unless
+    ``sizes_drawn``, the log size of a cluster is the mean of its members'.
     """
     where = np.zeros(len(families), np.int64) if images is None else images
     if looks is None and images is None:
         looks = np.column_stack([np.zeros(len(persons), np.int64), np.arange(len(persons))])
-    view = make_looks(where, families, persons, looks)
+    view = make_looks(where, families, persons, looks, zones)
     most = int(np.diff(view.start).max())
     classes = number_of_classes(settings, most)
     low, step, away, usual = _levels(log_sizes if settings.by_size else None)
+    sizes = np.empty(0)
+    if not sizes_drawn and log_sizes is not None and len(away) > 1:
+        sizes = _in_levels(log_sizes, low, step)
     per_family = np.maximum(np.bincount(families, minlength=len(persons)), 1)
-    beliefs = _beliefs(settings, per_family.astype(np.float64), len(view.start) - 1)
+    beliefs = _beliefs(settings, per_family.astype(np.float64), len(view.zones) - 1)
     nothing = np.empty(0)
     words = np.zeros(0, np.int32) if said is None else said.astype(np.int32)
     categories = 0 if said is None else int(said.max()) + 1
@@ -90,6 +97,7 @@ def make_detection(
         step=step,
         away=away,
         usual=usual,
+        sizes=sizes,
         person=persons.astype(np.int32),
         lists=np.bincount(persons).astype(np.int32),
         looks=view,
@@ -121,6 +129,8 @@ def detection_of(facts: Facts, settings: DetectionSettings) -> Detection:
         facts.looks,
         said,
         facts.scores,
+        facts.zones,
+        sizes_drawn=facts.sizes_drawn,
     )
 
 
@@ -161,6 +171,7 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         np.searchsorted(lists, list_of),
         person_here.astype(np.int64),
         np.column_stack([np.zeros(len(lists), np.int64), np.arange(len(lists))]),
+        _zones_of(prior.looks, image, items, lists),
     )
     classes = len(prior.parameters.weight)
     chosen: dict[str, NDArray[Any]] = {
@@ -179,6 +190,7 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         person=person_here.astype(np.int32),
         lists=prior.lists[persons],
         looks=looks,
+        sizes=_of_items(prior.sizes, items),
         own=prior.own[where].copy(),
         categories=prior.categories._replace(said=_of_items(prior.categories.said, items)),
         scores=prior.scores._replace(
@@ -190,9 +202,26 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
     return OneImage(with_room(bare, classes), where)
 
 
-def _of_items(said: NDArray[np.int32], items: Codes) -> NDArray[np.int32]:
+def _of_items(said: NDArray[Any], items: Codes) -> NDArray[Any]:
     """What some items say; nothing if none says anything."""
     return said[items] if len(said) else said
+
+
+def _zones_of(looks: LookTables, image: int, items: Codes, lists: Codes) -> Zones:
+    """The zones of one image; ``lists`` are the codes of all lists that cover it, ascending."""
+    first, last = looks.zones[image], looks.zones[image + 1]
+    seen = [
+        (zone - first, int(at))
+        for zone in range(first, last)
+        for viewer in looks.viewer[looks.start[zone] : looks.start[zone + 1]]
+        for at in np.searchsorted(lists, looks.row_list[looks.row_viewer == viewer])
+    ]
+    return Zones(
+        zone=looks.zone[items] - first,
+        image=np.zeros(last - first, np.int64),
+        share=looks.share[first:last],
+        pairs=np.array(seen, np.int64).reshape(-1, 2),
+    )
 
 
 def _beliefs(settings: DetectionSettings, markings: NDArray[np.float64], images: int) -> Beliefs:
@@ -228,28 +257,45 @@ def _beliefs(settings: DetectionSettings, markings: NDArray[np.float64], images:
     )
 
 
-def make_looks(images: Codes, families: Codes, persons: Codes, looks: Codes | None) -> LookTables:
-    """Lay out who looked where; whoever has a marking on an image looked at it in any case."""
+def make_looks(
+    images: Codes,
+    families: Codes,
+    persons: Codes,
+    looks: Codes | None,
+    zones: Zones | None = None,
+) -> LookTables:
+    """Lay out who looked where; whoever has a marking on an image looked at it in any case.
+
+    Lists of one person cover the same zones of an image: all that one of them covers.
+    """
     own = np.column_stack([images, families])
     pairs = np.unique(own if looks is None else np.concatenate([own, looks]), axis=0)
     by_viewer = sorted((int(v), int(persons[f]), int(f)) for v, f in pairs)
-    seen = [
-        (v, (p, tuple(f for _, _, f in group)))
+    seen = {
+        (v, p): (p, tuple(f for _, _, f in group))
         for (v, p), group in groupby(by_viewer, key=lambda look: look[:2])
-    ]
-    viewers = sorted({viewer for _, viewer in seen})
+    }
+    viewers = sorted(set(seen.values()))
     number = {viewer: at for at, viewer in enumerate(viewers)}
     held = [len(lists) for _, lists in viewers]
     viewer_row = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
     viewer_person = np.array([p for p, _ in viewers], np.int32)
     row_of = {
         (v, f): viewer_row[number[viewer]] + at
-        for v, viewer in seen
+        for (v, _), viewer in seen.items()
         for at, f in enumerate(viewer[1])
     }
     n_images = int(pairs[:, 0].max()) + 1
+    if zones is None:
+        zones = Zones(images, np.arange(n_images), np.ones(n_images), pairs)
+    there = sorted({(int(z), int(persons[f])) for z, f in zones.pairs})
+    at_zone = [(z, seen[int(zones.image[z]), p]) for z, p in there]
+    covered = np.zeros(len(persons))
+    for z, (_, lists) in at_zone:
+        covered[list(lists)] += zones.share[z]
     return LookTables(
         image=images.astype(np.int32),
+        zone=zones.zone.astype(np.int32),
         row=np.array(
             [row_of[at] for at in zip(images.tolist(), families.tolist(), strict=True)], np.int32
         ),
@@ -258,9 +304,11 @@ def make_looks(images: Codes, families: Codes, persons: Codes, looks: Codes | No
         viewer_row=viewer_row,
         viewer_person=viewer_person,
         person_viewer=np.searchsorted(viewer_person, np.arange(int(persons.max()) + 2)),
-        start=np.searchsorted([v for v, _ in seen], np.arange(n_images + 1)),
-        viewer=np.array([number[viewer] for _, viewer in seen], np.int32),
-        covered=np.bincount(pairs[:, 1], minlength=len(persons)).astype(np.float64),
+        zones=np.searchsorted(zones.image, np.arange(n_images + 1)),
+        share=np.ascontiguousarray(zones.share, np.float64),
+        start=np.searchsorted([z for z, _ in at_zone], np.arange(len(zones.share) + 1)),
+        viewer=np.array([number[viewer] for _, viewer in at_zone], np.int32),
+        covered=covered,
     )
 
 
@@ -336,13 +384,19 @@ def _levels(
     return low, step, np.asarray(middle - np.median(log_sizes), np.float64), usual
 
 
+def _in_levels(log_sizes: NDArray[np.float64], low: float, step: float) -> NDArray[np.float64]:
+    """Log sizes counted in levels, as multiples of 2^-20: sums of them have no rounding errors."""
+    fine = 2.0**20
+    return np.asarray(np.floor(np.clip((log_sizes - low) / step, 0.0, LEVELS) * fine) / fine)
+
+
 def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     """Where chains begin: classes of equal weight from easy to hard, few false marks."""
     beliefs, looks, n_persons = bare.beliefs, bare.looks, len(bare.lists)
     spread = np.linspace(1.0, -1.0, classes) if classes > 1 else np.zeros(1)
     ease = np.maximum(beliefs.ease_mean + beliefs.ease_sd * spread, beliefs.ease_least)
     share = beliefs.share_rate / beliefs.share_shape
-    images = len(looks.start) - 1
+    images = len(looks.zones) - 1
     most = np.zeros(images)
     np.maximum.at(
         most, looks.image, _per_look(looks.image, looks.row_list[looks.row]).astype(np.float64)

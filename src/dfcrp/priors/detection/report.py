@@ -35,6 +35,7 @@ def detection(contents: Any) -> Section:
     """Objects seen and missed, false marks, the experts' sensitivities, and how well it fits."""
     found: DetectionSummary = contents.posterior.detection
     verb = contents.posterior.likelihood.verb
+    size = contents.posterior.likelihood.size_word
     parts: list[object] = [
         _words(contents),
         _objects(contents, found),
@@ -51,14 +52,14 @@ def detection(contents: Any) -> Section:
         _images(contents, found),
         contents.figure(
             "sensitivity",
-            f"Probability to be {verb}, by diameter, for each expert",
-            f"How likely an object of a given diameter is to be {verb} by each expert (posterior "
+            f"Probability to be {verb}, by size, for each expert",
+            f"How likely an object of a given {size} is to be {verb} by each expert (posterior "
             "mean and 95 % interval); the other experts in grey.",
         ),
         contents.figure(
             "corrected_sizes",
             "Cumulative size-frequency distribution, seen and corrected",
-            f"Real objects of at least a given diameter: those that somebody {verb}, and with "
+            f"Real objects of at least a given {size}: those that somebody {verb}, and with "
             "those that nobody did (posterior mean and 95 % interval).",
         ),
         _scores(contents),
@@ -119,6 +120,7 @@ def _looks(contents: Any) -> Markup:
         empty = len(looks.images) - len(set(looks.image.tolist()))
         words = f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}"
         words += f"; on {empty:,} of the images nobody {verb} anything." if empty else "."
+        words += _parts_words(items)
     named = mostly_false(posterior)
     if named:
         more = f" and {len(named) - MAX_NAMED:,} more" if len(named) > MAX_NAMED else ""
@@ -127,6 +129,18 @@ def _looks(contents: Any) -> Markup:
             f"{', '.join(named[:MAX_NAMED])}{more}."
         )
     return paragraph(words)
+
+
+def _parts_words(items: Any) -> str:
+    """What looks at parts of images mean for the numbers."""
+    if items.footprints is None:
+        return ""
+    part, whole = len(items.footprints), len(items.looks.pairs) - len(items.footprints)
+    return (
+        f" {part:,} of the looks are at a part of an image, {whole:,} at all of it. An expert "
+        "missed only objects in the part that they looked at, and objects are counted where "
+        "somebody looked. Consensus and Jaccard coefficients know of whole images only."
+    )
 
 
 def _experts(contents: Any, found: DetectionSummary) -> Markup:
@@ -216,16 +230,16 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
         )
     if not rows:
         return words
-    heads = ("looks", "objects", "95 %", "none missed", "as listed", "one more look")
+    heads = ("looks", "objects", "95 %", "P(none missed)", "P(as listed)", "gain of a look")
     return join(
         [
             words,
             table(
                 [Column("image", number=False), *(Column(head) for head in heads)],
                 rows,
-                "Where one more look says most: images by how much the variance of their number "
-                "of objects is expected to fall with a look by one more, typical expert "
-                "(look_value in images.csv). None missed and as listed are probabilities.",
+                "Images where one more look helps most. Its gain is the expected fall of the "
+                "variance of the number of objects if one more typical expert looks (look_value "
+                "in images.csv).",
             ),
         ]
     )

@@ -18,11 +18,12 @@ from dfcrp.compiled.state import NONE
 from dfcrp.priors.detection.kernel import (
     Detection,
     class_weights,
-    level_of,
+    level_with,
     log_alone,
     log_false,
     log_noticed,
     rebuild_tables,
+    zone_of,
 )
 from dfcrp.priors.detection.update import FALSE, draw_class, draw_poisson
 
@@ -86,10 +87,10 @@ def size_class(edges, log_size):
 
 
 @lean_kernel
-def new_markings(rng, prior, g, level):
-    """In how many lists a new object of this class and level is."""
+def new_markings(rng, prior, g, zone, level):
+    """In how many lists a new object of this class, zone and level is."""
     parameters, looks, count = prior.parameters, prior.looks, 0
-    for look in range(looks.start[0], looks.start[1]):
+    for look in range(looks.start[zone], looks.start[zone + 1]):
         viewer = looks.viewer[look]
         p = looks.viewer_person[viewer]
         if math.log(1.0 - rng.random()) < log_noticed(parameters, g, p, prior.away[level])[0]:
@@ -130,9 +131,9 @@ def typical(prior, g):
 
 
 @lean_kernel
-def found_once_more(prior, lists, seats, k, level):
+def found_once_more(prior, lists, seats, k, zone, level):
     """How likely one more, typical expert marks the object of cluster k, given that it is one."""
-    weights = class_weights(prior, lists, seats, k, level)
+    weights = class_weights(prior, lists, seats, k, zone, level)
     largest = max(weights)
     total, found = 0.0, 0.0
     for g in range(prior.parameters.weight.shape[0]):
@@ -145,7 +146,8 @@ def found_once_more(prior, lists, seats, k, level):
 @lean_kernel
 def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found, draw):
     """Add cluster k of a draw to its summary."""
-    level = level_of(prior, log_size)
+    zone = zone_of(prior, lists, seats, k, NONE)
+    level = level_with(prior, lists, seats, k, NONE, log_size)
     head = seats.head[k]
     first = lists.family[head]
     found.sizes[draw, seats.size[k]] += 1
@@ -153,9 +155,9 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
     if seats.size[k] == 1:
         false = log_false(prior, lists, head, level) - log_alone(prior, lists, head, level)
         found.real[draw, k] = -math.expm1(min(false, 0.0))
-    once_more = found_once_more(prior, lists, seats, k, level)
+    once_more = found_once_more(prior, lists, seats, k, zone, level)
     found.marked[draw, k] = found.real[draw, k] * once_more
-    g = draw_class(rng, prior, lists, seats, k, level)
+    g = draw_class(rng, prior, lists, seats, k, zone, level)
     if g == FALSE:
         found.false[draw, size_number, first] += 1
         return FALSE
@@ -172,22 +174,25 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
 @lean_kernel
 def summarise_missed(rng, prior, size_numbers, found, draw):
     """Objects that nobody marked, and as many new ones as are expected, by who marks them."""
-    parameters = prior.parameters
-    for level in range(prior.away.shape[0]):
-        for g in range(parameters.weight.shape[0]):
-            rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
-            hidden = rate * math.exp(prior.tables.missed[0, level, g])
-            found.hidden[draw, 0] += hidden
-            found.hidden[draw, 1] += hidden * typical(prior, g)
-            missed = draw_poisson(rng, hidden)
-            found.missed[draw, size_numbers[level]] += int(missed)
-            found.missed_at[draw, level] += int(missed)
-            if missed > 0.0:
-                add_common(prior, found, draw, g, level, missed)
-            for _ in range(int(draw_poisson(rng, rate))):
-                found.new_sizes[draw, new_markings(rng, prior, g, level)] += 1
+    parameters, looks = prior.parameters, prior.looks
+    for zone in range(looks.share.shape[0]):
+        for level in range(prior.away.shape[0]):
+            for g in range(parameters.weight.shape[0]):
+                rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
+                rate *= looks.share[zone]
+                hidden = rate * math.exp(prior.tables.missed[zone, level, g])
+                found.hidden[draw, 0] += hidden
+                found.hidden[draw, 1] += hidden * typical(prior, g)
+                missed = draw_poisson(rng, hidden)
+                found.missed[draw, size_numbers[level]] += int(missed)
+                found.missed_at[draw, level] += int(missed)
+                if missed > 0.0:
+                    add_common(prior, found, draw, g, level, missed)
+                for _ in range(int(draw_poisson(rng, rate))):
+                    found.new_sizes[draw, new_markings(rng, prior, g, zone, level)] += 1
     for f in range(prior.person.shape[0]):
-        found.new_sizes[draw, 1] += int(draw_poisson(rng, parameters.false[f]))
+        rate = parameters.false[f] * looks.covered[f]
+        found.new_sizes[draw, 1] += int(draw_poisson(rng, rate))
 
 
 @entry_kernel
@@ -248,10 +253,12 @@ def draw_missed_on(
         parameters = prior.parameters
         for at in range(images.shape[0]):
             v = images[at]
-            for level in range(prior.away.shape[0]):
-                for g in range(parameters.weight.shape[0]):
-                    rate = parameters.weight[g] * parameters.size_share[level]
-                    rate *= parameters.objects[v] * math.exp(prior.tables.missed[v, level, g])
-                    hidden[draw, at, 0] += rate
-                    hidden[draw, at, 1] += rate * typical(prior, g)
-                    missed[draw, at, size_numbers[level]] += int(draw_poisson(rng, rate))
+            for zone in range(prior.looks.zones[v], prior.looks.zones[v + 1]):
+                objects = parameters.objects[v] * prior.looks.share[zone]
+                for level in range(prior.away.shape[0]):
+                    for g in range(parameters.weight.shape[0]):
+                        rate = objects * parameters.weight[g] * parameters.size_share[level]
+                        rate *= math.exp(prior.tables.missed[zone, level, g])
+                        hidden[draw, at, 0] += rate
+                        hidden[draw, at, 1] += rate * typical(prior, g)
+                        missed[draw, at, size_numbers[level]] += int(draw_poisson(rng, rate))

@@ -35,12 +35,14 @@ from dfcrp.priors.detection.kernel import (
     Detection,
     class_weights,
     is_again,
-    level_of,
+    is_outside,
+    level_with,
     log_absent,
     log_false,
     log_noticed,
     log_unlisted,
     rebuild_tables,
+    zone_of,
 )
 from dfcrp.priors.detection.marks import log_marks_alone
 from dfcrp.priors.detection.scores import (
@@ -66,9 +68,9 @@ TINY = 1e-12
 
 
 @lean_kernel
-def draw_class(rng, prior, data, state, k, level):
+def draw_class(rng, prior, data, state, k, zone, level):
     """The class of cluster k given its members, or FALSE."""
-    first, second, third, fourth = class_weights(prior, data, state, k, level)
+    first, second, third, fourth = class_weights(prior, data, state, k, zone, level)
     largest = max(first, second, third, fourth)
     false = -math.inf
     if state.size[k] == 1:
@@ -114,6 +116,7 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
     counts, looks = prior.counts, prior.looks
     counts.seen[:] = 0.0
     counts.on_image[:] = 0.0
+    counts.total[:] = 0.0
     counts.noticed[:] = 0.0
     counts.listed[:] = 0.0
     counts.false[:] = 0.0
@@ -125,8 +128,10 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
     for k in range(state.theta.shape[0]):
         if state.size[k] <= 0:
             continue
-        level = level_of(prior, likelihood.size_of(hyper, state.theta, k))
-        g = draw_class(rng, prior, data, state, k, level)
+        zone = zone_of(prior, data, state, k, NONE)
+        size = likelihood.size_of(hyper, state.theta, k)
+        level = level_with(prior, data, state, k, NONE, size)
+        g = draw_class(rng, prior, data, state, k, zone, level)
         j = state.head[k]
         if g == FALSE:
             counts.false[data.family[j]] += 1.0
@@ -140,27 +145,30 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
             count_category(rng, prior, data, state, k)
         if has_scores(prior):
             count_scores(prior, data, state, k)
-        v = looks.image[data.original[j]]
-        counts.seen[v, level, g] += 1.0
-        counts.on_image[v] += 1.0
+        counts.seen[zone, level, g] += 1.0
+        counts.on_image[looks.image[data.original[j]]] += 1.0
         while j != NONE:
             counts.listed[g, data.family[j]] += 1.0
             if not is_again(prior, data, state, k, j, j):
                 viewer = looks.row_viewer[looks.row[data.original[j]]]
                 counts.noticed[viewer, level, g] += 1.0
+                if is_outside(prior, data.original[j], zone):
+                    counts.total[viewer, level, g] += 1.0
             j = state.after[j]
 
 
 @lean_kernel
 def expose(prior):
-    """E_v = Σ π_g ω_l (1 − P_gv(∅; l)): the share of an image's objects that somebody sees."""
-    parameters = prior.parameters
-    for v in range(prior.looks.start.shape[0] - 1):
+    """E_v = Σ w_z π_g ω_l (1 − P_gz(∅; l)): the share of an image's objects that somebody sees."""
+    parameters, looks = prior.parameters, prior.looks
+    for v in range(looks.zones.shape[0] - 1):
         share = 0.0
-        for level in range(prior.away.shape[0]):
-            for g in range(parameters.weight.shape[0]):
-                weight = parameters.weight[g] * parameters.size_share[level]
-                share -= weight * math.expm1(prior.tables.missed[v, level, g])
+        for zone in range(looks.zones[v], looks.zones[v + 1]):
+            for level in range(prior.away.shape[0]):
+                for g in range(parameters.weight.shape[0]):
+                    weight = parameters.weight[g] * parameters.size_share[level]
+                    weight *= looks.share[zone]
+                    share -= weight * math.expm1(prior.tables.missed[zone, level, g])
         prior.counts.exposure[v] = max(share, TINY)
 
 
@@ -213,47 +221,48 @@ def update_objects(rng, prior):
 
 @lean_kernel
 def draw_cell(rng, prior, v):
-    """The level and class of an object on image v that nobody marked."""
-    parameters, missed = prior.parameters, prior.tables.missed[v]
+    """The zone, level and class of an object on image v that nobody marked."""
+    parameters, looks, missed = prior.parameters, prior.looks, prior.tables.missed
     classes, levels = parameters.weight.shape[0], prior.away.shape[0]
     left = rng.random() * (1.0 - prior.counts.exposure[v])
-    at, chosen, largest = 0, 0, 0.0
-    for level in range(levels):
-        for g in range(classes):
-            weight = parameters.weight[g] * parameters.size_share[level]
-            weight *= math.exp(missed[level, g])
-            left -= weight
-            if left < 0.0:
-                return level, g
-            if weight > largest:
-                chosen, largest = at, weight
-            at += 1
+    chosen, largest = (looks.zones[v], 0, 0), 0.0
+    for zone in range(looks.zones[v], looks.zones[v + 1]):
+        for level in range(levels):
+            for g in range(classes):
+                weight = parameters.weight[g] * parameters.size_share[level]
+                weight *= looks.share[zone] * math.exp(missed[zone, level, g])
+                left -= weight
+                if left < 0.0:
+                    return zone, level, g
+                if weight > largest:
+                    chosen, largest = (zone, level, g), weight
     # Rounding has left a little over.
-    return chosen // classes, chosen % classes
+    return chosen
 
 
 @lean_kernel
 def fill_in_missed(rng, prior):
     """Add the objects nobody marked, and all objects to those who looked.
 
-    An image has Poisson(Λ_v (1 − E_v)) of them, few as a rule; each has a level and a class.
+    An image has Poisson(Λ_v (1 − E_v)) of them, few as a rule; each has a zone, level and class.
     """
     counts, parameters, looks = prior.counts, prior.parameters, prior.looks
     classes, levels = parameters.weight.shape[0], prior.away.shape[0]
-    counts.total[:] = 0.0
-    for v in range(looks.start.shape[0] - 1):
+    for zone in range(looks.share.shape[0]):
         for level in range(levels):
             for g in range(classes):
-                counts.objects[v, level, g] = counts.seen[v, level, g]
+                counts.objects[zone, level, g] = counts.seen[zone, level, g]
+    for v in range(looks.zones.shape[0] - 1):
         missed = draw_poisson(rng, parameters.objects[v] * (1.0 - counts.exposure[v]))
         for _ in range(int(missed)):
-            level, g = draw_cell(rng, prior, v)
-            counts.objects[v, level, g] += 1.0
+            zone, level, g = draw_cell(rng, prior, v)
+            counts.objects[zone, level, g] += 1.0
+    for zone in range(looks.share.shape[0]):
         for level in range(levels):
             for g in range(classes):
-                objects = counts.objects[v, level, g]
+                objects = counts.objects[zone, level, g]
                 if objects > 0.0:
-                    for look in range(looks.start[v], looks.start[v + 1]):
+                    for look in range(looks.start[zone], looks.start[zone + 1]):
                         counts.total[looks.viewer[look], level, g] += objects
 
 

@@ -1,0 +1,253 @@
+"""The tables of a posterior: its catalogue, members, experts, images, summary, and ArviZ's tree."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.draws import shared_variable
+from dfcrp.likelihoods.bias_summary import rows_with_bias
+from dfcrp.posterior.categories import category_columns
+from dfcrp.posterior.findings import Findings
+from dfcrp.runs.parts import least_by_item
+from dfcrp.settings.consensus import needed
+from dfcrp.summaries.catalogue import catalogue
+from dfcrp.summaries.membership import UNDECIDED
+from dfcrp.summaries.point_partition import PointPartition, members_by_cluster
+from dfcrp.summaries.streaming import summarise
+
+if TYPE_CHECKING:
+    import pandas
+
+    from dfcrp.posterior.posterior import Posterior
+
+
+def point_of_images(posterior: Posterior, loss: str) -> PointPartition:
+    """The images' own point partitions, put together."""
+    images = posterior.image_set
+    if loss == "vi":
+        found = [one.point for one in posterior.findings]
+    else:
+        found = [posterior.image(number).point_partition(loss) for number in images.done]
+    labels = images.names_among_all([one.labels for one in found])
+    alone = np.arange(len(posterior.items))
+    whole = images.put_together(labels, -1)
+    # Pairs add up; bits are per item.
+    share = [len(one.labels) / len(posterior.items) if loss == "vi" else 1.0 for one in found]
+    losses = [one.expected_loss for one in found]
+    return PointPartition(
+        labels=np.where(whole < 0, alone, whole).astype(np.int32),
+        loss=loss,
+        expected_loss=float(np.dot(share, losses)),
+        n_draws=min(one.n_draws for one in found),
+        n_searched=min(one.n_searched for one in found),
+        n_components=sum(one.n_components for one in found),
+        n_exact=sum(one.n_exact for one in found),
+        n_sweeps=sum(one.n_sweeps for one in found),
+    )
+
+
+def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
+    """One row per expert, the one who finds most first where that is known."""
+    rows = posterior.expert_summary.rows(posterior.items.experts)
+    if posterior.detection is not None:
+        said = dict(zip(posterior.items.experts, posterior.detection.experts(), strict=True))
+        rows = [{**row, **said[row["expert"]]} for row in rows]
+        rows.sort(key=lambda row: -np.nan_to_num(row["sensitivity"]["mean"], nan=-1.0))
+    return rows_with_bias(rows, posterior.expert_bias, posterior.items.experts)
+
+
+def catalogue_frame(posterior: Posterior) -> pandas.DataFrame:
+    """One row per cluster of the point partition, with uncertainty."""
+    import pandas
+
+    images = posterior.many
+    if images is None:
+        table = posterior.catalogue_columns
+        # The frame has copies, so that the caller may change it.
+        columns = {**table, "cluster": posterior.names(table["cluster"])}
+        return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
+    tables = [one.catalogue for one in posterior.findings]
+    named = images.names_among_all([table["cluster"] for table in tables])
+    columns = {
+        "image": np.repeat(posterior.images, [len(table["cluster"]) for table in tables]),
+        "cluster": np.concatenate(named),
+    }
+    for name in tables[0]:
+        if name != "cluster":
+            columns[name] = np.concatenate([table[name] for table in tables])
+    return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
+
+
+def catalogue_columns(posterior: Posterior) -> dict[str, Any]:
+    """The catalogue with clusters named after their first item here."""
+    labels, items = posterior.point_partition().labels, posterior.items
+    _, order, offsets = members_by_cluster(labels)
+    members = [order[a:b] for a, b in pairwise(offsets)]
+    table = catalogue(
+        posterior.draws,
+        labels,
+        posterior.membership,
+        families=items.families,
+        expert_names=items.experts,
+        min_experts=posterior.min_experts,
+        centre=posterior.likelihood.centre(items),
+        described=posterior.likelihood.describe_members(items, members),
+        ground=posterior.ground,
+    )
+    if posterior.detection is not None:
+        table["p_real"] = posterior.detection.p_real_cluster
+    return table
+
+
+def members_frame(posterior: Posterior) -> pandas.DataFrame:
+    """One row per marking, in input order, with its cluster and how sure that is."""
+    import pandas
+
+    found, labels = posterior.membership, posterior.point_partition().labels
+    table: dict[str, Any] = {"marking": posterior.items.id}
+    if posterior.many is not None:
+        table["image"] = posterior.items.image
+    table |= {
+        "expert": posterior.items.expert,
+        "cluster": _known(posterior, posterior.names(labels)),
+        "p_member": found.p_member,
+        "second_cluster": _known(posterior, posterior.names(found.second)),
+        "p_second": found.p_second,
+        "p_elsewhere": found.p_elsewhere,
+    }
+    if posterior.detection is not None:
+        table["p_real"] = posterior.detection.p_real_marking
+    return pandas.DataFrame(table)
+
+
+def _known(posterior: Posterior, values: NDArray[Any]) -> Any:
+    """Whole numbers as a column, empty where the run did not come to the image."""
+    import pandas
+
+    lost = np.isnan(posterior.membership.p_member)
+    return pandas.arrays.IntegerArray(values.astype(np.int64), lost) if lost.any() else values
+
+
+def image_frame(posterior: Posterior) -> pandas.DataFrame:
+    """One row per image: how many items, experts and objects, and how the run went."""
+    import pandas
+
+    images = posterior.image_set
+    rows = [
+        _image_row(posterior, i, f) for i, f in zip(images.done, posterior.findings, strict=True)
+    ]
+    return pandas.DataFrame(posterior.prior.image_rows(posterior, rows))
+
+
+def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, Any]:
+    parts = posterior.image_set.parts
+    row: dict[str, Any] = {
+        "image": parts.names[image],
+        "n_markings": len(parts.rows[image]),
+        "n_experts": len(parts.expert_codes[image]),
+    }
+    for name in ("n_clusters", "consensus", "alpha"):
+        interval = getattr(found, name)
+        row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
+    if isinstance(posterior.config.summary.min_experts, str):
+        row["min_experts"] = needed(posterior.config.summary.min_experts, row["n_experts"])
+    verdict = found.verdict
+    return row | {
+        "undecided": int(np.count_nonzero(found.membership.p_member < UNDECIDED)),
+        "scans": found.record.scans,
+        "burn_in": found.record.burn_in,
+        "seed": parts.config_of(image).run.seed,
+        "max_rhat": verdict.max_rhat,
+        "min_ess": verdict.min_ess,
+        "pairs_disagreeing": verdict.pairs_disagreeing,
+        "ok": verdict.ok,
+    }
+
+
+def doubles_frame(posterior: Posterior) -> pandas.DataFrame:
+    """Markings that may be a second one of an object their expert has marked already.
+
+    They are alone in the point partition, and as close to that object as its own members are.
+    """
+    import pandas
+
+    if posterior.many is not None:
+        each = [posterior.image(number).suspected_doubles() for number in posterior.many.done]
+        return pandas.concat(each, ignore_index=True)
+    labels = posterior.point_partition().labels
+    found = posterior.likelihood.doubles(posterior.items, labels, posterior.draws, posterior.config)
+    marking, other = found["marking"].astype(int), found["other"].astype(int)
+    *_, measure = found
+    return pandas.DataFrame(
+        {
+            "expert": posterior.items.expert[marking],
+            "marking": posterior.items.id[marking],
+            "other": posterior.items.id[other],
+            "cluster": posterior.names(found["cluster"]),
+            measure: found[measure],
+        }
+    )
+
+
+def summary(posterior: Posterior) -> dict[str, Any]:
+    """The content of summary.json."""
+    verdict = posterior.verdict
+    return {
+        "n_markings": len(posterior.items),
+        "n_experts": len(posterior.items.experts),
+        **({} if posterior.many is None else {"n_images": len(posterior.images)}),
+        "chains": posterior.draws.n_chains,
+        "scans": posterior.record.scans,
+        "burn_in": posterior.record.burn_in,
+        "draws": posterior.draws.n_chains * posterior.draws.n_draws,
+        "seconds": round(posterior.record.seconds, 3),
+        "n_clusters": summarise(posterior.n_clusters.ravel()).as_dict(),
+        "catalogue": _listed(posterior),
+        **posterior.prior.numbers(posterior),
+        **({"tolerances": posterior.tolerances} if posterior.tolerances else {}),
+        **({} if posterior.independent else {"suspected_doubles": posterior.n_doubles}),
+        "consensus": posterior.table_counts.rows(),
+        "experts": expert_rows(posterior),
+        "convergence": verdict.as_dict(),
+    }
+
+
+def _listed(posterior: Posterior) -> dict[str, int]:
+    """Objects of the catalogue, and how many of them enough experts share, or are real."""
+    labels, families = posterior.point_partition().labels, posterior.items.families
+    known = ~np.isnan(posterior.membership.p_member)
+    pairs = np.unique(np.column_stack((labels, families))[known], axis=0)
+    names, experts = np.unique(pairs[:, 0], return_counts=True)
+    least = least_by_item(posterior.items, posterior.config.summary.min_experts)[names]
+    agreed = int(np.count_nonzero(experts >= least))
+    counts = {"n_clusters": len(experts), "consensus": agreed}
+    if posterior.detection is not None:
+        counts["real"] = int(np.count_nonzero(posterior.detection.p_real_cluster > 0.5))
+    return counts
+
+
+def to_arviz(posterior: Posterior) -> Any:
+    """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""
+    from arviz_base import from_dict
+
+    counts = posterior.table_counts
+    variables: dict[str, NDArray[Any]] = {"n_clusters": posterior.n_clusters}
+    if np.isfinite(posterior.alpha).all():
+        variables["alpha"] = posterior.alpha
+    columns = posterior.draws.columns
+    dims: dict[str, list[str]] = {}
+    coords: dict[str, list[str]] = {dim: list(at) for dim, at in columns.coords.items()}
+    for variable in columns.shared:
+        values = shared_variable(posterior.draws, variable.name)
+        assert values is not None
+        variables[variable.name] = values
+        dims[variable.name] = list(variable.dims)
+    for m, threshold in enumerate(counts.min_experts):
+        name = f"n_at_least_{threshold}"
+        variables[name], dims[name] = counts.counts[:, :, m, :], ["size_class"]
+    coords["size_class"] = list(counts.size_classes)
+    return from_dict({"posterior": variables}, coords=coords, dims=dims)
