@@ -1,7 +1,7 @@
 """Spares that stay while the law of the tolerances moves: their weights follow it.
 
 With many markings (here as if) a scan adds the ratio of the new law to the old one; after many
-scans the weights must be what they would be if they were found anew, and one that was lost is.
+scans the weights must be what they would be if they were found again, and one that was lost is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy.stats import gamma
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere, tolerance
-from dfcrp.likelihoods.circle.columns import SPHERE_COLUMNS
+from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS_WITH_REST
 from dfcrp.sampling.chain import Chain
 from reference import small_problems as small
 
@@ -38,7 +38,7 @@ def chain_of(kind: str) -> Chain:
         features = np.column_stack([features, height])
         problem = replace(
             small.make_problem(FAMILIES, features),
-            hyper=hyper, row_width=sphere.WIDTH, columns=SPHERE_COLUMNS,
+            hyper=hyper, row_width=sphere.WIDTH, columns=CIRCLE_COLUMNS_WITH_REST,
         )  # fmt: skip
     else:
         hyper = small.biased(FAMILIES, small.SETTLED) if kind == "biased" else small.SETTLED
@@ -48,7 +48,7 @@ def chain_of(kind: str) -> Chain:
     return chain
 
 
-def anew(chain: Chain) -> np.ndarray:
+def weighed_again(chain: Chain) -> np.ndarray:
     """The weights of all spares, one by one."""
     data, state = chain.problem.data, chain.state
     return np.array(
@@ -60,26 +60,26 @@ def anew(chain: Chain) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["plane", "biased", "sphere"])
-def test_weights_are_those_found_anew(kind):
+def test_weights_are_those_found_again(kind):
     chain = chain_of(kind)
     reference = chain.hyper.reference.copy()
     for _ in range(30):
         law = chain.state.law.copy()
         chain.run(1, 1)
         assert (chain.state.law != law).any()
-        assert chain.state.spare_weight == pytest.approx(anew(chain), rel=1e-11, abs=1e-11)
+        assert chain.state.spare_weight == pytest.approx(weighed_again(chain), rel=1e-11, abs=1e-11)
     assert (chain.hyper.reference == reference).all()
 
 
 @pytest.mark.parametrize("lost", [math.nan, math.inf, -math.inf])
-def test_a_lost_weight_is_found_anew(lost):
+def test_a_lost_weight_is_found_again(lost):
     chain = chain_of("plane")
     before = tolerance.tolerances_of(chain.hyper)
     chain.state.spare_weight[2] = lost
     chain.hyper.law[:4] += (0.3, -0.1, -0.2, 0.2)
     data, state = chain.problem.data, chain.state
     assert not tolerance.account_for_tolerances(chain.hyper, data, state, before)
-    assert state.spare_weight == pytest.approx(anew(chain), rel=1e-11)
+    assert state.spare_weight == pytest.approx(weighed_again(chain), rel=1e-11)
 
 
 def test_the_ratio_is_that_of_the_densities():

@@ -298,7 +298,7 @@ def account_for_tolerances(hyper, data, state, before):
     """``account_for_law`` where the tolerances alone have changed, at a third of its cost.
 
     The weights gain the ratio of the two laws. Every spare is renewed once in a few scans, so that
-    roundings do not add up; a weight that is no number any more is found anew.
+    roundings do not add up; a weight that is no number any more is found again.
     """
     if hyper.follow or reference_settles(state):
         return account_for_law(hyper, data, state)
