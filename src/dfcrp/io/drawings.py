@@ -9,8 +9,8 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -313,6 +313,8 @@ class Origin:
     image: str | None = None
     label: str | None = None
     score: Any = None
+    #: What else was said of the mark, by the name of a column that the user may ask for.
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -444,6 +446,9 @@ class Drawings:
             if any(cell is not None for cell in cells):
                 header.append(titles.get(role, role))
                 columns.append(cells)
+        for title in dict.fromkeys(title for origin in origins for title in origin.answers):
+            header.append(title)
+            columns.append([origin.answers.get(title) for origin in origins])
         rows = [origin.row for origin in origins]
         site = site or Site("px")
         left_out = sorted(self._left_out, key=lambda entry: entry.row)
