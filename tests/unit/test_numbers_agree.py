@@ -77,8 +77,13 @@ def test_the_list_and_the_posterior_stand_side_by_side(run):
     listed, least = run.summary["catalogue"], run.posterior.config.summary.min_experts
     assert listed["n_clusters"] == len(run.catalogue) == run.members["cluster"].nunique()
     assert listed["consensus"] == (run.catalogue["n_experts"] >= least).sum()
+    objects, joint = f"{len(run.catalogue):,} objects", ","
+    if run.posterior.prior.knows_reality:
+        assert listed["real"] == (run.catalogue["p_real"] > 0.5).sum()
+        objects = f"{len(run.catalogue):,} clusters, {listed['real']:,} of them real objects"
+        objects, joint = f"{objects} with a probability above 0.5 (p_real)", " and"
     sentence = (
-        f"The catalogue lists {len(run.catalogue):,} objects, {listed['consensus']:,} of them by "
+        f"The catalogue lists {objects}{joint} {listed['consensus']:,} of them by "
         f"{least} or more experts."
     )
     assert sentence in run.words

@@ -568,10 +568,11 @@ class Drawings:
             if mark.shape == "polygon" and circle_of_polygon(mark.points) is not None
         }
         others = dict.fromkeys(k for s in sorted(shapes) for k in _READ_AS.get(s, ()) if k != kind)
-        instead = f"; it can be read as {' or '.join(others)} (--likelihood)" if others else ""
+        ways = " or ".join(f"--likelihood {other}" for other in others)
+        instead = f"; read it with {ways}" if others else ""
         return (
-            f"{self.name}: there is no {_ONE[kind]} in it, but {listed}"
-            f"{hints(self._left_out, kind)}{instead}"
+            f"{self.name}: there is no {_ONE[kind]} in it, but {listed}{instead}"
+            f"{hints(self._left_out, kind)}"
         )
 
 

@@ -224,7 +224,10 @@ def _listed(posterior: Posterior) -> dict[str, int]:
     names, experts = np.unique(pairs[:, 0], return_counts=True)
     least = least_by_item(posterior.items, posterior.config.summary.min_experts)[names]
     agreed = int(np.count_nonzero(experts >= least))
-    return {"n_clusters": len(experts), "consensus": agreed}
+    found = {"n_clusters": len(experts), "consensus": agreed}
+    if posterior.detection is not None:
+        found["real"] = int(np.count_nonzero(posterior.detection.p_real_cluster > 0.5))
+    return found
 
 
 def to_arviz(posterior: Posterior) -> Any:

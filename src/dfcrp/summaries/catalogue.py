@@ -128,8 +128,13 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
         agreed += f"{min_experts} or more experts"
     else:
         agreed = ""
+    objects = counted(listed["n_clusters"], "object")
+    if "real" in listed:
+        objects = f"{counted(listed['n_clusters'], 'cluster')}, {listed['real']:,} of them real "
+        objects += "objects with a probability above 0.5 (p_real)"
+        agreed = agreed and agreed.replace(", ", " and ", 1)
     return (
-        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is one list, "
+        f"The catalogue lists {objects}{agreed}. It is one list, "
         f"in which every doubtful {noun} is decided one way. The numbers with an interval are "
         "means over all draws, some of which decide it the other way, so they may differ from the "
         "list's."
