@@ -7,14 +7,40 @@ compiled into a cache when they are first used.
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+#: A symbol that a library takes from glibc names the version it came with.
+_GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)")
+#: The oldest glibc that a wheel may name as "manylinux_2_..".
+_OLDEST = (2, 17)
+
+
+def platform_tag(folder: str) -> str:
+    """The machines that the libraries in a folder run on, as wheels name them.
+
+    On Linux these are all with the glibc that the libraries ask for, or a later one (PEP 600). PyPI
+    takes wheels of that name only. The libraries use nothing but glibc.
+    """
+    machine = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if not machine.startswith("linux_") or platform.libc_ver()[0] != "glibc":
+        return machine
+    asked = [
+        (int(major), int(minor))
+        for library in Path(folder).rglob("*.so")
+        for major, minor in _GLIBC.findall(library.read_bytes())
+    ]
+    major, minor = max([_OLDEST, *asked])
+    return machine.replace("linux", f"manylinux_{major}_{minor}", 1)
 
 
 class CompileKernels(BuildHookInterface):
@@ -33,8 +59,7 @@ class CompileKernels(BuildHookInterface):
         )
         build_data["force_include"][self._folder] = "dfcrp/_kernels"
         build_data["pure_python"] = False
-        machine = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["tag"] = f"py3-none-{machine}"
+        build_data["tag"] = f"py3-none-{platform_tag(self._folder)}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Called when the wheel is written."""

@@ -117,7 +117,8 @@ class ClusterTrial(Trial):
             self.outcome.kills += 1
             self.outcome.moments[victim] += 1
         self._after(victim, client, name)
-        self._compare(run)
+        if not self.outcome.troubles:
+            self._compare(run)
 
     def _after(self, victim: str, client: subprocess.Popen[str], name: str) -> None:
         """Resume at once; after the death of a worker, and a while, the client is done itself."""

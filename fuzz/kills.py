@@ -73,9 +73,7 @@ class Trial:
         write_markings(folder / "markings.csv", paper_design(5, n_objects=8))
         write_text(folder, "settings.toml", SETTINGS.format(chains=CHAINS, scans=scans))
         self._until_done(self._fit("whole"))  # compiles
-        begun = time.monotonic()
-        self._until_done(self._fit("timed"))
-        self._seconds = time.monotonic() - begun
+        self._seconds, self._seconds_working = self._timed(self._fit("timed"), folder / "timed")
         self._seconds_drawing = load(folder / "timed").record.seconds
         self._whole = _arrays(folder / "whole")
 
@@ -115,7 +113,7 @@ class Trial:
             if self._rng.random() > AT_ANY_MOMENT:
                 while process.poll() is None and not _works_on(run, process.pid):
                     time.sleep(0.002)
-                longest = self._seconds_drawing
+                longest = self._seconds_working
             try:
                 _, said = process.communicate(timeout=self._rng.uniform(0.0, longest))
             except subprocess.TimeoutExpired:
@@ -124,6 +122,17 @@ class Trial:
                 return True
         self._check(command, process.returncode, said)
         return False
+
+    def _timed(self, command: list[str], run: Path) -> tuple[float, float]:
+        """Seconds that a command takes, and those from when it has got hold of the run folder."""
+        begun = time.monotonic()
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while process.poll() is None and not _works_on(run, process.pid):
+                time.sleep(0.002)
+            held = time.monotonic()
+            _, said = process.communicate()
+        self._check(command, process.returncode, said)
+        return time.monotonic() - begun, time.monotonic() - held
 
     def _until_done(self, command: list[str]) -> None:
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)

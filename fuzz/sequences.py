@@ -53,7 +53,7 @@ CHAINS, MOST_SCANS, SEED = 2, 60, 3
 KILLS = st.one_of(st.none(), st.integers(0, 60), st.integers(0, 400))
 #: Sequences between two lines about how far it is.
 AT_A_TIME = 20
-CHANGING = ("make", "writing", "move", "remove", "sync", "open_shared")
+CHANGING = ("make", "writing", "move", "remove", "remove_empty", "sync", "open_shared")
 
 
 class Killed(BaseException):

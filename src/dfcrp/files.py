@@ -179,6 +179,11 @@ class Folder:
         else:
             os.unlink(place, **how)
 
+    def remove_empty(self, name: str) -> None:
+        """Remove a folder with nothing in it; OSError if there is something."""
+        place, how = self._at(name)
+        os.rmdir(place, **how)
+
     def sync(self) -> None:
         """Put the names in this folder on the disk.
 

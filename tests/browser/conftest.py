@@ -115,27 +115,91 @@ def run(tmp_path_factory):
     return Run(folder, posterior, json.loads((folder / "summary.json").read_text()))
 
 
+@pytest.fixture(scope="session")
+def tab(browser):
+    """A tab that tests take in turns: to open another takes longer than most tests."""
+    context = browser.new_context(viewport=SIZE, accept_downloads=True)
+    yield context.new_page()
+    context.close()
+
+
+class Watch:
+    """What goes wrong in pages, and what they ask for."""
+
+    def __init__(self):
+        self.wrong, self.requests = [], []
+
+    def notice(self, message):
+        if message.type in ("error", "warning"):
+            self.wrong.append(message.text)
+
+    @contextlib.contextmanager
+    def over(self, page):
+        listeners = {
+            "console": self.notice,
+            "pageerror": lambda error: self.wrong.append(str(error)),
+            "request": lambda request: self.requests.append(request.url),
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        yield
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+
+
+EXPLORER = "#explorer-root[data-ready=yes]"
+
+
 @pytest.fixture
-def open_page(browser, run):
-    """Open the report; at the end nothing went wrong in it, and nothing left it."""
+def show(tab):
+    """Show a page in the tab; at the end nothing went wrong in it, and nothing left its folder."""
+    watch, homes = Watch(), []
+
+    def start(path, fragment="", ready=EXPLORER):
+        tab.mouse.move(0, 0)
+        homes.append(path.parent.as_uri())
+        # A fragment alone would not load the page anew.
+        tab.goto("about:blank")
+        tab.goto(path.as_uri() + fragment)
+        tab.wait_for_selector(ready)
+        return tab
+
+    with watch.over(tab):
+        yield start
+        tab.goto("about:blank")
+    assert watch.wrong == []
+    ours = ("data:", "blob:", "about:blank", *homes)
+    assert [url for url in watch.requests if not url.startswith(ours)] == []
+
+
+@pytest.fixture
+def open_page(browser, run, show):
+    """Open the report; at the end nothing went wrong in it, and nothing left it.
+
+    With options it is opened in a window of its own, and so is a second one.
+    """
+    watch = Watch()
     with contextlib.ExitStack() as stack:
-        wrong, requests = [], []
+        shown = []
 
         def start(fragment="", **options):
-            context = browser.new_context(**{"viewport": SIZE, "accept_downloads": True} | options)
-            stack.callback(context.close)
-            page = context.new_page()
-            page.on("console", lambda m: m.type in ("error", "warning") and wrong.append(m.text))
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.on("request", lambda request: requests.append(request.url))
-            page.goto(run.address + fragment)
-            page.wait_for_selector("#explorer-root[data-ready=yes]")
+            if options or shown:
+                context = browser.new_context(**{"viewport": SIZE} | options)
+                stack.callback(context.close)
+                page = context.new_page()
+                stack.enter_context(watch.over(page))
+                page.goto(run.address + fragment)
+                page.wait_for_selector(EXPLORER)
+            else:
+                page = show(run.folder / "report.html", fragment)
+                shown.append(page)
             page.evaluate("document.getElementById('explore').scrollIntoView()")
             return page
 
         yield start
-        assert wrong == []
-        assert [r for r in requests if not r.startswith(("data:", "blob:", run.address))] == []
+    assert watch.wrong == []
+    ours = ("data:", "blob:", run.address)
+    assert [url for url in watch.requests if not url.startswith(ours)] == []
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from browser.conftest import EVIL, SIZE, Run
+from browser.conftest import EVIL, Run
 from browser.test_explorer import expert_cells, state, text
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import interval, number, probability
@@ -316,15 +316,11 @@ def test_phone(open_page, run):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_numbers_without_a_place(browser, tmp_path, monkeypatch):
+def test_numbers_without_a_place(show, tmp_path, monkeypatch):
     """A likelihood that says nothing of places has a grid, and all its numbers are told."""
     monkeypatch.setattr(likelihood_named("diagonal"), "outlines", lambda columns: None)
     posterior = kind_posterior("diagonal", n_objects=9, n_experts=3, n_draws=6)
-    wrong = []
-    page = browser.new_page(viewport=SIZE)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(write_report(posterior, tmp_path).as_uri())
-    page.wait_for_selector("#explorer-root[data-ready=yes]")
+    page = show(write_report(posterior, tmp_path))
     assert "positions mean nothing" in page.locator("#explorer-note").inner_text()
     assert page.locator("#explorer-query").get_attribute("placeholder") == "Find: id or c12"
     page.evaluate("explorer.state.set({ selected: 2 })")
@@ -334,5 +330,3 @@ def test_numbers_without_a_place(browser, tmp_path, monkeypatch):
         assert f"{name}\t{row[name]:.{digits}f} ± " in shown
     values = page.locator(".explorer-values").first.inner_text()
     assert all(name in values for name in posterior.items.columns)
-    page.close()
-    assert wrong == []

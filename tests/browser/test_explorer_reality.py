@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from browser.conftest import SIZE, Run, made_up_posterior
-from browser.test_explorer import slide, state, text
+from browser.conftest import Run, made_up_posterior
+from browser.test_explorer import slide, state, text, wait_until
 from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_report
@@ -74,20 +74,16 @@ def test_colours_and_facts(page):
 
 def test_a_link_keeps_the_choice(page, open_page):
     slide(page, "real", 0.75)
-    page.wait_for_function("location.hash.includes('realMin=0.75')")
+    wait_until(page, "location.hash.includes('realMin=0.75')")
     again = open_page(page.evaluate("location.hash"))
     assert state(again, "state.realMin") == 0.75
 
 
 @pytest.mark.parametrize("kind", ["boxes", "records"])
-def test_items_without_a_size(browser, tmp_path, kind):
+def test_items_without_a_size(show, tmp_path, kind):
     """Real objects are counted without size classes, and every object says how real it is."""
     posterior = under_detection(kind_posterior(kind, n_objects=15, n_experts=3, n_draws=8))
-    wrong = []
-    page = browser.new_page(viewport=SIZE)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(write_report(posterior, tmp_path).as_uri())
-    page.wait_for_selector("#explorer-root[data-ready=yes]")
+    page = show(write_report(posterior, tmp_path))
     seen = posterior.summary()["n_objects"]
     assert text(page, "count") == number(seen["mean"], 1)
     assert text(page, "count-noun") == "real objects"
@@ -98,5 +94,3 @@ def test_items_without_a_size(browser, tmp_path, kind):
     page.evaluate("explorer.state.set({ selected: 0 })")
     p = posterior.catalogue()["p_real"][0]
     assert f"P(real)\n{probability(p)}" in text(page, "object")
-    page.close()
-    assert wrong == []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from browser.conftest import EVIL, SIZE
+from browser.conftest import EVIL
 from dfcrp.markup import number
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_overview
@@ -29,17 +29,9 @@ def many(request, tmp_path_factory):
 
 
 @pytest.fixture
-def overview(browser, many):
+def overview(show, many):
     """The page; at the end nothing went wrong in it."""
-    wrong = []
-    page = browser.new_page(viewport=SIZE)
-    page.on("console", lambda m: m.type in ("error", "warning") and wrong.append(m.text))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(many[0].as_uri())
-    page.wait_for_selector("#explorer-overview[data-ready=yes]")
-    yield page
-    page.close()
-    assert wrong == []
+    return show(many[0], ready="#explorer-overview[data-ready=yes]")
 
 
 @pytest.mark.parametrize(

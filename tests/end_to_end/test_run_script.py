@@ -76,22 +76,49 @@ def test_other_commands_find_everything(
     assert len(copy.run(*arguments, cwd=tmp_path)) == 1  # the environment is made once
 
 
-@pytest.mark.parametrize("asked", [[], ["--all"], ["tests/unit", "-x"]])
-def test_tests_come_after_linters_and_kernels(copy: Copy, tmp_path: Path, asked: list[str]) -> None:
-    there = tmp_path / "programs"  # that it need not fetch
+@pytest.fixture
+def programs(tmp_path: Path) -> str:
+    """A path with what tests would fetch."""
+    there = tmp_path / "programs"
     there.mkdir()
     for name in ("chromium", "craterstats"):
         (there / name).write_text("#!/bin/sh\n", encoding="utf-8")
         (there / name).chmod(0o755)
-    calls = copy.run("test", *asked, cwd=tmp_path, path=f"{there}:{os.environ['PATH']}")
+    return f"{there}:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("asked", [[], ["--all"], ["tests/unit", "-x"]])
+def test_tests_come_after_linters_and_kernels(
+    copy: Copy, tmp_path: Path, programs: str, asked: list[str]
+) -> None:
+    calls = copy.run("test", *asked, cwd=tmp_path, path=programs)
     assert installed(calls) == list(LOCKS)
     given = " ".join(one for one in asked if one != "--all")
-    [*before, last] = [call.partition(" [")[0] for call in calls]
+    # These two run beside the tests.
+    beside = {"mypy", "lint-imports"}
+    started = [call.partition(" [")[0].strip() for call in calls]
+    assert beside <= set(started)
+    [*before, last] = [call for call in started if call not in beside]
     assert last == f"pytest -n 2 --dist worksteal {given}".rstrip()
     for step in ("python -m dfcrp.compiled.build", "ruff check .", "ruff format --check ."):
         assert before.count(step) == 1
-    assert {"mypy", "lint-imports"} <= {call.strip() for call in before}
     assert any("nbclient" in call for call in before) == ("--all" in asked)
+
+
+@pytest.mark.parametrize("name", ["ruff", "mypy", "lint-imports", "pytest"])
+def test_whatever_fails_is_told(copy: Copy, tmp_path: Path, programs: str, name: str) -> None:
+    program = copy.folder / ".venv" / "bin" / name
+    program.write_text("#!/bin/sh\necho it is wrong\nexit 3\n", encoding="utf-8")
+    done = subprocess.run(
+        [copy.folder / "run", "test"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": programs},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "it is wrong" in done.stdout
 
 
 def test_a_new_lock_file_is_installed(copy: Copy, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from scipy import stats
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere, sphere_proposal
-from dfcrp.likelihoods.circle.columns import SPHERE_COLUMNS
+from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS_WITH_REST
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
@@ -176,7 +176,7 @@ def test_the_sampler_against_the_enumerated_posterior(reach):
         Arrivals(True, True, SHAPE, RATE, np.empty(0)),
         2.0,
         row_width=sphere.WIDTH,
-        columns=SPHERE_COLUMNS._replace(shared=()),
+        columns=CIRCLE_COLUMNS_WITH_REST._replace(shared=()),
     )
     chain = Chain(problem, np.random.SeedSequence(5), "exact")
     chain.run(1, BURN_IN)

@@ -29,12 +29,12 @@ from reference import small_problems as small
 from reference.prior_reference import canonical
 from studies.detection_story import parts, with_base
 
-#: The draws alone take minutes; tests/exact/test_detection.py and Geweke's test are always run.
-pytestmark = pytest.mark.long
 FALSE_ALARM_RATE = 1e-5
 DRAWS = 4_000
 #: Of several images, as it takes longer until the numbers of markings come up.
 FEWER = 2_000
+#: Of whole scans alone, which are always tested; the draws for all else take minutes.
+FEW = 800
 FAMILIES = [0, 0, 1, 1, 2]
 #: The first two lists are one person's; sizes of the base measure span the levels.
 PERSONS = [0, 0, 1]
@@ -274,6 +274,45 @@ UPDATES = [
 ]  # fmt: skip
 
 
+# Always run: whole scans, on fewer draws ------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def joint_of_few():
+    return make_joint(None, None, FEW)
+
+
+def scan_under(draws, **beliefs):
+    """What three scans make of the draws, with other beliefs than they were drawn from."""
+    step, prior = Step(draws, 1), draws.problem.prior
+    step.prior = of_chain(prior._replace(beliefs=prior.beliefs._replace(**beliefs)), step.state.own)
+    return apply(draws, step, Step.exact_scan, 3, len(draws))
+
+
+def test_scans_leave_few_draws_unchanged(joint_of_few):
+    one, two = joint_of_few
+    found = p_values(scan_under(one), fresh(two), one.problem.prior)
+    assert not alarm(found), found
+
+
+@pytest.mark.parametrize(
+    "belief",
+    [
+        {"false_shape": 3.6}, {"listing_a": 4.5}, {"skill_sd": 1.4}, {"objects_mean_sd": 1.5},
+        {"slope_sd": 3.0}, {"ease_mean": -0.9},
+    ],
+    ids=lambda belief: next(iter(belief)),
+)  # fmt: skip
+def test_a_wrong_belief_shows_in_few_draws(joint_of_few, belief):
+    one, two = joint_of_few
+    found = p_values(scan_under(one, **belief), fresh(two), one.problem.prior)
+    assert alarm(found), min(found.items(), key=lambda item: item[1])
+
+
+# Each update on its own, for ``./run test --all`` ------------------------------------------------
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("images", ["one image", "several"])
 @pytest.mark.parametrize(
     ("update", "times"), UPDATES, ids=[update.__name__ for update, _ in UPDATES]
@@ -303,6 +342,7 @@ def test_update_leaves_the_joint_with_scores_unchanged(joint_of_scores, update, 
     assert not alarm(found), found
 
 
+@pytest.mark.long
 def test_fresh_draws_pass(joint, joint_of_images):
     for one, two in (joint, joint_of_images):
         found = p_values(fresh(one), fresh(two), one.problem.prior)
@@ -394,10 +434,8 @@ def odds_forgotten(step: Step):
 BUGS = [
     (never_false, 2, 3000), (all_seen, 4, DRAWS),
     (everybody_looked, 4, FEWER), (noticing_assumed, 2, DRAWS),
-    pytest.param(nothing_missed, 12, DRAWS, marks=pytest.mark.long),
-    pytest.param(persons_forgotten, 4, FEWER, marks=pytest.mark.long),
-    pytest.param(real_categories_only, 4, FEWER, marks=pytest.mark.long),
-    pytest.param(odds_forgotten, 4, FEWER, marks=pytest.mark.long),
+    (nothing_missed, 12, DRAWS), (persons_forgotten, 4, FEWER),
+    (real_categories_only, 4, FEWER), (odds_forgotten, 4, FEWER),
 ]  # fmt: skip
 #: What a bug is shown with, if not by markings on one image.
 SHOWN_BY = {
@@ -408,6 +446,7 @@ SHOWN_BY = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("bug", "times", "count"), BUGS)
 def test_planted_bug_is_caught(request, bug, times, count):
     one, two = request.getfixturevalue(SHOWN_BY.get(bug, "joint"))

@@ -17,7 +17,7 @@ import pytest
 from dfcrp import prior
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere
-from dfcrp.likelihoods.circle.columns import SPHERE_COLUMNS
+from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS_WITH_REST
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
@@ -133,7 +133,7 @@ def geweke(hyper: sphere.SphereHyper, seed: int, steps: int) -> dict[str, Any]:
     independent = [quantities(draw_joint(rng)) for _ in range(steps)]
     data = build_data(draw_joint(rng).features, np.array(FAMILIES), everyone_in_touch(FAMILIES))
     arrivals = Arrivals(True, True, SHAPE, RATE, np.empty(0))
-    problem = Problem(data, hyper, arrivals, SHAPE / RATE, sphere.WIDTH, SPHERE_COLUMNS)
+    problem = Problem(data, hyper, arrivals, SHAPE / RATE, sphere.WIDTH, CIRCLE_COLUMNS_WITH_REST)
     chain = Chain(problem, np.random.SeedSequence([seed, 2]), "exact")
     data, successive = chain.problem.data, []
     for step in range(200 + steps):

@@ -225,14 +225,9 @@ def test_code_without_a_linker(tmp_path, monkeypatch):
     backend.write_unit(unit, library.cache_directory())
     assert not list(tmp_path.rglob("*.so"))
     loaded = library.load(unit)
-    given = library.Arguments(tables=False)
-    for name, kind, value in zip("ak", kinds, (np.array([3.0, 4.0]), 1), strict=True):
-        given.add(kind, value, name)
-    room = library.ctypes.create_string_buffer(8)
-    trouble = library.ctypes.c_void_p()
-    call = loaded.function("dfcrp_door", given.types)
-    call(library.ctypes.addressof(room), library.ctypes.addressof(trouble), *given.words)
-    assert np.frombuffer(room.raw)[0] == 4.0
+    monkeypatch.setattr(library, "load", lambda _: loaded)
+    bound = library._Bound(worth_of_plain, kinds, unit, "dfcrp_door")
+    assert bound((np.array([3.0, 4.0]), 1)) == 4.0
 
 
 @lean_kernel

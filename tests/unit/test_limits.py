@@ -129,6 +129,30 @@ def test_a_number_beyond_reason_is_called_so(tmp_path: Path) -> None:
         dfcrp.fit(one, radius=1e300)
 
 
+def test_places_keep_their_digits_far_from_the_origin() -> None:
+    rng = np.random.default_rng(5)
+    x, y = np.tile(rng.uniform(0.0, 90.0, (2, 12)), 4) + rng.normal(0.0, 0.05, (2, 48))
+    east, north = 4_194_304.0, -16_777_216.0  # metres on Mars; the sum is exact
+    experts = np.repeat(list("abcd"), 12)
+    found = []
+    for items in (
+        dfcrp.Items.circles(np.round(x, 4), np.round(y, 4), np.full(48, 2.0), experts),
+        dfcrp.Items.circles(
+            np.round(x, 4) + east, np.round(y, 4) + north, np.full(48, 2.0), experts
+        ),
+    ):
+        posterior = dfcrp.fit(items, chains=2, scans=60, seed=3, progress=False)
+        found.append((posterior.catalogue(), posterior.explain(0)))
+    (near, _), (far, explained) = found
+    assert len(far) == len(near) == 12
+    for name, shift in {"x": east, "y": north}.items():
+        for end in ("", "_lo", "_hi"):
+            assert np.allclose(far[name + end] - shift, near[name + end], atol=0.05)
+        assert (far[name + "_sd"] < 0.1).all()
+    # A 32-bit float has steps of 1 and 0.25 there: markings would be many deviations away.
+    assert explained.candidates[0].distance < 5.0
+
+
 @pytest.mark.parametrize(
     ("x", "said"),
     [

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,6 +121,50 @@ def test_who_is_overruled_in_the_middle_publishes_nothing(tmp_path: Path) -> Non
         with pytest.raises(LostClaimError), old.desk() as desk, taken_over(tmp_path):
             desk.make("folder")
     assert sorted(path.name for path in tmp_path.iterdir()) == []
+
+
+class Meanwhile:
+    """Lets another process come in after so many changes of folders, whatever they are."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int, comes_in: Callable[[], None]):
+        self.left, self.comes_in = after, comes_in
+        for name in ("rename", "unlink", "rmdir"):
+            monkeypatch.setattr(os, name, self.watched(getattr(os, name)))
+
+    def watched(self, change: Callable[..., None]) -> Callable[..., None]:
+        def changed(*given: Any, **named: Any) -> None:
+            change(*given, **named)
+            self.left -= 1
+            if self.left == 0:
+                self.comes_in()
+
+        return changed
+
+
+@pytest.mark.parametrize("after", range(1, 16))
+def test_nothing_gets_out_of_a_claim_in_part(tmp_path: Path, after: int) -> None:
+    """A task that was taken for dead moves what it made into the store at any moment."""
+    store = tmp_path / "store"
+    store.mkdir()
+    with taken_over(tmp_path) as old, old.desk() as desk:
+        desk.make("shard")
+        with desk.below("shard") as shard:
+            for name in "abc":
+                shard.make(name)
+                with shard.below(name) as inside, inside.writing("data"):
+                    pass
+
+        def publish() -> None:
+            with contextlib.suppress(OSError), opened(tmp_path, "store") as place:
+                desk.move("shard", place, "shard")
+
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            Meanwhile(monkeypatch, after, publish)
+            with taken_over(tmp_path):
+                published = sorted(path.name for path in store.rglob("*"))
+        assert published in ([], sorted([*"abc", "data", "data", "data", "shard"]))
+        publish()
+        assert sorted(path.name for path in store.rglob("*")) == published
 
 
 def test_a_chain_has_one_task_at_a_time(tmp_path: Path) -> None:

@@ -77,15 +77,11 @@ def test_the_list_and_the_posterior_stand_side_by_side(run):
     listed, least = run.summary["catalogue"], run.posterior.config.summary.min_experts
     assert listed["n_clusters"] == len(run.catalogue) == run.members["cluster"].nunique()
     assert listed["consensus"] == (run.catalogue["n_experts"] >= least).sum()
-    objects, joint = f"{len(run.catalogue):,} objects", ","
+    which = f"{listed['consensus']:,} of them by {least} or more experts"
     if run.posterior.prior.knows_reality:
         assert listed["real"] == (run.catalogue["p_real"] > 0.5).sum()
-        objects = f"{len(run.catalogue):,} clusters, {listed['real']:,} of them real objects"
-        objects, joint = f"{objects} with a probability above 0.5 (p_real)", " and"
-    sentence = (
-        f"The catalogue lists {objects}{joint} {listed['consensus']:,} of them by "
-        f"{least} or more experts."
-    )
+        which = f"{listed['real']:,} of them more likely real than not"
+    sentence = f"The catalogue lists {len(run.catalogue):,} objects, {which}."
     assert sentence in run.words
     assert sentence in " ".join(describe(run.posterior).split())
     assert f"published partition has {len(run.catalogue):,} clusters" in run.words

@@ -20,7 +20,7 @@ TABLE, FIGURE = "ages.csv", "ages"
 @click.command(
     name="age",
     options_metavar="--fit-range LO HI [OPTIONS]",
-    short_help="Model age of the surface for every draw, by CraterStats.",
+    short_help="Estimate the model age of the surface, with CraterStats.",
 )
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(
@@ -29,10 +29,10 @@ TABLE, FIGURE = "ages.csv", "ages"
     type=float,
     nargs=2,
     metavar="LO HI",
-    help="Diameters in km to use: where the count is complete.",
+    help="Range of diameters to use, in km: where the count is complete.",
 )
 @click.option(
-    "--draws", default=200, show_default=True, help="How many evenly spaced draws to date."
+    "--draws", default=200, show_default=True, help="How many evenly spaced draws to use."
 )
 @click.option(
     "--min-experts",
@@ -42,7 +42,7 @@ TABLE, FIGURE = "ages.csv", "ages"
 @click.option(
     "--chronology",
     metavar="NAME",
-    help="CraterStats' name of a chronology system.  [default: for the Moon "
+    help="Chronology system, as CraterStats names it.  [default: for the Moon "
     "'Moon, Neukum et al. (2001)']",
 )
 @click.option(
@@ -68,7 +68,7 @@ TABLE, FIGURE = "ages.csv", "ages"
 @click.option(
     "--equilibrium",
     metavar="NAME",
-    help="CraterStats' name of an equilibrium function for the figures, or none.  [default: for "
+    help="Equilibrium function for the figures, as CraterStats names it, or none.  [default: for "
     "the Moon Trask (1966)]",
 )
 @click.option("--no-report", is_flag=True, help="Leave report.html as it is.")
@@ -76,12 +76,12 @@ TABLE, FIGURE = "ages.csv", "ages"
     "--keep",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Keep the files made for CraterStats (.diam, .cs) and its tables there.",
+    help="Keep the files made for CraterStats (.diam, .cs) and its tables in this folder.",
 )
 def command(
     run: Path, draws: int, min_experts: int | None, keep: Path | None, **options: Any
 ) -> None:
-    """Derive a model age for every draw of the run folder RUN, and for each expert.
+    """Estimate a model age from every draw of the run folder RUN, and from each expert's list.
 
     CraterStats does it: pip install 'dfcrp[age]'. Writes ages.csv and figures/ages into RUN, and
     the report again, with the age and with isochrons.

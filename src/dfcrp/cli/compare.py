@@ -11,7 +11,7 @@ from dfcrp.cli.fit import Radius, filter_options
 from dfcrp.settings.values import PRESETS
 
 
-@click.command(short_help="Other methods side by side with the DFCRP.")
+@click.command(short_help="Run other methods beside the DFCRP.")
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
 )

@@ -27,7 +27,7 @@ class Place(click.ParamType):
 @click.command(
     name="convert",
     options_metavar="[OPTIONS]",
-    short_help="Turn lists or a catalogue into another file format.",
+    short_help="Convert lists or a catalogue to another file format.",
 )
 @click.argument(
     "sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="IN..."
@@ -37,67 +37,79 @@ class Place(click.ParamType):
     "--likelihood",
     "kind",
     metavar="KIND",
-    help="What to read from IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
-    "[default: the kind of the run, else circles]",
+    help="The kind of items in IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
+    "[default: that of the run, or circles]",
 )
 @click.option(
     "--columns",
     metavar="ROLE=NAME,...",
-    help="Which column has which role, if the names do not say it.",
+    help="Names of your columns, if dfcrp does not recognise them.",
 )
 @click.option(
-    "--expert", "experts", multiple=True, metavar="NAME", help="Only this expert; repeatable."
+    "--expert",
+    "experts",
+    multiple=True,
+    metavar="NAME",
+    help="Only items of this expert; may be repeated.",
 )
 @click.option(
-    "--image", "images", multiple=True, metavar="NAME", help="Only this image; repeatable."
+    "--image",
+    "images",
+    multiple=True,
+    metavar="NAME",
+    help="Only items on this image; may be repeated.",
 )
 @click.option(
     "--label",
     "labels",
     multiple=True,
     metavar="NAME",
-    help="Only marks with this label (of the drawing tool or category); repeatable.",
+    help="Only items with this label (drawing tool or category); may be repeated.",
 )
 @click.option(
     "--p-consensus",
     type=float,
     metavar="P",
-    help="Only objects of a catalogue with at least this probability of a consensus.",
+    help="Only objects of the catalogue with at least this p_consensus.",
 )
-@click.option("--boxes", is_flag=True, help="Circles: read boxes as the ellipses inside them.")
+@click.option(
+    "--boxes", is_flag=True, help="Circles: read boxes as the ellipses inscribed in them."
+)
 @click.option(
     "--point-diameter", type=float, metavar="D", help="Read points as circles of this diameter."
 )
 @click.option(
     "--units",
     type=click.Choice(["px", "m", "km", "deg"]),
-    help="The unit of the input's coordinates, if the file does not say it.",
+    help="Unit of the coordinates in IN, if the file does not say it.",
 )
-@click.option("--metres-per-pixel", type=float, metavar="M", help="Turn pixels into km.")
+@click.option("--metres-per-pixel", type=float, metavar="M", help="Convert pixels to km.")
 @click.option(
-    "--body", metavar="NAME|KM", help="moon, mars, mercury, ceres, earth, or a body's radius in km."
+    "--body",
+    metavar="NAME|KM",
+    help="The body: moon, mars, mercury, ceres, earth, or its radius in km.",
 )
 @click.option(
     "--origin",
     type=Place(),
     metavar="LON,LAT",
-    help="Turn a plane into longitude and latitude: where its origin is on the body.",
+    help="Convert a plane to longitude and latitude; its origin lies here.",
 )
 @click.option("--y-down", is_flag=True, help="With --origin: y points down, as in images.")
 @click.option(
     "--georeference",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Turn pixels into map coordinates: the image as GeoTIFF, or its world file (.tfw, .pgw, "
-    ".wld) with --crs.",
+    help="Convert pixels to map coordinates with the image as GeoTIFF, or its world file (.tfw, "
+    ".pgw, .wld) and --crs.",
 )
 @click.option(
     "--crs",
     metavar="CODE|WKT|FILE.prj|none",
-    help="The coordinate reference system; none writes a map without a place.",
+    help="Coordinate reference system; none writes coordinates without one.",
 )
-@click.option("--area-km2", type=float, metavar="A", help="The area that was searched.")
-@click.option("--outlines", is_flag=True, help="GeoJSON: polygons, not points.")
+@click.option("--area-km2", type=float, metavar="A", help="Area that was searched, in km².")
+@click.option("--outlines", is_flag=True, help="GeoJSON: write polygons instead of points.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
 def command(
     sources: tuple[Path, ...],
@@ -109,12 +121,11 @@ def command(
     labels: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Write the items in IN... to OUT, in the format that OUT's name ends in.
+    """Write the items in IN... to OUT; the ending of OUT chooses the format.
 
-    IN is a file or folder of any format that dfcrp reads, or a run folder, of which the catalogue
-    is taken. OUT ends in .csv, .tsv or .parquet; of items with a place also in .gpkg or .geojson,
-    of circles in .diam, .scc or .shp, and of boxes in .coco.json. Beside .gpkg a style for QGIS is
-    written.
+    IN is a file or folder that dfcrp can read, or a run folder, whose catalogue is written. OUT
+    ends in .csv, .tsv or .parquet. Items with a position can also become .gpkg (with a style for
+    QGIS) or .geojson, circles .diam, .scc or .shp, and boxes .coco.json.
     """
     from dfcrp.io import converting, georeference
     from dfcrp.io.drawings import body_radius

@@ -10,7 +10,7 @@ import click
 @click.command(
     name="example",
     options_metavar="[OPTIONS]",
-    short_help="Write the small data that a tutorial uses.",
+    short_help="Write the example data of a tutorial.",
 )
 @click.argument("name", metavar="NAME")
 @click.option(
@@ -23,7 +23,7 @@ import click
     "--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same data."
 )
 def command(name: str, out: Path | None, seed: int) -> None:
-    """Write simulated data in the files that people really have.
+    """Write simulated data in file formats that people use.
 
     NAME is craters (six .scc files), crowd (a Zooniverse export), boxes (four COCO files) or
     registers (three CSV files of people). Each is the start of a tutorial.

@@ -10,7 +10,7 @@ import click
 @click.command(
     name="explain",
     options_metavar="[OPTIONS]",
-    short_help="Say why an item is where it is.",
+    short_help="Explain why an item is in its cluster.",
 )
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @click.argument("item", metavar="ITEM")
@@ -18,14 +18,14 @@ import click
     "--figure",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Draw the neighbourhood into this file (.png, .svg or .pdf), where items have a place.",
+    help="Draw the neighbourhood into this file (.png, .svg or .pdf), if items have a position.",
 )
 def command(run: Path, item: str, figure: Path | None) -> None:
-    """Say why ITEM (an id of members.csv) is where it is in the run folder RUN.
+    """Explain why ITEM (an id of members.csv) is in its cluster, in the run folder RUN.
 
-    Its candidate clusters with their probabilities, how far it lies from each in units of the
-    fitted spread, which of them another item of the same expert keeps it out of, and with
-    whom it sat how often.
+    Shows the clusters it may belong to with their probabilities, its distance from each in units
+    of the fitted spread, which of them are closed to it by another item of the same expert, and
+    how often it shares a cluster with which items.
     """
     from dfcrp.posterior.saving import load
 

@@ -14,6 +14,7 @@ from dfcrp.cli.ground import (
     image_options,
     site_options,
 )
+from dfcrp.cli.grouped import GroupedCommand
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.settings.values import EXPERT_BIAS, IMAGES, PRESETS, SAMPLERS
 
@@ -40,15 +41,15 @@ def filter_options(command: Any) -> Any:
             click.option(
                 "--columns",
                 metavar="ROLE=NAME,...",
-                help="Which column has which role, if the names do not say it: "
+                help="Names of your columns, if dfcrp does not recognise them: "
                 "x=LON,y=LAT,diameter=D,expert=WHO. An empty name ignores a column.",
             ),
-            click.option("--image", metavar="NAME", help="Only items on this image."),
+            click.option("--image", metavar="NAME", help="Use only items on this image."),
             click.option(
                 "--min-diameter",
                 type=float,
                 metavar="NUMBER",
-                help="Only items at least this wide, in the unit of the file.",
+                help="Use only items with at least this diameter, in the unit of the file.",
             ),
             click.option(
                 "--exclude-expert",
@@ -63,10 +64,44 @@ def filter_options(command: Any) -> Any:
     return command
 
 
+#: The options by what they are about.
+HEADINGS = {
+    "Results": (
+        "out",
+        "min_experts",
+        "figures",
+        "no_report",
+        "side_by_side",
+        "retire_complete",
+        "retire_settled",
+        "quiet",
+    ),
+    "Input": (
+        "likelihood",
+        "columns",
+        "image",
+        "min_diameter",
+        "exclude_experts",
+        "looked",
+        "candidates",
+        *SITE_OPTIONS,
+        *IMAGE_OPTIONS,
+    ),
+    "Model": ("prior", "expert_bias", "images", "radius", "nearest", "preset", "sampler", "config"),
+    "Length of the run": (
+        *("chains", "scans", "burn_in", "thin", "max_scans", "max_minutes"),
+        *("workers", "dask", "seed"),
+    ),
+}
+
+
 @click.command(
     name="fit",
+    cls=GroupedCommand,
+    headings=HEADINGS,
+    example="dfcrp fit markings.csv --out run",
     options_metavar="--out RUN [OPTIONS]",
-    short_help="Merge lists of markings into one catalogue.",
+    short_help="Merge several experts' lists into one catalogue.",
 )
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
@@ -85,57 +120,57 @@ def filter_options(command: Any) -> Any:
 @click.option(
     "--scans",
     type=int,
-    help="Scans of each chain. Without it the run continues until the verdict is good.",
+    help="Scans of each chain.  [default: until the verdict is good]",
 )
 @click.option(
     "--burn-in",
     type=int,
-    help="Scans to drop from the front.  [default: a quarter of --scans; chosen from the draws "
-    "without --scans]",
+    help="Scans to drop at the start of each chain.  [default: a quarter of --scans; without "
+    "--scans chosen from the draws]",
 )
 @click.option("--thin", type=int, help="Keep one scan in this many.  [default: 1]")
 @click.option(
-    "--max-scans", type=int, help="Without --scans: stop here at the latest.  [default: 20000]"
+    "--max-scans", type=int, help="Without --scans: the most scans to run.  [default: 20000]"
 )
-@click.option("--max-minutes", type=float, help="Stop after this time, keeping what is drawn.")
+@click.option("--max-minutes", type=float, help="Stop after this many minutes and keep the draws.")
 @click.option(
     "--radius",
     type=Radius(),
     metavar="auto|none|NUMBER",
-    help="Markings farther apart never share an object.  [default: auto, by the model's own "
-    "spread at each size]",
+    help="Items farther apart than this never share an object.  [default: auto, from the data]",
 )
 @click.option(
     "--likelihood",
     type=str,
-    help="What is listed: circles, points, boxes, ellipses, rows of numbers (diagonal, normal) or "
-    "records.  [default: circles]",
+    help="The kind of items: circles, points, boxes, ellipses, rows of numbers (diagonal, normal) "
+    "or records.  [default: circles]",
 )
 @click.option(
     "--nearest",
     type=int,
     metavar="COUNT",
-    help="Items that are not circles: each may share an object only with this many nearest ones.",
+    help="Items other than circles: each may share an object only with this many nearest ones.",
 )
 @click.option(
     "--candidates",
     type=click.Path(path_type=Path),
     metavar="PAIRS.csv",
-    help="Only these pairs may share an object. Two columns of ids.",
+    help="Only these pairs may share an object: a table with two columns of ids.",
 )
 @click.option(
     "--looked",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Who looked at which image, also without a marking. Columns image and expert, and "
-    "x_min, y_min, x_max, y_max or footprint for looks at a part; or GeoJSON.",
+    help="Who looked at which image, even if they marked nothing: a table with the columns image "
+    "and expert, and for looks at a part of an image x_min, y_min, x_max, y_max or footprint; or "
+    "GeoJSON.",
 )
 @click.option(
     "--preset",
     type=click.Choice(PRESETS),
-    help="The paper's hyperparameters for one of its data sets.",
+    help="Use the paper's hyperparameters for one of its data sets.",
 )
-@click.option("--seed", type=int, help="Same seed, same draws.  [default: 1]")
+@click.option("--seed", type=int, help="The same seed gives the same draws.  [default: 1]")
 @click.option("--workers", type=int, help="Threads.  [default: one per core]")
 @click.option(
     "--dask",
@@ -144,7 +179,10 @@ def filter_options(command: Any) -> Any:
     "machines must see RUN.",
 )
 @click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE.toml", help="Settings from a file."
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml",
+    help="Read settings from a file; options on the command line take precedence.",
 )
 @click.option(
     "--sampler",
@@ -154,49 +192,50 @@ def filter_options(command: Any) -> Any:
 @click.option(
     "--prior",
     type=click.Choice(list(PRIORS)),
-    help="How partitions are weighed; crp lets one expert's markings share an object, detection "
-    "says which are real and how many everyone missed.  [default: dfcrp]",
+    help="detection: estimate which objects are real and how many everyone missed. crp: let items "
+    "of one expert share an object.  [default: dfcrp]",
 )
 @click.option(
     "--expert-bias",
     type=click.Choice(EXPERT_BIAS),
-    help="Learn how experts differ: where and how large they draw (offset), how exactly "
-    "(precision), or both.  [default: none]",
+    help="Learn how experts differ: in position and size (offset), in accuracy (precision), or in "
+    "both.  [default: none]",
 )
 @click.option(
     "--min-experts",
     metavar="N|SHARE",
-    help="Experts that make a consensus (p_consensus), or a share of those who looked at the "
-    "image: 60%.  [default: 5; a majority of fewer than 5; 60% where images differ in how many "
-    "looked]",
+    help="How many experts make a consensus (p_consensus): a number, or a share of those who "
+    "looked at the image, such as 60%.  [default: 5, or a majority of fewer than 5; 60% if not "
+    "equally many looked at every image]",
 )
 @click.option(
     "--side-by-side",
     is_flag=True,
     default=None,
-    help="Prior detection: let the report count by number of experts, too.",
+    help="Prior detection: also count by number of experts in the report.",
 )
 @click.option(
     "--retire-complete",
     type=float,
     metavar="P",
-    help="Prior detection: an image needs no more looks where nothing was missed with this "
-    "probability, and ...  [default: 0.9]",
+    help="Prior detection: an image needs no more looks if the probability that nothing was "
+    "missed is at least P ...  [default: 0.9]",
 )
 @click.option(
     "--retire-settled",
     type=float,
     metavar="P",
-    help="... where all is real or false as listed with this probability.  [default: 0.9]",
+    help="... and the probability that all its objects are real or false as listed is at least P.  "
+    "[default: 0.9]",
 )
 @click.option(
     "--images",
     type=click.Choice(IMAGES),
-    help="Several images: each with tolerances and a concentration of its own, or all with the "
-    "same.  [default: independent; with the prior detection shared]",
+    help="Several images: learn parameters for each image, or one set for all.  [default: "
+    "independent; with the prior detection shared]",
 )
 @figures_option
-@click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
+@click.option("--no-report", is_flag=True, help="Write the tables only, no figures and no page.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def command(
     files: tuple[Path, ...],
@@ -210,12 +249,18 @@ def command(
     figures: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Merge the markings in FILE... into one catalogue.
+    """Merge the lists in FILE... into one catalogue.
 
-    A file has one row per marking with the columns x, y, diameter (or radius) and expert; several
-    files without an expert column are one expert each. With a column image, each image is a
-    problem of its own, and all go into one catalogue. Options win over --config. Ctrl-C stops
-    the run and keeps what it has drawn; `dfcrp resume` continues it.
+    \b
+      dfcrp fit markings.csv --out run
+      dfcrp fit ann.csv bob.csv cleo.csv --out run --min-experts 2
+      dfcrp fit export.csv --likelihood points --prior detection --out run
+
+    A table has one row per item and the columns x, y, diameter (or radius) and expert. Several
+    files without an expert column are one expert each. Items on several images (a column image)
+    are fitted image by image and go into one catalogue. Files of many other programs are read too.
+
+    Ctrl-C stops the run and keeps what it has drawn; `dfcrp resume RUN` continues it.
     """
     import dataclasses
 

@@ -42,15 +42,16 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_options(
         command,
         click.option(
-            "--metres-per-pixel", type=float, metavar="M", help="What a pixel covers, for km."
+            "--metres-per-pixel",
+            type=float,
+            metavar="M",
+            help="Size of a pixel on the ground, in m.",
         ),
-        click.option(
-            "--area-km2", type=float, metavar="A", help="The area that was searched, for densities."
-        ),
+        click.option("--area-km2", type=float, metavar="A", help="Area that was searched, in km²."),
         click.option(
             "--body",
             metavar="NAME|KM",
-            help="moon, mars, mercury, ceres, earth, or a radius in km.",
+            help="The body: moon, mars, mercury, ceres, earth, or its radius in km.",
         ),
     )
 
@@ -63,24 +64,24 @@ def image_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--image-file",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="The image that was marked (PNG, JPEG, TIFF), to be shown beneath the maps.",
+            help="The marked image (PNG, JPEG or TIFF), to show beneath the maps.",
         ),
         click.option(
             "--image-y",
             type=click.Choice(IMAGE_Y),
-            help="Where y runs; auto is up if most y are negative.  [default: auto]",
+            help="Direction of y; auto is up if most y are negative.  [default: auto]",
         ),
         click.option(
             "--image-offset",
             type=Pair(),
             metavar="X,Y",
-            help="Where the image's upper left corner lies.  [default: 0,0]",
+            help="Position of the image's upper left corner.  [default: 0,0]",
         ),
         click.option(
             "--image-scale",
             type=float,
             metavar="S",
-            help="Units of x and y that a pixel of the image spans.  [default: 1]",
+            help="Size of a pixel of the image in units of x and y.  [default: 1]",
         ),
     )
 
@@ -108,7 +109,7 @@ def figures_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=Formats(),
         default=("svg",),
         metavar="FORMAT,...",
-        help="Formats of the figures: svg, pdf, png, or several.  [default: svg]",
+        help="Formats of the figures: svg, pdf, png, or several, as in svg,pdf.  [default: svg]",
     )
     return option(command)
 

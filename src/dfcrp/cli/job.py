@@ -312,12 +312,11 @@ def _doubles(posterior: Posterior, found: dict[str, Any]) -> list[str]:
 
 
 def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
-    """A table: how many objects at least so many experts listed; and how many are published."""
+    """A table: how many objects are real, and how many experts share; then the catalogue's."""
+    from dfcrp.settings.consensus import or_more
     from dfcrp.summaries.catalogue import listed_words
 
     n_experts = found["n_experts"]
-    from dfcrp.settings.consensus import or_more
-
     counts = [
         row
         for row in found["consensus"]
@@ -326,16 +325,17 @@ def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     if not counts and n_experts > 1:
         # Fewer experts than any threshold of the tables.
         counts = posterior.consensus_counts(tuple(range(2, n_experts + 1))).rows()
-    rows = [("by any expert (all clusters)", found["n_clusters"])]
-    rows += [
-        (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
-    ]
+    rows = []
     if posterior.prior.knows_reality:
-        rows += [
+        rows = [
             ("real, seen by somebody", found["n_objects"]),
             ("real, missed by all", found["n_missed"]),
             ("false marks", found["n_false_marks"]),
         ]
+    rows.append(("by any expert (all clusters)", found["n_clusters"]))
+    rows += [
+        (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
+    ]
     head = f"Objects {posterior.likelihood.verb}"
     lines = [f"{head:<30}{'mean':>9}   95 % interval"]
     lines += [f"  {name:<28}{row['mean']:>9,.1f}   {_interval(row)}" for name, row in rows]

@@ -61,7 +61,7 @@ def _debug_option() -> click.Option:
         is_flag=True,
         expose_value=False,
         callback=_remember_debug,
-        help="After an error show the traceback.",
+        help="Show the traceback after an error.",
     )
 
 
@@ -102,9 +102,11 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup)
 @click.version_option(__version__, prog_name="dfcrp")
 def dfcrp() -> None:
-    """Merge several experts' lists of marked objects into one catalogue, with uncertainty.
+    """Merge several experts' lists of the same objects into one catalogue, with uncertainty.
 
-    Try `dfcrp demo` first, then `dfcrp fit FILE --out RUN` on your own markings.
+    \b
+      dfcrp demo                        try it on the example data
+      dfcrp fit markings.csv --out run  merge your own lists
     """
 
 
@@ -136,6 +138,8 @@ def run_safely(
             return TROUBLE
         except click.ClickException as error:
             error.show()
+            if isinstance(error, click.MissingParameter):
+                _show_example(error)
             return error.exit_code
         except InputError as error:
             session.say(f"error: {error}")
@@ -157,6 +161,13 @@ def run_safely(
             return _say_unexpected(error, session)
     # Outside standalone mode click hands back the exit code of --help and the like.
     return answer if isinstance(answer, int) else DONE
+
+
+def _show_example(error: click.MissingParameter) -> None:
+    """How the command is used, where it knows an example."""
+    example = getattr(error.ctx and error.ctx.command, "example", None)
+    if example:
+        click.echo(f"Example: {example}", err=True)
 
 
 def _say_unexpected(error: Exception, session: Session) -> int:

@@ -20,25 +20,24 @@ if TYPE_CHECKING:
 @click.option(
     "--min-experts",
     metavar="N|SHARE",
-    help="Count as consensus what this many experts share, or this share of those who looked "
-    "(60%), from now on.  [default: as in the run]",
+    help="From now on a consensus is this many experts, or this share of those who looked "
+    "(60%).  [default: as in the run]",
 )
 @click.option(
     "--side-by-side",
     is_flag=True,
     default=None,
-    help="Prior detection: let the report count by number of experts, too, from now on.",
+    help="Prior detection: from now on also count by number of experts.",
 )
 @click.option(
     "--image",
     metavar="NAME",
-    help="Of a run over many images: figures and page of this one; the tables stay.",
+    help="Many images: make the figures and the page of this one; the tables stay as they are.",
 )
 @click.option(
     "--pages",
     type=click.IntRange(min=0),
-    help="Of a run over many images: pages with a map for this many, the most doubtful first.  "
-    "[default: 100]",
+    help="Many images: how many get a page with a map, the most doubtful first.  [default: 100]",
 )
 @site_options
 @image_options
@@ -54,7 +53,7 @@ def command(
     figures: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """(Re)make the tables, figures and page of the run folder RUN from its draws.
+    """Remake the tables, figures and page of the run folder RUN from its draws.
 
     What the options say is kept in the run folder.
     """

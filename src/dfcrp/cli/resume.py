@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 @click.option(
     "--scans",
     type=int,
-    help="Scans of each chain in all, those already done included.  [default: as in the run]",
+    help="Total scans of each chain, including those already done.  [default: as in the run]",
 )
 @click.option(
     "--max-scans",
     type=int,
-    help="For a run without --scans: stop here at the latest.  [default: as in the run]",
+    help="For a run without --scans: the most scans to run.  [default: as in the run]",
 )
 @click.option(
     "--max-minutes",
     type=float,
-    help="Stop after this time, counted from now, keeping what is drawn.",
+    help="Stop after this many minutes from now and keep the draws.",
 )
-@click.option("--workers", type=int, help="Chains at a time.  [default: as in the run]")
+@click.option("--workers", type=int, help="Threads.  [default: as in the run]")
 @click.option(
     "--dask",
     metavar="ADDRESS|FILE",
     help="Run the chains on this Dask cluster, as in `dfcrp fit`.",
 )
 @figures_option
-@click.option("--no-report", is_flag=True, help="Write the tables only, no figures and page.")
+@click.option("--no-report", is_flag=True, help="Write the tables only, no figures and no page.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def command(
     run: Path,
@@ -49,10 +49,10 @@ def command(
     figures: tuple[str, ...],
     **changes: Any,
 ) -> None:
-    """Go on with the run in the folder RUN, or extend it.
+    """Continue the run in the folder RUN, or extend it.
 
-    Works after Ctrl-C, a power cut, a full disk or a kill at any moment: the draws will be those
-    of a run that was never stopped. A finished run continues only if it is given more scans.
+    Works after Ctrl-C, a power cut, a full disk or a kill at any moment. The draws are the same as
+    in a run that was never stopped. A finished run continues only if you ask for more scans.
     """
     from dfcrp.cli.job import show_work
     from dfcrp.fitting.api import continue_run, find_run

@@ -21,6 +21,7 @@ import ctypes
 import functools
 import importlib
 import struct
+from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -160,12 +161,14 @@ class Frame:
                 words.append(int(part))
         self._kept = kept
         self._block = np.array(words, dtype=np.int64)
+        self._told = False
         self.address: int = _address(self._block)
 
     def with_table(self) -> int:
         """The address, of a block that knows the functions of its class."""
-        if self._block[0] == 0:
+        if not self._told:
             self._block[0] = table_of(type(self.value))
+            self._told = True
         return self.address
 
 
@@ -243,40 +246,65 @@ def description_of(value: Any) -> Description:
     raise TypeError(f"compiled code has no type for {value!r}")
 
 
-class Arguments:
-    """Python values as the words that a compiled function takes; keeps their frames alive."""
+#: Appends the words of one argument, and what must live until the call is over.
+Adder = Callable[[Any, list[Any], list[Any]], None]
 
-    def __init__(self, *, tables: bool) -> None:
-        """With ``tables``, frames know the functions of their class, for calls by address."""
-        self._tables = tables
-        self.words: list[Any] = []
-        self.types: list[Any] = []
-        self._kept: list[Any] = []
 
-    def add(self, kind: Description, value: Any, name: str) -> None:
-        """Append one value of a declared type."""
-        head = kind if isinstance(kind, str) else kind[0]
-        if head in ("frame", "any"):
+def adder(kind: Description, name: str, *, tables: bool) -> Adder:
+    """How arguments of a declared type become the words that a compiled function takes.
+
+    With ``tables``, frames know the functions of their class, for calls by address.
+    """
+    head = kind if isinstance(kind, str) else kind[0]
+    if head == "frame":
+        cls = class_named(kind[1])
+        told = tables and hasattr(cls, "function_table")
+
+        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
             block = frame_of(value)
-            if head == "frame" and type(block.value) is not class_named(kind[1]):
+            if type(block.value) is not cls:
                 raise TypeError(f"{name}: {kind[1]} was declared, not {type(block.value)}")
-            self._kept.append(block)
-            asked = self._tables and hasattr(type(block.value), "function_table")
-            address = block.with_table() if asked or head == "any" else block.address
-            self._append(ctypes.c_void_p, address)
-        elif head == "array":
-            for word in _array_words(value, kind, name):
-                self._append(ctypes.c_int64, word)
-        elif head in ("tuple", "named"):
-            for part_kind, part in zip(kind[-1], value, strict=True):
-                self.add(part_kind, part, name)
-        else:
-            plain = float(value) if head[0] == "f" else int(value)
-            self._append(_CTYPES[head], plain)
+            kept.append(block)
+            words.append(block.with_table() if told else block.address)
 
-    def _append(self, kind: Any, word: Any) -> None:
-        self.types.append(kind)
-        self.words.append(word)
+    elif head == "any":
+
+        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+            block = frame_of(value)
+            kept.append(block)
+            words.append(block.with_table())
+
+    elif head == "array":
+
+        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+            words.extend(_array_words(value, kind, name))
+
+    elif head in ("tuple", "named"):
+        parts = [adder(part, name, tables=tables) for part in kind[-1]]
+
+        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+            for part, held in zip(parts, value, strict=True):
+                part(held, words, kept)
+
+    else:
+        plain = float if head[0] == "f" else int
+
+        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+            words.append(plain(value))
+
+    return add
+
+
+def word_types(kind: Description) -> list[Any]:
+    """The types of the words that an argument becomes."""
+    head = kind if isinstance(kind, str) else kind[0]
+    if head in ("frame", "any"):
+        return [ctypes.c_void_p]
+    if head == "array":
+        return [ctypes.c_int64] * (5 + 2 * kind[2])
+    if head in ("tuple", "named"):
+        return [found for part in kind[-1] for found in word_types(part)]
+    return [_CTYPES[head]]
 
 
 def size_and_alignment(kind: Description) -> tuple[int, int]:

@@ -29,15 +29,16 @@ from typing import Any
 import numpy as np
 
 from dfcrp.compiled.abi import (
-    Arguments,
     Description,
     Frame,
+    adder,
     class_named,
     description_of,
     is_frame,
     name_of,
     read,
     size_and_alignment,
+    word_types,
 )
 from dfcrp.compiled.jit import CONTRACTS, Contract, Kernel
 
@@ -360,25 +361,33 @@ class _Bound:
     """A kernel for arguments of certain types, ready to be called."""
 
     def __init__(self, kernel: Kernel, kinds: tuple[Description, ...], unit: Unit, symbol: str):
-        self.kernel, self.kinds = kernel, kinds
-        self.names = [f"{kernel.__name__}, {name}" for name in kernel.names]
-        self.loaded, self.symbol = load(unit), symbol
-        self.result = self.loaded.results[symbol]
-        self.size = max(size_and_alignment(self.result)[0], 8)
+        self.kernel = kernel
+        loaded = load(unit)
+        self.adders = [
+            adder(kind, f"{kernel.__name__}, {name}", tables=kernel.entry)
+            for name, kind in zip(kernel.names, kinds, strict=True)
+        ]
+        types = [found for kind in kinds for found in word_types(kind)]
+        self.function = loaded.function(symbol, types)
+        self.result = loaded.results[symbol]
+        self.release = loaded.handle.NRT_decref
+        self.room = ctypes.c_char * max(size_and_alignment(self.result)[0], 8)
 
-    def __call__(self, args: tuple[Any, ...]) -> Any:
-        given = Arguments(tables=self.kernel.entry)
-        for name, kind, arg in zip(self.names, self.kinds, args, strict=True):
-            given.add(kind, arg, name)
-        room, trouble = ctypes.create_string_buffer(self.size), ctypes.c_void_p()
-        function = self.loaded.function(self.symbol, given.types)
-        status = function(ctypes.addressof(room), ctypes.addressof(trouble), *given.words)
+    def __call__(self, args: Sequence[Any]) -> Any:
+        words: list[Any] = []
+        kept: list[Any] = []
+        for add, arg in zip(self.adders, args, strict=True):
+            add(arg, words, kept)
+        room, trouble = self.room(), ctypes.c_void_p()
+        status = self.function(ctypes.addressof(room), ctypes.addressof(trouble), *words)
         if status not in (0, -2):
             raise MemoryError(f"{self.kernel.__name__} failed (status {status})")
+        if self.result == "none":
+            return None
         owners: list[int] = []
         result = read(self.result, room, 0, owners)
         for owner in owners:
-            self.loaded.handle.NRT_decref(ctypes.c_void_p(owner))
+            self.release(ctypes.c_void_p(owner))
         return result
 
 
@@ -387,35 +396,41 @@ _BOUND: dict[Any, _Bound] = {}
 
 def call(kernel: Kernel, args: tuple[Any, ...]) -> Any:
     """Call a kernel from Python."""
+    # A generator of NumPy's serves too: it gives a stream for this call.
+    given = [_stream_of(arg) if isinstance(arg, np.random.Generator) else arg for arg in args]
+    if len(given) != len(kernel.names):
+        raise TypeError(f"{kernel.__name__} takes {len(kernel.names)} arguments, not {len(given)}")
+    key = kernel if kernel.entry else (kernel, *[_type_key(arg) for arg in given])
+    bound = _BOUND.get(key)
+    if bound is None:
+        bound = _BOUND[key] = _bind(kernel, given)
+    return bound(given)
+
+
+def _bind(kernel: Kernel, args: Sequence[Any]) -> _Bound:
+    if kernel.entry:
+        unit, symbol = _entries(kernel.__module__), f"dfcrp_{kernel.__name__}"
+        return _Bound(kernel, kernel.parameters, unit, symbol)
+    kinds = tuple(description_of(arg) for arg in args)
+    return _Bound(kernel, kinds, door(kernel, kinds), "dfcrp_door")
+
+
+def _stream_of(rng: np.random.Generator) -> Frame:
     from dfcrp.compiled.random import stream
 
-    # A generator of NumPy's serves too: it gives a stream for this call.
-    args = tuple(
-        Frame(stream(arg)) if isinstance(arg, np.random.Generator) else arg for arg in args
-    )
-    if len(args) != len(kernel.names):
-        raise TypeError(f"{kernel.__name__} takes {len(kernel.names)} arguments, not {len(args)}")
-    if kernel.entry:
-        if kernel not in _BOUND:
-            unit, symbol = _entries(kernel.__module__), f"dfcrp_{kernel.__name__}"
-            _BOUND[kernel] = _Bound(kernel, kernel.parameters, unit, symbol)
-        return _BOUND[kernel](args)
-    key = kernel, *map(_type_key, args)
-    if key not in _BOUND:
-        kinds = tuple(description_of(arg) for arg in args)
-        _BOUND[key] = _Bound(kernel, kinds, door(kernel, kinds), "dfcrp_door")
-    return _BOUND[key](args)
+    return Frame(stream(rng))
 
 
 def _type_key(value: Any) -> Any:
     """What the description of a value follows from, found in less time."""
-    if isinstance(value, np.ndarray):
-        return value.dtype, value.ndim, value.flags.c_contiguous
-    if isinstance(value, Frame):
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.dtype.num, value.ndim, value.flags.c_contiguous
+    if kind is Frame:
         return type(value.value)
-    if isinstance(value, tuple) and not is_frame(type(value)):
-        return type(value), *map(_type_key, value)
-    return type(value)
+    if isinstance(value, tuple) and not is_frame(kind):
+        return kind, *map(_type_key, value)
+    return kind
 
 
 def door(kernel: Kernel, kinds: tuple[Description, ...]) -> Unit:

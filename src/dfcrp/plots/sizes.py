@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -112,6 +112,7 @@ def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tup
     low, high = table.d_min.min() / BEYOND, table.d_max.max() * BEYOND
     bottom, top = ax.get_ylim()
     entries: list[tuple[Any, str]] = []
+    starts: list[tuple[float, float, str]] = []
     for age, (at, values) in found.isochrons[table.kind]:
         own = found.age is not None and age == found.age
         seen = (at >= low) & (at <= high) & (values > bottom) & (values < top)
@@ -125,16 +126,7 @@ def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tup
             entries.insert(0, (line, f"isochron of {age:.3g} Ga, the model age"))
             continue
         first = int(np.flatnonzero(seen)[0])
-        ax.annotate(
-            f"{age:g} Ga",
-            (at[first], values[first]),
-            xytext=(2.0, -1.0),
-            textcoords="offset points",
-            fontsize=6.0,
-            color=GREY,
-            va="top",
-            clip_on=True,
-        )
+        starts.append((at[first], values[first], f"{age:g} Ga"))
         if len(entries) < 2 and not any("isochrons" in name for _, name in entries):
             entries.append((line, f"isochrons, {plain(found.chronology, 40)}"))
     level = found.levels[table.kind]
@@ -145,7 +137,34 @@ def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tup
             look = {"color": INK, "linewidth": 0.9, "linestyle": (0, (5, 2))}
             (line,) = ax.plot(at[seen], values[seen], zorder=1, **look)
             entries.append((line, plain(found.equilibrium, 40)))
+    _name_isochrons(ax, starts)
     return entries
+
+
+#: Points to the right and upwards that the name of an isochron takes.
+NAME_SIZE = (24.0, 8.0)
+
+
+def _name_isochrons(ax: Any, starts: Sequence[tuple[float, float, str]]) -> None:
+    """Ages where the lines begin; one that would lie on another is left out."""
+    points = 72.0 / ax.figure.dpi
+    named: list[Any] = []
+    for x, y, age in starts:
+        place = points * ax.transData.transform((x, y))
+        if any((np.abs(place - other) < NAME_SIZE).all() for other in named):
+            continue
+        named.append(place)
+        ax.annotate(
+            age,
+            (x, y),
+            xytext=(2.0, -1.0),
+            textcoords="offset points",
+            fontsize=6.0,
+            color=GREY,
+            va="top",
+            clip_on=True,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.8},
+        )
 
 
 def _shown(values: Any) -> Any:
@@ -406,7 +425,7 @@ def _draw_class(ax: Any, table: CountsBySize, k: int) -> None:
     left, right = reached.min() - space, reached.max() + space
     if table.dbscan is not None:
         left, right = min(left, table.dbscan[k] - space), max(right, table.dbscan[k] + space)
-    ax.set_xlim(max(left, -1.0), right)
+    ax.set_xlim(max(left, -0.8), right)
     ax.xaxis.get_major_locator().set_params(integer=True, nbins=5)
     bounds = f" ({table.bounds[k]})" if table.bounds[k] else ""
     ax.set_title(plain(table.size_classes[k]) + bounds)

@@ -74,7 +74,8 @@ def draw_skills(table: SkillTable, axes: Any = None) -> list[Any]:
         panels[0].set_yticks(rows, names, fontsize=6)
         panels[0].set_ylim(count - 0.5, -0.5)
         panels[0].set_xlim(0.0, 1.0)
-        panels[1].set_xlim(left=0.0)
+        # Keeps the 0 of this panel apart from the 1 of the one before it.
+        panels[1].set_xlim(left=-0.06 * panels[1].get_xlim()[1])
         if table.left_out:
             panels[0].axhline(count // 2 - 0.5, color=GREY, linewidth=0.8, linestyle=":")
         panels[0].set_xlabel(f"probability that an object is {table.verb}")

@@ -173,12 +173,14 @@ def _draw_trace(ax: Any, table: TraceTable, k: int) -> None:
         _say_whether_good(ax, table.diagnostics[k])
     ax.margins(x=0.01)
     ax.xaxis.get_major_locator().set_params(integer=True)
+    if (table.series[k] == np.rint(table.series[k])).all():
+        ax.yaxis.get_major_locator().set_params(integer=True)
 
 
 def _say_whether_good(ax: Any, found: Diagnostic) -> None:
     """R-hat and effective sample size at the right, in colour and in words where they fail."""
     reached = good(found, Limits())
-    words = f"R-hat {found.rhat:.3f}, ESS {found.ess:.0f}" + ("" if reached else ": not yet good")
+    words = f"R-hat {found.rhat:.3f}, ESS {found.ess:,.0f}" + ("" if reached else ": not yet good")
     colour = GREY if reached else VERMILION
     ax.set_title(words, loc="right", fontsize=7.0, color=colour)
 

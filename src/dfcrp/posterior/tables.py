@@ -217,17 +217,17 @@ def summary(posterior: Posterior) -> dict[str, Any]:
 
 
 def _listed(posterior: Posterior) -> dict[str, int]:
-    """Objects of the catalogue, and how many of them enough experts share there."""
+    """Objects of the catalogue, and how many of them enough experts share, or are real."""
     labels, families = posterior.point_partition().labels, posterior.items.families
     known = ~np.isnan(posterior.membership.p_member)
     pairs = np.unique(np.column_stack((labels, families))[known], axis=0)
     names, experts = np.unique(pairs[:, 0], return_counts=True)
     least = least_by_item(posterior.items, posterior.config.summary.min_experts)[names]
     agreed = int(np.count_nonzero(experts >= least))
-    found = {"n_clusters": len(experts), "consensus": agreed}
+    counts = {"n_clusters": len(experts), "consensus": agreed}
     if posterior.detection is not None:
-        found["real"] = int(np.count_nonzero(posterior.detection.p_real_cluster > 0.5))
-    return found
+        counts["real"] = int(np.count_nonzero(posterior.detection.p_real_cluster > 0.5))
+    return counts
 
 
 def to_arviz(posterior: Posterior) -> Any:

@@ -8,6 +8,7 @@ const SHADES = {
 };
 const WIDTHS = [1.6, 1.6, 0.8];
 const SURE = [0.95, 0.05];
+const GAIN = "How much one more look is expected to reduce the variance of the number of objects";
 
 async function readImages() {
   const about = JSON.parse(byId("about").textContent);
@@ -53,8 +54,8 @@ function tile(data, k) {
     data.byNeed
       ? element("span", { class: "quiet" }, `${number(data.objects[k], 1)} real objects`)
       : element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.agreedBy}`)),
-    element("span", { class: "quiet" }, data.undecided[k] ? `${number(data.undecided[k])} undecided` : "none undecided"),
-    data.byNeed ? element("span", { class: "quiet" }, data.retired[k] ? "needs no more looks" : `one more look: ${number(data.lookValue[k], 2)}`) : null,
+    element("span", { class: "quiet" }, data.undecided[k] ? `${number(data.undecided[k])} undecided ${data.undecided[k] === 1 ? data.noun : data.nouns}` : `no undecided ${data.nouns}`),
+    data.byNeed ? element("span", { class: "quiet", title: GAIN }, data.retired[k] ? "needs no more looks" : `next look gains ${number(data.lookValue[k], 2)}`) : null,
     data.good[k] ? null : element("span", { class: "short" }, "run too short"),
   ];
   // Only images whose page was made are links.

@@ -52,9 +52,10 @@ from dfcrp.report.sections.run import (
 )
 from dfcrp.report.write import (
     PAGE,
+    item_sections,
     list_files,
     make_page,
-    own_sections,
+    prior_sections,
     title_of,
     write_report,
 )
@@ -114,6 +115,8 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str,
     shape = _pack_outlines(packer, posterior)
     bars = 0 if shape is not None else _pack_bars(packer, posterior)
     about = {
+        "noun": posterior.likelihood.noun,
+        "nouns": plural(posterior.likelihood.noun),
         "names": list(posterior.images),
         "pages": [pages.get(image) for image in posterior.image_set.done],
         "agreedBy": in_short(posterior.config.summary.min_experts),
@@ -302,13 +305,14 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
     }
     how = "dfcrp report RUN --image NAME makes the page of an image"
     compared = Section("experts", "How do the experts compare?", _experts(contents))
+    counts = Section("how-many", "How many objects?", count_table(contents))
     sections = [
         tiles(posterior, pages, how),
+        *prior_sections(contents),
         _long_enough(contents),
-        Section("how-many", "How many objects?", count_table(contents)),
-        *([] if contents.knows_reality else [compared]),
-        *own_sections(contents),
-        *([compared] if contents.knows_reality else []),
+        *[counts] * contents.by_threshold,
+        compared,
+        *item_sections(contents),
         Section("asked", "What was asked", bullets(_words(contents))),
         provenance(contents, folder),
     ]

@@ -56,11 +56,19 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
     )
 
 
-def own_sections(contents: Contents) -> list[Section]:
-    """What this prior, categories and this likelihood say, for the overview of many images."""
-    posterior = contents.posterior
-    makers = (*posterior.prior.sections(), categories, *posterior.likelihood.sections())
+def made_of(contents: Contents, makers: Sequence[SectionMaker]) -> list[Section]:
+    """The sections that have something to say."""
     return [section for make in makers if (section := make(contents)) is not None]
+
+
+def prior_sections(contents: Contents) -> list[Section]:
+    """What only this prior can answer."""
+    return made_of(contents, contents.posterior.prior.sections())
+
+
+def item_sections(contents: Contents) -> list[Section]:
+    """What there is to say of categories and of this kind of item."""
+    return made_of(contents, (categories, *contents.posterior.likelihood.sections()))
 
 
 def write_report(
@@ -119,8 +127,7 @@ def write_report(
         contents.pictures = {**contents.pictures, **age_picture(directory)}
     if posterior.diameters is not None:
         write_text(root, before + SIZES, size_table(contents))
-    made = [make(contents) for make in (explorer, *sections_of(posterior))]
-    sections = [section for section in made if section is not None]
+    sections = made_of(contents, (explorer, *sections_of(posterior)))
     sections.append(provenance(contents, directory))
     text = make_page(
         title or title_of(posterior.items),

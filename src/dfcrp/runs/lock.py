@@ -25,6 +25,7 @@ import errno
 import json
 import os
 import socket
+import stat
 import time
 import uuid
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ from dfcrp.files import Folder, LinkError, opened, why, write_errors
 
 LOCK = "run.lock"
 WRITING, OWN, STOP = "writing", "own", "stop"
+#: What was taken from another, until it is removed.
+GONE = "gone-"
 #: Windows keeps others from reading a locked byte, so one is locked that nobody reads.
 _FAR_BYTE = 1 << 30
 #: Bytes of a lock file, and how often to try to remove a folder that somebody still fills.
@@ -184,7 +187,7 @@ def _put_in_place(place: Folder, new: str, name: str) -> None:
 
 def _fence_off(place: Folder, name: str) -> None:
     """Remove a claim, and all claims in it."""
-    away = f"gone-{uuid.uuid4().hex[:12]}"
+    away = f"{GONE}{uuid.uuid4().hex[:12]}"
     try:
         place.move(name, place, away)
     except FileNotFoundError:
@@ -192,11 +195,30 @@ def _fence_off(place: Folder, name: str) -> None:
     for attempt in range(_ATTEMPTS):
         # Who is in the middle of writing may still add to it, until it is removed.
         with contextlib.suppress(OSError):
-            place.remove(away)
+            _take_apart(place, away)
         if place.status(away) is None:
             return
         time.sleep(min(0.01 * attempt, 0.2))
     raise OSError(errno.EBUSY, "a process that was stopped still writes to it", str(place.path))
+
+
+def _take_apart(place: Folder, name: str) -> None:
+    """Remove a claim so that nothing gets out of it in part.
+
+    Who has the folder open can rename a shard out of it until the folder is gone. So each thing in
+    it is renamed away first, as a whole, and only then emptied: the other has all of it or none.
+    """
+    found = place.status(name)
+    if found is None or not stat.S_ISDIR(found.st_mode):
+        place.remove(name)
+        return
+    with place.below(name) as inside:
+        for entry in inside.names():
+            away = f"{GONE}{uuid.uuid4().hex[:12]}"
+            with contextlib.suppress(FileNotFoundError):  # the other was quicker
+                inside.move(entry, place, away)
+                _take_apart(place, away)
+    place.remove_empty(name)
 
 
 @contextmanager

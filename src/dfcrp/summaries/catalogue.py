@@ -40,6 +40,10 @@ class Centre:
     #: methods' draws may lack them.
     rest: tuple[str, ...] = ()
 
+    def rest_in(self, draws: Draws) -> tuple[str, ...]:
+        """Those of ``rest`` that are stored with these draws."""
+        return tuple(name for name in self.rest if name in draws.columns.parameters)
+
 
 #: Draws, and draws times clusters, that are kept for the intervals.
 MAX_DRAWS = 4_000
@@ -122,22 +126,18 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
     """
     listed = summary["catalogue"]
     agreed = f", {listed['consensus']:,} of them by "
-    if isinstance(min_experts, str):
+    if "real" in listed:
+        agreed = f", {listed['real']:,} of them more likely real than not"
+    elif isinstance(min_experts, str):
         agreed += f"{min_experts.replace('%', ' %')} or more of those who looked"
     elif 1 < min_experts <= summary["n_experts"]:
         agreed += f"{min_experts} or more experts"
     else:
         agreed = ""
-    objects = counted(listed["n_clusters"], "object")
-    if "real" in listed:
-        objects = f"{counted(listed['n_clusters'], 'cluster')}, {listed['real']:,} of them real "
-        objects += "objects with a probability above 0.5 (p_real)"
-        agreed = agreed and agreed.replace(", ", " and ", 1)
     return (
-        f"The catalogue lists {objects}{agreed}. It is one list, "
-        f"in which every doubtful {noun} is decided one way. The numbers with an interval are "
-        "means over all draws, some of which decide it the other way, so they may differ from the "
-        "list's."
+        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is the single "
+        f"best list, with every {noun} in one place. Numbers with an interval average over all "
+        "draws, so they may differ a little from the list."
     )
 
 
@@ -156,7 +156,7 @@ def _representatives(
     centre: Centre,
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
     """Block by block (start, values (q, draws, clusters), experts (draws, clusters))."""
-    rest = tuple(name for name in centre.rest if name in draws.columns.parameters)
+    rest = centre.rest_in(draws)
     columns = parameter_columns(draws, (*centre.parameters, *rest))
     codes, holder = family_arrays(families, draws.n_markings)
     for chain, start, stop, labels in label_blocks(draws):
@@ -232,7 +232,7 @@ class _Moments:
         self.squares += (deviation**2).sum(axis=1)
         self.consensus += agreed.sum(axis=0)
         self.n += values.shape[1]
-        self.samples.append(values[:, kept(start, self.step)].astype(np.float32))
+        self.samples.append(deviation[:, kept(start, self.step)].astype(np.float32))
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Mean, _sd, _lo and _hi of each quantity."""
@@ -245,6 +245,6 @@ class _Moments:
         for q, name in enumerate(self.centre.quantities):
             table[name] = self.shift[q] + mean[q]
             table[f"{name}_sd"] = np.sqrt(variance[q])
-            table[f"{name}_lo"] = lo[q].astype(np.float64)
-            table[f"{name}_hi"] = hi[q].astype(np.float64)
+            table[f"{name}_lo"] = self.shift[q] + lo[q]
+            table[f"{name}_hi"] = self.shift[q] + hi[q]
         return table

@@ -24,18 +24,19 @@ SPREADS = ("position", "position_growth", "diameter_percent", "diameter_growth")
 GROWTHS = frozenset({"growth_x", "growth_d"})
 #: The parameters of a cluster.
 PARAMETERS = ("x", "y", "log_diameter", "var_position", "var_log_diameter", "covariance")
-#: On a sphere x is the longitude, y the latitude, in degrees; what single precision cuts off of
-#: them comes last. The rest is in km.
+#: What single precision cuts off of x and y, where that matters: on a sphere, where they are
+#: longitude and latitude in degrees and all else is in km, and in a plane far from its origin.
 REST = ("x_rest", "y_rest")
 #: Where experts differ: in the plane along x and y, on a sphere to the east and north.
 AXES = ("x", "y", "log_diameter")
 CIRCLE_COLUMNS = Columns.plain(PARAMETERS, LAW)
-SPHERE_COLUMNS = Columns.plain((*PARAMETERS, *REST), LAW)
+CIRCLE_COLUMNS_WITH_REST = Columns.plain((*PARAMETERS, *REST), LAW)
 
 
-def circle_columns(hyper: Any) -> Columns:
+def circle_columns(hyper: Any, *, with_rest: bool = False) -> Columns:
     """What circles store with every draw, but for how experts differ."""
-    return CIRCLE_COLUMNS if hyper.learned else CIRCLE_COLUMNS._replace(shared=())
+    columns = CIRCLE_COLUMNS_WITH_REST if with_rest else CIRCLE_COLUMNS
+    return columns if hyper.learned else columns._replace(shared=())
 
 
 def spreads(draws: Draws) -> dict[str, NDArray[np.float64]]:

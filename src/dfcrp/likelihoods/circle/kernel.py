@@ -506,3 +506,5 @@ def record_row(hyper, theta, k, out, row):
     out[row, 0], out[row, 1], out[row, 2] = theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L]
     out[row, 3], out[row, 4] = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
     out[row, 5] = theta[k, BETA] * theta[k, VAR_POSITION]
+    if out.shape[1] > 6:  # far from the origin: what single precision cuts off
+        out[row, 6], out[row, 7] = theta[k, MU_X] - out[row, 0], theta[k, MU_Y] - out[row, 1]

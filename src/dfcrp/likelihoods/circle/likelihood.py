@@ -20,7 +20,6 @@ from dfcrp.likelihoods.circle.columns import (
     LAW,
     LAW_WORDS,
     REST,
-    SPHERE_COLUMNS,
     circle_columns,
     spreads,
 )
@@ -32,7 +31,7 @@ from dfcrp.likelihoods.circle.hyper import (
     sphere_hyper,
     with_experts,
 )
-from dfcrp.likelihoods.circle.limits import refuse_beyond_reason
+from dfcrp.likelihoods.circle.limits import far_from_origin, refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.offsets import circle_offsets
 from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
@@ -106,8 +105,7 @@ class _Circles(Likelihood):
 
     def centre(self, items: Items) -> Centre:
         """Position and diameter of the cluster's mean."""
-        rest = REST if items.site.on_sphere else ()
-        return Centre(("x", "y", "diameter"), ("x", "y", "log_diameter"), _circle, rest=rest)
+        return Centre(("x", "y", "diameter"), ("x", "y", "log_diameter"), _circle, rest=REST)
 
     def sizes(self, items: Items) -> Floats:
         """Diameters."""
@@ -130,15 +128,19 @@ class _Circles(Likelihood):
         return GROWTHS if np.ptp(np.log(items.diameter)) < NARROW else frozenset()
 
     def learned_about(self, items: Items) -> dict[str, Any]:
-        """Positions are at the median diameter."""
-        return {"median_diameter": float(np.median(items.diameter))}
+        """Positions are at the median diameter; the unit of both, where a file names one."""
+        unit = "km" if items.site.on_sphere else items.site.units
+        known = {} if unit == "px" else {"unit": unit}
+        return {"median_diameter": float(np.median(items.diameter)), **known}
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """Around an object of the median diameter."""
+        unit = f" {found['unit']}" if "unit" in found else ""
         return [
             f"Learned from the data: around an object of the median diameter "
-            f"({found['median_diameter']:.4g}) markings scatter by {found['position']['mean']:.3g} "
-            f"in x and y and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
+            f"({found['median_diameter']:.4g}{unit}) markings scatter by "
+            f"{found['position']['mean']:.3g}{unit} in x and y and by "
+            f"{found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
         ]
 
     def data_words(self, items: Items) -> list[str]:
@@ -216,7 +218,7 @@ def lay_out_circles(
         nearest=config.run.nearest,
         candidates=candidates,
     )
-    columns = circle_columns(hyper)
+    columns = circle_columns(hyper, with_rest=far_from_origin(features))
     if config.likelihood.expert_bias != "none":
         hyper = with_experts(hyper, config.likelihood, codes[neighbourhood.original])
         columns = columns.joined(bias_columns(hyper.bias, names, AXES))
@@ -244,7 +246,7 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
         nearest=config.run.nearest,
         candidates=items.candidates,
     )
-    columns = SPHERE_COLUMNS if hyper.learned else SPHERE_COLUMNS._replace(shared=())
+    columns = circle_columns(hyper, with_rest=True)
     if config.likelihood.expert_bias != "none":
         hyper = with_experts(hyper, config.likelihood, items.families[neighbourhood.original])
         columns = columns.joined(bias_columns(hyper.bias, items.experts, AXES))

@@ -9,12 +9,22 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 
-#: Positions of clusters are kept as 32-bit floats: this is their relative error.
-ROUNDING = 2.0**-24
+#: Relative error of what is stored as a 32-bit float, as clusters' positions are.
+SINGLE = 2.0**-24
+#: Relative error of a position after sums and differences of 64-bit floats, with room to spare.
+DOUBLE = 2.0**-40
 #: Largest error of a position that is let pass, in median diameters.
 WORST_ERROR = 0.05
+#: Largest error of a stored position for which nothing is done.
+SMALL_ERROR = 0.001
 #: Largest ratio of two diameters; what is beyond it is no list of like objects.
 WIDEST_RANGE = 1e9
+
+
+def far_from_origin(features: NDArray[np.float64]) -> bool:
+    """Whether positions (x, y, log diameter) need more digits than a 32-bit float has."""
+    farthest = float(np.abs(features[:, :2]).max())
+    return farthest * SINGLE > SMALL_ERROR * float(np.exp(np.median(features[:, 2])))
 
 
 def refuse_beyond_reason(items: Any) -> None:
@@ -29,10 +39,10 @@ def refuse_beyond_reason(items: Any) -> None:
     for axis in ("x", "y"):
         values = getattr(items, axis)
         farthest = float(values[np.argmax(np.abs(values))])
-        if abs(farthest) * ROUNDING > WORST_ERROR * median:
+        if abs(farthest) * DOUBLE > WORST_ERROR * median:
             raise InputError(
                 f"{axis} goes to {farthest:g}, where diameters are about {median:g}: positions are "
-                "kept to seven digits, and the objects would be lost in the rounding. "
+                "known to about twelve digits, and the objects would be lost in the rounding. "
                 + _way_out(axis, values, median)
             )
 
@@ -41,7 +51,7 @@ def _way_out(axis: str, values: NDArray[np.float64], median: float) -> str:
     """A constant to be subtracted, if that is enough."""
     low, high = float(values.min()), float(values.max())
     middle = low + (high - low) / 2.0
-    if (high - low) / 2.0 * ROUNDING <= WORST_ERROR * median:
+    if (high - low) / 2.0 * DOUBLE <= WORST_ERROR * median:
         return f"Subtract a constant from {axis}, as in {axis} - {middle:.6g}, or check the units"
     return (
         f"The items are as far apart as from {low:g} to {high:g}: look for misread rows, check the "

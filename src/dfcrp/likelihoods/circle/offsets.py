@@ -32,19 +32,17 @@ def circle_offsets(posterior: Any, row: int) -> Offsets:
     if bias is not None:
         expert = int(items.families[row])
         feature, noise = bias.corrected(feature, expert), bias.noise(expert)
-    if not items.site.on_sphere:
-        return Offsets(PARAMETERS, PARTS, 3, lambda found, _: spreads(feature, found) / noise)
-    ground = TangentPlanes(feature[:1], feature[1:2], items.site.sphere_radius_km)
-    above = np.array([0.0, 0.0, feature[2]])
-
     rest = REST if REST[0] in posterior.draws.columns.parameters else ()
 
     def measure(found: Floats, _: Floats) -> Floats:
-        places = found[:, :2]
+        places, others = found[:, :2].astype(np.float64), found[:, 2 : len(PARAMETERS)]
         if rest:
-            places = places + found[:, len(PARAMETERS) :]
-        east, north = ground.offsets(places[:, 0], places[:, 1])
-        flat = np.column_stack([east, north, found[:, 2 : len(PARAMETERS)]])
+            places += found[:, len(PARAMETERS) :]
+        if not items.site.on_sphere:
+            return spreads(feature, np.column_stack([places, others])) / noise
+        ground = TangentPlanes(feature[:1], feature[1:2], items.site.sphere_radius_km)
+        above = np.array([0.0, 0.0, feature[2]])
+        flat = np.column_stack([*ground.offsets(places[:, 0], places[:, 1]), others])
         return spreads(above, flat) / noise
 
     return Offsets((*PARAMETERS, *rest), PARTS, 3, measure)

@@ -1,3 +1,3 @@
 """Records of several fields."""
 
-from dfcrp.likelihoods.record import kernel  # noqa: F401 - registered by its import
+from dfcrp.likelihoods.record import kernel, sources  # noqa: F401 - registered by their import

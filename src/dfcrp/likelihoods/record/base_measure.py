@@ -50,7 +50,7 @@ def density_of(field: Field, source: Ints) -> tuple[Floats, Floats]:
 
     The density is told from the distance to the nearest neighbours, and f(x) is that of one step.
     Values that one source repeats are more frequent than that. Nor is f below the frequency with
-    which two records of one source, which are two objects, have the same value by chance.
+    which two records of one source, which are two objects, have the same value (``tie_rate``).
     """
     from scipy.spatial import cKDTree
 
@@ -66,9 +66,27 @@ def density_of(field: Field, source: Ints) -> tuple[Floats, Floats]:
     cell = field.step**d
     count, ties, pairs = _repeated(codes, source[known], len(field.values))
     repeated = count / n
-    least = (1.0 + ties) / (1.0 + pairs) if pairs else 1.0 / max(n, 1)
+    expected = float((cell * density)[codes].mean()) if n else 0.0
+    least = tie_rate(ties, pairs, expected) if pairs else 1.0 / max(n, 1)
     share = np.minimum(np.maximum(cell * density, least) + repeated, 1.0)
     return share, np.log(density + repeated / cell)
+
+
+def tie_rate(ties: float, pairs: float, expected: float) -> float:
+    """How often two different objects have the same value, if so many pairs of them have.
+
+    Values may be rounder than they are written, so that ties are more frequent than ``expected`` of
+    a smooth density. The rate λ has the prior 1 / λ above that; given the ties its mean is
+
+        ∫ λ^ties e^(-pairs λ) dλ / ∫ λ^(ties - 1) e^(-pairs λ) dλ.
+    """
+    from scipy.special import exp1, gammaincc
+
+    x = min(max(expected * pairs, 1e-300), 500.0 + ties)
+    if ties < 1.0:
+        return max(float(np.exp(-x) / exp1(x)) / pairs, expected)
+    upper, lower = gammaincc(ties + 1.0, x), gammaincc(ties, x)
+    return max(ties * float(upper / max(lower, 1e-300)) / pairs, expected)
 
 
 def _repeated(codes: Ints, source: Ints, values: int) -> tuple[Floats, float, float]:

@@ -35,7 +35,7 @@ from dfcrp.compiled.abi import F8, I4, I8, F8x2, I4x2, I8x2, I8x3, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
-from dfcrp.likelihoods.law import learn_law, log_fit
+from dfcrp.likelihoods.law import log_fit
 
 #: Columns of a row: members, log R of them; the record weighed last, or NOBODY, and log R with it;
 #: then the members themselves.
@@ -57,7 +57,6 @@ LEAST = 1e-300
 SMALL, LARGE, LEAST_OF_TWO = 1e-100, 1e100, 1e-200
 
 
-@learn_law
 @integrate_out
 @frame
 class RecordHyper(NamedTuple):

@@ -228,16 +228,16 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
         )
     if not rows:
         return words
-    heads = ("looks", "objects", "95 %", "none missed", "as listed", "one more look")
+    heads = ("looks", "objects", "95 %", "P(none missed)", "P(as listed)", "gain of a look")
     return join(
         [
             words,
             table(
                 [Column("image", number=False), *(Column(head) for head in heads)],
                 rows,
-                "Where one more look says most: images by how much the variance of their number "
-                "of objects is expected to fall with a look by one more, typical expert "
-                "(look_value in images.csv). None missed and as listed are probabilities.",
+                "Images where one more look helps most. Its gain is the expected fall of the "
+                "variance of the number of objects if one more typical expert looks (look_value "
+                "in images.csv).",
             ),
         ]
     )

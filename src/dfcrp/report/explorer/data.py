@@ -433,7 +433,7 @@ class _Collector:
             for _, start, stop, labels in label_blocks(self.draws):
                 yield from ((labels[d], None) for d in range(stop - start)[kept(start, self.step)])
             return
-        rest = self.centre.rest
+        rest = self.centre.rest_in(self.draws)
         columns = parameter_columns(self.draws, (*self.centre.parameters, *rest))
         for chain, start, stop, labels in label_blocks(self.draws):
             block: ClusterBlock = self.draws.clusters(chain, start, stop)

@@ -339,13 +339,21 @@ def _words(about: dict[str, Any]) -> dict[str, Markup]:
     ways = {"place": f"a place ({across}, {up})", "words": "what a field says"}
     found = {
         "noun": f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}",
+        "item": noun,
         "nouns": about["nouns"],
         "find": ways["words" if about["texts"] else "place"],
         "find_short": f"{', '.join(what[:-1])} or {what[-1]}",
-        "size": (about["size"] or {"name": "size"})["name"].capitalize(),
+        "size": (about["size"] or {"name": "size"})["name"].capitalize() + _unit(about),
         "note": _note(about),
     }
     return {name: escape(words) for name, words in found.items()}
+
+
+def _unit(about: dict[str, Any]) -> str:
+    """The unit of sizes, where a file names one."""
+    if about["sphere"] is not None:
+        return ", km"
+    return "" if about["units"] == "px" else f", {about['units']}"
 
 
 def _note(about: dict[str, Any]) -> str:

@@ -92,13 +92,13 @@ def model_words(contents: Contents) -> list[str]:
         unit = f" {classes.unit}" if classes.unit else ""
         edges = " and ".join(f"{edge:g}" for edge in classes.edges) + unit
         how = (
-            "the cluster's own diameter, exp(μ)"
+            "the object's own diameter in the draw"
             if summary.diameter == "mu"
-            else "the mean of its members' diameters"
+            else "the mean diameter of its members"
         )
         words.append(
-            f"Size classes {listed(summary.class_names)} are separated at {edges}; what counts is "
-            f"{how}."
+            f"Size classes {listed(summary.class_names)} are separated at {edges}. The class of "
+            f"an object is that of {how}."
         )
     return words
 
@@ -281,7 +281,10 @@ def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
     """The few numbers that most readers came for; ``link`` leads to more on the verdict."""
     kind, sentence = verdict_words(contents.posterior.verdict)
     least = contents.posterior.config.summary.min_experts
-    tiles = [tag("div", tag("b", value), tag("span", words)) for value, words in _facts(contents)]
+    tiles = [
+        tag("div", tag("b", value), *(tag("span", line) for line in lines))
+        for value, *lines in _facts(contents)
+    ]
     return join(
         [
             tag("div", *tiles, class_="facts"),
@@ -298,10 +301,10 @@ def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
     )
 
 
-def _facts(contents: Contents) -> list[tuple[str, str]]:
-    """Numbers and what they are."""
+def _facts(contents: Contents) -> list[tuple[str, ...]]:
+    """Numbers, what they are, and their intervals, if they have one."""
     summary, least = contents.summary, contents.posterior.config.summary.min_experts
-    facts = []
+    facts: list[tuple[str, ...]] = []
     for name, noun in (
         ("n_images", "image"),
         ("n_markings", contents.noun),
@@ -310,6 +313,11 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         if name in summary:
             value, words = counted(summary[name], noun).split(" ", 1)
             facts.append((value, words))
+    if "n_images" in summary:
+        looked_at = len(contents.posterior.items.looks.images)
+        if looked_at > summary["n_images"]:
+            value, words = facts[0]
+            facts[0] = value, f"{words} with {contents.nouns}", f"of {looked_at:,} looked at"
     if contents.knows_reality:
         shown = {
             "real objects seen": summary["n_objects"],
@@ -326,6 +334,6 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
             f"of them by {in_short(least)}": total,
         }
     return facts + [
-        (number(found["mean"], 1), f"{words} (95\u00a0%: {interval(found['lo'], found['hi'])})")
+        (number(found["mean"], 1), words, f"(95 %: {interval(found['lo'], found['hi'])})")
         for words, found in shown.items()
     ]

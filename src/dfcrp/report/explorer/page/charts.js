@@ -1,6 +1,6 @@
 // Small drawings beside the map, as SVG: they stay sharp and follow the page's colours.
 
-const CHART = { width: 300, height: 170, left: 38, right: 16, top: 8, bottom: 26 };
+const CHART = { width: 210, height: 130, left: 36, right: 14, top: 8, bottom: 20 };
 
 function chart(label) {
   return drawing("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": label });
@@ -65,9 +65,14 @@ function sizeCurve(points, state) {
   svg.append(drawing("path", { class: "band", d: `M${line("hi", shown)}L${line("lo", [...shown].reverse())}Z` }));
   svg.append(drawing("path", { class: "curve", d: `M${line("mean", shown.filter((point) => point.mean >= 0.5))}` }));
   axes(svg);
-  for (const d of logTicks(first, last)) label(svg, x(d), base + 14, number(d, d < 1 ? 2 : 0));
+  for (const d of logTicks(first, last)) label(svg, x(d), base + 14, ofSize(d));
   for (const n of logTicks(1, shown[0].hi, [1])) label(svg, CHART.left - 4, y(n) + 4, number(n), "end");
   return svg;
+}
+
+/** 0.5 and 20 rather than 0.50 and 20.0. */
+function ofSize(value) {
+  return Number(value.toPrecision(2)).toLocaleString("en-US", { maximumFractionDigits: 6 });
 }
 
 function logTicks(low, high, steps = [1, 2, 5]) {

@@ -41,13 +41,18 @@ function makeCountsPanel(state, map) {
   return panel;
 }
 
+function classInWords(from, to) {
+  if (from === null) return to === null ? "any size" : `below ${ofSize(to)}`;
+  return to === null ? `${ofSize(from)} and more` : `${ofSize(from)} to ${ofSize(to)}`;
+}
+
 /** A row for each size class: its button, and its count for the threshold that is set. */
 function classButtons(state) {
   const { classEdges, classNames } = state.data;
   const ends = [null, ...classEdges, null];
   const rows = [["all", null, null], ...classNames.map((name, k) => [name, ends[k], ends[k + 1]])];
   return rows.map(([name, from, to]) => {
-    const button = element("button", { type: "button", "data-class": name, onclick: () => state.set({ dMin: from, dMax: to }) }, name);
+    const button = element("button", { type: "button", "data-class": name, title: classInWords(from, to), onclick: () => state.set({ dMin: from, dMax: to }) }, name);
     const cells = [element("td", { class: "number" }), element("td", { class: "number quiet" })];
     byId("classes").append(element("tr", {}, element("th", { scope: "row" }, button), ...cells));
     const mark = () => button.setAttribute("aria-pressed", String(state.dMin === from && state.dMax === to));

@@ -47,7 +47,7 @@ function bindReality(state) {
   });
   show();
   const { mean, lo, hi } = state.data.realObjects.missed;
-  byId("missed").textContent = `Beside them about ${number(mean[0])} (95 %: ${interval(lo[0], hi[0])}) that nobody ${state.data.verb}.`;
+  byId("missed").textContent = `Nobody ${state.data.verb} about ${number(mean[0])} more (95 %: ${interval(lo[0], hi[0])}).`;
   byId("missed").hidden = false;
   byId("count-noun").textContent = "real objects";
 }

@@ -9,6 +9,9 @@ const OUTLINES_PER_PATH = 120;
 const MAX_DASHED = 1500;
 /** Pixels that a cell of the grid is wide before words are put into it. */
 const CELL_WITH_WORDS = 64;
+/** The share of a cell's height that words may take, and the height of a line in pixels. */
+const CELL_FOR_WORDS = 0.3;
+const WORD_LINE = 14;
 /** Pixels within which a rim or a dot is hit. */
 const NEAR = 8;
 
@@ -146,18 +149,33 @@ function drawCellWords(context, state, view, passing) {
   const side = data.objects.wide[0] * view.scale;
   if (side < CELL_WITH_WORDS) return;
   const fields = data.quantities.filter((quantity) => quantity.text);
+  const most = Math.max(Math.floor((CELL_FOR_WORDS * side) / WORD_LINE), 1);
   context.font = "12px system-ui, sans-serif";
   context.fillStyle = isDark(state) ? "#E4E8EC" : "#1D2329";
   data.objects.grid.visit(...view.bounds(), (k) => {
     if (!passing[k]) return;
-    const said = fields.map((field) => valueOf(data, field, k)).filter(Boolean).join(" ");
+    const said = fields.map((field) => valueOf(data, field, k)).filter(Boolean);
     const [x, y] = view.toScreen(data.clusterX[k], data.clusterY[k]);
-    context.save();
-    context.beginPath();
-    context.rect(x - side / 2 + 4, y, side - 8, side / 2);
-    context.clip();
-    context.fillText(said || `c${data.clusterName[k]}`, x - side / 2 + 5, y + side / 2 - 5);
-    context.restore();
+    const lines = linesOf(context, said.length ? said : [`c${data.clusterName[k]}`], side - 10, most);
+    lines.forEach((line, at) => context.fillText(line, x - side / 2 + 5, y + side / 2 - 5 - WORD_LINE * (lines.length - 1 - at)));
+  });
+}
+
+/** Values in lines of at most this width; what has no room ends in "…". */
+function linesOf(context, values, width, most) {
+  const fits = (text) => context.measureText(text).width <= width;
+  const lines = [];
+  for (const value of values) {
+    const longer = `${lines.at(-1)} ${value}`;
+    if (lines.length && fits(longer)) lines[lines.length - 1] = longer;
+    else lines.push(value);
+  }
+  const shown = lines.slice(0, most);
+  if (lines.length > most) shown[most - 1] += " …";
+  return shown.map((line) => {
+    let end = line.length;
+    while (end > 1 && !fits(end < line.length ? `${line.slice(0, end)}…` : line)) end--;
+    return end < line.length ? `${line.slice(0, end).trimEnd()}…` : line;
   });
 }
 

@@ -1,0 +1,48 @@
+"""The name of a wheel says on which machines its compiled code runs."""
+
+import platform
+import sysconfig
+
+import pytest
+
+pytest.importorskip("hatchling", reason="hatchling builds wheels")
+
+from build_kernels import platform_tag
+
+
+@pytest.fixture
+def glibc(monkeypatch):
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: "linux-x86_64")
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.36"))
+
+
+def library(folder, name, *versions):
+    folder.mkdir(exist_ok=True)
+    symbols = b"\0".join(f"GLIBC_{version}".encode() for version in versions)
+    (folder / name).write_bytes(b"\x7fELF\0" + symbols + b"\0free\0")
+
+
+def test_a_wheel_asks_for_the_newest_glibc_of_any_library(glibc, tmp_path):
+    library(tmp_path / "a", "one.so", "2.2.5", "2.29", "2.9")
+    library(tmp_path / "a", "two.so", "2.14")
+    assert platform_tag(str(tmp_path)) == "manylinux_2_29_x86_64"
+
+
+def test_a_wheel_that_asks_for_little_names_the_oldest_that_is_known(glibc, tmp_path):
+    library(tmp_path, "one.so", "2.2.5")
+    assert platform_tag(str(tmp_path)) == "manylinux_2_17_x86_64"
+
+
+@pytest.mark.parametrize(
+    ("machine", "libc", "tag"),
+    [
+        ("macosx-11.0-arm64", ("", ""), "macosx_11_0_arm64"),
+        ("win-amd64", ("", ""), "win_amd64"),
+        ("linux-x86_64", ("", ""), "linux_x86_64"),
+    ],
+)
+def test_other_machines_keep_their_names(monkeypatch, tmp_path, machine, libc, tag):
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: machine)
+    monkeypatch.setattr(platform, "libc_ver", lambda: libc)
+    library(tmp_path, "one.so", "2.29")
+    assert platform_tag(str(tmp_path)) == tag
