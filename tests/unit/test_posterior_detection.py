@@ -375,8 +375,8 @@ def test_thresholds_of_images_that_need_no_more_looks():
 def test_who_marks_nothing_is_named_as_such():
     """Of whoever marked nothing it is not known whether their marks would be false."""
     rng, rows = np.random.default_rng(2), []
-    for k in range(30):
-        x, y = 100.0 * (k % 6), 100.0 * (k // 6)
+    for k in range(80):
+        x, y = 100.0 * (k % 10), 100.0 * (k // 10)
         rows += [
             (f"e{e}", x + rng.normal(), y + rng.normal()) for e in range(4) if rng.random() < 0.8
         ]
