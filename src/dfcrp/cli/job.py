@@ -293,7 +293,8 @@ def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     if bias is not None:
         sentences = [*sentences, bias.in_words(posterior.items.experts)]
     nouns = plural(posterior.likelihood.noun)
-    sentences = [*sentences, *posterior.prior.learned_words(found, nouns)]
+    prior = posterior.prior
+    sentences = [*sentences, *prior.learned_words(found, nouns), *prior.last_words(found)]
     return [textwrap.fill(sentence, LINE) for sentence in sentences]
 
 
