@@ -92,6 +92,8 @@ class Verdict:
     left_out: tuple[str, ...] = ()
     #: The pairs that the chains disagree on, worst first; (pairs, 2).
     pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    #: Whether anything can be merged at all; if not, ``ok`` is on the counts of sizes alone.
+    merging: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """As in summary.json; None where a number does not exist."""
@@ -341,6 +343,7 @@ def check_convergence(
         parameters=_diagnosed({k: v for k, v in parameters.items() if k not in unheard}, known),
         left_out=tuple(known.words.get(name, name) for name in parameters if name in unheard),
         pairs=split,
+        merging=known.mergeable,
     )
     return _judged(verdict, limits, several, known)
 

@@ -139,6 +139,8 @@ def _duration(seconds: float) -> str:
 
 def verdict_words(verdict: Verdict) -> tuple[str, str]:
     """(kind, sentence): "good", "bad" or "unknown", and the verdict in a few words."""
+    if verdict.ok and not verdict.merging:
+        return "unknown", "There is nothing to merge, and so no verdict."
     if verdict.ok and verdict.parameters_ok:
         return "good", "Yes, the run was long enough."
     if verdict.ok:
