@@ -1,6 +1,6 @@
 // Small drawings beside the map, as SVG: they stay sharp and follow the page's colours.
 
-const CHART = { width: 210, height: 130, left: 36, right: 14, top: 8, bottom: 20 };
+const CHART = { width: 210, height: 130, left: 42, right: 14, top: 8, bottom: 20 };
 
 function chart(label) {
   return drawing("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": label });
