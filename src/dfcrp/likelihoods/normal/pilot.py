@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 SHARE = 0.3
 #: Where |N(0, 1)| has this quantile.
 QUANTILE_OF_NORMAL = 0.3853
+#: Differences below this, relative to a guess, are errors of floating-point numbers: sin(180°).
+NO_DIFFERENCE = 1e-9
 #: Nearest markings among which one of another family is looked for.
 NEAREST = 16
 #: Without families every marking may be of one object: a share of the features' own spread.
@@ -111,7 +113,9 @@ def _typical(apart: Floats, shape: Shape) -> Floats:
     """(G,): standard deviation of each group that the closest differences speak of."""
     found = []
     for group in np.split(np.abs(apart), np.cumsum(shape.groups)[:-1], axis=1):
-        differ = group[group > 0.0]  # of rounded or copied numbers, those that differ tell
+        differ = group[
+            group > NO_DIFFERENCE
+        ]  # of rounded or copied numbers, those that differ tell
         typical = float(np.quantile(differ, SHARE)) if differ.size else 1.0
         found.append(typical / QUANTILE_OF_NORMAL / np.sqrt(2.0))
     return np.array(found)
