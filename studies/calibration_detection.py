@@ -1,6 +1,7 @@
-"""Geweke's joint test of the detection prior: classes, sizes, persons and false marks.
+"""Geweke's joint test of the detection prior: classes, sizes, persons, false marks and words.
 
-A chain that alternates scans with fresh data y | c, θ has the joint distribution of (parameters, c,
+A chain that alternates scans with fresh data y | c, θ, and with fresh categories and scores where
+markings have them, has the joint distribution of (parameters, c,
 θ, y), given each expert's number of markings, as its stationary one. Moments along it must equal
 those of independent draws, which ``detection_story`` makes by the story that the model tells.
 
@@ -21,12 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from dfcrp.draws import Columns
 from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.neighbours.neighbourhood import Neighbourhood
+from dfcrp.priors.base import Zones
 from dfcrp.priors.detection.kernel import Detection
 from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.settings import DetectionSettings
@@ -41,7 +44,16 @@ from studies.calibration import (
     everyone_in_touch,
     variance_means,
 )
-from studies.detection_story import Base, Story, parts, tell_stories, with_base
+from studies.detection_story import (
+    Base,
+    Story,
+    level_of,
+    parts,
+    say,
+    score,
+    tell_stories,
+    with_base,
+)
 
 Floats = NDArray[np.float64]
 #: Items say little of their object's size, so that the prior's word on it counts.
@@ -84,6 +96,13 @@ class DetectionCase:
     #: on the first. The first list does not cover the second image, though its person looked.
     images: tuple[int, ...] = (0, 0, 0, 1, 1)
     looks: tuple[tuple[int, int], ...] = ((0, 2),)
+    #: Of cases with footprints: the zones of the markings, and of each zone its image, its share
+    #: and the lists that cover it. Only markings in one zone may share a cluster.
+    zones: tuple[tuple[int, ...], tuple[tuple[int, float, tuple[int, ...]], ...]] | None = None
+    #: Which markings have a category (the number of categories is one more than the largest) or a
+    #: score; None without.
+    said: tuple[int, ...] | None = None
+    scores: tuple[float, ...] | None = None
     #: So many objects are expected that the asked-for numbers of markings come up often.
     objects_mean: float = 1.5
 
@@ -98,9 +117,45 @@ class DetectionCase:
             np.array(self.persons, np.int64),
             np.array(self.images, np.int64),
             np.array(self.looks, np.int64),
+            None if self.said is None else np.array(self.said, np.int64),
+            None if self.scores is None else np.array(self.scores),
+            self._zones(),
         )
         prior = prior._replace(beliefs=prior.beliefs._replace(objects_mean=self.objects_mean))
         return with_base(prior, *BASE)
+
+    def _zones(self) -> Zones | None:
+        if self.zones is None:
+            return None
+        places, each = self.zones
+        return Zones(
+            np.array(places, np.int64),
+            np.array([image for image, _, _ in each], np.int64),
+            np.array([share for _, share, _ in each]),
+            np.array([(z, f) for z, (_, _, lists) in enumerate(each) for f in lists], np.int64),
+        )
+
+
+#: Two images, the first in two zones of which the first person covers one; categories and scores.
+WORDS = DetectionCase(
+    families=(0, 2, 1, 2, 1),
+    settings=replace(
+        SETTINGS,
+        accuracy=0.6,
+        accuracy_weight=4.0,
+        confusion_strength=5.0,
+        score_slope=2.0,
+        score_slope_sd=0.5,
+        usual_slope_sd=0.5,
+        score_offset=0.5,
+        score_offset_sd=0.8,
+    ),
+    images=(0, 0, 0, 0, 1),
+    looks=((1, 2),),
+    zones=((0, 0, 0, 1, 2), ((0, 0.6, (0, 1, 2)), (0, 0.4, (2,)), (1, 1.0, (1, 2)))),
+    said=(0, 1, 0, 1, -1),
+    scores=(math.nan, 0.1, 0.9, 0.3, 5.0),
+)
 
 
 class DetectionDraw(NamedTuple):
@@ -109,6 +164,9 @@ class DetectionDraw(NamedTuple):
     own: Floats
     labels: NDArray[Any]
     rows: Floats
+    #: What markings say, and the levels of their scores; None if they have none.
+    said: NDArray[np.int64] | None = None
+    scored: NDArray[np.int64] | None = None
 
     def features(self, rng: np.random.Generator) -> Floats:
         """y | θ, one for each marking."""
@@ -127,7 +185,7 @@ def complete(rng: np.random.Generator, story: Story) -> DetectionDraw:
     d = rng.standard_gamma(WIDE.tau_d * mean_d) / WIDE.tau_d
     lam = 2.0 * rng.beta(WIDE.lambda_a, WIDE.lambda_b, len(first)) - 1.0
     rows = np.column_stack([places[: len(first)], size, a, d, lam * np.sqrt(a * d / 2.0)])
-    return DetectionDraw(story.own, story.labels, rows[story.labels])
+    return DetectionDraw(story.own, story.labels, rows[story.labels], story.said, story.scored)
 
 
 def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float]:
@@ -163,7 +221,44 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "slope by log size": float(own["slope"][0]) * (float(first[2]) - WIDE.mu0_l),
         "size if alone": alone * (float(first[2]) - WIDE.mu0_l),
         "log variance": math.log(first[3]),
+        **_of_words(state, own, together),
     }
+
+
+def _of_words(state: DetectionDraw, own: dict[str, Floats], together: float) -> dict[str, float]:
+    """Functions of what is said and of its parameters; the first two markings may be together."""
+    found: dict[str, float] = {}
+    if state.said is not None:
+        n = len(own["category_share"])
+        theta = own["confusion"].reshape(n, n, -1)
+        both = float(state.labels[0] == state.labels[1])
+        same = float(state.said[0] == state.said[1])
+        last = float((state.labels == state.labels[3]).sum() == 1)
+        found |= {
+            "share of a category": float(own["category_share"][0]),
+            "false share of a category": float(own["false_category"][0]),
+            "right": float(theta[0, 0, 0]),
+            "usually right": float(own["usual_confusion"][0]),
+            "log how alike": math.log(own["confusion_strength"][0]),
+            "said": float(state.said[3]),
+            "said and false share": last * float(own["false_category"][state.said[3]]),
+            "agree if together": both * same,
+            "right if they agree": both * same * float(theta[0, 0, 0] + theta[1, 1, 0]),
+        }
+    if state.scored is not None:
+        alone = float((state.labels == state.labels[1]).sum() == 1)
+        slope, high = math.log(own["score_slope"][2]), float(state.scored[1] > 0)
+        found |= {
+            "log slope of scores": slope,
+            "log usual slope": float(own["usual_slope"][0]),
+            "offset of scores": float(own["score_offset"][2]),
+            "high": high,
+            "high if alone": alone * high,
+            "slope if high": (1.0 - alone) * high * slope,
+            "offset if alone": alone * float(own["score_offset"][2]),
+            "false if high and alone": alone * high * math.log(own["false"][2]),
+        }
+    return found
 
 
 class Independent(NamedTuple):
@@ -184,10 +279,16 @@ def independent_draws(case: DetectionCase, count: int, seed: int) -> Independent
 
 
 def geweke(
-    case: DetectionCase, steps: int, seed: int, *, scans: int = 2, mistake: Mistake | None = None
+    case: DetectionCase,
+    steps: int,
+    seed: int,
+    *,
+    scans: int = 2,
+    mistake: Mistake | None = None,
+    draws: int | None = None,
 ) -> dict[str, Any]:
-    """Compare ``steps`` of the chain with as many independent draws."""
-    independent = independent_draws(case, steps, seed)
+    """Compare ``steps`` of the chain with independent draws, as many unless told otherwise."""
+    independent = independent_draws(case, draws or steps, seed)
     prior, rng = case.prior(), np.random.default_rng([seed, 7])
     chain = _chain(case, prior, independent.start, seed, mistake)
     data, where, successive = chain.problem.data, parts(prior), []
@@ -196,11 +297,34 @@ def geweke(
         chain.run(1, scans)
         now = _current(chain)
         data.features[:] = now.features(rng)
+        now = _with_words(rng, chain.prior, now)
         # Spares are drawn given y, so new data need new ones.
         refresh_spares(chain.rng, data, chain.hyper, chain.state, 0, len(data.family), 1)
         if step >= burn_in:
             successive.append(quantities(now, where))
     return compare_moments(independent.rows, successive)
+
+
+def _with_words(rng: np.random.Generator, prior: Detection, now: DetectionDraw) -> DetectionDraw:
+    """Fresh categories and scores given all else, for the chain as well."""
+    looks, lists = prior.looks, prior.looks.row_list[prior.looks.row].astype(np.int64)
+    real = np.ones(len(lists), bool)
+    for i in range(len(lists)):
+        if (now.labels == now.labels[i]).sum() == 1:
+            level = level_of(prior, float(now.rows[i, 2]))
+            listed = (
+                prior.tables.empty[looks.zone[i], level] + prior.tables.found[looks.row[i], level]
+            )
+            odds = np.logaddexp.reduce(listed) - prior.tables.false[lists[i], level]
+            real[i] = rng.random() < expit(odds)
+    number = np.unique(now.labels, return_inverse=True)[1]
+    if len(prior.categories.said):
+        prior.categories.said[:] = say(rng, prior, now.own, lists, number, real)
+        now = now._replace(said=prior.categories.said.astype(np.int64))
+    if len(prior.scores.level):
+        prior.scores.level[:] = score(rng, prior, now.own, lists, real)
+        now = now._replace(scored=prior.scores.level.astype(np.int64))
+    return now
 
 
 def _chain(
@@ -215,8 +339,8 @@ def _chain(
 
 
 def _within_images(case: DetectionCase) -> Neighbourhood:
-    """Everyone in touch with everyone on the same image."""
-    whole, images = everyone_in_touch(case.families), np.array(case.images, np.int64)
+    """Everyone in touch with everyone in the same zone."""
+    whole, images = everyone_in_touch(case.families), case.prior().looks.zone.astype(np.int64)
     n = len(images)
     pairs = np.array(list(combinations(range(n), 2)), np.int64)
 
@@ -258,10 +382,12 @@ def main(arguments: list[str] | None = None) -> None:
         "seed": options.seed,
         "steps": options.steps,
         "geweke": geweke(case, options.steps, options.seed),
+        "geweke with zones, categories and scores": geweke(WORDS, options.steps, options.seed),
     }
     outcome["seconds"] = round(time.perf_counter() - begun, 1)
-    found: Any = outcome["geweke"]
-    print(f"detection prior: smallest p {found['smallest_p']:.2g} of {found['tests']}")
+    for name in ("geweke", "geweke with zones, categories and scores"):
+        found: Any = outcome[name]
+        print(f"detection prior, {name}: smallest p {found['smallest_p']:.2g} of {found['tests']}")
     options.out.write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
 
 

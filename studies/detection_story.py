@@ -1,7 +1,8 @@
 """Exact draws of everything under the detection prior, made by the story that the model tells.
 
 Objects and false marks come about, experts find or miss, and whatever does not come to the
-asked-for numbers of markings is thrown away.
+asked-for numbers of markings is thrown away. Where looks cover parts of images, all markings of an
+object lie in its zone.
 """
 
 from __future__ import annotations
@@ -200,10 +201,10 @@ def pick(rng: np.random.Generator, shares: Floats) -> NDArray[np.int64]:
 
 
 class _Seen(NamedTuple):
-    """Objects of many stories: which story's, on which image, of which size, on which lists."""
+    """Objects of many stories: which story's, in which zone, of which size, on which lists."""
 
     row: NDArray[np.int64]
-    image: NDArray[np.int64]
+    zone: NDArray[np.int64]
     size: Floats
     listed: NDArray[np.bool_]  # (objects, lists)
 
@@ -211,10 +212,10 @@ class _Seen(NamedTuple):
 def find_objects(
     rng: np.random.Generator, prior: Detection, batch: Floats, counts: NDArray[np.int64], base: Base
 ) -> _Seen:
-    """All objects of a batch of stories, ``counts`` on each image, and who lists them."""
+    """All objects of a batch of stories, ``counts`` in each zone, and who lists them."""
     where, looks = parts(prior), prior.looks
-    row, image = np.nonzero(counts)
-    row, image = (np.repeat(at, counts[row, image]) for at in (row, image))
+    row, zone = np.nonzero(counts)
+    row, zone = (np.repeat(at, counts[row, zone]) for at in (row, zone))
     own = {name: batch[:, place][row] for name, place in where.items()}
     g = pick(rng, own["weight"])
     level, size = base.draw(rng, prior, own["size_share"])
@@ -222,30 +223,33 @@ def find_objects(
     shape = (len(row), len(prior.parameters.weight), -1)
     skill, listing = own["skill"].reshape(shape), own["listing"].reshape(shape)
     listed = np.zeros((len(row), len(prior.person)), bool)
-    for v, (first, last) in enumerate(pairwise(looks.start)):
+    for z, (first, last) in enumerate(pairwise(looks.start)):
         for viewer in looks.viewer[first:last]:
             p = looks.viewer_person[viewer]
             logit = skill[every, g, p] + own["slope"][:, p] * prior.away[level]
-            notices = (rng.random(len(row)) < expit(logit)) & (image == v)
+            notices = (rng.random(len(row)) < expit(logit)) & (zone == z)
             for f in looks.row_list[looks.row_viewer == viewer]:
                 puts = (rng.random(len(row)) < listing[every, g, f]) | (prior.lists[p] == 1)
-                listed[:, f] = np.where(image == v, notices & puts, listed[:, f])
-    return _Seen(row, image, size, listed)
+                listed[:, f] = np.where(zone == z, notices & puts, listed[:, f])
+    return _Seen(row, zone, size, listed)
 
 
 def tell_stories(
     rng: np.random.Generator, prior: Detection, families: Sequence[int], base: Base
 ) -> Iterator[Story]:
-    """Exact draws, one after the other, given how many markings each expert has on each image."""
-    where, images = parts(prior), prior.looks.image
-    wanted = np.zeros((len(prior.parameters.objects), len(prior.person)), np.int64)
-    np.add.at(wanted, (images, np.asarray(families)), 1)
-    covers = _covers(prior)
+    """Exact draws, one after the other, given how many markings each expert has in each zone."""
+    where, looks = parts(prior), prior.looks
+    share, image_of = looks.share, np.repeat(np.arange(len(looks.zones) - 1), np.diff(looks.zones))
+    wanted = np.zeros((len(share), len(prior.person)), np.int64)
+    np.add.at(wanted, (looks.zone, np.asarray(families)), 1)
+    covers = _covers(prior) * share[:, np.newaxis]
     while True:
         batch = draw_parameters(rng, prior, BATCH)
         rate = np.minimum(batch[:, where["false"]], TOO_MANY)
         n_false = rng.poisson(rate[:, np.newaxis] * covers)
-        n_objects = rng.poisson(np.minimum(batch[:, where["objects"]], TOO_MANY))
+        n_objects = rng.poisson(
+            np.minimum(batch[:, where["objects"]], TOO_MANY)[:, image_of] * share
+        )
         # Fewer objects than an expert still needs markings, or too many false ones, cannot do.
         lacking = wanted - n_false
         hopeful = (lacking >= 0).all(axis=(1, 2)) & (n_objects >= lacking.max(axis=2)).all(axis=1)
@@ -253,11 +257,11 @@ def tell_stories(
         batch, n_false, lacking = batch[hopeful], n_false[hopeful], lacking[hopeful]
         seen = find_objects(rng, prior, batch, n_objects[hopeful], base)
         got = np.zeros_like(lacking)
-        np.add.at(got, (seen.row, seen.image), seen.listed)
+        np.add.at(got, (seen.row, seen.zone), seen.listed)
         for at in np.flatnonzero((got == lacking).all(axis=(1, 2))):
             drawn = [
                 _Cluster(
-                    int(seen.image[k]),
+                    int(seen.zone[k]),
                     np.flatnonzero(seen.listed[k]).tolist(),
                     float(seen.size[k]),
                     real=True,
@@ -265,12 +269,15 @@ def tell_stories(
                 for k in np.flatnonzero((seen.row == at) & seen.listed.any(axis=1))
             ]
             shares = batch[at, where["false_size"]][np.newaxis]
-            for v, f in zip(*np.nonzero(n_false[at]), strict=True):
-                for _ in range(n_false[at][v, f]):
+            for z, f in zip(*np.nonzero(n_false[at]), strict=True):
+                for _ in range(n_false[at][z, f]):
                     size = float(base.draw(rng, prior, shares)[1][0])
-                    drawn.append(_Cluster(int(v), [int(f)], size, real=False))
+                    drawn.append(_Cluster(int(z), [int(f)], size, real=False))
+            accepted = _accepted(share, looks.zone, [cluster.zone for cluster in drawn])
+            if accepted < 1.0 and rng.random() > accepted:
+                continue
             lists = np.asarray(families)
-            labels, sizes, real = _hand_out(rng, images, lists, drawn)
+            labels, sizes, real = _hand_out(rng, looks.zone, lists, drawn)
             said = None
             if len(prior.categories.said):
                 said = say(rng, prior, batch[at], lists, labels, real)
@@ -280,28 +287,37 @@ def tell_stories(
             yield Story(batch[at], labels, sizes, said, scored)
 
 
-class _Cluster(NamedTuple):
-    """An object or a false mark: on which image, on whose lists, of which log size."""
+def _accepted(share: Floats, zone: NDArray[np.int32], of_clusters: list[int]) -> float:
+    """With which probability a story counts: ∝ Π 1 / w_z over its clusters.
 
-    image: int
+    Objects of a zone lie in it, 1 / w_z times as densely as in the whole image, while markings are
+    given places without regard to zones.
+    """
+    return float(np.prod(share[zone]) / np.prod(share[of_clusters]))
+
+
+class _Cluster(NamedTuple):
+    """An object or a false mark: in which zone, on whose lists, of which log size."""
+
+    zone: int
     held: list[int]
     size: float
     real: bool
 
 
 def _covers(prior: Detection) -> NDArray[np.int64]:
-    """Which lists cover which image, (images, lists)."""
+    """Which lists cover which zone, (zones, lists)."""
     looks = prior.looks
     found = np.zeros((len(looks.start) - 1, len(prior.person)), np.int64)
-    for v, (a, b) in enumerate(pairwise(looks.start)):
+    for z, (a, b) in enumerate(pairwise(looks.start)):
         for viewer in looks.viewer[a:b]:
-            found[v, looks.row_list[looks.row_viewer == viewer]] = 1
+            found[z, looks.row_list[looks.row_viewer == viewer]] = 1
     return found
 
 
 def _hand_out(
     rng: np.random.Generator,
-    images: NDArray[np.int32],
+    zones: NDArray[np.int32],
     families: NDArray[np.int64],
     clusters: list[_Cluster],
 ) -> tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]:
@@ -309,11 +325,11 @@ def _hand_out(
     label, size = np.zeros(len(families), np.int64), np.zeros(len(families))
     real = np.zeros(len(families), np.bool_)
     left = {
-        (v, f): rng.permutation(np.flatnonzero((families == f) & (images == v))).tolist()
-        for v, f in {*zip(images.tolist(), families.tolist(), strict=True)}
+        (z, f): rng.permutation(np.flatnonzero((families == f) & (zones == z))).tolist()
+        for z, f in {*zip(zones.tolist(), families.tolist(), strict=True)}
     }
     for k, cluster in enumerate(clusters):
         for f in cluster.held:
-            i = left[cluster.image, f].pop()
+            i = left[cluster.zone, f].pop()
             label[i], size[i], real[i] = k, cluster.size, cluster.real
     return label, size, real

@@ -53,6 +53,46 @@ def test_a_slice_of_one_point_is_given_up():
     assert update(np.random.default_rng(4), None, 2.0, 1.0, 1e-14) == 2.0
 
 
+def with_limit(most: int, deal):
+    """An update of the Gamma number whose bracket grows by few steps, dealt to its sides so."""
+
+    class Dealt:
+        """The second uniform number that an update asks for deals the steps."""
+
+        def __init__(self, rng):
+            self.rng, self.asked = rng, 0
+
+        def random(self):
+            self.asked += 1
+            return deal(self.rng.random()) if self.asked == 2 else self.rng.random()
+
+        def standard_exponential(self):
+            return self.rng.standard_exponential()
+
+    def target(_, value):
+        return log_gamma(value)
+
+    shrink = small.with_callees(slices.shrink, log_target=target)
+    update = small.with_callees(
+        slices.slice_update, log_target=target, shrink=shrink, MOST_STEPS=most
+    )
+    return lambda rng, _, start, width, least: update(Dealt(rng), None, start, width, least)
+
+
+def test_a_limit_of_steps_is_dealt_at_random():
+    """A bracket too short for the slice leaves the target unchanged only then."""
+    assert p_value(with_limit(3, lambda u: u), 0.5, stats.gamma(3.0)) > FALSE_ALARM_RATE
+    above_only = with_limit(3, lambda u: 0.0)
+    assert p_value(above_only, 0.5, stats.gamma(3.0)) < FALSE_ALARM_RATE
+
+
+@pytest.mark.parametrize("value", [0.0, math.nan, math.inf, -math.inf])
+def test_an_update_ends_whatever_the_density_is(value):
+    """A density that does not fall, or is no number, must not keep a kernel busy for ever."""
+    found = small.slice_update_of(lambda _: value)(np.random.default_rng(5), None, 2.0, 1.0, 1e-14)
+    assert abs(found - 2.0) <= slices.MOST_STEPS + 1.0
+
+
 #: Targets of log variances with a standard normal prior, whose data are 10^126 times off.
 OFF = {
     "scale": (tolerance.log_scale_step, tolerance.ScaleStep(0.0, 0.0, 1.0, 5.0, 1e126, 0.0)),

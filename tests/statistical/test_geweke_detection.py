@@ -1,7 +1,7 @@
 """Geweke's joint test of the detection prior, in short.
 
 Two images with different viewers, classes, size dependence, lists of one person and false marks are
-all in the case. A test raises a
+all in the case; footprints, categories and scores together in another. A test raises a
 false alarm with probability 1e-4; seeds are fixed, planted bugs must be caught. The long version
 is a command, ``python -m studies.calibration_detection``; ``docs/calibration-detection.json``
 has its outcome.
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from studies import calibration_detection
-from studies.calibration_detection import DetectionCase, geweke
+from studies.calibration_detection import WORDS, DetectionCase, geweke
 
 CASE = DetectionCase()
 
@@ -55,9 +55,44 @@ def test_geweke_catches_a_small_planted_bug():
     assert not geweke(CASE, 12_000, seed=21, mistake=base_forgotten)["ok"]
 
 
+def footprints_forgotten(problem):
+    """Everyone looked at all of the first image."""
+    places, (first, second, third) = WORDS.zones
+    zones = (places, (first, (*second[:2], (0, 1, 2)), third))
+    looks = replace(WORDS, zones=zones).prior().looks
+    return replace(problem, prior=problem.prior._replace(looks=looks))
+
+
+def accuracy_overrated(problem):
+    """Experts are taken to be right more often than they are."""
+    beliefs = problem.prior.beliefs._replace(accuracy=0.9)
+    return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
+
+
+def scores_turned(problem):
+    """The highest scores are taken for the lowest."""
+    scores = problem.prior.scores
+    scores = scores._replace(rank=-scores.rank)
+    return replace(problem, prior=problem.prior._replace(scores=scores))
+
+
+def test_geweke_with_footprints_categories_and_scores():
+    """In short, with one bug; independent draws take most of the time, so there are few."""
+    outcome = geweke(WORDS, 2000, seed=22, draws=250)
+    assert outcome["ok"], outcome
+    assert not geweke(WORDS, 2000, seed=22, draws=250, mistake=accuracy_overrated)["ok"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mistake", [None, footprints_forgotten, accuracy_overrated, scores_turned])
+def test_geweke_with_footprints_categories_and_scores_at_length(mistake):
+    outcome = geweke(WORDS, 4000, seed=21, mistake=mistake)
+    assert outcome["ok"] == (mistake is None), outcome
+
+
 def test_the_command_writes_its_outcome(tmp_path):
     out = tmp_path / "outcome.json"
-    calibration_detection.main(["--out", str(out), "--steps", "200"])
+    calibration_detection.main(["--out", str(out), "--steps", "100"])
     assert {"geweke", "seconds", "persons"} <= set(json.loads(out.read_text()))
 
 

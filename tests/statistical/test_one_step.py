@@ -21,7 +21,7 @@ from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import tolerance
 from dfcrp.likelihoods.circle.kernel import corrected
 from dfcrp.moves import assignment, pair, paper, regroup, revisit
-from dfcrp.priors.arrivals import concentration, exchange, order, procession, tail
+from dfcrp.priors.arrivals import concentration, exchange, lists, order, procession, tail
 from dfcrp.priors.arrivals import kernel as arrivals
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import kernel_reference as reference
@@ -125,6 +125,9 @@ class Step:
     def order(self):
         order.update_order(self.rng, self.data, self.state, self.scratch)
 
+    def lists(self):
+        lists.shift_lists(self.rng, self.data, self.state, self.scratch)
+
     def exchange(self):
         part = small.whole(self.data)
         exchange.exchange_slots(self.rng, self.data, self.state, self.scratch, part, self.n, 1)
@@ -195,8 +198,10 @@ UPDATES = [
     ("dfcrp", Step.visits, 2, ("partition", "parameters", "alpha", "u", "joins")),
     ("dfcrp", Step.parameters, 2, ("parameters",)),
     ("dfcrp", Step.order, 3, ("orders", "joins")),
+    ("dfcrp", Step.lists, 3, ("orders", "joins")),
     ("dfcrp", Step.exchange, 3, ("u", "orders", "joins")),
     ("arrivals", Step.order, 5, ("cells",)),
+    ("arrivals", Step.lists, 5, ("cells",)),
     ("arrivals", Step.exchange, 3, ("cells", "u")),
     ("dfcrp", Step.alpha, 3, ("alpha", "joins")),
     ("dfcrp", Step.procession, 3, ("alpha", "orders", "joins")),
@@ -351,6 +356,23 @@ def correction_dropped(step: Step):
 def surrogate_uncorrected(step: Step):
     """The order move accepts by the surrogate alone."""
     update = small.with_callees(order.update_order, log_product=lambda *_: 0.0)
+    update(step.rng, step.data, step.state, step.scratch)
+
+
+def jacobian_of_times_forgotten(step: Step):
+    """A list arrives sooner or later as if its times were as likely afterwards as before."""
+
+    def move_times(*given):
+        lists.move_times(*given)
+        return 0.0
+
+    update = small.with_callees(lists.shift_lists, move_times=move_times)
+    update(step.rng, step.data, step.state, step.scratch)
+
+
+def lists_always(step: Step):
+    """A list arrives sooner or later whatever that does to the free seats."""
+    update = small.with_callees(lists.shift_lists, log_product=lambda *_: 0.0)
     update(step.rng, step.data, step.state, step.scratch)
 
 
@@ -537,6 +559,8 @@ BUGS = [
     ("dfcrp", mean_always_accepted, 4, DRAWS, ("parameters",)),
     ("arrivals", correction_dropped, 5, 4000, ("cells",)),
     ("arrivals", surrogate_uncorrected, 5, 2000, ("cells",)),
+    ("arrivals", jacobian_of_times_forgotten, 5, DRAWS, ("cells",)),
+    ("arrivals", lists_always, 5, DRAWS, ("cells",)),
     ("dfcrp", exchanges_always, 3, DRAWS, ("u", "orders", "joins")),
     ("dfcrp", jacobian_forgotten, 3, 400, ("alpha", "joins")),
     ("arrivals", certainty_forgotten, 3, 1500, ("cells",)),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dfcrp
+import format_samples
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io.converting import read_table, write_table
 from dfcrp.posterior.categories import category_summary
@@ -189,3 +190,48 @@ def test_images_by_themselves() -> None:
     one = posterior["im0"].catalogue()
     whole = catalogue[catalogue["image"] == "im0"]
     assert one["category"].tolist() == whole["category"].tolist()
+
+
+def zooniverse_with_answers() -> bytes:
+    """Marks with answers to questions about them, in the old form and in the new one."""
+    old = {"x": 1, "y": 2, "tool_label": "Bird", "details": [{"value": 0}, {"value": [1, 2]}]}
+    menu = {"value": [{"value": "a1b2", "option": True, "label": "asleep"}]}
+    old_two = {"x": 9, "y": 9, "tool_label": "Bird", "details": [{"value": None}, menu]}
+    new = {"toolIndex": 0, "toolType": "point", "frame": 0, "x": 3, "y": 4}
+    return format_samples.zooniverse(
+        [
+            {"annotations": [
+                format_samples.drawing(old, old_two),
+                {"task": "T1", "task_label": "Is it dark?", "value": "Yes"},
+            ]},
+            {"user_name": "bob", "annotations": [
+                {"task": "T0", "taskType": "drawing", "value": [
+                    {**new, "details": [{"task": "T0.0.0"}]},
+                    {**new, "x": 30, "details": [{"task": "T0.0.0"}]},
+                ]},
+                {"task": "T0.0.0", "taskType": "single", "markIndex": 0, "value": 1},
+                {"task": "T0.0.0", "taskType": "single", "markIndex": 1, "value": 0},
+            ]},
+        ]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (None, ["Bird", "Bird", "", ""]),
+        ("category=detail 1", ["0", "", "1", "0"]),
+        ("category=detail 2", ["1+2", "asleep", "", ""]),
+        ("category=tool and details", ["Bird: 0, 1+2", "Bird: asleep", "tool 0: 1", "tool 0: 0"]),
+        ("category=T1", ["Yes", "Yes", "", ""]),
+    ],
+)
+def test_answers_of_zooniverse_are_categories_if_asked_for(tmp_path, columns, expected):
+    path = tmp_path / "export.csv"
+    path.write_bytes(zooniverse_with_answers())
+    items = dfcrp.read_items(path, "points", columns=columns)
+    assert items.category.tolist() == expected
+    unused = set(items.sources[0].unused)
+    assert {"detail 1", "detail 2", "T1"} - unused == {str(columns).removeprefix("category=")} & {
+        "detail 1", "detail 2", "T1"
+    }  # fmt: skip

@@ -423,9 +423,21 @@ def test_drawings_are_no_records(tmp_path: Path, format_name: str, kind: str) ->
 @pytest.mark.parametrize(
     ("mark", "kind", "message"),
     [
-        ({"x": 1, "y": 2, "r": 3}, "boxes", "no box in it, but 1 circle .*read as circles or elli"),
-        ({"x": 1, "y": 2}, "ellipses", "no ellipse in it, but 1 point .*read as points"),
-        ({"x": 1, "y": 2, "width": 3, "height": 4}, "circles", "--boxes.* read as boxes or points"),
+        (
+            {"x": 1, "y": 2, "r": 3},
+            "boxes",
+            "no box in it, but 1 circle .*read it with --likelihood circles or --likelihood elli",
+        ),
+        (
+            {"x": 1, "y": 2},
+            "ellipses",
+            "no ellipse in it, but 1 point .*read it with --likelihood points",
+        ),
+        (
+            {"x": 1, "y": 2, "width": 3, "height": 4},
+            "circles",
+            "read it with --likelihood boxes or --likelihood points; .*--boxes",
+        ),
         ({"x1": 1, "y1": 2, "x2": 3, "y2": 4}, "points", r"no point in it, but 1 line \(row 2\)$"),
     ],
 )

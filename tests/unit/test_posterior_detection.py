@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import dfcrp
 from dfcrp.draws import Columns, shared_variable
 from dfcrp.errors import DfcrpWarning, SettingsError
 from dfcrp.items.items import Items
@@ -369,3 +370,25 @@ def test_value_of_a_look_at_every_image(crowd):
 def test_thresholds_of_images_that_need_no_more_looks():
     with pytest.raises(SettingsError, match=r"retire_settled is 1.5"):
         SummarySettings(retire_settled=1.5)
+
+
+def test_who_marks_nothing_is_named_as_such():
+    """Of whoever marked nothing it is not known whether their marks would be false."""
+    rng, rows = np.random.default_rng(2), []
+    for k in range(80):
+        x, y = 100.0 * (k % 10), 100.0 * (k // 10)
+        rows += [
+            (f"e{e}", x + rng.normal(), y + rng.normal()) for e in range(4) if rng.random() < 0.8
+        ]
+    experts, x, y = zip(*rows, strict=True)
+    items = dfcrp.Items.from_columns(
+        {"x": x, "y": y}, experts, kind="points", looked=[*sorted(set(experts)), "idle"]
+    )
+    found = dfcrp.fit(items, prior="detection", chains=2, scans=200, burn_in=50, seed=1)
+    summary = found.summary()
+    assert summary["finds_nothing"] == ["idle"]
+    assert summary["mostly_false"] == []
+    (idle,) = (row for row in summary["experts"] if row["expert"] == "idle")
+    assert idle["p_mostly_false"] is None
+    words = found.prior.last_words(summary)
+    assert words == ["They find fewer than 1 in 10 objects where they look: idle."]

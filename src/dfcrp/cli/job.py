@@ -293,7 +293,8 @@ def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     if bias is not None:
         sentences = [*sentences, bias.in_words(posterior.items.experts)]
     nouns = plural(posterior.likelihood.noun)
-    sentences = [*sentences, *posterior.prior.learned_words(found, nouns)]
+    prior = posterior.prior
+    sentences = [*sentences, *prior.learned_words(found, nouns), *prior.last_words(found)]
     return [textwrap.fill(sentence, LINE) for sentence in sentences]
 
 
@@ -350,6 +351,8 @@ def _interval(row: dict[str, Any]) -> str:
 def _verdict(posterior: Posterior) -> list[str]:
     verdict = posterior.verdict
     opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
+    if verdict.ok and not verdict.merging:
+        opening = "Verdict: none."
     if posterior.record.stopped_early:
         opening = f"Stopped early. {opening}"
     if len(verdict.advice) == 1:

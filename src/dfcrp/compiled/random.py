@@ -168,7 +168,8 @@ def beta(rng, a, b):
         log_x = math.log(1.0 - rng.random()) / a
         log_y = math.log(1.0 - rng.random()) / b
         total = math.exp(log_x) + math.exp(log_y)
-        if total <= 1.0:
+        # Said in this way it also ends for shapes that are no numbers.
+        if not total > 1.0:
             # Small shapes: the two may vanish while their ratio does not.
             most = max(log_x, log_y)
             return math.exp(log_x - most) / (math.exp(log_x - most) + math.exp(log_y - most))

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dfcrp.compiled.jit import by_type, inline_kernel, lean_kernel
 
+#: Most steps by which a bracket grows. They are dealt to its two sides at random, without which a
+#: limit would not leave the target unchanged; nothing that has a density needs as many.
+MOST_STEPS = 4096
 #: Standard deviations after which a normal prior of a log variance ends. Nothing is lost, and every
 #: slice is short enough to be stepped over: that of a variance 10^100 times off would not be.
 FARTHEST = 1000.0
@@ -37,14 +40,22 @@ def shrink(rng, target, start, level, low, high, least):
 
 @lean_kernel
 def slice_update(rng, target, start, width, least):
-    """One update: step out by ``width`` until the bracket holds the slice, then shrink."""
+    """One update: step out by ``width`` until the bracket holds the slice, then shrink.
+
+    The number of steps is limited: if the density does not fall, say because of a number that is
+    none, a kernel must come to an end all the same.
+    """
     level = log_target(target, start) - rng.standard_exponential()
     low = start - width * rng.random()
     high = low + width
-    while log_target(target, low) > level:
+    below = int(MOST_STEPS * rng.random())
+    above = MOST_STEPS - 1 - below
+    while below > 0 and log_target(target, low) > level:
         low -= width
-    while log_target(target, high) > level:
+        below -= 1
+    while above > 0 and log_target(target, high) > level:
         high += width
+        above -= 1
     return shrink(rng, target, start, level, low, high, least)
 
 

@@ -9,8 +9,8 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -313,6 +313,8 @@ class Origin:
     image: str | None = None
     label: str | None = None
     score: Any = None
+    #: What else was said of the mark, by the name of a column that the user may ask for.
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -444,6 +446,9 @@ class Drawings:
             if any(cell is not None for cell in cells):
                 header.append(titles.get(role, role))
                 columns.append(cells)
+        for title in dict.fromkeys(title for origin in origins for title in origin.answers):
+            header.append(title)
+            columns.append([origin.answers.get(title) for origin in origins])
         rows = [origin.row for origin in origins]
         site = site or Site("px")
         left_out = sorted(self._left_out, key=lambda entry: entry.row)
@@ -563,10 +568,11 @@ class Drawings:
             if mark.shape == "polygon" and circle_of_polygon(mark.points) is not None
         }
         others = dict.fromkeys(k for s in sorted(shapes) for k in _READ_AS.get(s, ()) if k != kind)
-        instead = f"; it can be read as {' or '.join(others)} (--likelihood)" if others else ""
+        ways = " or ".join(f"--likelihood {other}" for other in others)
+        instead = f"; read it with {ways}" if others else ""
         return (
-            f"{self.name}: there is no {_ONE[kind]} in it, but {listed}"
-            f"{hints(self._left_out, kind)}{instead}"
+            f"{self.name}: there is no {_ONE[kind]} in it, but {listed}{instead}"
+            f"{hints(self._left_out, kind)}"
         )
 
 

@@ -156,6 +156,10 @@ class Prior:
         """
         return []
 
+    def last_words(self, numbers: Mapping[str, Any]) -> list[str]:
+        """What the end of a run says besides, in sentences; ``numbers`` are as above."""
+        return []
+
     def sections(self) -> tuple[SectionMaker, ...]:
         """Sections of the report that only this prior has."""
         return ()

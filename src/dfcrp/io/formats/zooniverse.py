@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import NO_CIRCLE, Drawings, Origin, parse_json, text_or_none
@@ -15,6 +15,10 @@ from dfcrp.io.tables import RawTable, ReadOptions
 
 LONGEST_CELL = 2**28
 NEEDED = ("user_name", "annotations", "subject_ids")
+#: The column with the tool and all that was answered about a mark.
+TOOL_AND_DETAILS = "tool and details"
+#: Letters of an answer; a longer one is no category.
+LONGEST_ANSWER = 100
 
 
 def looks_like_zooniverse(data: bytes) -> bool:
@@ -40,7 +44,8 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
 
     A further frame of a subject is an image of its own, called SUBJECT#FRAME. Of several
     classifications of a subject by one user the last counts. Whoever classified a subject looked
-    at it, also without a mark.
+    at it, also without a mark. Answers to questions about a mark are further columns, as are those
+    to questions about the image.
     """
     marks = Drawings(name, "row", options)
     with _long_cells():
@@ -50,11 +55,14 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
         for shown in (0, *sizes):
             marks.look(_image(one.subject, shown), one.user)
         where = f"{name}, row {one.row}, column 'annotations'"
-        for mark in _drawings(parse_json(one.annotations, where)):
+        annotations = parse_json(one.annotations, where)
+        asked = _answers(annotations)
+        for at, mark in _drawings(annotations):
             frame = mark.get("frame")
             frame = frame if isinstance(frame, int) and not isinstance(frame, bool) else 0
             label = text_or_none(mark.get("tool_label"))
-            origin = Origin(one.row, one.user, _image(one.subject, frame), label)
+            answers = _details(mark, at, label, asked) | asked.of_image
+            origin = Origin(one.row, one.user, _image(one.subject, frame), label, answers=answers)
             _take(marks, origin, mark, sizes.get(frame))
     return marks.table()
 
@@ -110,18 +118,79 @@ def _last_of_each(found: list[_Classification], marks: Drawings) -> list[_Classi
     return [one for one in found if last[one.user, one.subject] is one]
 
 
-def _drawings(annotations: Any) -> Iterator[dict[str, Any]]:
-    """All marks, also those of tasks inside a task; answers to questions are none."""
+def _drawings(annotations: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """All marks with their numbers within a task, also those of tasks inside a task."""
+    waiting = [(0, annotations)]
+    while waiting:
+        at, value = waiting.pop()
+        if isinstance(value, list):
+            waiting.extend(reversed(list(enumerate(value))))
+        elif isinstance(value, dict):
+            if "tool" in value or "toolIndex" in value:
+                yield at, value
+            elif "value" in value:
+                waiting.append((at, value["value"]))
+
+
+class _Answers(NamedTuple):
+    """Answers to questions."""
+
+    #: About the image, by the name of the task.
+    of_image: dict[str, str]
+    #: About a mark, by the name of the task and the mark's number, as newer exports have them.
+    of_mark: dict[tuple[str, int], str]
+
+
+def _answers(annotations: Any) -> _Answers:
+    """All answers of a classification that are not part of a mark."""
+    found = _Answers({}, {})
     waiting = [annotations]
     while waiting:
         value = waiting.pop()
         if isinstance(value, list):
             waiting.extend(reversed(value))
-        elif isinstance(value, dict):
-            if "tool" in value or "toolIndex" in value:
-                yield value
-            elif "value" in value:
-                waiting.append(value["value"])
+        elif isinstance(value, dict) and "tool" not in value and "toolIndex" not in value:
+            task, said = text_or_none(value.get("task")), _in_words(value.get("value"))
+            at = value.get("markIndex")
+            if task is not None and isinstance(at, int):
+                if said is not None:
+                    found.of_mark[task, at] = said
+            elif task is not None and said is not None:
+                found.of_image[task] = said
+            else:
+                waiting.append(value.get("value"))
+    return found
+
+
+def _details(mark: dict[str, Any], at: int, label: str | None, asked: _Answers) -> dict[str, str]:
+    """What was answered about a mark: each answer, and the tool together with all."""
+    details, found = mark.get("details"), {}
+    for number, detail in enumerate(details if isinstance(details, list) else [], 1):
+        said = None
+        if isinstance(detail, dict):
+            said = _in_words(detail.get("value"))
+            said = said or asked.of_mark.get((str(detail.get("task")), at))
+        if said is not None:
+            found[f"detail {number}"] = said
+    if found:
+        parts = [label or f"tool {mark.get('tool', mark.get('toolIndex'))}", *found.values()]
+        found[TOOL_AND_DETAILS] = ": ".join([parts[0], ", ".join(parts[1:])])
+    return found
+
+
+def _in_words(value: Any) -> str | None:
+    """An answer as text; None if it is none, or holds marks. Several are joined by +."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (str, int)):
+        return str(value).strip()[:LONGEST_ANSWER] or None
+    if isinstance(value, dict) and ("option" in value or "select" in value):
+        return _in_words(value.get("label") or value.get("value"))
+    if isinstance(value, list):
+        parts = [_in_words(one) for one in value]
+        if parts and all(part is not None for part in parts):
+            return "+".join(map(str, parts))[:LONGEST_ANSWER]
+    return None
 
 
 def _frame_sizes(metadata: str) -> dict[int, tuple[float, float]]:

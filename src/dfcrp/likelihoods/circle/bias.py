@@ -109,10 +109,13 @@ def update_shared(hyper, rng, data, state):
     compare = bias_is_due(hyper, state)
     if not (hyper.learned or compare):
         return False
+    if not compare:
+        before = tolerance.tolerances_of(hyper)
+        tolerance.update_law(rng, hyper, data, state)
+        return tolerance.account_for_tolerances(hyper, data, state, before)
     if hyper.learned:
         tolerance.update_law(rng, hyper, data, state)
-    if compare:
-        update_bias(rng, hyper, data, state)
+    update_bias(rng, hyper, data, state)
     return tolerance.account_for_law(hyper, data, state)
 
 

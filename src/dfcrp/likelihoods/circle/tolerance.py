@@ -270,3 +270,47 @@ def account_for_law(hyper, data, state):
     for i in range(state.spare.shape[0]):
         state.spare_weight[i] = likelihood.opening_weight(hyper, state.spare, i, data.features, i)
     return False
+
+
+class Tolerances(NamedTuple):
+    """What the law was before an update: s and g of position, then of log diameter."""
+
+    scale_x: float
+    growth_x: float
+    scale_d: float
+    growth_d: float
+
+
+@inline_kernel
+def tolerances_of(hyper):
+    """The law as it is."""
+    return Tolerances(hyper.law[0], hyper.law[1], hyper.law[2], hyper.law[3])
+
+
+@inline_kernel
+def log_law_ratio(nu, variance, mean, old_mean):
+    """log of Gamma(ν, mean e^mean) over Gamma(ν, mean e^old_mean) at a variance."""
+    return nu * (old_mean - mean + variance * (math.exp(-old_mean) - math.exp(-mean)))
+
+
+@lean_kernel
+def account_for_tolerances(hyper, data, state, before):
+    """``account_for_law`` where the tolerances alone have changed, at a third of its cost.
+
+    The weights gain the ratio of the two laws. Every spare is renewed once in a few scans, so that
+    roundings do not add up; a weight that is no number any more is found again.
+    """
+    if hyper.follow or reference_settles(state):
+        return account_for_law(hyper, data, state)
+    law, spare = hyper.law, state.spare
+    for i in range(spare.shape[0]):
+        x = spare[i, MU_L] - hyper.level
+        old_a = before.scale_x + before.growth_x * x
+        old_d = before.scale_d + before.growth_d * x
+        weight = state.spare_weight[i]
+        weight += log_law_ratio(hyper.nu_x, spare[i, VAR_POSITION], law[0] + law[1] * x, old_a)
+        weight += log_law_ratio(hyper.nu_d, spare[i, VAR_SIZE], law[2] + law[3] * x, old_d)
+        if not math.isfinite(weight):
+            weight = likelihood.opening_weight(hyper, spare, i, data.features, i)
+        state.spare_weight[i] = weight
+    return False

@@ -94,7 +94,7 @@ def move_seat(data, state, scratch, i, old, new):
     first = scratch.table_start[k]
     last = first + state.size[k] - 1
     place = first
-    while scratch.seat_rank[place] != old:
+    while place < last and scratch.seat_rank[place] != old:
         place += 1
     while place < last and scratch.seat_rank[place + 1] < new:
         scratch.seat_rank[place] = scratch.seat_rank[place + 1]

@@ -19,12 +19,15 @@ from dfcrp.compiled.state import NONE, count_clusters
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import exchange_slots
+from dfcrp.priors.arrivals.lists import shift_lists
 from dfcrp.priors.arrivals.order import update_order, walk_arrivals
 from dfcrp.priors.arrivals.procession import LEAP, processions, update_alpha_and_order
 from dfcrp.priors.arrivals.tail import draw_auxiliary, rebuild_tail, tail_sum
 
-#: In every such scan a share of the customers is rearranged; the others exchange slots.
-ORDER_PERIOD = 4
+#: In every such scan a share of the customers is rearranged.
+ORDER_PERIOD = 8
+#: In every such scan a list arrives sooner or later.
+LIST_PERIOD = 2
 #: Extra exchanges proposed in every scan for a marking in doubt.
 EXCHANGE_VISITS = 3
 
@@ -110,12 +113,10 @@ def log_tilt(prior, data, state, k, size):
 @implements(partition_prior.update_block, Arrivals)
 @lean_kernel
 def update_slots(prior, rng, data, state, scratch, block):
-    """Exchange arrival slots inside the block, unless the order has just been rearranged."""
-    if not prior.use_order:
-        return
-    rearranged = state.scans[0] % ORDER_PERIOD == 1
-    tries = 0 if rearranged else block.last - block.first
-    exchange_slots(rng, data, state, scratch, block, tries, EXCHANGE_VISITS)
+    """Exchange arrival slots inside the block: α waits for that more than for anything else."""
+    if prior.use_order:
+        tries = block.last - block.first
+        exchange_slots(rng, data, state, scratch, block, tries, EXCHANGE_VISITS)
 
 
 @implements(partition_prior.update_prior, Arrivals)
@@ -129,6 +130,8 @@ def update_arrivals(prior, rng, data, hyper, state, scratch):
         walk_arrivals(data, state, scratch, state.order, state.seated)
         if state.scans[0] % ORDER_PERIOD == 0:
             update_order(rng, data, state, scratch)
+        if state.scans[0] % LIST_PERIOD == 1:
+            shift_lists(rng, data, state, scratch)
         for _ in range(processions(data.n_families)):
             leap = LEAP if prior.update_alpha else 0.0
             update_alpha_and_order(

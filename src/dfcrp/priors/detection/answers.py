@@ -32,8 +32,12 @@ from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import label_blocks, summarise
 
 Counts = NDArray[np.int64]
+#: Experts that are named in a sentence.
+MAX_NAMED = 10
 #: Above this probability an expert is named as one whose marks are mostly false.
 NAMED = 0.99
+#: Whose sensitivity is surely below this is named as one who finds hardly anything.
+LITTLE_FOUND = 0.1
 #: Weight, in objects, of an image without objects in what experts are like on several.
 LITTLE = 1e-6
 
@@ -111,10 +115,16 @@ class DetectionSummary:
         """Probability that more than half of what an expert marks is false: (experts,).
 
         Real and false marks come at rates of their own, so that given their numbers the share of
-        false ones is Beta(false + 1/2, real + 1/2).
+        false ones is Beta(false + 1/2, real + 1/2). NaN for who marked nothing.
         """
         false, real = self.false[:, 0], self.listed[:, 0]
-        return np.asarray(np.mean(betaincc(false + 0.5, real + 0.5, 0.5), axis=0))
+        found = np.asarray(np.mean(betaincc(false + 0.5, real + 0.5, 0.5), axis=0))
+        return np.where((false + real).any(axis=0), found, np.nan)
+
+    @property
+    def finds_nothing(self) -> NDArray[np.bool_]:
+        """Whether an expert surely finds hardly anything: sensitivity below LITTLE_FOUND."""
+        return np.asarray(summarise(self.sensitivity[:, 0]).hi < LITTLE_FOUND)
 
     def numbers(self) -> dict[str, Any]:
         """What summary.json says of all objects."""
@@ -161,7 +171,7 @@ class DetectionSummary:
                 "false_marks": false[0, f].as_dict(),
                 "false_marks_per_image": per_image[f].as_dict(),
                 "looks": int(self.looks[f]),
-                "p_mostly_false": float(mostly_false[f]),
+                "p_mostly_false": None if np.isnan(mostly_false[f]) else float(mostly_false[f]),
                 "by_size": [
                     {
                         "size_class": name,
@@ -533,9 +543,36 @@ def _rates_over(
 
 def mostly_false(posterior: Any) -> tuple[str, ...]:
     """Experts whose marks are almost surely false for the most part, the surest first."""
-    p = posterior.detection.p_mostly_false
+    p = np.nan_to_num(posterior.detection.p_mostly_false, nan=0.0)
     order = np.argsort(-p, kind="stable")
     return tuple(posterior.items.experts[f] for f in order if p[f] > NAMED)
+
+
+def finds_nothing(posterior: Any) -> tuple[str, ...]:
+    """Of the others those who looked and surely find hardly anything, who finds least first."""
+    found, false = posterior.detection, set(mostly_false(posterior))
+    order = np.argsort(found.sensitivity[:, 0].mean(axis=0), kind="stable")
+    names = (posterior.items.experts[f] for f in order if found.finds_nothing[f])
+    return tuple(name for name in names if name not in false)
+
+
+def careless_words(mostly_false: Sequence[str], finds_nothing: Sequence[str]) -> list[str]:
+    """Who marks mostly what is not there, and who finds hardly anything, in sentences."""
+    words = []
+    for said, names in (
+        (
+            f"More than half of their marks are false, with a probability above {NAMED}",
+            mostly_false,
+        ),
+        (
+            f"They find fewer than 1 in {1 / LITTLE_FOUND:.0f} objects where they look",
+            finds_nothing,
+        ),
+    ):
+        if names:
+            more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+            words.append(f"{said}: {', '.join(names[:MAX_NAMED])}{more}.")
+    return words
 
 
 def retired(posterior: Any) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dfcrp.markup import SectionMaker
@@ -69,13 +69,20 @@ class _Detection(Prior):
 
     def numbers(self, posterior: Any) -> dict[str, Any]:
         """Objects seen and missed, and false marks."""
-        from dfcrp.priors.detection.answers import mostly_false
+        from dfcrp.priors.detection.answers import finds_nothing, mostly_false
 
         found: dict[str, Any] = posterior.detection.numbers()
         return found | {
             "looks_assumed": posterior.items.looked is None,
             "mostly_false": list(mostly_false(posterior)),
+            "finds_nothing": list(finds_nothing(posterior)),
         }
+
+    def last_words(self, numbers: Mapping[str, Any]) -> list[str]:
+        """Whose marks are not worth much."""
+        from dfcrp.priors.detection.answers import careless_words
+
+        return careless_words(numbers["mostly_false"], numbers["finds_nothing"])
 
     def sections(self) -> tuple[SectionMaker, ...]:
         """What is real, and how many were missed."""

@@ -18,15 +18,19 @@ from dfcrp.markup import (
     plural,
     table,
 )
-from dfcrp.priors.detection.answers import NAMED, DetectionSummary, mostly_false, retired
+from dfcrp.priors.detection.answers import (
+    DetectionSummary,
+    careless_words,
+    finds_nothing,
+    mostly_false,
+    retired,
+)
 from dfcrp.summaries.streaming import summarise
 
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
 #: Images in the table of those that need more looks.
 MAX_IMAGES = 15
-#: Experts that are named in a sentence.
-MAX_NAMED = 10
 #: Above and below these a cluster is called real or false.
 SURELY, HARDLY = 0.9, 0.1
 
@@ -121,14 +125,8 @@ def _looks(contents: Any) -> Markup:
         words = f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}"
         words += f"; on {empty:,} of the images nobody {verb} anything." if empty else "."
         words += _parts_words(items)
-    named = mostly_false(posterior)
-    if named:
-        more = f" and {len(named) - MAX_NAMED:,} more" if len(named) > MAX_NAMED else ""
-        words += (
-            f" More than half of what they {verb} is false, with a probability above {NAMED}: "
-            f"{', '.join(named[:MAX_NAMED])}{more}."
-        )
-    return paragraph(words)
+    careless = careless_words(mostly_false(posterior), finds_nothing(posterior))
+    return paragraph(" ".join([words, *careless]))
 
 
 def _parts_words(items: Any) -> str:

@@ -351,7 +351,8 @@ def normal_above(rng, mean, sd, least):
     rate = 0.5 * (bound + math.sqrt(bound * bound + 4.0))
     while True:
         z = bound + rng.standard_exponential() / rate
-        if rng.standard_exponential() > 0.5 * (z - rate) ** 2:
+        # Said in this way it also ends for a mean that is no number.
+        if not rng.standard_exponential() <= 0.5 * (z - rate) ** 2:
             return mean + sd * z
 
 
