@@ -50,7 +50,8 @@ SETTINGS = {
     "classes": 2, "class_weight": 0.7, "ease_mean": 0.3, "ease_sd": 1.0, "skill_sd": 0.7,
     "slope_sd": 1.5, "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
     "objects_shape_sd": 0.5, "objects_mean_sd": 0.5, "size_weight": 12.0,
-    "false_shape": 1.2, "false_share": 0.3, "share_shape": 6.0, "ease_least": -0.8,
+    "false_shape": 1.2, "false_shape_sd": 0.5, "false_share": 0.3, "share_shape": 6.0,
+    "ease_least": -0.8,
     "accuracy": 0.6, "accuracy_weight": 4.0, "confusion_strength": 5.0,
 }  # fmt: skip
 
@@ -163,7 +164,17 @@ def fresh(draws):
 
 #: Parameters that are compared one by one.
 SHOWN = (
-    *("weight", "ease", "skill", "skill_sd", "slope", "false", "false_share", "objects"),
+    *(
+        "weight",
+        "ease",
+        "skill",
+        "skill_sd",
+        "slope",
+        "false",
+        "false_share",
+        "false_shape",
+        "objects",
+    ),
     "objects_law",
 )
 
