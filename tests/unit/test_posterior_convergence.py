@@ -11,6 +11,7 @@ from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import HELD
 from dfcrp.likelihoods.circle.columns import LAW
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.report.sections.run import verdict_words
 from dfcrp.summaries import convergence
 from dfcrp.summaries.coclustering import coclustering
 from dfcrp.summaries.consensus import SizeClasses, consensus_counts
@@ -246,7 +247,7 @@ def test_parameters_behind_the_answers_do_not_hold_up_a_run():
     long_enough, behind = verdict.advice
     assert "long enough" in long_enough
     assert "how readily new clusters open (R-hat" in behind
-    assert "do not wait" in behind
+    assert "are good all the same" in behind
     minutes = round(factor * 200 / 60)
     assert f"{1200 * factor:,} scans of each chain, about {minutes} min" in behind
     said = verdict.as_dict()
@@ -288,7 +289,10 @@ def test_one_expert_alone_gets_no_verdict_on_merging():
     labels = np.tile(np.arange(3, dtype=np.int32), (2, 50, 1))
     draws = draws_of(labels, sluggish(rng, 2, 50))
     known = KnownOfRun(noun="marking", mergeable=False)
-    (sentence,) = check_convergence(draws, known=known, limits=Limits(ess=50)).advice
+    verdict = check_convergence(draws, known=known, limits=Limits(ess=50))
+    (sentence,) = verdict.advice
+    assert not verdict.merging
+    assert verdict_words(verdict)[0] == "unknown"
     assert "nothing can be merged" in sentence
     assert "every marking is an object of its own" in sentence
 
@@ -409,7 +413,10 @@ def test_growth_is_no_part_of_the_model_of_equal_circles(degrees):
 
 def test_an_image_with_one_expert_says_that_nothing_can_be_merged():
     markings = random_markings(np.random.default_rng(1), np.zeros(5, int))
-    posterior = posterior_of(np.tile(np.arange(5), (2, 20, 1)), markings)
+    posterior = posterior_of(np.tile(np.arange(5), (2, 220, 1)), markings)
     assert "nothing can be merged" in posterior.verdict.advice[0]
     assert "nothing can be merged" in " ".join(describe(posterior).split())
+    assert "Verdict: none." in describe(posterior)
+    assert "Learned from the data" not in describe(posterior)
+    assert posterior.tolerances is None
     assert posterior.verdict.parameters == ()

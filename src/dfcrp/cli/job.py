@@ -351,6 +351,8 @@ def _interval(row: dict[str, Any]) -> str:
 def _verdict(posterior: Posterior) -> list[str]:
     verdict = posterior.verdict
     opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
+    if verdict.ok and not verdict.merging:
+        opening = "Verdict: none."
     if posterior.record.stopped_early:
         opening = f"Stopped early. {opening}"
     if len(verdict.advice) == 1:

@@ -250,7 +250,12 @@ class Posterior:
 
     @once
     def tolerances(self) -> dict[str, Any] | None:
-        """How far apart markings of one object lie, if that was learned."""
+        """How far apart markings of one object lie, if that was learned.
+
+        Not from one expert's list alone, in which no two markings are of one object.
+        """
+        if not self._mergeable:
+            return None
         if self.independent:
             samples = self.pool.learned
         else:
@@ -518,15 +523,20 @@ class Posterior:
             self.draws, self.table_counts, self.pairs, known=self._known_of_run()
         )
 
+    @property
+    def _mergeable(self) -> bool:
+        """Whether any two items may share a cluster."""
+        experts = self.prior.experts(self.items.families)
+        return not self.prior.one_per_expert or len(np.unique(experts)) > 1
+
     def _known_of_run(self) -> KnownOfRun:
         """What the verdict must know besides the draws."""
-        experts = self.prior.experts(self.items.families)
         return KnownOfRun(
             noun=self.likelihood.noun,
             names=self.items.id.tolist(),
             words=self.quantity_words,
             unheard=self.likelihood.unheard(self.items),
-            mergeable=not self.prior.one_per_expert or len(np.unique(experts)) > 1,
+            mergeable=self._mergeable,
             scans=self.record.scans,
             seconds=self.record.seconds,
         )
