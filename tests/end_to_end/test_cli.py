@@ -349,7 +349,7 @@ def test_image_scale_and_area_are_kept(csv_file: Path, tmp_path: Path, capsys: A
     assert posterior.items.site.km_per_diameter == 0.5
     page = (out / "report.html").read_text()
     assert '"extent":[-5.0,95.0,-50.0,10.0]' in page.replace(" ", "")
-    assert "at 500 m per pixel" in page
+    assert "with 500 m per pixel" in page
     assert main(["convert", str(out), str(tmp_path / "catalogue.diam")]) == 0
     assert "area = 4" in (tmp_path / "catalogue.diam").read_text()
 

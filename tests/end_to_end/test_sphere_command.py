@@ -40,7 +40,7 @@ def test_from_longitude_and_latitude_to_a_catalogue(tmp_path: Path, capsys: Any)
     assert main([*fit, "--body", "moon", "--area-km2", "3.79e7"]) == 0
     page = (out / "report.html").read_text()
     assert "distances are those on a sphere with a radius of 1737.4 km" in page
-    assert "no scale of an image enters" in page
+    assert "so the unit does not matter" in page
     assert '"radius":1737.4' in page.replace(" ", "")
     table = dfcrp.load(out).catalogue()
     for name in ("catalogue.geojson", "catalogue.scc", "catalogue_CRATER.shp"):

@@ -13,6 +13,7 @@ import pytest
 
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record import matching as record_matching
+from dfcrp.likelihoods.record import pilot
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.matching import Ends, Matching
 from dfcrp.likelihoods.record.settings import RecordSettings
@@ -106,9 +107,9 @@ DESIGNS = {
 }
 
 
-def guessed(name):
+def guessed(name, persons=1500):
     sizes, overlap, wrong = DESIGNS[name]
-    columns, lists, both = surveyed(np.random.default_rng(5), 1500, sizes, overlap, wrong)
+    columns, lists, both = surveyed(np.random.default_rng(5), persons, sizes, overlap, wrong)
     items = Items.from_columns(columns, lists, kind="records")
     settings = RecordSettings(categories=tuple(columns))
     guess = RECORDS.prepared(items, settings).guess
@@ -133,3 +134,21 @@ def test_rates_collapse_if_it_is_not_asked_who_is_free(monkeypatch):
 
     monkeypatch.setattr(record_matching.Matching, "log_odds", everybody)
     assert np.median(guessed("nearly all")[1]) < 0.6
+
+
+@pytest.mark.filterwarnings("ignore:.*of another by the same expert")
+def test_rates_come_back_from_a_sample_of_the_pairs(monkeypatch):
+    """The best pairs of some records, of their partners, and of the partners' partners."""
+    monkeypatch.setattr(pilot, "MOST_PAIRS", 20_000)
+    matches, rates = guessed("wrong values", 3000)
+    assert 0.75 < matches < 1.35
+    assert np.all((rates > 0.4) & (rates < 2.5))
+
+
+@pytest.mark.filterwarnings("ignore:.*of another by the same expert")
+def test_a_sample_that_stands_for_itself_alone_is_noticed(monkeypatch):
+    """The planted bug: no pair stands for others."""
+    monkeypatch.setattr(pilot, "MOST_PAIRS", 20_000)
+    look = pilot._looked_at
+    monkeypatch.setattr(pilot, "_looked_at", lambda *a: (look(*a)[0], look(*a)[1] > 0.0))
+    assert guessed("wrong values", 3000)[0] < 0.75

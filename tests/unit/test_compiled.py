@@ -230,6 +230,26 @@ def test_code_without_a_linker(tmp_path, monkeypatch):
     assert bound((np.array([3.0, 4.0]), 1)) == 4.0
 
 
+@compiled_only
+def test_a_kernel_of_a_table_is_not_compiled_again():
+    """A likelihood's own kernel is called where it is, if the types are those of its contract."""
+    from dfcrp.likelihoods.circle.kernel import log_density
+
+    hyper = ["frame", name_of(CircleHyper)]
+    table, numbers = ["array", "f8", 2], ["array", "i8", 1]
+    unit, export = library._compiled_already(log_density, (hyper, table, "i8", table, "i8"))
+    assert unit.name.startswith("table:likelihood:")
+    assert export.kernel is log_density
+    for kinds in (
+        (hyper, table, "f8", table, "i8"),
+        (hyper, table, "i8", [*table, "A"], "i8"),
+        (hyper, table, "i8", numbers, "i8"),
+        (["frame", name_of(Outer)], table, "i8", table, "i8"),
+    ):
+        assert library._compiled_already(log_density, kinds) is None
+    assert library._compiled_already(worth_of_plain, (["array", "f8", 1], "i8")) is None
+
+
 @lean_kernel
 def worth_of_plain(values, k):
     return values[k]

@@ -204,6 +204,18 @@ def test_candidates_hold_every_pair_of_one_object():
     assert len(found.pairs) < 480 * (64 + 8 * 6)
 
 
+def test_upright_ellipses_have_a_scatter():
+    """At 0 and 90 degrees sin 2φ is 0 but for 1e-16, which must not be taken for their scatter."""
+    rng = np.random.default_rng(3)
+    truth, experts = np.tile(np.arange(25), 3), np.repeat(np.arange(3), 25)
+    place, sides = rng.uniform(0, 900, (25, 2))[truth], rng.uniform(20, 90, (25, 2))[truth]
+    sides = sides * np.exp(0.05 * rng.standard_normal(sides.shape))
+    angle = np.where(sides[:, 0] > sides[:, 1], 0.0, 90.0)
+    columns = [place + rng.standard_normal(place.shape), -np.sort(-sides, axis=1), angle[:, None]]
+    pilot = find_pilot(ELLIPSES, ELLIPSES.to_features(np.hstack(columns)), experts, 1.0)
+    assert 0.2 * 0.035 < pilot.within[2] < 5.0 * 0.035
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("images", [1, 3])
 @pytest.mark.parametrize("kind", ["boxes", "ellipses"])

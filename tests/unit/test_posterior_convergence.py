@@ -247,7 +247,7 @@ def test_parameters_behind_the_answers_do_not_hold_up_a_run():
     long_enough, behind = verdict.advice
     assert "long enough" in long_enough
     assert "how readily new clusters open (R-hat" in behind
-    assert "do not wait" in behind
+    assert "are good all the same" in behind
     minutes = round(factor * 200 / 60)
     assert f"{1200 * factor:,} scans of each chain, about {minutes} min" in behind
     said = verdict.as_dict()

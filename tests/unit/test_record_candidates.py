@@ -38,6 +38,23 @@ def test_few_true_places_are_missed_and_the_share_is_told():
     assert len(found.candidates.pairs) < 60 * len(made.source)
 
 
+SHARES_LOST = {
+    "places": lambda rng: places(rng, objects=250),
+    "many missing values": lambda rng: places(rng, objects=250, missing=0.45, typos=0.3),
+    "survey": lambda rng: survey(rng, persons=3000, changed=0.15, fields=HARD_SURVEY),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*of another by the same expert")
+@pytest.mark.parametrize("name", SHARES_LOST)
+def test_the_share_of_true_pairs_that_is_lost_is_estimated(name):
+    """Within a factor of 2.5 and one percent: with and without missing values, and thirds."""
+    made = SHARES_LOST[name](np.random.default_rng(8))
+    _, found = prepared(made)
+    true = lost(made, found)
+    assert true / 2.5 - 0.01 < found.candidates.missed < 2.5 * true + 0.01
+
+
 @pytest.mark.filterwarnings("ignore:.*of another by the same expert")
 def test_values_that_everybody_shares_are_combined():
     """Every value of the survey is in more than 200 records; no single field can be a key."""

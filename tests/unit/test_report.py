@@ -92,7 +92,7 @@ def test_provenance_is_there(finished):
     assert posterior.items.sources[0].sha256 in page.text
     assert 'prior = "dfcrp"' in page.text
     assert ["seed", "1"] in page.rows
-    assert "3 were left out by the filters" in page.text
+    assert "the filters left out 3 of them" in page.text
 
 
 @pytest.mark.figures

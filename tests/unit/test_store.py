@@ -1,5 +1,6 @@
 """Draws on disk: what was saved comes back, whatever happened since."""
 
+import asyncio
 import contextlib
 import errno
 import itertools
@@ -247,6 +248,34 @@ def test_many_small_appends_make_the_files_of_one_large(tmp_path, monkeypatch):
     assert all(a.read_bytes() == b.read_bytes() for a, b in zip(large, small, strict=True))
     assert len({len(path.parts) for path in large}) == 1
     assert len(shard_folders(tmp_path / "large")) > 5
+
+
+def test_every_way_of_zarr_to_read_leads_to_the_files():
+    """What it would not find it would take for fill values, without a word."""
+    from zarr.abc.store import RangeByteRequest
+    from zarr.core.buffer import default_buffer_prototype
+
+    class Files:
+        def fetch(self, key, span):
+            start, stop = (0, 10) if span is None else span(10)
+            return bytes(range(start, stop))
+
+    store, prototype = shards._files_of(Files()), default_buffer_prototype()
+    part, wanted = RangeByteRequest(2, 5), b"\x02\x03\x04"
+    key = "labels/c.0"
+    assert store.get_sync(key, byte_range=part).to_bytes() == wanted
+    assert store.get_sync(key).to_bytes() == bytes(range(10))
+    assert asyncio.run(store.get(key, prototype, part)).to_bytes() == wanted
+    (found,) = asyncio.run(store.get_partial_values(prototype, [(key, part)]))
+    assert found.to_bytes() == wanted
+    if hasattr(store, "get_ranges"):  # in newer versions of zarr
+
+        async def ranges():
+            asked = store.get_ranges(key, [part], prototype=prototype)
+            return [buffer async for group in asked for _, buffer in group]
+
+        (found,) = asyncio.run(ranges())
+        assert found.to_bytes() == wanted
 
 
 def test_plain_zarr_reads_the_arrays(tmp_path):

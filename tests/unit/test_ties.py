@@ -123,3 +123,24 @@ def test_moves_are_the_same_for_the_same_data():
     rounded = {name: np.round(values, -1) for name, values in columns.items()}
     one, other = problem("points", rounded, experts), problem("points", rounded, experts)
     assert (one.data.features == other.data.features).all()
+
+
+@pytest.mark.parametrize("kind", ["points", "boxes", "ellipses", "diagonal"])
+@pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "any numbers"])
+def test_lists_that_agree_exactly_scatter_little(kind, whole):
+    """Nothing tells how much; it is far less than objects lie apart, and no move is as large."""
+    rng = np.random.default_rng(4)
+    shape = shape_of(kind, ("a", "b"))
+    objects = rng.uniform(20.0, 900.0, (30, len(shape.columns)))
+    objects = np.round(objects) if whole else objects
+    if kind == "ellipses":
+        objects[:, 2:4] = -np.sort(-objects[:, 2:4], axis=1)
+        objects[:, 4] %= 180.0
+    columns, experts = np.tile(objects, (3, 1)), np.repeat(np.arange(3), 30)
+    features = shape.to_features(columns)
+    pilot = find_pilot(shape, features, experts, 0.0)
+    spread = features.std(axis=0)
+    assert (np.repeat(pilot.within, shape.groups) < 0.01 * spread).all()
+    moved = set_ties_apart(shape, columns, features, experts, pilot)
+    assert (np.abs(moved - features).max(axis=0) < 0.05 * spread).all()
+    assert (moved != features).any()

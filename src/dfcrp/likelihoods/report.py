@@ -30,9 +30,11 @@ def reach_words(radius: float | str | None, nearest: int | None, noun: str) -> l
     if nearest is not None:
         return [f"{an_item} could only share a cluster with the {nearest} nearest to it."]
     if radius is None:
-        return [f"There was no limit on how far {noun} and cluster may be apart."]
+        return [f"There was no limit on how far {one(noun)} may lie from its cluster."]
     if radius == "auto":
-        return [f"How far {noun} and cluster may be apart was chosen from the data."]
+        return [
+            f"The largest distance between {one(noun)} and its cluster was chosen from the data."
+        ]
     return [f"{an_item} could only join clusters with a member within {radius:g} of it."]
 
 

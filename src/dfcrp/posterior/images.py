@@ -516,7 +516,7 @@ def _advice(found: ImagesVerdict, verdicts: Mapping[str, Verdict], limits: Limit
         if behind:
             advice.append(
                 f"The parameters behind these answers have not converged on {behind:,} of "
-                f"{count:,} images; counts, catalogue and memberships do not wait for them."
+                f"{count:,} images; counts, catalogue and memberships are good all the same."
             )
         return advice
     named = [_describe(name, verdicts[name]) for name in found.not_good[:NAMED]]

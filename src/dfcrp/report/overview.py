@@ -370,8 +370,8 @@ def _worst(posterior: Posterior) -> Markup:
 def _experts(contents: Contents) -> Markup:
     note = paragraph(
         "Over all images. Two experts are compared on the images at which both looked."
-        + " Nothing says who looked: whoever has "
-        f"{contents.nouns} on an image was taken to have looked at it, and nobody else."
+        + " The data do not say who looked, so everyone with "
+        f"{contents.nouns} on an image is assumed to have looked at it, and nobody else."
         * (contents.posterior.items.looked is None)
     )
     return join([note, expert_tables(contents)])

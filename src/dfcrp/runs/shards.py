@@ -404,9 +404,7 @@ def _array(store: Any, name: str, length: int, cut: Cut) -> Any:
 
 def _files_of(shard: Shard) -> Any:
     """A store of zarr's with the data of a shard; what is said about arrays is not read."""
-    from zarr.storage import MemoryStore
-
-    store = _data_store()(MemoryStore())
+    store = _data_store()()
     store.shard = shard
     return store
 
@@ -415,7 +413,8 @@ def _files_of(shard: Shard) -> Any:
 def _data_store() -> Any:
     """The class of ``_files_of``; zarr takes a second to import, so it waits until it is used."""
     from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
-    from zarr.storage import WrapperStore
+    from zarr.core.buffer import default_buffer_prototype
+    from zarr.storage import MemoryStore
 
     def span(asked: Any) -> Callable[[int], tuple[int, int]] | None:
         if isinstance(asked, RangeByteRequest):
@@ -426,17 +425,29 @@ def _data_store() -> Any:
             return lambda size: (asked.offset, size)
         return None
 
-    class DataStore(WrapperStore):
-        """Metadata as this program makes it in memory, data from the files of a shard."""
+    class DataStore(MemoryStore):
+        """Metadata as this program makes it in memory, data from the files of a shard.
+
+        All of zarr's ways to read lead to these two. What they do not give would be read as fill
+        values, without an error.
+        """
 
         shard: Shard
 
-        async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
+        async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
             """The content of a file, or the part that is asked for."""
+            prototype = prototype or default_buffer_prototype()
             if "/c." not in key:
                 return await super().get(key, prototype, byte_range)
             content = await asyncio.to_thread(self.shard.fetch, key, span(byte_range))
             return prototype.buffer.from_bytes(content)
+
+        def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
+            """The same for versions of zarr that read without an event loop."""
+            if "/c." not in key:
+                return super().get_sync(key, prototype=prototype, byte_range=byte_range)
+            prototype = prototype or default_buffer_prototype()
+            return prototype.buffer.from_bytes(self.shard.fetch(key, span(byte_range)))
 
     return DataStore
 

@@ -474,12 +474,12 @@ def _parameter_advice(verdict: Verdict, limits: Limits, known: KnownOfRun) -> li
     if bad:
         worst = max(bad, key=lambda d: needed(d.rhat, d.ess, limits))
         rhat = "infinite" if np.isinf(worst.rhat) else f"{worst.rhat:.2f}"
-        wait = " Counts, catalogue and memberships do not wait for that." if verdict.ok else ""
+        fine = " Counts, catalogue and memberships are good all the same." if verdict.ok else ""
         advice.append(
-            f"Of the parameters behind these answers {len(bad)} of {len(verdict.parameters)} "
+            f"{len(bad)} of {counted(len(verdict.parameters), 'parameter')} behind these answers "
             f"{'has' if len(bad) == 1 else 'have'} not converged; worst: {worst.name} (R-hat "
-            f"{rhat}, effective sample size {worst.ess:.0f}).{wait} To know the parameters as "
-            f"well, {_how_long(needed(worst.rhat, worst.ess, limits), known)}."
+            f"{rhat}, effective sample size {worst.ess:.0f}).{fine} If you need the parameters, "
+            f"{_how_long(needed(worst.rhat, worst.ess, limits), known)}."
         )
     if verdict.left_out and known.mergeable:
         advice.append(

@@ -40,8 +40,8 @@ def law_words(posterior: Any) -> list[str]:
     """The paper's law, or learned."""
     if posterior.tolerances is not None:
         return [
-            "How far apart markings of one object lie was learned from the data. Lengths are "
-            "relative to the median diameter, so no scale of an image enters."
+            "How far apart markings of one object lie was learned from the data, relative to the "
+            "median diameter, so the unit does not matter."
         ]
     site = posterior.items.site
     words = "How far apart markings of one object may lie followed the paper's law"

@@ -20,6 +20,10 @@ Floats = NDArray[np.float64]
 SHARE = 0.3
 #: Where |N(0, 1)| has this quantile.
 QUANTILE_OF_NORMAL = 0.3853
+#: Of lists that agree exactly: a share of the features' spread, far less than objects lie apart.
+ALIKE = 1e-3
+#: Differences below this, relative to a guess, are errors of floating-point numbers: sin(180°).
+NO_DIFFERENCE = 1e-9
 #: Nearest markings among which one of another family is looked for.
 NEAREST = 16
 #: Without families every marking may be of one object: a share of the features' own spread.
@@ -70,8 +74,8 @@ def find_pilot(
         [np.median(features[:, at]) if at >= 0 else 0.0 for at in shape.size], dtype=np.float64
     )
     starts = np.cumsum([0, *shape.groups[:-1]])
-    within = np.sqrt(np.add.reduceat(spread**2, starts) / np.array(shape.groups))
-    pilot = Pilot(spread, MIXTURE_SHARE * within, level)
+    together = np.sqrt(np.add.reduceat(spread**2, starts) / np.array(shape.groups))
+    pilot = Pilot(spread, MIXTURE_SHARE * together, level)
     if len(np.unique(experts)) == len(experts):
         return pilot
     for _ in range(ROUNDS):
@@ -80,8 +84,9 @@ def find_pilot(
         if not len(apart):
             return pilot
         factor = _typical(apart, shape)
-        pilot = Pilot(spread, pilot.within * factor, level)
-        if np.abs(factor - 1.0).max() < SETTLED:
+        alike = np.isnan(factor)
+        pilot = Pilot(spread, np.where(alike, ALIKE * together, pilot.within * factor), level)
+        if np.abs(factor[~alike] - 1.0).max(initial=0.0) < SETTLED:
             break
     return pilot
 
@@ -108,10 +113,15 @@ def _apart_from_others(
 
 
 def _typical(apart: Floats, shape: Shape) -> Floats:
-    """(G,): standard deviation of each group that the closest differences speak of."""
+    """(G,): standard deviation of each group that the closest differences speak of.
+
+    NaN where nothing differs from its match.
+    """
     found = []
     for group in np.split(np.abs(apart), np.cumsum(shape.groups)[:-1], axis=1):
-        differ = group[group > 0.0]  # of rounded or copied numbers, those that differ tell
-        typical = float(np.quantile(differ, SHARE)) if differ.size else 1.0
+        differ = group[
+            group > NO_DIFFERENCE
+        ]  # of rounded or copied numbers, those that differ tell
+        typical = float(np.quantile(differ, SHARE)) if differ.size else np.nan
         found.append(typical / QUANTILE_OF_NORMAL / np.sqrt(2.0))
     return np.array(found)

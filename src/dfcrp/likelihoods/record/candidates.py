@@ -94,7 +94,11 @@ class Option:
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Matches as they would be by the rates: two records, and by field what became of the value."""
+    """Matches as they would be by the rates: two records, and by field what became of the value.
+
+    The first MADE_UP are by themselves; the others are either record of these with a third, in the
+    same order, which may bring together two that have no key in common.
+    """
 
     rows: Ints
     same: Truths
@@ -106,16 +110,17 @@ class MadeUp:
 
     @staticmethod
     def of(records: Fields, rates: KeyRates, rng: np.random.Generator) -> MadeUp:
-        """With the missing values of two records picked at random."""
+        """With the missing values of records picked at random."""
         fields = records.fields
-        rows = rng.integers(len(records.codes), size=(MADE_UP, 2))
+        three = rng.integers(len(records.codes), size=(MADE_UP, 3))
+        rows = np.concatenate([three[:, [0, 1]], three[:, [0, 2]], three[:, [1, 2]]])
         known = (records.codes[rows] >= 0).all(axis=1)
-        drawn = rng.random((MADE_UP, len(fields)))
+        drawn = rng.random((len(rows), len(fields)))
         same = known & (drawn < rates.same)
         near = known & ~same & (drawn < rates.same + rates.near)
         apart = np.column_stack(
             [
-                np.linalg.norm(rng.standard_normal((MADE_UP, max(field.dimensions, 1))), axis=1)
+                np.linalg.norm(rng.standard_normal((len(rows), max(field.dimensions, 1))), axis=1)
                 for field in fields
             ]
         )
@@ -140,12 +145,17 @@ def given_keys(records: Fields, keys: Sequence[Sequence[str]], source: Ints) -> 
     return Candidates(pairs, tuple(made), alone(pairs, source), float("nan"))
 
 
-def find_candidates(records: Fields, rates: KeyRates, source: Ints) -> Candidates:
-    """The pairs of the keys that find most for their number."""
+def find_candidates(
+    records: Fields, rates: KeyRates, source: Ints, thirds: float = 0.0
+) -> Candidates:
+    """The pairs of the keys that find most for their number.
+
+    ``thirds`` is how many further records an object of two is expected to have.
+    """
     n = len(records.codes)
     made_up = MadeUp.of(records, rates, np.random.default_rng(n))
     found, keys = [np.empty((0, 2), np.int64)], []
-    covered = np.zeros(MADE_UP, np.bool_)
+    covered = np.zeros(len(made_up.rows), np.bool_)
     for option in _choose(_options(records, made_up), n):
         pairs = option.pairs()
         found.append(pairs)
@@ -156,9 +166,14 @@ def find_candidates(records: Fields, rates: KeyRates, source: Ints) -> Candidate
     if len(more):
         keys.append(("most fields, of records without another candidate", len(more)))
         pairs = unique_pairs(np.concatenate([pairs, more]), n)
-    possible = (made_up.same | made_up.near).any(axis=1)
-    missed = float((possible & ~covered).sum() / max(possible.sum(), 1))
-    return Candidates(pairs, tuple(keys), alone(pairs, source), missed)
+    return Candidates(pairs, tuple(keys), alone(pairs, source), _missed(covered, thirds))
+
+
+def _missed(covered: Truths, thirds: float) -> float:
+    """Share of the matches that are missed, also through a third record if there is one."""
+    alone, first, second = covered.reshape(3, MADE_UP)
+    through = (first & second) * -np.expm1(-thirds)
+    return float((~alone * (1.0 - through)).mean())
 
 
 def alone(pairs: Ints, source: Ints) -> int:
@@ -174,8 +189,14 @@ def lonely(pairs: Ints, source: Ints) -> Ints:
 
 def unique_pairs(pairs: Ints, n: int) -> Ints:
     """Each pair once, the smaller number first."""
-    keys = np.unique(pairs.min(axis=1) * n + pairs.max(axis=1))
+    keys = sorted_once(pairs.min(axis=1) * n + pairs.max(axis=1))
     return np.column_stack(np.divmod(keys, max(n, 1)))
+
+
+def sorted_once(numbers: Ints) -> Ints:
+    """Each number once, in order: by sorting, which is far quicker than a table of millions."""
+    found = np.sort(numbers)
+    return found[np.diff(found, prepend=-1) != 0]
 
 
 def joined(columns: Sequence[Ints]) -> Ints:
@@ -258,9 +279,10 @@ def _choose(options: list[Option], n: int) -> list[Option]:
     options = [option for option in options if option.count <= PAIRS_PER_RECORD * n]
     chosen: list[Option] = []
     left, times = PAIRS_PER_RECORD * n, np.zeros(MADE_UP, np.int64)
+    finds = {id(option): option.finds[:MADE_UP] for option in options}
     while options:
         worth = WORTH[np.minimum(times, len(WORTH) - 1)]
-        gain = np.array([float((option.finds * worth).mean()) for option in options])
+        gain = np.array([float((finds[id(option)] * worth).mean()) for option in options])
         # A key without pairs costs the time to look for them.
         cost = np.array([option.count + n / 2.0 for option in options])
         gain[[option.count > left for option in options]] = 0.0
@@ -268,7 +290,7 @@ def _choose(options: list[Option], n: int) -> list[Option]:
         if gain[best] < WORTHWHILE:
             break
         chosen.append(options.pop(best))
-        times += chosen[-1].finds
+        times += finds[id(chosen[-1])]
         left -= chosen[-1].count
     return chosen
 

@@ -22,6 +22,7 @@ from dfcrp.likelihoods.record.base_measure import (
     random_pairs,
     shares_of,
 )
+from dfcrp.likelihoods.record.candidates import sorted_once
 from dfcrp.likelihoods.record.fields import Field, Fields
 from dfcrp.likelihoods.record.levels import ERRORS, LEVELS, NEAR, LevelComparison
 from dfcrp.likelihoods.record.settings import RecordSettings
@@ -115,7 +116,7 @@ def similar_values(one: Compared, candidates: Ints) -> Similar:
     pairs = one.field.codes[candidates]
     pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
     span = len(one.field.values)
-    keys = np.unique(pairs.min(axis=1) * span + pairs.max(axis=1))
+    keys = sorted_once(pairs.min(axis=1) * span + pairs.max(axis=1))
     pairs = np.column_stack(np.divmod(keys, span))
     level = one.comparison.levels(pairs).astype(np.int64)
     pairs, level = pairs[level > 0], level[level > 0]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.hyper import (
     Compared,
     PairFacts,
@@ -35,6 +36,9 @@ Ints = NDArray[np.int64]
 #: Rounds of EM at most, and while candidates are looked for; the change of log odds at which it
 #: ends; pairs that are looked at.
 ROUNDS, FIRST_ROUNDS, SETTLED, MOST_PAIRS = 40, 12, 0.02, 400_000
+#: Of more pairs: the best ones of a record on each list, steps from the records picked, and pairs
+#: that come to one of these.
+BEST, RINGS, GROWTH = 4, 3, 30
 #: Rounds after which P(level) is learned.
 LEVEL_ROUNDS = (2, 5, 9)
 #: Matches for each record that are expected at first, and at least.
@@ -141,24 +145,42 @@ def _looked_at(
 ) -> tuple[Ints, Floats]:
     """Pairs across sources that are looked at, and how many pairs each of them stands for.
 
-    Of very many, those of records picked at random, and without weight those that may take away the
-    partners of these.
+    Of very many, the best ones of records picked at random, and without weight those of their
+    partners, and of the partners of these: how probable a pair is depends on whom else its records
+    could be with, so a rival that seems to have nobody else would take a partner away.
     """
     across = candidates[source[candidates[:, 0]] != source[candidates[:, 1]]]
     if len(across) <= MOST_PAIRS:
         return across, np.ones(len(across))
     n = len(source)
-    picked = np.random.default_rng(1).permutation(n)
-    wanted = n * MOST_PAIRS // (6 * len(across))
-    own, partner = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    own[picked[: max(wanted, 1)]] = True
-    first = across[own[across].any(axis=1)]
-    hyper = records_hyper(model, compared, first, source, 2)
-    partner[first[log_bayes_factors(hyper, first) > 0.0]] = True
-    rest = np.flatnonzero(partner[across].any(axis=1) & ~own[across].any(axis=1))
-    rest = rest[: MOST_PAIRS - len(first)]
-    pairs = np.concatenate([first, across[rest]])
+    own, known = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    own[np.random.default_rng(1).permutation(n)[: MOST_PAIRS // GROWTH]] = True
+    newest, found = own, [np.empty((0, 2), np.int64)]
+    for _ in range(RINGS):
+        known |= newest
+        pairs = across[newest[across].any(axis=1)]
+        factors = log_bayes_factors(records_hyper(model, compared, pairs, source, 2), pairs)
+        found.append(pairs[_best(pairs, factors, source, newest)])
+        newest = np.zeros(n, np.bool_)
+        newest[found[-1]] = True
+        newest &= ~known
+    pairs = unique_pairs(np.concatenate(found), n)
     return pairs, own[pairs].sum(axis=1) / 2.0 * (n / own.sum())
+
+
+def _best(
+    pairs: Ints, factors: Floats, source: Ints, wanted: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Pairs that are among the best of one of the wanted records on the other's list."""
+    kept = np.zeros(len(pairs), np.bool_)
+    for end in range(2):
+        here = np.flatnonzero(wanted[pairs[:, end]])
+        key = pairs[here, end] * (int(source.max(initial=0)) + 1) + source[pairs[here, 1 - end]]
+        order = np.lexsort((-factors[here], key))
+        key = key[order]
+        place = np.arange(len(key)) - np.searchsorted(key, key)
+        kept[here[order[place < BEST]]] = True
+    return kept
 
 
 def _only(facts: PairFacts, kept: NDArray[Any]) -> PairFacts:

@@ -39,6 +39,9 @@ PROBABLE = -2.0
 #: Such partners that a record may have, for each source, and rounds of looking for theirs.
 PARTNERS, ROUNDS = 2, 2
 
+#: How often a field is wrong, at least, when keys are chosen.
+LEAST_MISS = 0.01
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -89,20 +92,22 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
     law = Law.of(settings, compared, source)
     keys, images = settings.split_keys, items.image_codes
 
-    def found_by(guess: NDArray[np.float64]) -> Candidates:
+    def found_by(guess: NDArray[np.float64], matches: float = 0.0) -> Candidates:
         if items.candidates is not None:
             given = np.asarray(items.candidates, np.int64)
             made = Candidates(given, (), alone(given, source), float("nan"))
         elif keys is not None:
             made = given_keys(records, keys, source)
         else:
-            made = find_candidates(records, rates_of(compared, law, guess), source)
+            lists = max(len(np.unique(source)), 2)
+            thirds = 2.0 * matches / max(len(source), 1) * (lists - 2.0) / (lists - 1.0)
+            made = find_candidates(records, rates_of(compared, law, guess), source, thirds)
         return replace(made, pairs=within_images(made.pairs, images))
 
     candidates = found_by(law.mean)
     if items.candidates is None and keys is None:
         first = guess_law(settings, compared, candidates.pairs, source, FIRST_ROUNDS)
-        candidates = found_by(first.law)
+        candidates = found_by(first.law, first.matches)
     guess = guess_law(settings, compared, candidates.pairs, source)
     found = Prepared(settings, records, compared, source, items.experts, candidates, guess)
     if items.candidates is not None:
@@ -112,16 +117,22 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
 
 
 def rates_of(compared: tuple[Compared, ...], law: Law, values: NDArray[np.float64]) -> KeyRates:
-    """How often two records of one object agree in a field, or nearly, by entries of the law."""
+    """How often two records of one object agree in a field, or nearly, by entries of the law.
+
+    A field that every key so far needs would seem never to be wrong, so it is wrong now and then.
+    Unrelated values agree by chance.
+    """
     rows = []
-    for at in range(len(compared)):
+    for at, one in enumerate(compared):
         miss, alter, scale = (
             values[entry] if entry >= 0 else -np.inf for entry in law.entry[:, at]
         )
         m, t = 1.0 / (1.0 + np.exp(-miss)), 1.0 / (1.0 + np.exp(-alter))
-        related = (1.0 - m) ** 2
-        same = related * (1.0 - t) ** 2
-        rows.append((same, related - same, np.exp(scale)))
+        related = (1.0 - max(m, LEAST_MISS)) ** 2
+        exact = related * (1.0 - t) ** 2
+        known = one.field.codes[one.field.codes >= 0]
+        chance = float(one.share[known].mean()) if len(known) else 0.0
+        rows.append((exact + (1.0 - related) * chance, related - exact, np.exp(scale)))
     return KeyRates(*np.array(rows).T)
 
 

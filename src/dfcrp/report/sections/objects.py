@@ -148,8 +148,8 @@ def objects(contents: Contents) -> Section:
         contents.figure(
             "expert_panels",
             "One panel for each expert over a small region",
-            f"A small region, expert by expert: black are this expert's {nouns}, grey the others'; "
-            "in brackets how many lie inside.",
+            f"A small region with one panel per expert: their own {nouns} in black, those of the "
+            "others in grey. The number in the region is in brackets.",
         ),
         details(f"The objects ({shown})", rows) if contents.placed else rows,
     ]
@@ -306,7 +306,7 @@ def _doubtful(contents: Contents) -> Markup:
     found = found[np.argsort(np.abs(p[found] - 0.5), kind="stable")]
     if not found.size:
         return paragraph(
-            "None: for every object it is as good as certain whether "
+            "None: for every object it is practically certain whether "
             f"{_sure_clause(contents, 'it')}."
         )
     have = "has" if found.size == 1 else "have"
@@ -328,9 +328,10 @@ def _doubles(contents: Contents) -> list[Markup]:
     *names, measure = found.columns
     more = "" if len(found) <= MAX_ROWS else f"; the clearest {MAX_ROWS} are listed"
     words = paragraph(
-        f"{counted(len(found), noun)} may be a second one of an object that the same expert has "
-        f"{verb} already (“other”, in the cluster given){more}. The rule keeps the two apart, so "
-        "it counts as an object of its own; if it is a mistake, delete it and fit again."
+        f"{counted(len(found), noun)} may repeat an object that the same expert has {verb} already "
+        f"(“other”, in the cluster given){more}. The rule that an expert has one {noun} per object "
+        "keeps the two apart, so it counts as a separate object. If it is a mistake, delete it and "
+        "fit again."
     )
     heads = [noun if name == "marking" else name for name in names]
     columns = [*(Column(name, number=False) for name in heads), Column(measure.replace("_", " "))]
@@ -357,7 +358,7 @@ def _example(contents: Contents) -> list[Markup]:
         contents.figure(
             "neighbourhood",
             f"The least certain {noun} among its candidate clusters",
-            f"Thick black: the {noun} in question; in colour the clusters it might belong to.",
+            f"Thick black: this {noun}. In colour: the clusters it may belong to.",
         ),
         details("How often its neighbours share a cluster", figure),
     ]
@@ -375,7 +376,7 @@ def sizes(contents: Contents) -> Section | None:
     if contents.dbscan is not None:
         beside += "; dotted: DBSCAN's clusters"
     bins = "in bins a factor of √2 wide"
-    whiskers = "vertical lines add √n, the error of a count, which the band does not hold"
+    whiskers = "vertical lines: counting error √n, which the band does not include"
     figures = [
         contents.figure(
             "size_frequency",
@@ -391,13 +392,13 @@ def sizes(contents: Contents) -> Section | None:
         contents.figure(
             "size_relative",
             "R-plot of the size-frequency distribution",
-            f"R-plot, {bins}: what is flat here falls off with the cube of the diameter. Blue: "
-            f"posterior mean and 95 % band of {who}; {whiskers}; {beside}.",
+            f"R-plot, {bins}; a flat line means that density falls with the cube of the diameter. "
+            f"Blue: posterior mean and 95 % band of {who}; {whiskers}; {beside}.",
         ),
     ]
     words = paragraph(
-        "In every draw the objects are counted again, each with its diameter in that draw: the "
-        "bands hold both which objects there are and how large they are. ",
+        "Objects are counted in every draw, each with its diameter in that draw. The bands show "
+        "the uncertainty in which objects exist and in how large they are. ",
         _units(contents),
         " The numbers, in other bins too, are in ",
         tag("code", FILE),
@@ -409,13 +410,13 @@ def sizes(contents: Contents) -> Section | None:
 def _units(contents: Contents) -> str:
     site = contents.posterior.items.site
     scale = {
-        "px": "Diameters are in the unit of the data, which no file names (usually pixels).",
-        "m": "Diameters are turned from m into km.",
+        "px": "Diameters are in the unit of the data, usually pixels.",
+        "m": "Diameters are converted from m to km.",
         "km": "Diameters are in km.",
         "deg": "Diameters are in km.",
     }[site.units]
     if site.units == "px" and site.metres_per_pixel is not None:
-        scale = f"Diameters are turned into km at {site.metres_per_pixel:g} m per pixel."
+        scale = f"Diameters are converted to km with {site.metres_per_pixel:g} m per pixel."
     if site.area_km2 is None:
         return f"{scale} The area is not known, so these are numbers, not densities."
     return f"{scale} Densities refer to an area of {significant(site.area_km2)} km²."

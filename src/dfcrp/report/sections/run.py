@@ -63,7 +63,7 @@ def data_words(contents: Contents) -> list[str]:
         left_out = source.rows - source.kept
         text = f"Read from {source.file}: {counted(source.rows, 'row')}"
         if left_out:
-            text += f", of which {left_out:,} were left out by the filters on reading"
+            text += f"; the filters left out {left_out:,} of them"
         words.append(text + ".")
     words += column_words(items.sources)
     if items.images:
@@ -117,7 +117,7 @@ def run_words(contents: Contents) -> list[str]:
     """How long the run was, and by which sampler."""
     posterior, record = contents.posterior, contents.posterior.record
     draws = posterior.draws
-    every = "" if record.thin == 1 else f", of which every {record.thin}th was kept"
+    every = "" if record.thin == 1 else f", and every {record.thin}th of the others was kept"
     words = [
         f"{counted(draws.n_chains, 'chain')} of {counted(record.scans, 'scan')} by "
         f"{SAMPLERS.get(posterior.config.run.sampler, posterior.config.run.sampler)}; the first "
@@ -164,9 +164,9 @@ def long_enough(contents: Contents) -> Section:
         contents.figure(
             "traces",
             "Trace and rank plots",
-            "Left: each chain's course; chains should look alike and have no trend. Right: how "
-            "each chain's draws rank among all; lines near 1 mean that the chains agree. Answers "
-            "come first, then the parameters behind them.",
+            "Left: traces of the chains, which should look alike and have no trend. Right: ranks "
+            "of each chain's draws among all draws; lines near 1 mean that the chains agree. "
+            "Answers come first, then the parameters behind them.",
         ),
         _tallies(contents),
     ]
