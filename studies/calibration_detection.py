@@ -80,6 +80,7 @@ SETTINGS = DetectionSettings(
     objects_mean_sd=0.5,
     size_weight=12.0,
     false_shape=1.2,
+    false_shape_sd=0.5,
     false_share=0.3,
     share_shape=4.0,
 )
@@ -205,6 +206,7 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "listing": float(own["listing"][0]),
         "log false marks": math.log(own["false"][0]),
         "log false share": math.log(own["false_share"][0]),
+        "log shape of false marks": math.log(own["false_shape"][0]),
         "log objects": math.log(own["objects"][0]),
         "log objects, second image": math.log(own["objects"][1]),
         "log mean of objects": math.log(own["objects_law"][1]),

@@ -65,7 +65,8 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
     alone = prior.lists[prior.person] == 1
     listing[:, :, alone] = prior.parameters.listing[:, alone]
     share = beliefs.share_rate / rng.standard_gamma(beliefs.share_shape, (count, 1))
-    false = rng.standard_gamma(beliefs.false_shape, (count, families)) / beliefs.false_shape
+    alike = beliefs.false_shape * np.exp(beliefs.false_shape_sd * rng.normal(size=(count, 1)))
+    false = np.maximum(rng.standard_gamma(alike, (count, families)) / alike, 1e-300)
     false *= share * beliefs.markings / prior.looks.covered
     shape = beliefs.objects_shape * np.exp(beliefs.objects_shape_sd * rng.normal(size=(count, 1)))
     mean = beliefs.objects_mean * np.exp(beliefs.objects_mean_sd * rng.normal(size=(count, 1)))
@@ -78,7 +79,7 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
     return np.concatenate(
         [
             *(weight, ease, skill.reshape(count, -1), spread, slope, listing.reshape(count, -1)),
-            *(false, share, objects, shape, mean, *sizes, *words),
+            *(false, share, alike, objects, shape, mean, *sizes, *words),
             np.zeros((count, len(prior.parameters.tally))),
         ],
         axis=1,

@@ -40,12 +40,20 @@ def viewers_forgotten(problem):
     return replace(problem, prior=problem.prior._replace(looks=bare.looks))
 
 
+def spread_of_false_marks_overrated(problem):
+    """Experts are taken to be more alike in their false marks than they are."""
+    beliefs = problem.prior.beliefs._replace(false_shape=3.0)
+    return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
+
+
 def test_geweke():
     outcome = geweke(CASE, 3000, seed=21)
     assert outcome["ok"], outcome
 
 
-@pytest.mark.parametrize("mistake", [bound_forgotten, viewers_forgotten])
+@pytest.mark.parametrize(
+    "mistake", [bound_forgotten, viewers_forgotten, spread_of_false_marks_overrated]
+)
 def test_geweke_catches_a_planted_bug(mistake):
     assert not geweke(CASE, 3000, seed=21, mistake=mistake)["ok"]
 

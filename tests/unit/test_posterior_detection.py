@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.draws import Columns, shared_variable
+from dfcrp.draws import Columns, MemoryDraws, shared_variable
 from dfcrp.errors import DfcrpWarning, SettingsError
 from dfcrp.items.items import Items
+from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection import one_more_look
 from dfcrp.priors.detection import update as detection_update
 from dfcrp.priors.detection.curves import sensitivity_curves
@@ -392,3 +393,22 @@ def test_who_marks_nothing_is_named_as_such():
     assert idle["p_mostly_false"] is None
     words = found.prior.last_words(summary)
     assert words == ["They find fewer than 1 in 10 objects where they look: idle."]
+
+
+def test_runs_without_a_learned_spread_of_false_marks_are_read(posterior):
+    """Earlier versions did not store it, as it was fixed."""
+    columns, shared = posterior.draws.columns, posterior.draws.shared()
+    place = columns.slices["false_shape"]
+    fewer = tuple(one for one in columns.shared if one.name != "false_shape")
+    kept = np.delete(shared, np.arange(place.start, place.stop), axis=2)
+    draws = posterior.draws
+    old = MemoryDraws(
+        posterior.labels,
+        draws.alpha(),
+        [draws.clusters(chain, 0, draws.n_draws) for chain in range(draws.n_chains)],
+        columns._replace(shared=fewer),
+        kept.reshape(-1, kept.shape[2]),
+    )
+    again = Posterior(old, posterior.items, posterior.config, posterior.record)
+    assert (again.prior_laid_out.own[..., place] == 1.0).all()
+    assert (again.detection.p_real_marking == posterior.detection.p_real_marking).all()

@@ -144,3 +144,16 @@ def test_lists_that_agree_exactly_scatter_little(kind, whole):
     moved = set_ties_apart(shape, columns, features, experts, pilot)
     assert (np.abs(moved - features).max(axis=0) < 0.05 * spread).all()
     assert (moved != features).any()
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "any numbers"])
+def test_marks_that_nobody_copied_are_not_compared_with_other_objects(whole):
+    """Three experts left most of the proposed boxes as they were, and added some of their own."""
+    rng = np.random.default_rng(5)
+    shape = shape_of("boxes", ())
+    proposed, added = rng.uniform(20.0, 900.0, (25, 4)), rng.uniform(20.0, 900.0, (9, 4))
+    columns = np.concatenate([np.tile(proposed, (3, 1)), added])
+    experts = np.concatenate([np.repeat(np.arange(3), 25), np.repeat(np.arange(3), 3)])
+    features = shape.to_features(np.round(columns) if whole else columns)
+    pilot = find_pilot(shape, features, experts, 1.0)
+    assert (np.repeat(pilot.within, shape.groups) < 0.01 * features.std(axis=0)).all()

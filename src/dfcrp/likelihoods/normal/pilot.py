@@ -97,7 +97,11 @@ def _apart_from_others(
     scales: Floats,
     images: NDArray[np.int64] | None,
 ) -> Floats:
-    """(m, p): differences to the nearest of another expert, relative to an item's scales."""
+    """(m, p): differences to the nearest of another expert, relative to an item's scales.
+
+    Where many items are copies of others, as of marks that were proposed and left as they are, the
+    closest ones do not differ, and what nobody copied would be compared with another object.
+    """
     from scipy.spatial import cKDTree
 
     scaled = set_images_apart(features / np.exp(np.log(scales).mean(axis=0)), images)
@@ -107,9 +111,12 @@ def _apart_from_others(
     if images is not None:
         other &= images[near] == images[:, np.newaxis]
     rows = np.flatnonzero(other.any(axis=1))
+    if not len(rows):
+        return np.empty((0, features.shape[1]))
     match = near[rows, np.argmax(other[rows], axis=1)]
     apart: Floats = (features[rows] - features[match]) / scales[rows]
-    return apart
+    copies = (np.abs(apart) <= NO_DIFFERENCE).all(axis=1)
+    return apart[copies] if copies.mean() >= SHARE else apart
 
 
 def _typical(apart: Floats, shape: Shape) -> Floats:

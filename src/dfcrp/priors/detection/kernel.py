@@ -93,6 +93,7 @@ class Parameters(NamedTuple):
     listing: F8x2  # (G, F): r
     false: F8  # (F,): φ, by image
     false_share: F8  # (1,): q, of an expert's markings typically false
+    false_shape: F8  # (1,): c, the larger the more alike experts are in their false marks
     objects: F8  # (V,): Λ
     objects_law: F8  # (2,): shape and mean of Λ's Gamma law
     size_share: F8  # (L,): ω
@@ -114,7 +115,8 @@ class Beliefs(NamedTuple):
 
     Λ_v ~ Gamma(shape, shape / mean), log shape ~ N(log objects_shape, objects_shape_sd²),
     log mean ~ N(log objects_mean, objects_mean_sd²), φ_f ~ Gamma(c, c looks_f / (q markings_f))
-    with c = ``false_shape``, 1/q ~ Gamma(shape, rate), π ~ Dirichlet(class_weight, ...),
+    with log c ~ N(log false_shape, false_shape_sd²), 1/q ~ Gamma(shape, rate),
+    π ~ Dirichlet(class_weight, ...),
     ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing), a_gp ~ N(ease_g, σ²),
     1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
     ``ease_least``, b_p ~ N(0, slope_sd²). ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
@@ -132,6 +134,7 @@ class Beliefs(NamedTuple):
     objects_mean: float
     objects_mean_sd: float
     false_shape: float
+    false_shape_sd: float
     markings: F8  # (F,) float64: of each expert
     share_shape: float
     share_rate: float
@@ -279,6 +282,7 @@ def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
         "listing": (classes, lists),
         "false": (lists,),
         "false_share": (1,),
+        "false_shape": (1,),
         "objects": (images,),
         "objects_law": (2,),
         "size_share": (levels,),

@@ -38,9 +38,11 @@ class DetectionSettings:
     objects_mean_sd: float = 2.0
     #: Weight, in objects, of the markings' sizes in what sizes all objects and false marks have.
     size_weight: float = 20.0
-    #: Gamma shape of an expert's expected false marks per image. Their mean is a share of the
-    #: expert's markings that is learned.
+    #: Gamma shape of an expert's expected false marks per image: small where few experts make
+    #: most of them. It is learned; what it is about, and how sure that is: the standard deviation
+    #: of its logarithm. Their mean is a share of the expert's markings that is learned as well.
     false_shape: float = 1.0
+    false_shape_sd: float = 1.0
     #: What that share is about, and how sure that is: 1 / share is Gamma of this shape.
     false_share: float = 0.1
     share_shape: float = 1.0
@@ -72,7 +74,14 @@ class DetectionSettings:
         for name in (
             *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "slope_sd", "listing_a"),
             *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd", "size_weight"),
-            *("false_shape", "false_share", "share_shape", "category_weight", "accuracy_weight"),
+            *(
+                "false_shape",
+                "false_shape_sd",
+                "false_share",
+                "share_shape",
+                "category_weight",
+                "accuracy_weight",
+            ),
             *("confusion_strength", "confusion_shape", "score_slope", "score_slope_sd"),
             *("usual_slope_sd", "score_offset_sd"),
         ):

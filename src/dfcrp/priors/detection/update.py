@@ -3,6 +3,7 @@
 For a moment every cluster gets a class, or is called false if it is one marking. Given that, Λ and
 its law see the numbers of seen objects only: K_v is Poisson(Λ_v E_v) with E_v the share of objects
 that somebody sees, so that Λ_v | K_v is Gamma and p(K | law) a product of negative binomials.
+The shape of φ's law sees the numbers of false marks in the same way.
 Then the objects that nobody marked are drawn, and each viewer who may have noticed an object
 without listing it is asked whether they did. Given all that the other parameters part: φ and 1/q
 are Gamma, π, ω and ψ Dirichlet, r Beta, 1/σ² Gamma, the eases normal (above their bound), and
@@ -402,9 +403,35 @@ def update_shares(rng, prior):
     draw_dirichlet(rng, parameters.false_size)
 
 
+class ShapeOfFalse(NamedTuple):
+    """The logarithm of the shape of φ's law, given the numbers of false marks."""
+
+    prior: Detection
+
+
+@implements(log_target, ShapeOfFalse)
+@lean_kernel
+def log_shape_of_false(target, value):
+    """Negative binomials, φ integrated out, and the log-normal prior."""
+    prior, beliefs, parameters = target.prior, target.prior.beliefs, target.prior.parameters
+    if abs(value) > 50.0:
+        return -math.inf
+    shape = math.exp(value)
+    z = (value - math.log(beliefs.false_shape)) / beliefs.false_shape_sd
+    total = -0.5 * z * z
+    for f in range(prior.person.shape[0]):
+        covered, false = prior.looks.covered[f], prior.counts.false[f]
+        rate = shape * covered / (parameters.false_share[0] * beliefs.markings[f])
+        total -= shape * math.log1p(covered / rate)
+        if false > 0.0:
+            total += math.lgamma(shape + false) - math.lgamma(shape)
+            total -= false * math.log(rate + covered)
+    return total
+
+
 @lean_kernel
 def update_rates(rng, prior):
-    """φ, q and r given the counts, all conjugate; and the tally."""
+    """φ, its law and r given the counts, conjugate but for the shape; and the tally."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
     objects, total = 0.0, 0.0
     for v in range(counts.objects.shape[0]):
@@ -413,12 +440,15 @@ def update_rates(rng, prior):
             for g in range(parameters.weight.shape[0]):
                 total += counts.objects[v, level, g]
     parameters.tally[0], parameters.tally[1], parameters.tally[2] = objects, total - objects, 0.0
+    start = math.log(parameters.false_shape[0])
+    drawn = slice_update(rng, ShapeOfFalse(prior), start, WIDTH, 1e-13)
+    parameters.false_shape[0] = math.exp(drawn)
     for f in range(prior.person.shape[0]):
         parameters.tally[2] += counts.false[f]
         covered = prior.looks.covered[f]
-        shape = beliefs.false_shape + counts.false[f]
+        shape = parameters.false_shape[0] + counts.false[f]
         expected = parameters.false_share[0] * beliefs.markings[f] / covered
-        rate = beliefs.false_shape / expected
+        rate = parameters.false_shape[0] / expected
         parameters.false[f] = rng.standard_gamma(shape) / (rate + covered)
         if prior.lists[prior.person[f]] > 1:
             update_listing(rng, prior, f)
@@ -447,8 +477,8 @@ def update_false_share(rng, prior):
     rate = beliefs.share_rate
     for f in range(experts):
         expected = beliefs.markings[f] / prior.looks.covered[f]
-        rate += beliefs.false_shape * parameters.false[f] / expected
-    shape = beliefs.share_shape + experts * beliefs.false_shape
+        rate += parameters.false_shape[0] * parameters.false[f] / expected
+    shape = beliefs.share_shape + experts * parameters.false_shape[0]
     parameters.false_share[0] = rate / rng.standard_gamma(shape)
 
 
