@@ -158,6 +158,9 @@ def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, A
     }
     for name in ("n_clusters", "consensus", "alpha"):
         interval = getattr(found, name)
+        if name == "alpha" and np.isnan(interval.mean):
+            # Not every prior has an α.
+            continue
         row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
     if isinstance(posterior.config.summary.min_experts, str):
         coverage = posterior.items.coverage
