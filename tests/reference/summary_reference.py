@@ -276,7 +276,7 @@ def owner(point, labels, chosen):
 
 
 def mean_and_interval(values):
-    """Mean and 95 % equal-tailed interval of the values that are numbers; of counts in whole ends."""
+    """Mean and 95 % equal-tailed interval of the numbers among the values; of counts, whole."""
     values = [v for v in values if not math.isnan(v)]
     if not values:
         return math.nan, math.nan, math.nan
