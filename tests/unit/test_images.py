@@ -172,14 +172,14 @@ def test_totals_are_sums_over_images_draw_by_draw(in_memory):
     parts = [in_memory[name] for name in in_memory]
     clusters = sum(part.n_clusters for part in parts)
     assert summary["n_clusters"]["mean"] == pytest.approx(clusters.mean())
-    assert summary["n_clusters"]["hi"] == pytest.approx(np.quantile(clusters, 0.975))
+    assert summary["n_clusters"]["hi"] == np.ceil(np.quantile(clusters, 0.975))
     for row in summary["consensus"]:
         if row["size_class"] == "all":
             counts = sum(
                 part.consensus_counts((row["min_experts"],)).counts[:, :, 0, 0] for part in parts
             )
             assert row["mean"] == pytest.approx(counts.mean())
-            assert row["lo"] == pytest.approx(np.quantile(counts, 0.025))
+            assert row["lo"] == np.floor(np.quantile(counts, 0.025))
     alpha = np.mean([part.alpha for part in parts], axis=0)
     assert summary["alpha"]["lo"] == pytest.approx(np.quantile(alpha, 0.025))
 

@@ -127,10 +127,17 @@ class ConsensusCounts:
     def series(self) -> dict[str, NDArray[np.int64]]:
         """Each count's chains, (chains, draws), under a readable name."""
         return {
-            f"clusters of at least {m}, {name}": self.counts[:, :, a, b]
+            f"clusters of at least {_experts(m)}{f', {name}' if b else ''}": self.counts[:, :, a, b]
             for a, m in enumerate(self.min_experts)
             for b, name in enumerate(self.size_classes)
         }
+
+
+def _experts(least: int | str) -> str:
+    """ "5 experts", "60 % of experts"."""
+    if isinstance(least, str):
+        return f"{least.replace('%', ' %')} of experts"
+    return "1 expert" if least == 1 else f"{least} experts"
 
 
 def consensus_counts(

@@ -44,8 +44,8 @@ def _alone(contents: Contents) -> list[Markup]:
         contents.figure(
             "singletons",
             "Map of singletons",
-            f"{nouns.capitalize()} that are more likely alone than not, by {names}: the experts "
-            "with the largest shares of the size-1 clusters.",
+            f"{nouns.capitalize()} that are more likely alone than not, of {names}: the experts "
+            f"with most {nouns} that nobody shares.",
         ),
     ]
 
