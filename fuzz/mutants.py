@@ -92,6 +92,7 @@ TESTS = {
     "likelihoods.circle.sphere_proposal": ("test_sphere.py",),
     "likelihoods.circle.tolerance": ("test_bias.py",),
     "priors.detection.kernel": (_BOUNDS, "test_detection.py"),
+    "priors.detection.places": (_BOUNDS, "test_detection.py"),
 }
 HEAVY = ("scipy.stats", "scipy.integrate", "pandas", "hypothesis", "dfcrp.sampling.chain")
 SURVIVORS = Path(__file__).with_name("survivors.toml")
