@@ -36,16 +36,14 @@ from dfcrp.priors.detection.kernel import (
     Detection,
     class_weights,
     is_again,
-    is_outside,
-    level_with,
     log_absent,
     log_false,
     log_noticed,
     log_unlisted,
     rebuild_tables,
-    zone_of,
 )
 from dfcrp.priors.detection.marks import log_marks_alone
+from dfcrp.priors.detection.places import is_outside, level_with, zone_of
 from dfcrp.priors.detection.scores import (
     count_score,
     count_scores,
@@ -66,6 +64,8 @@ ROUNDS = 3
 ALMOST_ONE = 1.0 - 1e-12
 #: Nor left out with certainty.
 TINY = 1e-12
+#: No image has more objects that nobody marked: counting to an infinite mean would never end.
+MOST_OBJECTS = 1e7
 
 
 @lean_kernel
@@ -94,9 +94,9 @@ def draw_class(rng, prior, data, state, k, zone, level):
 
 @inline_kernel
 def draw_poisson(rng, expected):
-    """A Poisson number, as arrivals within one unit of time."""
+    """A Poisson number, as arrivals within one unit of time, that ends at ``MOST_OBJECTS``."""
     count, spent = 0.0, rng.standard_exponential()
-    while spent < expected:
+    while spent < expected and count < MOST_OBJECTS:
         count += 1.0
         spent += rng.standard_exponential()
     return count
