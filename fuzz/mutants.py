@@ -114,7 +114,8 @@ class Record:
 
 def look_at_tests(floor: Floor, folder: Path) -> None:
     """Which lines every test runs, as far as it is not known from an earlier call."""
-    path, code = folder / "tests.pickle", _digest([*SOURCE.rglob("*.py"), *_shared_by_tests()])
+    kernels = [Path(str(module.__file__)) for module in floor.modules.values()]
+    path, code = folder / "tests.pickle", _digest([*kernels, *_shared_by_tests()])
     known: dict[str, tuple[str, Test | None]] = {}
     if path.exists():
         known = pickle.loads(path.read_bytes())

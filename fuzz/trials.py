@@ -120,7 +120,8 @@ class Floor:
                 tried, failed = self.luck.get((place, name), (0, 0))
                 found.append((test.seconds * (tried + 2) / (failed + 1), name))
         found.sort()
-        spent, chosen = 0.0, []
+        spent = 0.0
+        chosen: list[str] = []
         for _, name in found:
             spent += self.tests[name].seconds
             if chosen and spent > budget:
