@@ -25,143 +25,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dfcrp.errors import DfcrpError, InputError
+from dfcrp.errors import DfcrpError
 from fuzz.blind import mutated
+from fuzz.targets import TARGETS
 
-#: File endings of the targets; the corpus has a folder for each.
-TARGETS = {
-    "delimited": ".csv",
-    "zooniverse": ".csv",
-    "via": ".csv",
-    "coco": ".json",
-    "labelme": ".json",
-    "label-studio": ".json",
-    "geojson": ".geojson",
-    "cvat": ".xml",
-    "scc": ".scc",
-    "diam": ".diam",
-    "parquet": ".parquet",
-    "shapefile": ".shp",
-    "settings": ".toml",
-    "candidates": ".csv",
-    "looked": ".csv",
-}
-#: The parts of a shapefile in one input, between marks.
-PARTS, MARK = (".shp", ".dbf", ".prj"), b"\n--part--\n"
-#: The ending of the file with pairs, or with who looked, beside one with items.
-PAIRS = ".pairs"
 INSTRUMENTED = ["dfcrp.io", "dfcrp.settings", "dfcrp.items", "shapefile", "tomllib"]
-#: What an input is read as; its length says which of them.
-KINDS = ("circles", "points", "boxes", "ellipses", "diagonal", "normal", "records")
 #: Of processor time for one input: a busy machine is no hang. The clock on the wall only ends what
 #: would never end by itself.
 SECONDS, WALL_SECONDS = 5, 120
-LONGEST, MEGABYTES = 4096, 2048
+LONGEST, MEGABYTES = 8192, 2048
 #: What opens a file for writing, makes, moves or removes one; see Python's table of audit events.
 WRITING = ("os.mkdir", "os.rename", "os.remove", "os.link", "os.symlink", "os.truncate")
-
-
-def read_or_refuse(path: Path) -> None:
-    """Read a file as items of one kind, or as markings; only an InputError is a way to fail."""
-    import numpy as np
-
-    from dfcrp.io import read_markings, read_table
-    from dfcrp.io.tables import ReadOptions
-    from dfcrp.likelihoods.registry import likelihood_named
-
-    generous = ReadOptions(boxes=True, point_diameter=1.0, body_radius_km=1737.4)
-    way = path.stat().st_size % (1 + len(KINDS))
-    kind = KINDS[way - 1] if way else "circles"
-    try:
-        columns = (
-            read_table(path, kind, options=generous).columns if way else read_markings(path).columns
-        )
-    except InputError as error:
-        if path.stem not in str(error):
-            raise AssertionError(f"the message does not name the file: {error}") from error
-        return
-    if kind in ("records", "diagonal", "normal"):
-        return
-    likelihood = likelihood_named(kind)
-    numbers = all(np.isfinite(values).all() for values in columns.values())
-    sizes = all((columns[name] > 0).all() for name in likelihood.positive if name in columns)
-    if not (numbers and sizes and tuple(columns) == likelihood.columns):
-        raise AssertionError(f"what was read is not {kind}")
-
-
-def pair_or_refuse(path: Path) -> None:
-    """Read records with the pairs that may share a cluster, which lie in a file beside them."""
-    from dfcrp.io import read_items
-
-    pairs = path.with_suffix(PAIRS)
-    try:
-        items = read_items(path, "records", candidates=pairs)
-    except InputError as error:
-        if path.stem not in str(error):
-            raise AssertionError(f"the message does not name the file: {error}") from error
-        return
-    found = items.candidates
-    if found is None or (found.size and not 0 <= found.min() <= found.max() < len(items)):
-        raise AssertionError("what was read is no pairs of items")
-
-
-def look_or_refuse(path: Path) -> None:
-    """Read circles with who looked at which image, which lies in a file beside them."""
-    from dfcrp.io import read_items
-    from dfcrp.items.checks import bad_names
-
-    try:
-        items = read_items(path, "circles", looked=path.with_suffix(PAIRS))
-    except InputError as error:
-        if path.stem not in str(error):
-            raise AssertionError(f"the message does not name the file: {error}") from error
-        return
-    assert items.looked is not None
-    images, experts = (items.looked[:, column].tolist() for column in (0, 1))
-    if len(bad_names(experts)) or len(bad_names([name for name in images if name])):
-        raise AssertionError("names came through that are refused elsewhere")
-    places = [""] * len(items) if items.image is None else items.image.tolist()
-    own = set(zip(places, items.expert.tolist(), strict=True))
-    if not own <= set(zip(images, experts, strict=True)):
-        raise AssertionError("an expert with an item did not look")
-
-
-def resolve_or_refuse(path: Path) -> None:
-    """Read a settings file; what is accepted must come back the same from our own TOML."""
-    from dfcrp.settings.config import load_config, make_config, to_toml
-
-    try:
-        config = make_config(load_config(path))
-    except InputError:
-        return
-    path.write_text(to_toml(config), encoding="utf-8")
-    if make_config(load_config(path)) != config:
-        raise AssertionError("the settings come back changed")
-
-
-def write_parts(path: Path, data: bytes) -> None:
-    """A file, or the parts of a shapefile."""
-    if path.suffix != ".shp" and MARK not in data:
-        path.write_bytes(data)
-        path.with_suffix(PAIRS).write_bytes(b"first,second\n")
-        return
-    suffixes = PARTS if path.suffix == ".shp" else (path.suffix, PAIRS)
-    for suffix, part in zip(suffixes, [*data.split(MARK), b"", b""], strict=False):
-        path.with_suffix(suffix).write_bytes(part)
 
 
 class Judge:
     """Tries inputs on one target and keeps the ones that go wrong."""
 
     def __init__(self, target: str, folder: Path, findings: Path) -> None:
-        self.path = folder / f"input{TARGETS[target]}"
+        self.folder = folder
         self.findings = findings / target
-        checks = {
-            "settings": resolve_or_refuse,
-            "candidates": pair_or_refuse,
-            "looked": look_or_refuse,
-        }
-        self.check = checks.get(target, read_or_refuse)
+        self.target = TARGETS[target]
         self.seen: set[str] = set()
         self.written: list[str] = []
         self.watching = False
@@ -169,12 +52,12 @@ class Judge:
 
     def __call__(self, data: bytes) -> None:
         """Try one input."""
-        write_parts(self.path, data)
+        path = self.target.write(self.folder, data)
         begun = time.process_time()
         try:
             with self._watched(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.check(self.path)
+                self.target.check(path)
             if time.process_time() - begun > SECONDS:
                 raise AssertionError(f"took more than {SECONDS} s")
         except Exception as error:
@@ -195,7 +78,7 @@ class Judge:
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
         self.written.clear()
-        self.watching = self.check is not resolve_or_refuse
+        self.watching = not self.target.writes
         try:
             yield
         finally:

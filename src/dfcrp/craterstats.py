@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpError, SettingsError
 
-METHODS = ("poisson", "d-fit", "c-fit")
+#: How an age is derived, by CraterStats' name, and in words.
+METHODS = {"poisson": "Poisson estimate", "d-fit": "differential fit", "c-fit": "cumulative fit"}
 #: CraterStats' names for how a fit bins the diameters; "poisson" does not.
 BINNINGS = ("pseudo-log", "root-2", "10/decade", "20/decade")
 MOON = "Moon, Neukum et al. (2001)"
@@ -51,7 +52,7 @@ class Dating:
                 "the smaller one first"
             )
         for name, value, known in (
-            ("method", self.method, METHODS),
+            ("method", self.method, tuple(METHODS)),
             ("binning", self.binning, BINNINGS),
         ):
             if value not in known:

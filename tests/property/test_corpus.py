@@ -12,8 +12,11 @@ import pytest
 from dfcrp import memory
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.io import read_items, read_table
+from dfcrp.io.georeference import read_georeference
+from dfcrp.io.registry import FORMATS
 from dfcrp.settings.config import load_config, make_config, to_toml
-from fuzz.fuzz import KINDS, PAIRS, TARGETS, Judge, write_parts
+from fuzz.fuzz import Judge
+from fuzz.targets import AREAS, KINDS, PAIRS, TARGETS, Target
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 FILES = sorted(path.relative_to(CORPUS) for path in CORPUS.glob("*/*"))
@@ -30,24 +33,35 @@ def test_read_or_refused(file: Path, tmp_path: Path) -> None:
         assert not found, found[0].read_text(encoding="utf-8")
 
 
+def test_every_format_is_a_target() -> None:
+    assert {target.format for target in TARGETS.values() if target.format} == {
+        form.name for form in FORMATS if form.name != "other JSON"
+    }
+
+
 @pytest.mark.filterwarnings("ignore::dfcrp.errors.DfcrpWarning")
-def test_every_target_has_a_file_that_is_read(tmp_path: Path) -> None:
-    for target, suffix in TARGETS.items():
-        if target == "settings":
-            assert make_config(load_config(CORPUS / target / "all.toml"))
-            continue
-        name = "attributes.parts" if target == "shapefile" else f"valid{suffix}"
-        path = tmp_path / f"{target}{suffix}"
-        write_parts(path, (CORPUS / target / name).read_bytes())
-        if target == "candidates":
-            pairs = path.with_suffix(PAIRS)
-            assert len(read_items(path, "records", candidates=pairs).candidates) == 2
-            continue
-        if target == "looked":
-            found = read_items(path, "circles", looked=path.with_suffix(PAIRS))
-            assert found.experts == ("a", "b", "c")
-            continue
-        assert len(read_table(path))
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_target_has_a_file_that_is_read(name: str, tmp_path: Path) -> None:
+    target = TARGETS[name]
+    if name == "settings":
+        assert make_config(load_config(CORPUS / name / "all.toml"))
+        return
+    ending = Path(target.files[0]).suffix
+    file = "attributes.parts" if name == "shapefile" else f"valid{ending}"
+    path = target.write(tmp_path, (CORPUS / name / file).read_bytes())
+    if name == "candidates":
+        pairs = path.with_name(PAIRS)
+        assert len(read_items(path, "records", candidates=pairs).candidates) == 2
+    elif name in ("looked", "footprints"):
+        beside = path.with_name(PAIRS if name == "looked" else AREAS)
+        assert read_items(path, "circles", looked=beside).experts == ("a", "b", "c")
+    elif name == "world-file":
+        assert read_georeference(path).a == 0.5
+    else:
+        drawn = ("star", "sliderunner", "qupath", "yolo", "box", "cbox")
+        assert len(read_table(path, "points" if name in drawn else None))
+        form = next(form for form in FORMATS if form.recognises(path, path.read_bytes()))
+        assert form.name == target.format
 
 
 def test_the_judge_sees_what_goes_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +73,7 @@ def test_the_judge_sees_what_goes_wrong(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / "stray").touch()
         open(tmp_path / "stray", "w").close()
 
-    monkeypatch.setattr("fuzz.fuzz.read_or_refuse", broken)
+    monkeypatch.setitem(TARGETS, "delimited", Target(("input.csv",), broken))
     judge = Judge("delimited", tmp_path, tmp_path / "findings")
     for data in (b"crash", b"crash again", b"write"):
         judge(data)

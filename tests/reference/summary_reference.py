@@ -276,8 +276,11 @@ def owner(point, labels, chosen):
 
 
 def mean_and_interval(values):
-    """Mean and 95 % equal-tailed interval of the values that are numbers."""
+    """Mean and 95 % equal-tailed interval of the numbers among the values; of counts, whole."""
     values = [v for v in values if not math.isnan(v)]
     if not values:
         return math.nan, math.nan, math.nan
-    return (sum(values) / len(values), *np.quantile(values, [0.025, 0.975]))
+    lo, hi = np.quantile(values, [0.025, 0.975])
+    if all(isinstance(v, int | np.integer) for v in values):
+        lo, hi = math.floor(lo), math.ceil(hi)
+    return sum(values) / len(values), lo, hi

@@ -1,7 +1,12 @@
 """The name of a wheel says on which machines its compiled code runs."""
 
 import platform
+import re
+import subprocess
+import sys
 import sysconfig
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +51,42 @@ def test_other_machines_keep_their_names(monkeypatch, tmp_path, machine, libc, t
     monkeypatch.setattr(platform, "libc_ver", lambda: libc)
     library(tmp_path, "one.so", "2.29")
     assert platform_tag(str(tmp_path)) == tag
+
+
+#: Refuses what dfcrp needs to run, then looks up all that a wheel carries.
+LIGHT = """
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {absent!r}:
+            raise ModuleNotFoundError(f"{{name}} is not there when a wheel is built", name=name)
+
+sys.meta_path.insert(0, Refuse())
+from dfcrp.compiled.build import everything
+from dfcrp.compiled.library import unit_named
+
+print(len([unit_named(name).stem for name in everything()]))
+"""
+#: Distributions whose module has another name.
+MODULES = {"pillow": "PIL", "arviz-base": "arviz_base", "pyshp": "shapefile", "tomli-w": "tomli_w"}
+
+
+def test_kernels_are_compiled_with_what_the_build_asks_for_alone():
+    """``pip install .`` compiles in an environment that holds the build's requirements only."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+
+    def names(requirements):
+        return {re.split(r"[<>=!~;\[ ]", one)[0] for one in requirements}
+
+    absent = names(project["project"]["dependencies"]) - names(project["build-system"]["requires"])
+    assert {"click", "pandas"} <= absent
+    absent = {MODULES.get(name, name) for name in absent}
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT.format(absent=absent)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20

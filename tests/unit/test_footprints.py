@@ -113,12 +113,25 @@ def test_messages_of_a_table(tmp_path, text, message):
         read_looked(file)
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"features": [{"properties": {}}]}'])
-def test_geojson_that_is_none(tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "should be {...}"),
+        ("{", "not JSON at line 1"),
+        ("{}", "looks in GeoJSON are a FeatureCollection"),
+        ('{"features": [{"properties": {}}]}', "feature 1: it needs one property called expert"),
+        ('{"features": [{"properties": [1]}]}', "feature 1, properties: '.1.' should be {...}"),
+        ('{"features": [3]}', "feature 1: '3' should be {...}"),
+        ('{"features": [{"properties": {"expert": ""}}]}', "property expert: it is empty"),
+        ('{"features": [{"properties": {"expert": "a\\u0007"}}]}', "contains a line break"),
+    ],
+)
+def test_geojson_that_is_none(tmp_path, text, message):
     file = tmp_path / "looked.geojson"
     file.write_text(text)
-    with pytest.raises(InputError, match="looks in GeoJSON are a FeatureCollection"):
+    with pytest.raises(InputError, match=message) as refused:
         read_looked(file)
+    assert "looked.geojson" in str(refused.value)
 
 
 def test_several_rows_of_a_look_add_up():

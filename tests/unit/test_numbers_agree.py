@@ -84,7 +84,7 @@ def test_the_list_and_the_posterior_stand_side_by_side(run):
     sentence = f"The catalogue lists {len(run.catalogue):,} objects, {which}."
     assert sentence in run.words
     assert sentence in " ".join(describe(run.posterior).split())
-    assert f"published partition has {len(run.catalogue):,} clusters" in run.words
+    assert f"The catalogue has {len(run.catalogue):,} clusters" in run.words
 
 
 def test_headline_and_terminal_are_the_summary(run):

@@ -169,7 +169,7 @@ def test_good_run():
     assert verdict.ok
     assert [d.name for d in verdict.diagnostics] == [
         "number of clusters",
-        "clusters of at least 2, all",
+        "clusters of at least 2 experts",
     ]
     assert [d.name for d in verdict.parameters] == ["α"]
     assert verdict.parameters_ok

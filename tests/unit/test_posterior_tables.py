@@ -60,7 +60,7 @@ def test_consensus_rows_are_mean_and_interval():
         twin.mean_and_interval(values.tolist())
     )
     assert list(result.series()) == [
-        f"clusters of at least 2, {name}" for name in ("all", "small", "medium", "large")
+        f"clusters of at least 2 experts{name}" for name in ("", ", small", ", medium", ", large")
     ]
 
 

@@ -6,6 +6,9 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import dfcrp
 
@@ -36,8 +39,45 @@ def test_other_files_have_the_same_version():
     assert f'set version = "{dfcrp.__version__}"' in RECIPE
 
 
+def rendered() -> dict[str, Any]:
+    """The recipe as conda-build reads it: a Jinja template of YAML."""
+    jinja2 = pytest.importorskip("jinja2", reason="Jinja is not installed")
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    names = {"PYTHON": "python", "compiler": lambda language: f"{language}-compiler"}
+    template = jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(RECIPE)
+    found: dict[str, Any] = yaml.safe_load(template.render(names))
+    return found
+
+
 def test_the_recipe_needs_what_the_package_needs():
-    run = re.search(r"(?s)\n  run:\n(.*?)\n\n", RECIPE)[1]
-    listed = requirements([line.strip(" -") for line in run.splitlines()])
+    needs = rendered()["requirements"]
     wanted = requirements(PROJECT["project"]["dependencies"])
-    assert listed == {"python": "3.11", **{CONDA.get(k, k): v for k, v in wanted.items()}}
+    assert requirements(needs["run"]) == {
+        "python": "3.11",
+        **{CONDA.get(k, k): v for k, v in wanted.items()},
+    }
+    assert requirements(needs["host"]) == {
+        "python": "3.11",
+        **requirements(PROJECT["build-system"]["requires"]),
+    }
+    assert needs["build"] == ["c-compiler"]
+
+
+def test_the_recipe_is_whole():
+    recipe = rendered()
+    assert set(recipe) == {"package", "source", "build", "requirements", "test", "about"}
+    assert recipe["package"] == {"name": "dfcrp", "version": dfcrp.__version__}
+    assert (ROOT / "recipe" / recipe["source"]["path"]).resolve() == ROOT
+    scripts = [f"{name} = {where}" for name, where in PROJECT["project"]["scripts"].items()]
+    assert recipe["build"]["entry_points"] == scripts
+    assert recipe["about"]["license"] == PROJECT["project"]["license"]
+    assert (ROOT / recipe["about"]["license_file"]).is_file()
+
+
+def test_what_zenodo_asks_for_is_there():
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    assert zenodo["upload_type"] == "software"
+    assert zenodo["access_right"] == "open"
+    assert all(zenodo[name] for name in ("title", "description", "keywords"))
+    assert all(set(one) <= {"name", "orcid", "affiliation"} for one in zenodo["creators"])
+    assert all(one["name"] for one in zenodo["creators"])

@@ -169,13 +169,15 @@ def describe(found: ModelAges) -> str:
     """The posterior and the experts in a few lines."""
     import numpy as np
 
+    from dfcrp.craterstats import METHODS
+    from dfcrp.markup import significant
     from dfcrp.settings.consensus import or_more
 
     low, high = found.dating.fit_range
     dated = np.isfinite(found.draws.age)
     lines = [
-        f"{found.dating.chronology}; {found.dating.method}, {low:g} to {high:g} km, "
-        f"{found.dating.area_km2:g} km²",
+        f"{found.dating.chronology}; {METHODS[found.dating.method]}, {low:g} to {high:g} km, "
+        f"{found.dating.area_km2:,g} km²",
         "",
         f"{'Model age in Ga':<34}{'craters':>9}{'mean':>8}   95 % interval",
     ]
@@ -183,18 +185,23 @@ def describe(found: ModelAges) -> str:
         who = f"posterior, {or_more(found.min_experts)}"
         craters = f"{found.draws.craters.mean():.1f}"
         for name, value in ((who, found.matching), ("  with counting error", found.total)):
-            lines.append(
-                f"{name:<34}{craters:>9}{value.mean:>8.3g}   {value.lo:.3g} to {value.hi:.3g}"
-            )
+            mean = significant(value.mean, 3)
+            lines.append(f"{name:<34}{craters:>9}{mean:>8}   {_range(value.lo, value.hi)}")
     lines += ["", f"{'Each expert alone':<34}{'craters':>9}{'age':>8}   one standard error"]
     for k, name in enumerate(found.experts):
         ages = found.by_expert
-        error = "" if np.isnan(ages.age[k]) else f"   {ages.low[k]:.3g} to {ages.high[k]:.3g}"
-        lines.append(f"{name:<34}{ages.craters[k]:>9}{ages.age[k]:>8.3g}{error}")
+        error = "" if np.isnan(ages.age[k]) else f"   {_range(ages.low[k], ages.high[k])}"
+        lines.append(f"{name:<34}{ages.craters[k]:>9}{significant(ages.age[k], 3):>8}{error}")
     undated = len(dated) - int(dated.sum())
     if undated:
         lines.append(f"\n{undated} of {len(dated)} draws have no crater in the fit range.")
     return "\n".join(lines)
+
+
+def _range(low: float, high: float) -> str:
+    from dfcrp.markup import significant
+
+    return f"{significant(low, 3)} to {significant(high, 3)}"
 
 
 def _csv(found: ModelAges) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.io.drawings import COLUMNS
 from dfcrp.io.tables import LENGTHS, ReadTable
-from dfcrp.items.checks import Cells, to_numbers
+from dfcrp.items.checks import LARGEST, Cells, to_numbers
 from dfcrp.items.site import Site
 
 Floats = NDArray[np.float64]
@@ -153,6 +153,8 @@ def _read_world_file(file: Path) -> Georeference:
         raise InputError(f"{file}: a world file has six numbers, one to a line") from None
     if not np.isfinite([a, b, d, e, x, y]).all() or a * e == b * d:
         raise InputError(f"{file}: these six numbers give every pixel the same place")
+    if max(map(abs, (a, b, d, e, x, y))) > LARGEST:
+        raise InputError(f"{file}: a number of this world file is beyond {LARGEST:g}; check it")
     # A world file gives the middle of the first pixel.
     return Georeference(a, b, x - (a + b) / 2.0, d, e, y - (d + e) / 2.0)
 

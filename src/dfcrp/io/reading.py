@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import numbers
 import os
@@ -18,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.files import why as why_not
-from dfcrp.io.drawings import told
+from dfcrp.io.drawings import as_object, load_json, text_or_none, told
 from dfcrp.io.formats.delimited import decode
 from dfcrp.io.formats.yolo import looks_like_yolo
 from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
@@ -120,15 +118,19 @@ def _distinct(paths: Sequence[PathLike]) -> dict[str, Path]:
 
 def read_file(name: str, path: Path, options: ReadOptions) -> tuple[RawTable, str]:
     """The table in a file as it is, and the SHA-256 of the file."""
+    data = _bytes_of(name, path)
+    return read_raw(name, path, data, options), hashlib.sha256(data).hexdigest()
+
+
+def _bytes_of(name: str, path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = _first_bytes(name, path, file)
-            data += file.read()
+            return data + file.read()
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; check the path") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise InputError(f"{path}: the file cannot be read: {error}") from None
-    return read_raw(name, path, data, options), hashlib.sha256(data).hexdigest()
 
 
 def _first_bytes(name: str, path: Path, file: BinaryIO) -> bytes:
@@ -463,26 +465,29 @@ def read_looked(path: PathLike) -> Looked:
 
 def _looked_geojson(file: Path) -> dict[str, list[Any]]:
     """A feature for each look, with the properties image and expert."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"))
-        features = [(one["properties"] or {}, one["geometry"]) for one in content["features"]]
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {why_not(error)}") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    content = as_object(load_json(str(file), _bytes_of(str(file), file)), str(file))
+    found: dict[str, list[Any]] = {"image": [], "expert": [], "footprint": []}
+    features = content.get("features")
+    if not isinstance(features, list):
         raise InputError(
             f"{file}: looks in GeoJSON are a FeatureCollection; each feature has a polygon and the "
             "properties image and expert"
-        ) from None
-    found: dict[str, list[Any]] = {"image": [], "expert": [], "footprint": []}
-    for number, (properties, shape) in enumerate(features, 1):
+        )
+    for number, feature in enumerate(features, 1):
         where = f"{file}, feature {number}"
+        one = as_object(feature, where)
+        properties = as_object(one.get("properties") or {}, f"{where}, properties")
         for role in ("image", "expert"):
             names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
             values = [value for title, value in properties.items() if plain(title) in names]
             if role == "expert" and len(values) != 1:
                 raise InputError(f"{where}: it needs one property called expert")
-            found[role].append(str(values[0]) if values else "")
-        part = read_footprint(shape, where)
+            name = (text_or_none(values[0]) if values else None) or ""
+            if len(bad_names([name])) and (name or role == "expert"):
+                why = why_not_name(role, name) if name else "it is empty; fill it in"
+                raise InputError(f"{where}, property {role}: {why}")
+            found[role].append(name)
+        part = read_footprint(one.get("geometry"), where)
         found["footprint"].append(None if part is None else as_text(part))
     return found
 

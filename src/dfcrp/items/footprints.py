@@ -99,7 +99,7 @@ def read_footprint(value: Any, where: str) -> Footprint | None:
             return _checked(_from_wkt(value, where), where)
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InputError(
                 f"{where}: {shown(value)} is no polygon; write it as WKT, "
                 "POLYGON ((0 0, 100 0, 100 50, 0 50, 0 0)), or as GeoJSON"
@@ -123,7 +123,7 @@ def _is_nothing(value: Any) -> bool:
 def _number(value: Any, where: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise InputError(f"{where}: {shown(str(value))} is not a number")
@@ -147,7 +147,7 @@ def _from_wkt(text: str, where: str) -> list[Any]:
     )
     try:
         found: list[Any] = json.loads(body.replace("(", "[").replace(")", "]"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{where}: {shown(text)} is not well-formed WKT") from None
     return found if text.lstrip()[:5].upper() == "MULTI" else [found]
 
@@ -173,7 +173,7 @@ def _checked(polygons: list[Any], where: str) -> Footprint:
         for ring in polygon if isinstance(polygon, Sequence) else [()]:
             try:
                 points = np.array([point[:2] for point in ring], np.float64).reshape(-1, 2)
-            except (TypeError, ValueError, IndexError):
+            except (TypeError, ValueError, LookupError, OverflowError):
                 points = np.zeros((0, 2))
             closed = len(points) > 1 and bool((points[0] == points[-1]).all())
             points = points[:-1] if closed else points

@@ -150,7 +150,7 @@ def _draw_legend(ax: Any, table: Surroundings) -> None:
     for k, (cluster, p) in enumerate(zip(table.clusters, table.probabilities, strict=True)):
         handles.append(line(color=COLOURS[k], linewidth=1.2))
         names.append(
-            f"cluster {cluster}: sat there in {percent(p)}" if p else f"cluster {cluster}: never"
+            f"cluster {cluster}: {percent(p)} of draws" if p else f"cluster {cluster}: never"
         )
     if table.p_alone:
         handles.append(line(linestyle="none"))

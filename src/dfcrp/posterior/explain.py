@@ -27,7 +27,7 @@ from dfcrp.items.items import Items, items_of
 from dfcrp.likelihoods.base import Evidence, Part
 from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.markup import counted, plural
+from dfcrp.markup import counted, plural, significant
 from dfcrp.sampling.setup import problem_of
 from dfcrp.summaries.membership import ALONE, ELSEWHERE
 from dfcrp.summaries.streaming import label_blocks
@@ -382,10 +382,10 @@ def _opening(found: Explanation) -> str:
     own = next((c for c in found.candidates if c.cluster == found.cluster), None)
     others = len(own.members) if own is not None else 0
     if others == 0:
-        place = "In the published partition it is a cluster of its own"
+        place = "In the catalogue it is alone in its cluster"
     else:
         place = (
-            f"In the published partition it belongs to cluster {found.cluster}, "
+            f"In the catalogue it belongs to cluster {found.cluster}, "
             f"with {counted(others, f'other {found.noun}')}"
         )
     return f"{what}\n{place} (membership probability {found.p_member:.2f})."
@@ -397,7 +397,7 @@ def _shown(value: Any) -> str:
 
 def _places(found: Explanation) -> str:
     chains = "1 chain" if found.n_chains == 1 else f"{found.n_chains} chains"
-    lines = [f"Where it sat, over {found.n_draws:,} draws of {chains}:"]
+    lines = [f"Where it was in {found.n_draws:,} draws of {chains}:"]
     for candidate in found.candidates[:MAX_LISTED]:
         lines += ["  " + line for line in _place_lines(candidate, found)]
     hidden = len(found.candidates) - MAX_LISTED
@@ -406,13 +406,13 @@ def _places(found: Explanation) -> str:
     if any(np.isfinite(c.distance) for c in found.candidates):
         lines.append(
             "Distances are in units of the cluster's fitted spread (standard deviations);\n"
-            f"of a cluster's own {plural(found.noun)} 95 % lie within "
+            f"95 % of a cluster's own {plural(found.noun)} lie within "
             f"{_usual_reach(found.features):.1f}. A member widens the spread."
         )
     if any(c.evidence for c in found.candidates):
         lines.append(
-            "Of each column: what it adds to the log odds of one object with the cluster, the sum\n"
-            "so far, and the value that most of the cluster have."
+            "For each column: what it adds to the log odds that both are one object, the sum so\n"
+            f"far, and what most {plural(found.noun)} of the cluster say."
         )
     return "\n".join(lines)
 
@@ -428,7 +428,7 @@ def _place_lines(candidate: Candidate, found: Explanation) -> list[str]:
     if candidate.cluster == ALONE:
         name = "alone"
     elif candidate.cluster == ELSEWHERE:
-        name = "elsewhere, in a cluster that stands for none of the published ones"
+        name = "elsewhere, in a cluster that is not in the catalogue"
     elif candidate.probability == 0.0:
         name = f"cluster {candidate.cluster}, nearby"
     else:
@@ -440,9 +440,10 @@ def _place_lines(candidate: Candidate, found: Explanation) -> list[str]:
             text += f" (chains disagree: {percent(low)} to {percent(high)})"
     lines = [text]
     both = candidate.inside is not None and candidate.outside is not None
-    for offset, when in ((candidate.outside, " when outside"), (candidate.inside, " when in it")):
+    for offset, which in ((candidate.outside, "without"), (candidate.inside, "with")):
         if offset is not None:
-            lines.append(f"  distance {_offset(found, offset, when if both else '')}")
+            when = f" in draws {which} it" if both else ""
+            lines.append(f"  distance {_offset(found, offset, when)}")
     if candidate.evidence:
         lines += _waterfall(candidate.evidence)
     return lines
@@ -477,9 +478,9 @@ def _waterfall(evidence: tuple[Evidence, ...]) -> list[str]:
 def _times(log_odds: float) -> str:
     """Log odds as a factor, in words."""
     power = abs(log_odds) / np.log(10.0)
-    factor = f"10^{power:.0f}" if power >= 6 else f"{10.0**power:,.3g}"
-    which = "one object is" if log_odds >= 0 else "two objects are"
-    return f"{which} {factor} times as likely by the columns alone"
+    factor = f"10^{power:.0f}" if power >= 6 else significant(10.0**power, 2)
+    one, other = ("one object is", "two") if log_odds >= 0 else ("two objects are", "one")
+    return f"by the columns alone, {one} {factor} times as likely as {other}"
 
 
 def _barred_text(found: Explanation) -> str:
@@ -496,21 +497,21 @@ def _barred_text(found: Explanation) -> str:
         more = ", ..." if len(candidate.barred_by) > 3 else ""
         lines.append(
             f"  cluster {candidate.cluster} was closed to it in {percent(candidate.barred)} of "
-            f"draws: {names}{more} sat there"
+            f"draws: {names}{more} was there"
         )
     if not lines:
         return (
-            f"The rule that two {nouns} by one expert never share a cluster barred nothing:\n"
-            f"no other {found.noun} by {found.expert} sat in any of these clusters."
+            f"The rule that two {nouns} by one expert never share a cluster made no difference:\n"
+            f"no other {found.noun} by {found.expert} was in any of these clusters."
         )
-    head = f"By the rule that two {nouns} by {found.expert} never share a cluster,"
+    head = f"Because two {nouns} by {found.expert} never share a cluster,"
     return "\n".join([head, *lines])
 
 
 def _companion_lines(found: Explanation) -> str:
     if not found.companions:
         return f"It never shared a cluster with any other {found.noun}."
-    lines = ["It sat with:"]
+    lines = ["It shared a cluster with:"]
     for other in found.companions[:MAX_LISTED]:
         lines.append(f"  {other.id} by {other.expert}: {percent(other.probability)}")
     hidden = len(found.companions) - MAX_LISTED

@@ -119,13 +119,18 @@ class Interval:
 def summarise(samples: NDArray[Any], level: float = LEVEL) -> Interval:
     """Mean and equal-tailed interval over the first axis.
 
+    The interval of counts (samples of a whole-number type) ends at whole numbers, rounded outwards.
     Samples that are NaN (an undefined share, say) are left out; where nothing is left, the
     answer is NaN.
     """
-    samples = np.asarray(samples, dtype=np.float64)
+    samples = np.asarray(samples)
+    whole = np.issubdtype(samples.dtype, np.integer)
+    samples = samples.astype(np.float64, copy=False)
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     if not np.isnan(samples).any():
         lo, hi = np.quantile(samples, tails, axis=0)
+        if whole:
+            lo, hi = np.floor(lo), np.ceil(hi)
         return Interval(samples.mean(axis=0), lo, hi)
     flat = samples.reshape(len(samples), -1)
     out = np.full((3, flat.shape[1]), np.nan)

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dfcrp.craterstats import METHODS
 from dfcrp.files import write_text
-from dfcrp.markup import Column, Section, join, paragraph, table
+from dfcrp.markup import Column, Section, join, paragraph, significant, table
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.sizes import ModelAges
 from dfcrp.report.contents import Contents
@@ -71,9 +72,10 @@ def how_old(contents: Contents) -> Section | None:
     undated = found["undated"]
     left = f" {undated} of {found['draws']} draws have no crater in the range." if undated else ""
     words = paragraph(
-        f"By CraterStats: {dating['chronology']}; {dating['method']}, diameters from {low:g} to "
-        f"{high:g} km on {dating['area_km2']:g} km². One age for each of {found['draws']} draws: "
-        f"their spread is what the experts' disagreement means for the age.{left}"
+        f"By CraterStats: {dating['chronology']}; {METHODS[dating['method']]}, diameters from "
+        f"{low:g} to {high:g} km on {dating['area_km2']:,g} km². One age for each of "
+        f"{found['draws']} draws: their spread is what the experts' disagreement means for the "
+        f"age.{left}"
     )
     figure = contents.figure(
         FIGURE,
@@ -89,7 +91,8 @@ def how_old(contents: Contents) -> Section | None:
 def _age(found: Mapping[str, Any], middle: str, low: str, high: str) -> tuple[str, str]:
     if found[middle] is None:
         return "–", "–"
-    return f"{found[middle]:.3g}", f"{found[low]:.3g} to {found[high]:.3g}"
+    age, least, most = (significant(found[name], 3) for name in (middle, low, high))
+    return age, f"{least} to {most}"
 
 
 def age_picture(folder: Path) -> dict[str, Picture]:

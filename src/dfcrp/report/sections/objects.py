@@ -132,10 +132,10 @@ def objects(contents: Contents) -> Section:
     shown = "all" if len(first) == len(catalogue) else f"the first {len(first)}, most experts first"
     parts: list[object] = [
         paragraph(
-            f"The published partition has {counted(len(catalogue), 'cluster')}. The whole "
-            f"catalogue{uncertainty} is in ",
+            f"The catalogue has {counted(len(catalogue), 'cluster')}. All of it{uncertainty} is "
+            "in ",
             tag("code", "catalogue.csv"),
-            f"; where every {contents.noun} went is in ",
+            f"; the cluster of every {contents.noun} is in ",
             tag("code", "members.csv"),
             ".",
         ),
@@ -163,7 +163,7 @@ def object_table(contents: Contents, rows: Any) -> Markup:
     columns = [
         Column("cluster"),
         *(_object_column(contents, name) for name in contents.described),
-        Column("experts", note="in the published partition"),
+        Column("experts", note="in the catalogue"),
         Column(sure_of),
     ]
     body = [
@@ -350,7 +350,7 @@ def _example(contents: Contents) -> list[Markup]:
     figure = contents.figure(
         "coclustering",
         "Matrix of co-clustering probabilities",
-        "Lines separate the clusters of the published partition.",
+        "Lines separate the clusters of the catalogue.",
     )
     return [
         tag("h3", f"The least certain {noun}, explained"),

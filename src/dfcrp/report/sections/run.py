@@ -23,6 +23,7 @@ from dfcrp.markup import (
     listed,
     number,
     paragraph,
+    significant,
     table,
     tag,
 )
@@ -335,7 +336,12 @@ def _facts(contents: Contents) -> list[tuple[str, ...]]:
             f"different objects {contents.verb}": summary["n_clusters"],
             f"of them by {in_short(least)}": total,
         }
-    return facts + [
+    facts += [
         (number(found["mean"], 1), words, f"(95 %: {interval(found['lo'], found['hi'])})")
         for words, found in shown.items()
     ]
+    age = contents.ages.get("with_counting_error")
+    if age and age["mean"] is not None:
+        low, high = significant(age["lo"], 3), significant(age["hi"], 3)
+        facts.append((f"{significant(age['mean'], 3)} Ga", "model age", f"(95 %: {low} to {high})"))
+    return facts

@@ -25,7 +25,7 @@ function makeCountsPanel(state, map) {
         cells[1].textContent = interval(inClass.lo, inClass.hi);
       }
       const single = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]) && data.groupActiveItems[g] === 1;
-      const singles = summarise(countByDraw(data, single, () => 1));
+      const singles = summariseCounts(countByDraw(data, single, () => 1));
       byId("singletons-count").textContent = `${number(singles.mean, 1)} (${interval(singles.lo, singles.hi)})`;
       const doubtful = data.undecided.filter((k) => inRegion(state.region, data.clusterX[k], data.clusterY[k]));
       byId("undecided-count").textContent = number(doubtful.length);

@@ -81,7 +81,7 @@ function countBySize(data, wanted, from, to) {
 function posteriorCount(state, passing, least, from = null, to = null) {
   const known = isWhole(state) ? reportedCount(state.data, least, from, to) : null;
   const { counts, draws } = countsOfDraws(state, passing, least, from, to);
-  return { ...summarise(counts), draws, ...known };
+  return { ...summariseCounts(counts), draws, ...known };
 }
 
 /** The number in each draw, of as many draws as can answer. */

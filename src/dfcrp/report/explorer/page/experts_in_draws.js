@@ -132,8 +132,8 @@ function compareTwo(state, a, b) {
   };
   const here = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]);
   return {
-    first: summarise(countByDraw(data, (g) => here(g) && has(g, a) && !has(g, b))),
-    second: summarise(countByDraw(data, (g) => here(g) && has(g, b) && !has(g, a))),
-    both: summarise(countByDraw(data, (g) => here(g) && has(g, a) && has(g, b))),
+    first: summariseCounts(countByDraw(data, (g) => here(g) && has(g, a) && !has(g, b))),
+    second: summariseCounts(countByDraw(data, (g) => here(g) && has(g, b) && !has(g, a))),
+    both: summariseCounts(countByDraw(data, (g) => here(g) && has(g, a) && has(g, b))),
   };
 }

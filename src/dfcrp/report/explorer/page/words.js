@@ -66,6 +66,13 @@ function percent(share) {
   return `${number(100 * Number(fixed(share, 2)))} %`;
 }
 
+/** Of counts: the interval ends at whole numbers, rounded outwards, unless objects are weighted. */
+function summariseCounts(samples) {
+  const found = summarise(samples);
+  if (!found.samples.every(Number.isInteger)) return found;
+  return { ...found, lo: Math.floor(found.lo), hi: Math.ceil(found.hi) };
+}
+
 /** Mean and equal-tailed 95 % interval; values that are NaN are left out. */
 function summarise(samples) {
   const values = Float64Array.from(samples.filter((value) => value === value)).sort();
