@@ -213,6 +213,9 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "log spread of skills": math.log(own["skill_sd"][0]),
         "sizes of objects": float(own["size_share"][:16].sum()),
         "sizes of false marks": float(own["false_size"][:16].sum()),
+        # The base measure is symmetric about the middle of the levels: only these know its shape.
+        "middle sizes of objects": float(own["size_share"][8:24].sum()),
+        "middle sizes of false marks": float(own["false_size"][8:24].sum()),
         "clusters": float(len(sizes)),
         "pairs together": float((sizes * (sizes - 1) / 2).sum()),
         "one person's together": together,

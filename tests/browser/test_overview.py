@@ -181,3 +181,31 @@ def test_a_picture_shows_the_whole_of_a_single_object():
     assert right >= 2.5
     assert low <= -2.5
     assert high >= 2.5
+
+
+@pytest.mark.parametrize("prior", ["detection", "dfcrp"])
+def test_images_without_a_marking_have_a_tile(show, tmp_path, prior):
+    """It says that somebody looked, and stands where its name belongs."""
+    rng = np.random.default_rng(4)
+    image = np.repeat(["a", "c"], 12)
+    place = np.tile(np.repeat([50.0, 150.0, 250.0, 350.0], 3), 2)
+    items = dfcrp.Items.circles(
+        place + rng.normal(0, 2, 24), place, np.full(24, 20.0), ["A", "B", "C"] * 8, image=image
+    )
+    looked = [(name, expert) for name in "abc" for expert in "ABC"]
+    posterior = dfcrp.fit(items, prior=prior, looked=looked, chains=2, scans=40, seed=1)
+    page = show(
+        write_overview(posterior, tmp_path, pages=1), ready="#explorer-overview[data-ready=yes]"
+    )
+    assert shown(page) == ["a", "b", "c"]
+    words = page.locator("#explorer-tiles li").all_inner_texts()
+    assert [("looked at, no markings" in text) for text in words] == [False, True, False]
+    if prior == "detection":
+        table = posterior.image_table().set_index("image")
+        assert f"{number(table.loc['b', 'n_objects'], 1)} real objects" in words[1]
+        assert not [name for name in table if name.startswith("alpha")]
+        page.locator("#explorer-order").select_option("need")
+        assert shown(page) == list(table.sort_values("look_value", ascending=False).index)
+    else:
+        assert "0.0 objects" in words[1]
+    assert page.locator("#explorer-range").inner_text() == "1 to 3 of 3 images"

@@ -126,7 +126,7 @@ def test_explain_finds_the_image(csv_file, finished, capsys):
     last = members.iloc[-1]
     assert main(["explain", str(finished), str(last["marking"])]) == 0
     said = capsys.readouterr().out
-    assert "a cluster of its own" in said
+    assert "alone in its cluster" in said
     shared = members[members.duplicated("cluster") & (members["p_member"] > 0.9)].iloc[-1]
     assert main(["explain", str(finished), str(shared["marking"])]) == 0
     assert f"it belongs to cluster {shared['cluster']}," in capsys.readouterr().out

@@ -27,6 +27,7 @@ from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import detection_reference as twin
 from reference import small_problems as small
 from reference.prior_reference import canonical
+from reference.two_samples import same_law
 from studies.detection_story import parts, with_base
 
 FALSE_ALARM_RATE = 1e-5
@@ -261,10 +262,7 @@ def of_categories(table, own, said, where) -> dict[str, np.ndarray]:
 
 def p_values(one, two, prior) -> dict[str, float]:
     a, b = statistics(*one, prior), statistics(*two, prior)
-    found = {
-        name: float(stats.ks_2samp(a[name][~np.isnan(a[name])], b[name][~np.isnan(b[name])]).pvalue)
-        for name in a
-    }
+    found = {name: same_law(a[name], b[name]) for name in a}
     kinds = sorted({*one[0], *two[0]})
     counts = np.array([[rows.count(kind) for kind in kinds] for rows in (one[0], two[0])])
     # Rare partitions are counted together.

@@ -10,7 +10,7 @@ from dfcrp.cli.job import _consensus_note, describe
 from dfcrp.errors import SettingsError
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report import write_overview
-from dfcrp.runs.parts import experts_by_image
+from dfcrp.runs.parts import experts_by_place
 from dfcrp.settings.config import SummarySettings, make_config, resolve, to_toml
 from dfcrp.settings.consensus import checked, in_words, needed, usual, usual_thresholds
 from reference.small_posteriors import posterior_of, random_markings
@@ -98,7 +98,7 @@ def agreed_in(posterior, labels):
 
 
 def test_counts_over_images(posterior):
-    assert experts_by_image(posterior.items) == [5, 2]
+    assert experts_by_place(posterior.items) == [5, 2]
     by_hand = [[len(agreed_in(posterior, d)) for d in chain] for chain in posterior.labels]
     counts = posterior.consensus_counts(("60%",)).counts[:, :, 0, 0]
     assert counts.tolist() == by_hand

@@ -17,7 +17,7 @@ from dfcrp.fitting import run as run_module
 from dfcrp.fitting.run import ImageDone
 from dfcrp.posterior.findings import Totals, spaced
 from dfcrp.runs import store as store_module
-from dfcrp.runs.parts import experts_by_image, image_seed
+from dfcrp.runs.parts import experts_by_place, image_seed
 from dfcrp.settings.config import make_config
 
 SETTINGS: dict[str, Any] = {"chains": 2, "scans": 40, "seed": 7}
@@ -232,7 +232,7 @@ def test_draws_for_totals():
 
 def test_what_makes_a_consensus_follows_from_who_looked(markings, in_memory):
     assert len(markings.experts) == 4
-    looked = experts_by_image(markings)
+    looked = experts_by_place(markings)
     assert max(looked) == 3
     assert min(looked) < 3
     assert in_memory.config.summary.min_experts == "60%"

@@ -13,6 +13,7 @@ from dfcrp import memory
 from dfcrp.cli.main import main
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.memory import in_words, memory_at_hand, refuse_more_than_memory
+from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.runs.folder import without_formula
 
 
@@ -93,15 +94,47 @@ def test_very_many_columns(tmp_path: Path) -> None:
         assert time.process_time() - begun < 10
 
 
+COLUMNS = {
+    "circles": ("x", "y", "diameter"),
+    "points": ("x", "y"),
+    "boxes": ("left", "top", "right", "bottom"),
+    "ellipses": ("x", "y", "major", "minor", "angle"),
+    "diagonal": ("height", "weight"),
+    "normal": ("height", "weight"),
+}
+
+
 @pytest.mark.filterwarnings("ignore::dfcrp.errors.DfcrpWarning")
-def test_very_many_copies_of_one_marking_are_refused_soon() -> None:
-    n = 100_000
-    experts = np.array([f"expert {k}" for k in range(7)])[np.arange(n) % 7]
-    items = dfcrp.Items.circles(np.zeros(n), np.zeros(n), np.ones(n), experts)
-    begun = time.process_time()
-    with pytest.raises(InputError, match="remove copies of the same markings"):
-        dfcrp.fit(items, chains=1, scans=2)
-    assert time.process_time() - begun < 20  # about 2 s when this was written, 66 s before
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_very_many_copies_are_refused_before_neighbours_are_searched(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search takes minutes among copies."""
+
+    def search(*_: object, **__: object) -> None:
+        raise AssertionError("neighbours were searched")
+
+    monkeypatch.setattr("dfcrp.neighbours.circles._nearest_of_others", search)
+    monkeypatch.setattr("dfcrp.likelihoods.normal.pilot._apart_from_others", search)
+    monkeypatch.setattr("dfcrp.neighbours.neighbourhood.MOST_PAIRS", 1_000)
+    experts = np.array([f"expert {k}" for k in range(7)])[np.arange(60) % 7]
+    columns = {name: np.full(60, 1.0 + k // 2) for k, name in enumerate(COLUMNS[kind])}
+    items = dfcrp.Items.from_columns(columns, experts, kind=kind)
+    with pytest.raises(InputError, match=r"60 .*remove (the )?copies"):
+        dfcrp.fit(items, likelihood=kind, chains=1, scans=2)
+
+
+@pytest.mark.parametrize("images", [None, np.arange(60) % 3])
+def test_copies_on_several_images_are_no_pairs(
+    images: np.ndarray | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dfcrp.neighbours.neighbourhood.MOST_PAIRS", 600)
+    features = np.ones((60, 2))
+    if images is None:
+        with pytest.raises(InputError, match="up to 60 points are exactly the same: their 1,770 p"):
+            refuse_copies(features, None, "points")
+        features[:, 1] = np.arange(60) // 2
+    refuse_copies(features, images, "points")  # 3 groups of 20 have 570 pairs, 30 of 2 have 30
 
 
 def test_rows_that_begin_like_comments_are_said(tmp_path: Path) -> None:

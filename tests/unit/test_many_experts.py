@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 
 from dfcrp.summaries import experts
-from dfcrp.summaries.consensus import family_arrays
+from dfcrp.summaries.looked import everyone
 from dfcrp.summaries.streaming import as_draws, canonical
 
 
@@ -20,10 +20,9 @@ def test_sparse_and_dense_counts_are_the_same() -> None:
     for n_families, n, clusters in ((3, 40, 12), (7, 60, 60), (2, 30, 9), (12, 24, 2)):
         codes = np.concatenate([np.arange(n_families), rng.integers(0, n_families, n - n_families)])
         labels = random_draws(rng, 6, n, clusters)
-        _, holder = family_arrays(codes, n)
-        everyone = np.arange(n_families)
-        dense = experts.count_densely(labels, codes, holder, everyone, len(everyone))
-        sparse = experts.count_sparsely(labels, codes, holder, everyone, len(everyone))
+        given = codes, np.arange(n_families), everyone(codes)
+        dense = experts.count_densely(labels, *given)
+        sparse = experts.count_sparsely(labels, *given)
         for name in dense._fields:
             assert np.allclose(getattr(dense, name), getattr(sparse, name)), name
 

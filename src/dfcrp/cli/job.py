@@ -34,10 +34,10 @@ def run_job(
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
     from dfcrp.fitting import fit
-    from dfcrp.runs.parts import experts_by_image
+    from dfcrp.runs.parts import experts_by_place
     from dfcrp.settings.config import resolve
 
-    settled = resolve(config, dict(settings), experts_by_image(markings))
+    settled = resolve(config, dict(settings), experts_by_place(markings))
     if not quiet:
         _introduce(markings, settled)
 
@@ -190,9 +190,9 @@ def _introduce(markings: Items, config: Config) -> None:
     from dfcrp.items.site import column_words
     from dfcrp.likelihoods.registry import likelihood_named
     from dfcrp.markup import counted
-    from dfcrp.runs.parts import experts_by_image
+    from dfcrp.runs.parts import experts_by_place
 
-    run, n_experts = config.run, max(experts_by_image(markings))
+    run, n_experts = config.run, max(experts_by_place(markings))
     for line in column_words(markings.sources):
         click.echo(line, err=True)
     removed = markings.rows_filtered_out

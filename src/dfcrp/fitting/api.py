@@ -49,7 +49,7 @@ from dfcrp.runs.folder import (
     write_settings,
 )
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
-from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_image
+from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import Config, load_config, resolve, settings_of_draws, with_run
@@ -80,7 +80,7 @@ def prepare(
     if looked is not None:
         data = with_looks(data, looked)
     named = {"likelihood": likelihood or _run(config).get("likelihood", data.kind), **settings}
-    settled = resolve(config, named, experts_by_image(data))
+    settled = resolve(config, named, experts_by_place(data))
     if settled.run.likelihood != data.kind:
         raise SettingsError(
             f'run.likelihood is "{settled.run.likelihood}", but these items are {data.kind}'

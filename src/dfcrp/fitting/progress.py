@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
 from dfcrp.markup import counted, escape
-from dfcrp.runs.parts import Watch, least_by_item
+from dfcrp.runs.parts import Watch, least_by_looked
 from dfcrp.sampling.runner import TimeLimit, compiling
 from dfcrp.settings.config import Config
-from dfcrp.settings.consensus import Least, in_short, needed
+from dfcrp.settings.consensus import Least, in_short
 from dfcrp.summaries.convergence import Limits
+from dfcrp.summaries.looked import Coverage, everyone
 
 if TYPE_CHECKING:
     from dfcrp.fitting.run import ImageDone
@@ -75,8 +76,8 @@ class Glimpse:
 class Tracker:
     """Averages what the chains report; safe to call from their threads.
 
-    ``begun`` are the scans that each chain has done before, ``least`` for each item the experts
-    that make a consensus on its image, where it has several.
+    ``begun`` are the scans that each chain has done before; ``coverage`` says who looked where, if
+    not everybody did.
     """
 
     def __init__(
@@ -84,13 +85,13 @@ class Tracker:
         families: NDArray[np.int64],
         config: Config,
         begun: Sequence[int] = (),
-        least: NDArray[np.int64] | None = None,
+        coverage: Coverage | None = None,
     ) -> None:
         self.min_experts = config.summary.min_experts
-        usual = np.full(len(families), needed(self.min_experts, int(families.max()) + 1))
-        self._least = usual if least is None else least
         self._families = families
         self._n_families = int(families.max()) + 1
+        self._coverage = everyone(families) if coverage is None else coverage
+        self._least = least_by_looked(self.min_experts, self._coverage.n_experts)
         self._latest: dict[int, tuple[float, float, float]] = {}
         self._scans = list(begun) or [0] * config.run.chains
         self._first: tuple[float, int] | None = None
@@ -119,7 +120,8 @@ class Tracker:
         """Clusters, and clusters with enough different experts."""
         held = np.unique(labels.astype(np.int64) * self._n_families + self._families)
         names, experts = np.unique(held // self._n_families, return_counts=True)
-        return len(experts), int(np.count_nonzero(experts >= self._least[names]))
+        looked = self._coverage.looked_at(labels, self._families)[names]
+        return len(experts), int(np.count_nonzero(experts >= self._least[looked]))
 
     def _seconds_left(self, done: int, to_do: int) -> float | None:
         """From the pace since the first report, which came after compilation."""
@@ -482,8 +484,7 @@ def make_tracker(items: Items, config: Config, begun: Sequence[int] = ()) -> Any
     """What adds up the progress; ``begun`` are the scans that each chain has behind it already."""
     if len(items.images) > 1 and config.run.images == "independent":
         return ImagesTracker(config)
-    least = least_by_item(items, config.summary.min_experts)
-    return Tracker(items.families, config, begun, least)
+    return Tracker(items.families, config, begun, items.coverage)
 
 
 def expected_scans(posterior: Posterior) -> int:

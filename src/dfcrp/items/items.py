@@ -22,6 +22,7 @@ from dfcrp.items.site import Site, Source
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.base import Zones
+from dfcrp.summaries.looked import Coverage
 
 #: What is known of an item besides the columns that describe it.
 ABOUT = ("expert", "image", "id", "truth", "person")
@@ -453,6 +454,14 @@ class Items:
     def zones(self) -> Zones | None:
         """What footprints cut images into; None where all looks are at whole images."""
         return None if self.footprints is None else cut_into_zones(self)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """Who looked at the place of each item: at its image or, with footprints, its zone."""
+        looks, zones, experts = self.looks, self.zones, len(self.experts)
+        if zones is None:
+            return Coverage(looks.image, looks.pairs, len(looks.images), experts, False)
+        return Coverage(zones.zone, zones.pairs, len(zones.share), experts, True)
 
     def _candidates_among(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         if self.candidates is None:

@@ -16,6 +16,7 @@ from dfcrp.likelihoods.base import Centre, Layout, Likelihood
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.shapes import shape_of
+from dfcrp.neighbours.neighbourhood import refuse_copies
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -65,6 +66,8 @@ class OwnLikelihood(Likelihood):
         """Features as they are; candidates by a pilot of the data."""
         shape, images = shape_of("diagonal", tuple(items.columns)), items.image_codes
         features = items.features
+        if items.candidates is None:
+            refuse_copies(features, images, "items")
         pilot = find_pilot(shape, features, experts, 1.0, images)
         neighbourhood = find_feature_neighbours(
             shape,

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.neighbours.neighbourhood import pairs_within
+from dfcrp.neighbours.neighbourhood import pairs_within, refuse_crowds
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int64]
@@ -46,6 +46,8 @@ def learned_reach(features: Floats, families: NDArray[np.int64]) -> tuple[Floats
     where experts agree at all, however small the objects.
     """
     distance, size = np.exp(features[:, 2]), np.full(len(features), math.log(LEARNED_RATIO))
+    # Whoever lies within a diameter is a neighbour; searches among copies would take minutes.
+    refuse_crowds(places(features), float(distance.min()))
     nearest = _nearest_of_others(places(features), families)
     some = nearest >= 0
     if some.any():

@@ -84,7 +84,7 @@ def pairs_within(position: Floats, reach: Floats) -> Pairs:
         here = np.flatnonzero(octave == level)
         below = np.flatnonzero(octave < level)
         widest = float(reach[here].max())
-        _refuse_crowds(position[here], widest)
+        refuse_crowds(position[here], widest)
         tree = cKDTree(position[here])
         found += _within(position, reach, tree.query_pairs(widest, output_type="ndarray"), here)
         if len(below):
@@ -113,7 +113,7 @@ def _within(
         yield named[distance <= np.maximum(reach[first], reach[second])]
 
 
-def _refuse_crowds(position: Floats, reach: float) -> None:
+def refuse_crowds(position: Floats, reach: float) -> None:
     """Refuse what has surely too many pairs, before memory runs out.
 
     Points in one square, or cube, with this diagonal are neighbours of each other.
@@ -122,13 +122,33 @@ def _refuse_crowds(position: Floats, reach: float) -> None:
     ordered = square[np.lexsort(square.T)]
     begins = np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1
     together = np.diff(begins, prepend=0, append=len(square)).astype(float)
-    pairs = float((together * (together - 1.0)).sum()) / 2.0
-    if pairs > MOST_PAIRS:
+    if (pairs := pairs_among(together)) > MOST_PAIRS:
         raise InputError(
-            f"at least {pairs:.2g} pairs of markings lie within {reach:g} of each other, up to "
+            f"at least {pairs:,.0f} pairs of markings lie within {reach:g} of each other, up to "
             f"{int(together.max()):,} at one place: more than fit into memory; give a smaller "
             "radius= (--radius), or remove copies of the same markings"
         )
+
+
+def refuse_copies(features: Floats, images: NDArray[np.int64] | None, noun: str) -> None:
+    """Refuse items of which so many are the same that their pairs are too many.
+
+    The search for the nearest, which comes before that for pairs, would take minutes.
+    """
+    columns = [*features.T] if images is None else [*features.T, images]
+    for some in ([columns[0]], columns):  # one column is quickly counted, and is mostly enough
+        together = np.unique(np.column_stack(some), axis=0, return_counts=True)[1].astype(float)
+        if (pairs := pairs_among(together)) <= MOST_PAIRS:
+            return
+    raise InputError(
+        f"up to {int(together.max()):,} {noun} are exactly the same: their {pairs:,.0f} pairs are "
+        "more than fit into memory; remove the copies"
+    )
+
+
+def pairs_among(together: Floats) -> float:
+    """How many pairs there are within groups of these sizes."""
+    return float((together * (together - 1.0)).sum()) / 2.0
 
 
 def components_of(pairs: Pairs, n: int, bounded: bool) -> NDArray[np.int64]:

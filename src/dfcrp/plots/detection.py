@@ -258,7 +258,7 @@ def plot_cluster_sizes(
     return table, draw_cluster_sizes(table, ax)
 
 
-# --- probability of being real ---------------------------------------------------------------------
+# --- probability of being real ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dfcrp.runs.parts import RunRecord
 from dfcrp.settings.config import Config
-from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.convergence import Verdict
 from dfcrp.summaries.experts import ExpertTallies, tally_experts
 from dfcrp.summaries.membership import Membership
@@ -125,7 +124,6 @@ def _series(posterior: Posterior, totals: Totals) -> Series:
     draws = posterior.draws
     chosen = spaced(draws.n_draws, totals.draws)
     learned = posterior.likelihood.learned_samples(draws)
-    codes, holder = family_arrays(posterior.items.families, draws.n_markings)
     some = spaced(draws.n_draws, totals.expert_draws)
     labels = [draws.labels(chain, 0, draws.n_draws)[some] for chain in range(draws.n_chains)]
     return Series(
@@ -133,7 +131,9 @@ def _series(posterior: Posterior, totals: Totals) -> Series:
         counts=posterior.table_counts.counts[:, chosen],
         alpha=posterior.alpha[:, chosen],
         learned={name: values[:, chosen] for name, values in learned.items()},
-        experts=tally_experts(np.concatenate(labels), codes, holder, len(posterior.items.experts)),
+        experts=tally_experts(
+            np.concatenate(labels), posterior.items.families, posterior.items.coverage
+        ),
     )
 
 

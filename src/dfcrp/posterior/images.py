@@ -70,7 +70,7 @@ class Pool:
         self._series: Series | None = None
         self._alone: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._lacking = self._alone
-        # On the images that each expert looked at, whoever's they are.
+        # Where each expert looked, whoever's they are.
         self._alone_there = self._alone
         self._lacking_there = self._alone
         self._both: NDArray[np.int32] = np.zeros((0, 0, 0), np.int32)
@@ -79,8 +79,8 @@ class Pool:
     def add(self, series: Series, experts: NDArray[np.int64]) -> None:
         """Take in an image; ``experts`` are the codes that its experts have in all images.
 
-        Two experts are compared on the images at which both looked, and shares are of the clusters
-        on images at which an expert looked.
+        Two experts are compared where both looked, and shares are of the clusters where an expert
+        looked.
         """
         if self._series is None:
             self._begin(series)
@@ -96,8 +96,8 @@ class Pool:
         self.images += 1
         self._alone[:, experts] += series.experts.alone
         self._lacking[:, experts] += series.experts.lacking
-        self._alone_there[:, experts] += series.experts.alone.sum(axis=1, keepdims=True)
-        self._lacking_there[:, experts] += series.experts.lacking.sum(axis=1, keepdims=True)
+        self._alone_there[:, experts] += series.experts.alone_there
+        self._lacking_there[:, experts] += series.experts.lacking_there
         if self._both.size:
             pairs = (slice(None), experts[:, np.newaxis], experts)
             self._both[pairs] += series.experts.both

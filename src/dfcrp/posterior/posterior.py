@@ -40,7 +40,7 @@ from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequ
 from dfcrp.priors.base import Prior
 from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.priors.registry import prior_named
-from dfcrp.runs.parts import Parts, RunRecord, least_by_item
+from dfcrp.runs.parts import Parts, RunRecord, least_by_looked
 from dfcrp.settings.config import Config
 from dfcrp.settings.consensus import Least, in_words, needed
 from dfcrp.summaries.coclustering import Coclustering, coclustering
@@ -372,19 +372,21 @@ class Posterior:
         return self.needed_experts(self.config.summary.min_experts)
 
     def needed_experts(self, least: Least) -> int:
-        """A number of experts as it is, a share in experts; on images that differ the most."""
-        return int(least_by_item(self.items, least).max())
+        """A number of experts as it is, a share in experts; where places differ the most."""
+        coverage = self.items.coverage
+        return needed(least, int(coverage.counts[coverage.zone].max()))
 
     @property
     def consensus_words(self) -> str:
         """What makes a consensus, in a sentence: "at least 5 experts"."""
-        looked = len(self.items.experts) if self._images is None else None
+        alike = self._images is None and not self.items.coverage.in_parts
+        looked = len(self.items.experts) if alike else None
         return in_words(self.config.summary.min_experts, looked)
 
     def consensus_counts(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
         """Clusters with at least so many experts, in every draw, by size class.
 
-        Shares, as in "60%", are of the experts who looked at the image.
+        Shares, as in "60%", are of the experts who looked at the place.
         """
         if min_experts not in self._counts:
             self._counts[min_experts] = self._consensus_counts(min_experts)
@@ -393,15 +395,17 @@ class Posterior:
     def _consensus_counts(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
         if self._images is not None and any(isinstance(least, str) for least in min_experts):
             return self._counts_of_images(min_experts)
-        looked = len(self.items.experts)
+        coverage, shares = self.items.coverage, any(isinstance(m, str) for m in min_experts)
+        least = [least_by_looked(least, coverage.n_experts) for least in min_experts]
         found = consensus_counts(
             self.draws,
-            tuple(needed(least, looked) for least in min_experts),
+            [int(one[-1]) for one in least],
             self.size_classes,
             self.diameter_from,
             families=self.items.families,
             diameters=self.diameters,
             parameter=self.likelihood.size_parameter() or "",
+            looks=(coverage, np.array(least)) if coverage.in_parts and shares else None,
         )
         return replace(found, min_experts=min_experts)
 
@@ -454,7 +458,7 @@ class Posterior:
             alone = self._images.put_together([one.alone for one in self.findings], np.nan)
             experts = len(self.items.experts)
             return self.pool.experts(np.bincount(self.items.families, minlength=experts), alone)
-        return expert_summary(self.draws, self.items.families, len(self.items.experts))
+        return expert_summary(self.draws, self.items.families, coverage=self.items.coverage)
 
     def experts(self) -> pandas.DataFrame:
         """One row per expert, by number of markings or, if that is known, by sensitivity."""

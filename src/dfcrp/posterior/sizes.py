@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from dfcrp.craterstats import Ages, Dating, Isochrons, model_ages
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.markup import plural
-from dfcrp.runs.parts import least_by_item
+from dfcrp.runs.parts import least_by_looked
 from dfcrp.settings.consensus import Least
 from dfcrp.summaries.consensus import family_arrays, parameter_columns
 from dfcrp.summaries.kernels.tables import count_experts
@@ -86,15 +86,15 @@ def consensus_diameters(
     step = stride_for(draws, limit)
     codes, holder = family_arrays(posterior.items.families, draws.n_markings)
     experts = np.empty(draws.n_markings, np.int64)
-    # by cluster, which is named after one of its items
-    least = least_by_item(posterior.items, min_experts)
+    coverage = posterior.items.coverage
+    least = least_by_looked(min_experts, coverage.n_experts)
     out = []
     for chain, start, stop, labels in label_blocks(draws):
         chosen = np.arange(stop - start)[kept(start, step)]
         block = None if from_members else draws.clusters(chain, start, stop)
         for d in chosen:
             count_experts(labels[d], codes, holder, experts)
-            names = np.flatnonzero(experts >= least)
+            names = np.flatnonzero(experts >= least[coverage.looked_at(labels[d], codes)])
             if block is None:
                 sizes = np.bincount(labels[d], minlength=len(experts))
                 sums = np.bincount(labels[d], diameters, minlength=len(experts))

@@ -12,7 +12,7 @@ from dfcrp.draws import shared_variable
 from dfcrp.likelihoods.bias_summary import rows_with_bias
 from dfcrp.posterior.categories import category_columns
 from dfcrp.posterior.findings import Findings
-from dfcrp.runs.parts import least_by_item
+from dfcrp.runs.parts import least_by_cluster
 from dfcrp.settings.consensus import needed
 from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.membership import UNDECIDED
@@ -87,17 +87,23 @@ def catalogue_columns(posterior: Posterior) -> dict[str, Any]:
     labels, items = posterior.point_partition().labels, posterior.items
     _, order, offsets = members_by_cluster(labels)
     members = [order[a:b] for a, b in pairwise(offsets)]
+    asked = posterior.config.summary.min_experts
     table = catalogue(
         posterior.draws,
         labels,
         posterior.membership,
         families=items.families,
         expert_names=items.experts,
-        min_experts=posterior.min_experts,
+        min_experts=least_by_cluster(items, labels, asked)[np.unique(labels)],
         centre=posterior.likelihood.centre(items),
         described=posterior.likelihood.describe_members(items, members),
         ground=posterior.ground,
     )
+    if items.coverage.in_parts:
+        looked = items.coverage.looked_at(labels, items.families)[table["cluster"]]
+        at = list(table).index("n_experts") + 1
+        entries = [*table.items()]
+        table = dict([*entries[:at], ("n_looked", looked), *entries[at:]])
     if posterior.detection is not None:
         table["p_real"] = posterior.detection.p_real_cluster
     return table
@@ -152,9 +158,14 @@ def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, A
     }
     for name in ("n_clusters", "consensus", "alpha"):
         interval = getattr(found, name)
+        if name == "alpha" and np.isnan(interval.mean):
+            # Not every prior has an α.
+            continue
         row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
     if isinstance(posterior.config.summary.min_experts, str):
-        row["min_experts"] = needed(posterior.config.summary.min_experts, row["n_experts"])
+        coverage = posterior.items.coverage
+        most = coverage.counts[coverage.zone[parts.rows[image]]].max()
+        row["min_experts"] = needed(posterior.config.summary.min_experts, int(most))
     verdict = found.verdict
     return row | {
         "undecided": int(np.count_nonzero(found.membership.p_member < UNDECIDED)),
@@ -222,7 +233,8 @@ def _listed(posterior: Posterior) -> dict[str, int]:
     known = ~np.isnan(posterior.membership.p_member)
     pairs = np.unique(np.column_stack((labels, families))[known], axis=0)
     names, experts = np.unique(pairs[:, 0], return_counts=True)
-    least = least_by_item(posterior.items, posterior.config.summary.min_experts)[names]
+    asked = posterior.config.summary.min_experts
+    least = least_by_cluster(posterior.items, labels, asked)[names]
     agreed = int(np.count_nonzero(experts >= least))
     counts = {"n_clusters": len(experts), "consensus": agreed}
     if posterior.detection is not None:

@@ -25,7 +25,7 @@ function shades() {
 }
 
 const ORDERS = {
-  name: (data, a, b) => a - b,
+  name: (data, a, b) => data.byName[a] - data.byName[b],
   objects: (data, a, b) => data.objects[b] - data.objects[a] || a - b,
   agreed: (data, a, b) => data.agreed[b] - data.agreed[a] || a - b,
   undecided: (data, a, b) => data.undecided[b] - data.undecided[a] || a - b,
@@ -47,6 +47,13 @@ function chosenImages(data, asked) {
   return found.sort((a, b) => ORDERS[asked.order](data, a, b));
 }
 
+/** What is in doubt; of images without a marking, that they have none. */
+function doubtOf(data, k) {
+  if (k >= data.names.length - data.empty) return `looked at, no ${data.nouns}`;
+  if (!data.undecided[k]) return `no undecided ${data.nouns}`;
+  return `${number(data.undecided[k])} undecided ${data.undecided[k] === 1 ? data.noun : data.nouns}`;
+}
+
 function tile(data, k) {
   const canvas = element("canvas", { "aria-hidden": "true" });
   const words = [
@@ -54,14 +61,14 @@ function tile(data, k) {
     data.byNeed
       ? element("span", { class: "quiet" }, `${number(data.objects[k], 1)} real objects`)
       : element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.agreedBy}`)),
-    element("span", { class: "quiet" }, data.undecided[k] ? `${number(data.undecided[k])} undecided ${data.undecided[k] === 1 ? data.noun : data.nouns}` : `no undecided ${data.nouns}`),
+    element("span", { class: "quiet" }, doubtOf(data, k)),
     data.byNeed ? element("span", { class: "quiet", title: GAIN }, data.retired[k] ? "needs no more looks" : `next look gains ${number(data.lookValue[k], 2)}`) : null,
     data.good[k] ? null : element("span", { class: "short" }, "run too short"),
   ];
   // Only images whose page was made are links.
   const made = data.pages[k]
     ? element("a", { class: "overview-tile", href: data.pages[k] }, canvas, ...words)
-    : element("div", { class: "overview-tile", title: data.howToMake }, canvas, ...words);
+    : element("div", { class: "overview-tile", title: k < data.names.length - data.empty ? data.howToMake : "" }, canvas, ...words);
   return { item: element("li", {}, made), canvas, image: k };
 }
 
@@ -103,7 +110,7 @@ function drawBars(data, image, pen, ratio) {
   const count = data.barsOfImage;
   const parts = data.bars.subarray(3 * count * image, 3 * count * (image + 1));
   const total = (bar) => parts[3 * bar] + parts[3 * bar + 1] + parts[3 * bar + 2];
-  const most = Math.max(...Array.from({ length: count }, (_, bar) => total(bar)));
+  const most = Math.max(1, ...Array.from({ length: count }, (_, bar) => total(bar)));
   const colours = shades();
   const [base, step] = [height - 14 * ratio, width / count];
   pen.font = `${10 * ratio}px system-ui, sans-serif`;

@@ -101,24 +101,29 @@ def tiles(posterior: Posterior, pages: dict[int, str], how_to_make: str) -> Sect
 
 
 def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str, Any], str]:
-    """Everything that is read as text, and the arrays as base64."""
-    findings = posterior.findings
+    """Everything that is read as text, and the arrays as base64.
+
+    Images that were looked at without a marking come after the others.
+    """
+    findings, empty = posterior.findings, empty_images(posterior)
+    names, nothing = [*posterior.images, *empty], [0] * len(empty)
     packer = Packer()
-    packer.floats("objects", _objects(posterior), "float64")
-    packer.floats("agreed", [found.consensus.mean for found in findings], "float64")
-    packer.counts("good", [found.verdict.ok for found in findings])
-    packer.counts(
-        "undecided", [np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings]
-    )
-    packer.counts("place", _places(posterior))
-    by_need = _pack_need(packer, posterior)
-    shape = _pack_outlines(packer, posterior)
-    bars = 0 if shape is not None else _pack_bars(packer, posterior)
+    packer.floats("objects", _objects(posterior, empty), "float64")
+    packer.floats("agreed", [*(found.consensus.mean for found in findings), *nothing], "float64")
+    packer.counts("good", [*(found.verdict.ok for found in findings), *[True] * len(empty)])
+    undecided = (np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings)
+    packer.counts("undecided", [*undecided, *nothing])
+    packer.counts("place", _places(posterior, names))
+    packer.counts("byName", np.argsort(np.argsort(names, kind="stable"), kind="stable"))
+    by_need = _pack_need(packer, posterior, names)
+    shape = _pack_outlines(packer, posterior, len(empty))
+    bars = 0 if shape is not None else _pack_bars(packer, posterior, len(empty))
     about = {
         "noun": posterior.likelihood.noun,
         "nouns": plural(posterior.likelihood.noun),
-        "names": list(posterior.images),
-        "pages": [pages.get(image) for image in posterior.image_set.done],
+        "names": names,
+        "empty": len(empty),
+        "pages": [*(pages.get(image) for image in posterior.image_set.done), *[None] * len(empty)],
         "agreedBy": in_short(posterior.config.summary.min_experts),
         "byNeed": by_need,
         "shape": shape,
@@ -130,37 +135,50 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str,
     return about, packer.base64()
 
 
-def _objects(posterior: Posterior) -> list[float]:
+def empty_images(posterior: Posterior) -> list[str]:
+    """Images that somebody looked at and nobody marked anything on, if the run covers them."""
+    items, found = posterior.items, posterior.detection
+    names = items.looks.images if found is None else found.image_names
+    return sorted(set(names) - set(items.images))
+
+
+def _objects(posterior: Posterior, empty: list[str]) -> list[float]:
     """Objects of each image: real ones, seen and missed, if the prior knows of that."""
-    if posterior.detection is None:
-        return [found.n_clusters.mean for found in posterior.findings]
-    each = [found.detection for found in posterior.findings]
-    return [float((one.seen + one.missed)[:, 0].mean()) for one in each]
+    found = posterior.detection
+    if found is None:
+        return [*(one.n_clusters.mean for one in posterior.findings), *[0.0] * len(empty)]
+    each = [one.detection for one in posterior.findings]
+    objects = [float((one.seen + one.missed)[:, 0].mean()) for one in each]
+    if empty:
+        assert found.missed_on is not None
+        missed = dict(zip(found.image_names, found.missed_on.mean(axis=0).tolist(), strict=True))
+        objects += [missed[name] for name in empty]
+    return objects
 
 
-def _pack_need(packer: Packer, posterior: Posterior) -> bool:
+def _pack_need(packer: Packer, posterior: Posterior, names: list[str]) -> bool:
     """How much each image needs one more look, and whether it needs none, if the prior says it."""
     found = posterior.detection
     if found is None:
         return False
     number = {name: at for at, name in enumerate(found.image_names)}
-    rows = np.array([number[name] for name in posterior.images])
+    rows = np.array([number[name] for name in names])
     packer.floats("lookValue", found.look_value[rows], "float64")
     packer.counts("retired", retired(posterior)[rows])
     return True
 
 
-def _places(posterior: Posterior) -> list[int]:
+def _places(posterior: Posterior, names: list[str]) -> list[int]:
     """Each image's place in the list of those whose run was too short, worst first."""
     bad = getattr(posterior.verdict, "not_good", ())
     place = {name: k for k, name in enumerate(bad)}
-    return [place.get(name, len(bad)) for name in posterior.images]
+    return [place.get(name, len(bad)) for name in names]
 
 
-def _pack_outlines(packer: Packer, posterior: Posterior) -> str | None:
+def _pack_outlines(packer: Packer, posterior: Posterior, empty: int) -> str | None:
     """The catalogue's outlines, each image's about its own middle; gives their shape.
 
-    None, and nothing packed, if objects have no place.
+    None, and nothing packed, if objects have no place. So many images more have none.
     """
     findings, ground = posterior.findings, flat_map_or_none(posterior.items)
     most = max(min(MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
@@ -177,8 +195,8 @@ def _pack_outlines(packer: Packer, posterior: Posterior) -> str | None:
         shown.append(np.stack([own.x, own.y, own.width, own.height, own.angle, p[order]]))
         frames.append(_frame(placed))
         start.append(start[-1] + len(order))
-    packer.counts("outlineStart", start)
-    packer.floats("frames", frames)
+    packer.counts("outlineStart", [*start, *start[-1:] * empty])
+    packer.floats("frames", [*frames, *[(-1.0, 1.0, -1.0, 1.0)] * empty])
     for name, values in zip("XYWHAP", np.concatenate(shown, axis=1), strict=True):
         packer.floats(f"outline{name}", values)
     return placed.shape
@@ -213,16 +231,17 @@ def certainty(table: Mapping[str, Any]) -> Any:
     return np.asarray(table["p_real"] if "p_real" in table else table["p_consensus"])
 
 
-def _pack_bars(packer: Packer, posterior: Posterior) -> int:
+def _pack_bars(packer: Packer, posterior: Posterior, empty: int) -> int:
     """Objects by number of experts and by certainty, for each image; gives the number of bars.
 
-    (images, experts, 3): agreed on, in doubt, and not. More experts than bars share the last.
+    (images, experts, 3): agreed on, in doubt, and not. More experts than bars share the last. So
+    many images more have none.
     """
     low, high = DOUBTFUL
     largest = max(int(np.max(found.catalogue["n_experts"])) for found in posterior.findings)
     bars = min(largest, MAX_BARS)
-    counts = np.zeros((len(posterior.findings), bars, 3), np.int64)
-    for own, found in zip(counts, posterior.findings, strict=True):
+    counts = np.zeros((len(posterior.findings) + empty, bars, 3), np.int64)
+    for own, found in zip(counts, posterior.findings, strict=False):
         p, n = certainty(found.catalogue), np.asarray(found.catalogue["n_experts"])
         shade = np.select([p >= high, p > low], [0, 1], 2)
         np.add.at(own, (np.minimum(n, bars) - 1, shade), 1)

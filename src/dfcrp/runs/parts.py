@@ -108,17 +108,25 @@ class Parts:
         return tuple(looks.experts_of(number[name]) for name in self.names)
 
 
-def experts_by_image(items: Items) -> list[int]:
-    """How many experts looked at each image; all of them if no images are named."""
-    looks = items.looks
-    found: list[int] = np.bincount(looks.pairs[:, 0], minlength=len(looks.images)).tolist()
+def experts_by_place(items: Items) -> list[int]:
+    """How many experts looked at each image, or at each zone of it where looks are at parts.
+
+    All of them if no images are named.
+    """
+    found: list[int] = items.coverage.counts.tolist()
     return found
 
 
-def least_by_item(items: Items, least: Least) -> NDArray[np.int64]:
-    """For every item, the experts that make a consensus on its image."""
-    wanted = np.array([needed(least, looked) for looked in experts_by_image(items)], np.int64)
-    return wanted[items.looks.image]
+def least_by_looked(least: Least, n_experts: int) -> NDArray[np.int64]:
+    """The experts that make a consensus, by the number who looked: from none to all."""
+    each = [max(needed(least, looked), 1) for looked in range(n_experts + 1)]
+    return np.array(each, np.int64)
+
+
+def least_by_cluster(items: Items, labels: NDArray[np.int32], least: Least) -> NDArray[np.int64]:
+    """The experts that make a consensus on a cluster, where the item is that names it."""
+    looked = items.coverage.looked_at(labels, items.families)
+    return least_by_looked(least, len(items.experts))[looked]
 
 
 #: Without a number of scans the run is looked at after so many, then after each doubling.

@@ -57,7 +57,7 @@ def catalogue(
     *,
     families: NDArray[np.int64],
     expert_names: Sequence[str],
-    min_experts: int = 5,
+    min_experts: int | NDArray[np.int64] = 5,
     centre: Centre | None = None,
     described: Mapping[str, Any] | None = None,
     ground: TangentPlanes | None = None,
@@ -69,6 +69,7 @@ def catalogue(
     circles position and diameter) is the posterior mean, standard deviation and 95 % interval of
     the representative's; ``p_consensus`` is the share of draws in which the representative
     has at least ``min_experts`` experts and stands for no other cluster of which it holds more.
+    ``min_experts`` may differ between clusters, of which not equally many experts saw the place.
 
     On a sphere ``ground`` has a plane for each cluster, in which means and spreads are taken.
     """
@@ -78,7 +79,7 @@ def catalogue(
     names, order, offsets = members_by_cluster(labels)
     table: dict[str, NDArray[Any]] = {"cluster": names, **(described or {})}
     if centre is None:
-        agreed = consensus_draws(draws, labels, families, (min_experts,))[0]
+        agreed = consensus_draws(draws, labels, families, [min_experts])[0]
         p_consensus = agreed / (draws.n_chains * draws.n_draws)
     else:
         moments = _Moments(len(names), draws, centre)
@@ -101,7 +102,7 @@ def consensus_draws(
     draws: Draws,
     labels: NDArray[np.int32],
     families: NDArray[np.int64],
-    thresholds: Sequence[int],
+    thresholds: Sequence[int | NDArray[np.int64]],
 ) -> NDArray[np.int64]:
     """In how many draws a cluster is shared by at least so many experts: (thresholds, clusters).
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.summaries.kernels.tables import consensus_by_members, consensus_by_mu
+from dfcrp.summaries.looked import Coverage, WhoLooked, who_looked
 from dfcrp.summaries.streaming import Interval, label_blocks, summarise
 
 DIAMETERS = ("mu", "members")
@@ -149,6 +150,7 @@ def consensus_counts(
     families: NDArray[np.int64] | None = None,
     diameters: NDArray[np.float64] | None = None,
     parameter: str = "log_diameter",
+    looks: tuple[Coverage, NDArray[np.int64]] | None = None,
 ) -> ConsensusCounts:
     """Count, in every draw, the clusters with at least m experts in each size class.
 
@@ -156,6 +158,9 @@ def consensus_counts(
     named ``parameter``) or the mean of its members' ``diameters`` (``"members"``). ``families``
     tells the experts apart; without them every member counts as one expert, which is the same thing
     under the rule that an expert lists an object once.
+
+    ``looks``: who looked where, and the experts that are needed instead of each of ``min_experts``
+    by how many looked at the cluster's place, (min_experts, 1 + experts).
     """
     classes = SizeClasses() if size_classes is None else size_classes
     if diameter not in DIAMETERS:
@@ -168,9 +173,19 @@ def consensus_counts(
     codes, holder = family_arrays(families, draws.n_markings)
     shape = (draws.n_chains, draws.n_draws, len(thresholds), len(classes.columns))
     counts = np.zeros(shape, np.int64)
-    if diameter == "members":
-        if diameters is None:
-            raise InputError('size classes by "members" need the diameters of the markings')
+    if diameter == "members" and diameters is None:
+        raise InputError('size classes by "members" need the diameters of the markings')
+    if looks is not None:
+        column = -1 if diameter == "members" else int(parameter_columns(draws, (parameter,))[0])
+        for chain, start, stop, labels in label_blocks(draws):
+            who = who_looked(looks[0], labels, codes)
+            if diameter == "members":
+                sizes = _mean_by_cluster(who, labels, np.asarray(diameters, np.float64))
+            else:
+                block = draws.clusters(chain, start, stop)
+                sizes = np.exp(block.parameters[:, column].astype(np.float64))
+            _count_where_looked(who, sizes, edges, looks[1], counts[chain, start:stop])
+    elif diameter == "members":
         own = np.ascontiguousarray(diameters, np.float64)
         for chain, start, stop, labels in label_blocks(draws):
             out = counts[chain, start:stop]
@@ -187,6 +202,33 @@ def consensus_counts(
                 labels, rows, names, log_diameters, codes, edges, thresholds, holder, out
             )
     return ConsensusCounts(tuple(int(m) for m in thresholds), classes.columns, counts)
+
+
+def _mean_by_cluster(
+    who: WhoLooked, labels: NDArray[np.int32], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The mean of the members of every cluster."""
+    n, code = labels.shape[1], np.arange(len(labels))[:, np.newaxis] * labels.shape[1] + labels
+    row = np.searchsorted(who.draw * n + who.name, code.ravel())
+    total = np.bincount(row, np.tile(values, len(labels)), minlength=len(who.name))
+    return np.asarray(total / np.bincount(row, minlength=len(who.name)))
+
+
+def _count_where_looked(
+    who: WhoLooked,
+    diameters: NDArray[np.float64],
+    edges: NDArray[np.float64],
+    least: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    """Add clusters to ``out`` (draws, min_experts, classes)."""
+    size_class = np.searchsorted(edges, diameters, side="right") + 1
+    experts, looked = who.experts, who.looked
+    for m, needed in enumerate(least):
+        agreed = experts >= needed[looked]
+        np.add.at(out[:, m, 0], who.draw[agreed], 1)
+        if edges.size:
+            np.add.at(out[:, m], (who.draw[agreed], size_class[agreed]), 1)
 
 
 def family_arrays(

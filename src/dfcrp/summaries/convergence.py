@@ -8,6 +8,7 @@ may mix slowly though no answer depends on their last digit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -439,7 +440,7 @@ def _answer_advice(verdict: Verdict, limits: Limits, known: KnownOfRun) -> list[
     if verdict.min_ess < limits.ess:
         worst = min(verdict.diagnostics, key=lambda d: d.ess)
         advice.append(
-            f"The effective sample size of {worst.name} is {worst.ess:.0f}; "
+            f"The effective sample size of {worst.name} is {math.floor(worst.ess):,}; "
             f"it should be at least {limits.ess:.0f}."
         )
     return advice
@@ -506,7 +507,9 @@ def _rhat_sentence(worst: Diagnostic, limits: Limits) -> str:
             f"The chains contradict each other on {worst.name}: each stays at one value, and not "
             "all at the same, so R-hat, which compares them, is infinite."
         )
-    return f"R-hat of {worst.name} is {worst.rhat:.2f}; it should be at most {limits.rhat}."
+    # Rounded up, since 1.01 that should be at most 1.01 would puzzle; so is what is too few below.
+    rhat = math.ceil(1000.0 * worst.rhat) / 1000.0
+    return f"R-hat of {worst.name} is {rhat:.3f}; it should be at most {limits.rhat}."
 
 
 def _undecided_sentence(

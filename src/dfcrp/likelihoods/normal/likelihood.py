@@ -27,6 +27,7 @@ from dfcrp.likelihoods.normal.settings import NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
 from dfcrp.likelihoods.normal.ties import set_ties_apart
 from dfcrp.markup import SectionMaker, plural
+from dfcrp.neighbours.neighbourhood import refuse_copies
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -81,6 +82,8 @@ class NormalLikelihood(Likelihood):
         """A pilot of the data gives scales, free of units."""
         settings, shape, features = config.likelihood, self.shape(items), items.features
         images = items.image_codes
+        if items.candidates is None:
+            refuse_copies(features, images, plural(self.noun))
         pilot = find_pilot(shape, features, experts, settings.growth, images)
         apart = set_ties_apart(
             shape, items.values.astype(np.float64), features, items.families, pilot

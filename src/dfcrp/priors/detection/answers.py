@@ -85,8 +85,6 @@ class DetectionSummary:
     #: Of several images, seen and missed objects on each: (d, images).
     seen_on: Counts | None = None
     missed_on: Counts | None = None
-    #: Of several images, the objects on those that an expert looked at: (d, c, experts).
-    looked: Counts | None = None
 
     def thinned(self, chains: int, chosen: NDArray[np.int64]) -> DetectionSummary:
         """The same in some draws of each of so many chains."""
@@ -434,7 +432,6 @@ class _Empty(NamedTuple):
     """Images without items: objects that nobody marked, in every draw."""
 
     names: tuple[str, ...]
-    experts: list[NDArray[np.int64]]
     missed: Counts  # (d, images, c)
     look_value: NDArray[np.float64]
 
@@ -446,7 +443,6 @@ def _empty_images(posterior: Any, draws: NDArray[np.int64], classes: SizeClasses
     if posterior.independent:
         empty = empty[:0]  # they belong to no run
     names = tuple(looks.images[v] for v in empty)
-    experts = [looks.experts_of(int(v)) for v in empty]
     n_classes = len(classes.edges) + 1
     missed = np.zeros((len(draws), len(empty), n_classes), np.int64)
     value = np.zeros(len(empty))
@@ -463,7 +459,7 @@ def _empty_images(posterior: Any, draws: NDArray[np.int64], classes: SizeClasses
         value = one_more_look.of_missed(hidden[:, :, 0], hidden[:, :, 1], false)
     total = missed.sum(axis=2, keepdims=True)
     by_class = np.concatenate([total, missed], axis=2) if classes.names else total
-    return _Empty(names, experts, by_class, value)
+    return _Empty(names, by_class, value)
 
 
 def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSummary:
@@ -478,7 +474,7 @@ def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSu
     empty = _empty_images(posterior, chosen, posterior.size_classes)
     draws, classes, experts = *first.seen.shape, len(items.experts)
     listed = np.zeros((draws, classes, experts), np.int64)
-    false, objects = np.zeros_like(listed), np.zeros_like(listed)
+    false = np.zeros_like(listed)
     most = max(one.sizes.shape[1] for one in each)
     sizes, new_sizes = np.zeros((draws, most), np.int64), np.zeros((draws, most), np.int64)
     number = {name: at for at, name in enumerate(looks.images)}
@@ -486,11 +482,8 @@ def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSu
         codes = looks.experts_of(number[one.image_names[0]])
         listed[:, :, codes] += one.listed
         false[:, :, codes] += one.false
-        objects[:, :, codes] += (one.seen + one.missed)[:, :, np.newaxis]
         sizes[:, : one.sizes.shape[1]] += one.sizes
         new_sizes[:, : one.sizes.shape[1]] += one.new_sizes
-    for at, codes in enumerate(empty.experts):
-        objects[:, :, codes] += empty.missed[:, at, :, np.newaxis]
     missed_on = [*(one.missed[:, 0] for one in each), *empty.missed[:, :, 0].T]
     seen_on = [*(one.seen[:, 0] for one in each), *np.zeros_like(empty.missed[:, :, 0]).T]
     p_marking = [one.p_real_marking for one in each]
@@ -505,7 +498,6 @@ def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSu
         listed=listed,
         false=false,
         rates=_rates_over(each, posterior, chosen),
-        looked=objects,
         classes=np.max([one.classes for one in each], axis=0),
         shared_noticing=np.zeros((draws, experts)),
         sizes=sizes,

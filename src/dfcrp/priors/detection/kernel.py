@@ -69,6 +69,14 @@ from dfcrp.priors.detection.marks import (
     log_marks_gain,
     log_marks_most,
 )
+from dfcrp.priors.detection.places import (
+    by_members,
+    is_outside,
+    level_alone,
+    level_of,
+    level_with,
+    zone_of,
+)
 from dfcrp.priors.detection.scores import (
     ScoreTables,
     has_scores,
@@ -320,13 +328,6 @@ def refresh(prior: Detection) -> None:
 
 
 @inline_kernel
-def level_of(prior, size):
-    """The level of a log size; beyond the ends of the levels it is the last."""
-    level = int((size - prior.low) / prior.step)
-    return min(max(level, 0), prior.away.shape[0] - 1)
-
-
-@inline_kernel
 def log_sum(first, second, third, fourth):
     """log(e^first + ...); not all are −∞."""
     largest = max(first, second, third, fourth)
@@ -356,106 +357,37 @@ def is_again(prior, data, state, k, i, end):
 
 
 @inline_kernel
-def by_members(prior):
-    """Whether the zone or level of a cluster follows from who is in it."""
-    return prior.sizes.shape[0] > 0 or prior.looks.share.shape[0] > prior.looks.zones.shape[0] - 1
+def gains(prior, data, state, k, i, end, zone, level):
+    """What log P_gz gains in each class by i, if the members of cluster k before ``end`` are there.
 
-
-@inline_kernel
-def zone_of(prior, data, state, k, i):
-    """The zone of cluster k with i in it as well, unless i is NONE."""
-    zones, j = prior.looks.zone, state.head[k]
-    zone = zones[data.original[j]]
-    if prior.looks.share.shape[0] == prior.looks.zones.shape[0] - 1:
-        return zone
-    alike = i == NONE or zones[data.original[i]] == zone
-    while j != NONE:
-        alike = alike and zones[data.original[j]] == zone
-        j = state.after[j]
-    return zone if alike else zone_of_most(prior, data, state, k, i)
-
-
-@lean_kernel
-def zone_of_most(prior, data, state, k, i):
-    """The zone in which most of cluster k and i lie, of several the first."""
-    looks, head = prior.looks, data.original[state.head[k]]
-    chosen, most = 0, 0
-    for zone in range(looks.zones[looks.image[head]], looks.zones[looks.image[head] + 1]):
-        count = 1 if i != NONE and looks.zone[data.original[i]] == zone else 0
-        j = state.head[k]
-        while j != NONE:
-            count += looks.zone[data.original[j]] == zone
-            j = state.after[j]
-        if count > most:
-            chosen, most = zone, count
-    return chosen
-
-
-@inline_kernel
-def level_with(prior, data, state, k, i, size):
-    """The level of cluster k, whose log size is ``size`` if it has one, with i in it as well."""
-    if prior.sizes.shape[0] == 0:
-        return level_of(prior, size)
-    total, count, j = 0.0, 0, state.head[k]
-    while j != NONE:
-        total += prior.sizes[data.original[j]]
-        count += 1
-        j = state.after[j]
-    if i != NONE:
-        total += prior.sizes[data.original[i]]
-        count += 1
-    # Sizes are whole multiples of a power of two: the sum is the same in any order.
-    return min(int(total / count), prior.away.shape[0] - 1)
-
-
-@inline_kernel
-def level_alone(prior, data, i, size):
-    """The level of marking i alone in a cluster of this log size."""
-    if prior.sizes.shape[0] == 0:
-        return level_of(prior, size)
-    return min(int(prior.sizes[data.original[i]]), prior.away.shape[0] - 1)
-
-
-@lean_kernel
-def covers(looks, viewer, zone):
-    """Whether a viewer is one of a zone's."""
-    for look in range(looks.start[zone], looks.start[zone + 1]):
-        if looks.viewer[look] == viewer:
-            return True
-    return False
-
-
-@inline_kernel
-def is_outside(prior, item, zone):
-    """Whether an item is of a viewer who does not cover the zone that its cluster lies in."""
-    looks = prior.looks
-    return looks.zone[item] != zone and not covers(looks, looks.row_viewer[looks.row[item]], zone)
+    One who does not cover the zone counts as one who looked, though P_gz(∅) is without them.
+    """
+    if is_again(prior, data, state, k, i, end):
+        again = prior.tables.again[data.family[i]]
+        return again[0], again[1], again[2], again[3]
+    item = data.original[i]
+    row = prior.looks.row[item]
+    found = prior.tables.found[row, level]
+    if is_outside(prior, item, zone):
+        absent = prior.tables.absent[prior.looks.row_viewer[row], level]
+        return (
+            found[0] + absent[0],
+            found[1] + absent[1],
+            found[2] + absent[2],
+            found[3] + absent[3],
+        )
+    return found[0], found[1], found[2], found[3]
 
 
 @inline_kernel
 def class_weights(prior, data, state, k, zone, level):
     """log of Λ_v π_g ω_l / m_l P_gz(S) for the members S of cluster k, in each class."""
-    found, again = prior.tables.found, prior.tables.again
-    j = state.head[k]
     empty = prior.tables.empty[zone, level]
     first, second, third, fourth = empty[0], empty[1], empty[2], empty[3]
+    j = state.head[k]
     while j != NONE:
-        item = data.original[j]
-        if is_again(prior, data, state, k, j, j):
-            more = again[data.family[j]]
-        else:
-            row = prior.looks.row[item]
-            more = found[row, level]
-            if is_outside(prior, item, zone):
-                absent = prior.tables.absent[prior.looks.row_viewer[row], level]
-                first += absent[0]
-                second += absent[1]
-                third += absent[2]
-                fourth += absent[3]
-        first += more[0]
-        second += more[1]
-        third += more[2]
-        fourth += more[3]
+        g1, g2, g3, g4 = gains(prior, data, state, k, j, j, zone, level)
+        first, second, third, fourth = first + g1, second + g2, third + g3, fourth + g4
         j = state.after[j]
     return first, second, third, fourth
 
@@ -515,19 +447,8 @@ def log_join_by_members(prior, data, state, i, k, size):
     zone = zone_of(prior, data, state, k, i)
     level = level_with(prior, data, state, k, i, size)
     first, second, third, fourth = class_weights(prior, data, state, k, zone, level)
-    item = data.original[i]
-    row = prior.looks.row[item]
-    if is_again(prior, data, state, k, i, NONE):
-        more = prior.tables.again[data.family[i]]
-    else:
-        more = prior.tables.found[row, level]
-        if is_outside(prior, item, zone):
-            absent = prior.tables.absent[prior.looks.row_viewer[row], level]
-            first += absent[0]
-            second += absent[1]
-            third += absent[2]
-            fourth += absent[3]
-    after = log_sum(first + more[0], second + more[1], third + more[2], fourth + more[3])
+    g1, g2, g3, g4 = gains(prior, data, state, k, i, NONE, zone, level)
+    after = log_sum(first + g1, second + g2, third + g3, fourth + g4)
     return after - before + log_marks_gain(prior, data, state, i, k)
 
 

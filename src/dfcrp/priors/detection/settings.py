@@ -55,8 +55,8 @@ class DetectionSettings:
     #: How alike experts are in that, in objects: the mean of a Gamma law, and its shape.
     confusion_strength: float = 10.0
     confusion_shape: float = 2.0
-    #: By how much the log odds of being real differ between a source's highest and lowest scores: what
-    #: is typical, how much sources differ in its logarithm, and how sure the typical one is.
+    #: By how much the log odds of being real differ between a source's highest and lowest scores:
+    #: what is typical, how much sources differ in its logarithm, how sure the typical one is.
     score_slope: float = 4.0
     score_slope_sd: float = 1.0
     usual_slope_sd: float = 1.0

@@ -18,13 +18,12 @@ from dfcrp.compiled.state import NONE
 from dfcrp.priors.detection.kernel import (
     Detection,
     class_weights,
-    level_with,
     log_alone,
     log_false,
     log_noticed,
     rebuild_tables,
-    zone_of,
 )
+from dfcrp.priors.detection.places import level_with, zone_of
 from dfcrp.priors.detection.update import FALSE, draw_class, draw_poisson
 
 

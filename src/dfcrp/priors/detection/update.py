@@ -36,16 +36,14 @@ from dfcrp.priors.detection.kernel import (
     Detection,
     class_weights,
     is_again,
-    is_outside,
-    level_with,
     log_absent,
     log_false,
     log_noticed,
     log_unlisted,
     rebuild_tables,
-    zone_of,
 )
 from dfcrp.priors.detection.marks import log_marks_alone
+from dfcrp.priors.detection.places import is_outside, level_with, zone_of
 from dfcrp.priors.detection.scores import (
     count_score,
     count_scores,
@@ -66,6 +64,8 @@ ROUNDS = 3
 ALMOST_ONE = 1.0 - 1e-12
 #: Nor left out with certainty.
 TINY = 1e-12
+#: No image has more objects that nobody marked: counting to an infinite mean would never end.
+MOST_OBJECTS = 1e7
 
 
 @lean_kernel
@@ -94,9 +94,9 @@ def draw_class(rng, prior, data, state, k, zone, level):
 
 @inline_kernel
 def draw_poisson(rng, expected):
-    """A Poisson number, as arrivals within one unit of time."""
+    """A Poisson number, as arrivals within one unit of time, that ends at ``MOST_OBJECTS``."""
     count, spent = 0.0, rng.standard_exponential()
-    while spent < expected:
+    while spent < expected and count < MOST_OBJECTS:
         count += 1.0
         spent += rng.standard_exponential()
     return count
@@ -393,11 +393,11 @@ def update_shares(rng, prior):
     for level in range(levels):
         parameters.size_share[level] = beliefs.size_weight * prior.usual[level]
         parameters.false_size[level] = parameters.size_share[level] + counts.false_at[level]
-    for v in range(counts.objects.shape[0]):
+    for zone in range(counts.objects.shape[0]):
         for level in range(levels):
             for g in range(classes):
-                parameters.weight[g] += counts.objects[v, level, g]
-                parameters.size_share[level] += counts.objects[v, level, g]
+                parameters.weight[g] += counts.objects[zone, level, g]
+                parameters.size_share[level] += counts.objects[zone, level, g]
     draw_dirichlet(rng, parameters.weight)
     draw_dirichlet(rng, parameters.size_share)
     draw_dirichlet(rng, parameters.false_size)
@@ -434,11 +434,12 @@ def update_rates(rng, prior):
     """φ, its law and r given the counts, conjugate but for the shape; and the tally."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
     objects, total = 0.0, 0.0
-    for v in range(counts.objects.shape[0]):
+    for v in range(counts.on_image.shape[0]):
         objects += counts.on_image[v]
+    for zone in range(counts.objects.shape[0]):
         for level in range(prior.away.shape[0]):
             for g in range(parameters.weight.shape[0]):
-                total += counts.objects[v, level, g]
+                total += counts.objects[zone, level, g]
     parameters.tally[0], parameters.tally[1], parameters.tally[2] = objects, total - objects, 0.0
     start = math.log(parameters.false_shape[0])
     drawn = slice_update(rng, ShapeOfFalse(prior), start, WIDTH, 1e-13)

@@ -78,12 +78,13 @@ def expert_table(contents: Contents) -> Markup:
     found = contents.posterior.expert_summary
     names, verb = contents.posterior.items.experts, contents.verb
     several = len(contents.posterior.items.looks.images) > 1
-    but_one = (
-        "all but one of those who looked at the image"
-        if several
-        else f"{counted(len(names) - 1, 'expert')} of {len(names)}"
-    )
-    there = " on the images at which they looked" * several
+    but_one, there = f"{counted(len(names) - 1, 'expert')} of {len(names)}", ""
+    if contents.posterior.items.coverage.in_parts:
+        but_one = "all but one of those who looked at the place"
+        there = " where this expert looked"
+    elif several:
+        but_one = "all but one of those who looked at the image"
+        there = " on the images at which they looked"
     rows = []
     for f in np.argsort(found.count, kind="stable")[-MAX_ROWS:]:
         rows.append(
