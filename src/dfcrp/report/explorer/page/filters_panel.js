@@ -36,7 +36,7 @@ function showWhatThereIs({ size, hasPlaces, equalScales }) {
 /** What is real takes the place of how many experts agree; both stand side by side on request. */
 function bindReality(state) {
   byId("reality").hidden = false;
-  byId("colour").prepend(element("option", { value: "real" }, "probability to be real"));
+  byId("colour").prepend(element("option", { value: "real" }, "probability of being real"));
   bindRange(state, "real", "realMin", (value) => number(value, 2));
   const box = byId("by-experts");
   const show = () => (byId("agreement").hidden = !box.checked);
