@@ -205,14 +205,38 @@ def test_update_of_alpha_and_order():
         for exponential, taken in around(gain):
             fresh = Setting(labels, seed)
             rng = KnownNumbers(uniforms, [exponential], [normal])
-            fresh.state.seated[:] = 99
-            procession.update_alpha_and_order(
-                rng, fresh.data, fresh.state, fresh.scratch, 2.3, 0.7, leap
+            weight = log_w(setting.labels, before, 0.8)
+            found = procession.update_alpha_and_order(
+                rng, fresh.data, fresh.state, fresh.scratch, 2.3, 0.7, leap, weight
             )
+            after = log_w(setting.labels, proposal, new_alpha)
+            assert found == pytest.approx(after if taken else weight)
             fresh.assert_order_is(proposal if taken else before)
             assert fresh.state.alpha[0] == pytest.approx(new_alpha if taken else 0.8)
             assert fresh.state.tally[ALPHA_PROPOSED] == 1
             assert fresh.state.tally[ALPHA_ACCEPTED] == int(taken)
+
+
+def test_processions_follow_one_another(monkeypatch):
+    setting, done = Setting(PARTITIONS[0], 0), []
+
+    def update(*given):
+        done.append(given[4:])
+        return given[-1] + 1.0
+
+    monkeypatch.setattr(procession, "update_alpha_and_order", update)
+    given = None, setting.data, setting.state, setting.scratch, 2.3, 0.7
+    setting.state.seated[:] = 99
+    procession.lead_processions(*given, True, 0)
+    assert (setting.state.seated == 99).all()
+    weight = log_w(setting.labels, setting.state.order, 0.8)
+    for learn in (True, False):
+        done.clear()
+        procession.lead_processions(*given, learn, 3)
+        leaps = [procession.LEAPS[at % len(procession.LEAPS)] if learn else 0.0 for at in range(3)]
+        expected = [(2.3, 0.7, leap, pytest.approx(weight + at)) for at, leap in enumerate(leaps)]
+        assert done == expected
+        setting.assert_order_is(setting.state.order)
 
 
 # Lists that arrive sooner or later ----------------------------------------------------------------
@@ -623,7 +647,7 @@ def test_what_a_scan_updates(use_order, update_alpha, monkeypatch):
     def note(name, result=None):
         monkeypatch.setattr(kernel, name, lambda *given: done.append((name, given)) or result)
 
-    for name in ("walk_arrivals", "update_order", "shift_lists", "update_alpha_and_order",
+    for name in ("walk_arrivals", "update_order", "shift_lists", "lead_processions",
                  "draw_auxiliary", "rebuild_tail", "exchange_slots"):  # fmt: skip
         note(name)
     note("update_alpha", 1.75)
@@ -640,7 +664,7 @@ def test_what_a_scan_updates(use_order, update_alpha, monkeypatch):
             expected.append("walk_arrivals")
             expected += ["update_order"] * (scan % kernel.ORDER_PERIOD == 0)
             expected += ["shift_lists"] * (scan % kernel.LIST_PERIOD == 1)
-            expected += ["update_alpha_and_order"] * procession.PROPOSALS
+            expected.append("lead_processions")
         if update_alpha:
             expected += ["step_width", "update_alpha"]
         if use_order:
@@ -648,8 +672,8 @@ def test_what_a_scan_updates(use_order, update_alpha, monkeypatch):
         assert names == expected
         given = dict(done)
         if use_order:
-            leap = procession.LEAP if update_alpha else 0.0
-            assert given["update_alpha_and_order"][-3:] == (2.3, 0.7, leap)
+            count = procession.processions(3)
+            assert given["lead_processions"][-4:] == (2.3, 0.7, update_alpha, count)
         if update_alpha:
             clusters = len(set(PARTITIONS[0]))
             assert given["step_width"] == (scan, 3, clusters, 2.3)

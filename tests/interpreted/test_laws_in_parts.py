@@ -157,19 +157,28 @@ def test_which_entries_are_updated(monkeypatch):
     assert done == list(range(0, 2 * most, 2))
 
 
-@pytest.mark.parametrize("module", [law, sources])
-def test_a_law_is_updated_when_due(module, monkeypatch):
-    steps = ["update_law", "rebuild_rows"]
-    if module is sources:
-        steps.insert(1, "update_sources")
+def test_a_law_is_updated_when_due(monkeypatch):
     done = []
-    for name in steps:
-        monkeypatch.setattr(module, name, lambda *_, name=name: done.append(name))
+    for name in ("update_law", "rebuild_rows"):
+        monkeypatch.setattr(law, name, lambda *_, name=name: done.append(name))
     for due in (True, False):
         done.clear()
-        monkeypatch.setattr(module, "law_is_due", lambda _, due=due: due)
-        assert module.update_shared(None, None, None, None) is due
-        assert done == (steps if due else [])
+        monkeypatch.setattr(law, "law_is_due", lambda _, due=due: due)
+        assert law.update_shared(None, None, None, None) is due
+        assert done == ["update_law", "rebuild_rows"] * due
+
+
+@pytest.mark.parametrize("rates", [True, False])
+@pytest.mark.parametrize("scales", [True, False])
+def test_what_is_due_of_a_law_of_records(rates, scales, monkeypatch):
+    done, steps = [], ["update_rates", "update_scales", "update_shared_parts", "weigh_rows"]
+    for name in steps:
+        monkeypatch.setattr(sources, name, lambda *_, name=name: done.append(name))
+    monkeypatch.setattr(sources, "rates_are_due", lambda _: rates)
+    monkeypatch.setattr(sources, "law_is_due", lambda _: scales)
+    assert sources.update_shared(None, None, None, None) is False
+    expected = [name for name in steps if scales or name != "update_scales"]
+    assert done == (expected if rates else [])
 
 
 # Parameters integrated out ------------------------------------------------------------------------
@@ -364,19 +373,36 @@ def test_ends_of_the_prior_are_where_they_are():
         hyper.law[:] = start
 
 
-def test_every_source_and_field_is_updated(monkeypatch):
+def three_fields():
+    """Entries and what sources add, of which some are not there."""
+    entry = np.array([[0, 1, 2], [-1, 3, 4], [5, -1, 6]])
+    own = np.arange(10, 37).reshape(3, 3, 3)
+    own[0, 2] = -1
+    own[2, 2] = -1
+    assert record.SCALE == 2
+    return SimpleNamespace(own=own, entry=entry, kind=np.zeros(3))
+
+
+def test_scales_of_every_field_are_updated(monkeypatch):
     done = []
     monkeypatch.setattr(sources, "split_scales", lambda *given: done.append(("split", *given[4:])))
-    monkeypatch.setattr(sources, "draw_shared", lambda *given: done.append(("draw", *given[2:])))
-    entry = np.array([[0, 1, 2], [-1, 3, 4], [5, -1, 6]])
-    own = np.arange(27).reshape(3, 3, 3)
-    own[0, 2] = -1
-    hyper = SimpleNamespace(own=own, entry=entry, kind=np.zeros(3))
-    assert record.SCALE == 2
-    sources.update_sources(hyper, KnownNumbers([0.1, 0.6, 0.9] * 2), None, None)
-    splits = [[("split", f, 0, 1), ("split", f, 1, 0), ("split", f, 2, 1)] for f in range(3)]
-    assert done == [
-        ("draw", 0, 0), *splits[0], ("draw", 2, 0),
-        ("draw", 0, 1), ("draw", 1, 1),
-        ("draw", 1, 2), *splits[2], ("draw", 2, 2),
-    ]  # fmt: skip
+    monkeypatch.setattr(sources, "slice_law", lambda *given: done.append(("slice", given[-1])))
+    chosen = iter([True, True, False, True, True])
+    monkeypatch.setattr(sources, "is_chosen", lambda *_: next(chosen))
+    hyper = three_fields()
+    sources.update_scales(hyper, KnownNumbers([0.1, 0.6, 0.9]), None, None)
+    splits = [("split", 0, 0, 1), ("split", 0, 1, 0), ("split", 0, 2, 1)]
+    own = hyper.own[2, 0]
+    assert done == [("slice", 5), ("slice", own[0]), ("slice", own[2]), *splits, ("slice", 6)]
+    done.clear()
+    monkeypatch.setattr(sources, "is_chosen", lambda *_: False)
+    sources.update_scales(hyper, KnownNumbers([0.1, 0.6, 0.9]), None, None)
+    assert done == splits
+
+
+def test_shared_parts_of_every_field_are_drawn(monkeypatch):
+    done = []
+    monkeypatch.setattr(sources, "draw_shared", lambda *given: done.append(given[2:]))
+    monkeypatch.setattr(sources, "note_rates", lambda *given: done.append(given[1]))
+    sources.update_shared_parts(three_fields(), None)
+    assert done == [(0, 0), (2, 0), 0, (0, 1), (1, 1), 1, (1, 2), 2]
