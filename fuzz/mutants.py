@@ -1,148 +1,82 @@
-"""Which small mistakes in the kernels do the exact tests notice?
+"""Which small mistakes in the kernels do the tests notice?
 
-    ./run python -m fuzz.mutants --out mutants                    # all of it: hours
+    ./run python -m fuzz.mutants --out mutants                    # all of them: an hour or two
     ./run python -m fuzz.mutants --out mutants --only moves.pair --most 50
 
 Kernels run as plain Python here. For each mistake (``fuzz.mutations``) a process is forked, the
-mistake is made in it, and the tests that are about the module are run until one fails. A mutant
-is *killed* if a test fails, or takes ten times the processor time of the tests without it, and
-*survives* if all pass. Survivors are missing tests, or make no difference: ``fuzz/survivors.toml``
-says why of those that were looked at. Where the tests could not be run (pytest found an error
-before the first, the mistake could not be made, memory ran out) a mutant is *not run*, which says
-nothing about the tests.
+mistake is made in it, and the tests that come by its line are run until one fails, those first
+that promise most for their time (``fuzz.trials``). A mutant is *killed* if a test fails, *out of
+time* if one takes five times as long as without the mistake, and *survives* if all pass. Survivors
+are missing tests, or make no difference: ``fuzz/survivors.toml`` says why of those that were
+looked at. Where the mistake could not be made a mutant is *not run*, which says nothing.
 
 Mutants come in random order, so that the first so many are a fair sample. What is done is in
-``mutants.jsonl`` of the folder, and is not done again by the next call; ``mutants.md`` sums up.
+``mutants.jsonl`` of the folder, and is not done again by the next call unless the function has
+changed; ``--again`` tries survivors again. ``mutants.md`` sums up.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import ast
+import hashlib
 import importlib
-import io
 import json
+import math
 import os
+import pickle
 import random
-import resource
-import signal
 import sys
-import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from fuzz.mutations import Mutant, mutants_of, plant
+from fuzz.mutations import Mutant, kernels_of, mutants_of
+from fuzz.trials import KILLED, NOT_RUN, OUT_OF_TIME, SURVIVED, Floor, Test
 
-EXACT = "tests/exact/"
-_ONE = "test_transition_matrices.py::test_update_of_one_marking"
-_TWO = "test_transition_matrices.py::test_update_of_two_relatives"
-_MATCH = "test_kernels_match_reference.py::"
-_FEATURES = "test_transitions_with_features.py"
-_BOUNDS = "test_bounds.py"
-_SWEEPS = "test_sweeps.py"
-#: One of the layouts of the data; likelihoods know nothing of them.
-_PLAIN = "[radius None, dense tail]"
-#: Tests that are about a module, the quickest first.
-TESTS = {
-    "moves.assignment": (
-        _SWEEPS,
-        _ONE,
-        _BOUNDS,
-        _FEATURES + "::test_pairs_that_must_share_two_clusters",
-        _MATCH + "test_weights_of_a_marking" + _PLAIN,
-        "test_transition_matrices.py::test_updates_of_the_paper",
-    ),
-    "moves.pair": (_SWEEPS, _FEATURES + "::test_pairs_that_must_share_two_clusters", _TWO),
-    "priors.arrivals.kernel": (_ONE, _TWO, "test_regroup.py"),
-    "priors.arrivals.tail": (_BOUNDS, _MATCH + "test_tail_sums"),
-    "priors.arrivals.order": (
-        _MATCH + "test_companions",
-        "test_transition_matrices.py::test_order_move",
-        _MATCH + "test_order_move",
-        _MATCH + "test_long_products_do_not_overflow",
-        _MATCH + "test_products_of_tiny_factors_do_not_vanish",
-    ),
-    "priors.arrivals.concentration": (_MATCH + "test_alpha_target" + _PLAIN,),
-    "priors.arrivals.exchange": (
-        "test_transition_matrices.py::test_exchange_of_slots",
-        _MATCH + "test_exchange_gain",
-        _MATCH + "test_tables_stay_in_order_of_arrival",
-    ),
-    "likelihoods.circle.covariance": (_MATCH + "test_covariance_targets" + _PLAIN, "test_slice.py"),
-    "likelihoods.circle.kernel": (
-        _MATCH + "test_densities" + _PLAIN,
-        _MATCH + "test_covariance_targets" + _PLAIN,
-        _MATCH + "test_mean_ratio" + _PLAIN,
-        "test_bias.py",
-        "test_regroup.py",
-    ),
-    "likelihoods.circle.proposal": (
-        "test_regroup.py",
-        _MATCH + "test_opening_draws_follow_their_density",
-    ),
-    "compiled.slice": ("test_slice.py",),
-    "moves.regroup": ("test_regroup.py",),
-    "priors.attraction.kernel": ("test_attraction.py",),
-    "likelihoods.normal.kernel": ("test_feature_likelihoods.py",),
-    "likelihoods.normal.covariance": ("test_feature_likelihoods.py",),
-    "likelihoods.record.kernel": ("test_records.py",),
-    "likelihoods.circle.sphere": ("test_sphere.py",),
-    "likelihoods.circle.sphere_proposal": ("test_sphere.py",),
-    "likelihoods.circle.tolerance": ("test_bias.py",),
-    "priors.detection.kernel": (_BOUNDS, "test_detection.py"),
-    "priors.detection.places": (_BOUNDS, "test_detection.py"),
-}
-HEAVY = ("scipy.stats", "scipy.integrate", "pandas", "hypothesis", "dfcrp.sampling.chain")
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "dfcrp"
+#: Packages whose kernels are tried.
+PACKAGES = ("compiled", "likelihoods", "moves", "priors")
+#: Code that runs while kernels are compiled, which is not done here.
+ASIDE = ("compiled.backend",)
+#: Tests of kernels that are quick without a compiler.
+TESTS = (
+    "tests/interpreted",
+    "tests/exact",
+    "tests/unit/test_compiled.py",
+    "tests/unit/test_record_fields.py",
+)
+#: Their work is done by processes of their own, where no mistake is made.
+ELSEWHERE = (
+    "tests/exact/test_interpreted.py",
+    "tests/exact/test_kernels_in_parts.py",
+    "tests/exact/test_likelihoods_enumerated.py",
+)
 SURVIVORS = Path(__file__).with_name("survivors.toml")
-#: Of the processor time that the tests take without a mistake.
-PATIENCE = 10.0
-LEAST_SECONDS = 30
-MEMORY = 4 << 30
-SURVIVED, KILLED, OUT_OF_TIME, NOT_RUN = "survived", "killed", "out of time", "not run"
-#: By what pytest returns, or the signal that ended it.
-OUTCOMES = {0: SURVIVED, 1: KILLED, -signal.SIGXCPU: OUT_OF_TIME, -signal.SIGKILL: OUT_OF_TIME}
+#: Set before anything is loaded: no compiler, and no threads, which a fork would lose.
+ENVIRONMENT = {
+    "NUMBA_DISABLE_JIT": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTHONHASHSEED": "0",
+}
 
 
-def tests_of(name: str) -> list[str]:
-    """The tests of a module, as pytest takes them."""
-    return [EXACT + one for one in TESTS[name]]
-
-
-def outcome(
-    tests: Iterable[str], mutant: Mutant | None, seconds: float | None
-) -> tuple[str, float]:
-    """Run the tests in a process of their own; what came of it, and its processor time."""
-    child = os.fork()
-    if child == 0:
-        code = 70
-        try:
-            code = _in_child(list(tests), mutant, seconds)
-        finally:
-            os._exit(code)
-    _, status, used = os.wait4(child, 0)
-    spent = used.ru_utime + used.ru_stime
-    code = os.waitstatus_to_exitcode(status)
-    return OUTCOMES.get(code, NOT_RUN), spent
-
-
-def _in_child(tests: list[str], mutant: Mutant | None, seconds: float | None) -> int:
-    import pytest
-
-    if seconds is not None:
-        limit = int(max(PATIENCE * seconds, LEAST_SECONDS)) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    if mutant is not None:
-        plant(importlib.import_module(mutant.module), mutant)
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        options = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", "--tb=no"]
-        code = int(pytest.main([*options, *tests]))
-    if mutant is None and code:
-        sys.stderr.write(said.getvalue())
-    return code
+def modules_with_kernels() -> list[str]:
+    """Every module of these packages that has compiled code, without ``dfcrp.``"""
+    found = []
+    for package in PACKAGES:
+        for path in sorted((SOURCE / package).rglob("*.py")):
+            name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+            if name not in ASIDE and kernels_of(path.read_text(encoding="utf-8")):
+                found.append(name)
+    return found
 
 
 class Record:
@@ -151,110 +85,250 @@ class Record:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "mutants.jsonl"
-        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
         self.rows: dict[str, dict[str, Any]] = {}
+        self.read()
+
+    def read(self) -> None:
+        """What is in the file now."""
+        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
         for line in lines:
             row = json.loads(line)
             self.rows[row["mutant"]] = row
 
     def add(self, row: dict[str, Any]) -> None:
-        """Keep one more."""
+        """Keep one more; several processes may do so at the same time."""
         self.rows[row["mutant"]] = row
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        with self.path.open("ab", buffering=0) as file:
+            file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
 
-    def knows(self, name: str) -> bool:
-        """Whether its end is known; a survivor is tried again, as there may be a test by now."""
-        return name in self.rows and self.rows[name]["outcome"] in (KILLED, OUT_OF_TIME)
+    def wants(self, mutant: Mutant, code: str, *, again: bool) -> bool:
+        """Whether to try it: not if its end is known; a survivor if asked for."""
+        row = self.rows.get(mutant.name)
+        if row is None or row["code"] != code:
+            return True
+        return again and row["outcome"] not in (KILLED, OUT_OF_TIME)
 
 
-def try_module(name: str, record: Record, most: int, seed: int, *, again: bool) -> None:
-    """Try the mutants of one module, as many as wanted."""
-    module, tests = importlib.import_module(f"dfcrp.{name}"), tests_of(name)
-    mutants = mutants_of(module)
-    random.Random(seed).shuffle(mutants)
+# Tests and mutants --------------------------------------------------------------------------------
+
+
+def look_at_tests(floor: Floor, folder: Path) -> None:
+    """Which lines every test runs, as far as it is not known from an earlier call."""
+    kernels = [Path(str(module.__file__)) for module in floor.modules.values()]
+    path, code = folder / "tests.pickle", _digest([*kernels, *_shared_by_tests()])
+    known: dict[str, tuple[str, Test | None]] = {}
+    if path.exists():
+        known = pickle.loads(path.read_bytes())
+    digests: dict[Path, str] = {}
+    for name, item in floor.items.items():
+        digest = code + digests.setdefault(item.path, _digest([item.path]))
+        if name not in known or known[name][0] != digest:
+            known[name] = digest, floor.look_at(name)
+            path.write_bytes(pickle.dumps(known))
+        found = known[name][1]
+        if found is not None and found.lines:
+            floor.tests[name] = found
+    unfit = [name for name in floor.items if known[name][1] is None]
+    print(f"{len(floor.tests)} tests of kernels; {len(unfit)} fail so or take too long", flush=True)
+    (folder / "unfit.txt").write_text("\n".join(unfit) + "\n", encoding="utf-8")
+
+
+def _shared_by_tests() -> list[Path]:
+    tests = ROOT / "tests"
+    return [tests / "conftest.py", *(tests / "reference").glob("*.py")]
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    whole = hashlib.sha256()
+    for path in sorted(paths):
+        whole.update(path.read_bytes())
+    return whole.hexdigest()
+
+
+def try_module(floor: Floor, name: str, record: Record, asked: argparse.Namespace) -> None:
+    """Try the mutants of one module, as many as wanted, in so many processes."""
+    module = floor.modules[name]
+    mutants, codes = mutants_of(module), codes_of(module)
+    of = len(mutants)
+    random.Random(asked.seed).shuffle(mutants)
     wanted = [
         one
-        for one in mutants[:most]
-        if one.name not in record.rows or (again and not record.knows(one.name))
+        for one in mutants[: asked.most]
+        if record.wants(one, codes[one.function], again=asked.again)
     ]
-    if not wanted:
-        return
-    found, seconds = outcome(tests, None, None)
-    if found != SURVIVED:
-        raise SystemExit(f"the tests of {name} do not pass without any mistake: {tests}")
-    print(f"{name}: {len(wanted)} of {len(mutants)} mutants, {seconds:.1f} s each", flush=True)
-    for mutant in wanted:
-        found, spent = outcome(tests, mutant, seconds)
-        record.add(
-            {
-                "mutant": mutant.name,
-                "module": name,
-                "of": len(mutants),
-                "outcome": found,
-                "seconds": round(spent, 1),
-            }
-        )
-        if found in (SURVIVED, NOT_RUN):
-            print(f"{found}: {mutant.name}", flush=True)
+    if wanted:
+        print(f"{name}: {len(wanted)} of {of} mutants", flush=True)
+    lanes = []
+    for lane in range(asked.workers if wanted else 0):
+        child = os.fork()
+        if child == 0:
+            status = 70
+            try:
+                for mutant in wanted[lane :: asked.workers]:
+                    found = floor.attempt(mutant, asked.budget)
+                    row = {"module": name, "of": of, "code": codes[mutant.function]}
+                    record.add({**_row(mutant), **row, **vars(found)})
+                    if found.outcome in (SURVIVED, NOT_RUN):
+                        print(f"{found.outcome}: {mutant.line} {mutant.name}", flush=True)
+                status = 0
+            finally:
+                os._exit(status)
+        lanes.append(child)
+    if any(os.waitpid(child, 0)[1] for child in lanes):
+        raise SystemExit(f"{name}: a process ended early")
+    record.read()
 
 
-def explanations() -> dict[str, str]:
-    """Why survivors make no difference, by the function and the change."""
-    entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
-    return {f"{entry['function']} {entry['change']}": entry["why"] for entry in entries}
+def _row(mutant: Mutant) -> dict[str, Any]:
+    kept = {name: getattr(mutant, name) for name in ("function", "line", "where", "change")}
+    return {"mutant": mutant.name, **kept}
 
 
-def summary(rows: Iterable[dict[str, Any]]) -> str:
+def codes_of(module: ModuleType) -> dict[str, str]:
+    """By function, what changes as soon as its code does."""
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    return {
+        one.name: hashlib.sha256(ast.unparse(one).encode()).hexdigest()[:12]
+        for one in kernels_of(source)
+    }
+
+
+# What came of it ----------------------------------------------------------------------------------
+
+
+def explained(path: Path = SURVIVORS) -> dict[tuple[str, str, str], list[str]]:
+    """By function, line and change: reasons, one for each mutant that is said to be equivalent."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", []):
+        for mutant in entry["mutants"]:
+            where, _, change = mutant.rpartition(" | ")
+            found.setdefault((entry["function"], where, change), []).append(entry["why"])
+    return found
+
+
+def stale(path: Path = SURVIVORS) -> list[str]:
+    """Explanations of mutants that are not there (any more)."""
+    there: Counter[tuple[str, str, str]] = Counter()
+    functions = {key[0] for key in explained(path)}
+    for name in modules_with_kernels():
+        if any(function.startswith(f"{name}.") for function in functions):
+            for one in mutants_of(importlib.import_module(f"dfcrp.{name}")):
+                there[f"{name}.{one.function}", one.where, one.change] += 1
+    return [
+        f"{function}: {where} | {change}"
+        for (function, where, change), whys in explained(path).items()
+        if len(whys) > there[function, where, change]
+    ]
+
+
+COLUMNS = (
+    "module",
+    "mutants",
+    "tried",
+    "killed",
+    "out of time",
+    "equivalent",
+    "not run",
+    "survived",
+)
+
+
+def summary(rows: Iterable[dict[str, Any]], path: Path = SURVIVORS) -> str:
     """Counts by module, and every mutant whose end is open, as Markdown."""
-    known, rows = explanations(), list(rows)
-    columns = ("module", "mutants", "tried", "killed", "equivalent", "not run", "survived")
-    lines = [f"| {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) - 1)]
-    left = []
+    rows, known = list(rows), explained(path)
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---|" + "---:|" * (len(COLUMNS) - 1)]
+    left, excused = [], Counter[tuple[str, str, str]]()
+    total = [0] * (len(COLUMNS) - 1)
     for name in sorted({row["module"] for row in rows}):
         here = [row for row in rows if row["module"] == name]
-        alive = [row["mutant"] for row in here if row["outcome"] == SURVIVED]
-        open_ = [one for one in alive if _key(one) not in known]
-        killed = sum(row["outcome"] in (KILLED, OUT_OF_TIME) for row in here)
-        unknown = [row["mutant"] for row in here if row["outcome"] == NOT_RUN]
-        left += [*(f"{one}` survived" for one in open_), *(f"{one}` not run" for one in unknown)]
-        excused = len(alive) - len(open_)
-        numbers = (here[0]["of"], len(here), killed, excused, len(unknown), len(open_))
-        lines.append(f"| `{name}` | " + " | ".join(map(str, numbers)) + " |")
-    lines += ["", *(f"* `{one}" for one in left)]
+        count = Counter(row["outcome"] for row in here)
+        equivalent = 0
+        for row in here:
+            key = (f"{name}.{row['function']}", row["where"], row["change"])
+            if row["outcome"] == SURVIVED and excused[key] < len(known.get(key, ())):
+                excused[key] += 1
+                equivalent += 1
+            elif row["outcome"] in (SURVIVED, NOT_RUN):
+                left.append(f"* {row['outcome']}: {row['line']} `{row['mutant']}`")
+        numbers = [here[0]["of"], len(here), count[KILLED], count[OUT_OF_TIME], equivalent]
+        numbers += [count[NOT_RUN], count[SURVIVED] - equivalent]
+        total = [one + more for one, more in zip(total, numbers, strict=True)]
+        lines.append(f"| `{name}` | " + " | ".join(f"{one:,}" for one in numbers) + " |")
+    lines.append("| all | " + " | ".join(f"{one:,}" for one in total) + " |")
+    lines += ["", share(*total), "", *left]
     return "\n".join(lines) + "\n"
 
 
-def _key(name: str) -> str:
-    """Without lines and numbers, which change with the code around."""
-    place, _, change = name.partition("] ")
-    return f"{place.partition(':')[0].removeprefix('dfcrp.')} {change}"
+def share(of: int, tried: int, killed: int, late: int, equivalent: int, *_: int) -> str:
+    """How many are killed, in words; of a sample, with an interval (Wilson, 95 %)."""
+    noticed = killed + late
+    if not tried:
+        return "Nothing was tried."
+    part, z = noticed / tried, 1.96
+    text = f"{100 * part:.1f} % of {tried:,} are killed"
+    if tried < of:
+        middle = (part + z * z / (2 * tried)) / (1 + z * z / tried)
+        width = math.sqrt(part * (1 - part) / tried + (z / tried) ** 2 / 4)
+        width *= z / (1 + z * z / tried)
+        text += f" ({100 * (middle - width):.1f} to {100 * (middle + width):.1f} % of {of:,})"
+    rest = max(tried - equivalent, 1)
+    return f"{text}; without equivalent ones {100 * noticed / rest:.1f} %."
+
+
+# The command --------------------------------------------------------------------------------------
+
+
+def parse() -> argparse.Namespace:
+    """What was asked for."""
+    known = modules_with_kernels()
+    parser = argparse.ArgumentParser(prog="fuzz.mutants", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="folder, new or of an earlier call")
+    parser.add_argument("--only", nargs="+", choices=known, default=known, help="modules")
+    parser.add_argument("--most", type=int, default=10**9, help="mutants of each module")
+    parser.add_argument("--seed", type=int, default=1, help="of their order")
+    parser.add_argument("--again", action="store_true", help="try survivors again")
+    parser.add_argument("--workers", type=int, default=1, help="mutants at the same time")
+    parser.add_argument("--longest", type=float, default=4.0, help="seconds of a test to be used")
+    parser.add_argument("--budget", type=float, default=6.0, help="seconds of tests of a mutant")
+    return parser.parse_args()
 
 
 def main() -> int:
     """The command: 0 if every mutant that was tried is killed or explained."""
-    parser = argparse.ArgumentParser(prog="fuzz.mutants", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder, new or of an earlier call")
-    parser.add_argument("--only", nargs="+", choices=TESTS, default=list(TESTS), help="modules")
-    parser.add_argument("--most", type=int, default=10**9, help="mutants of each module")
-    parser.add_argument("--seed", type=int, default=1, help="of their order")
-    parser.add_argument("--again", action="store_true", help="try survivors again")
-    asked = parser.parse_args()
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0"):
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    asked = parse()
+    if any(os.environ.get(name) != value for name, value in ENVIRONMENT.items()):
+        os.environ.update(ENVIRONMENT)
         os.execv(sys.executable, [sys.executable, "-m", "fuzz.mutants", *sys.argv[1:]])
-    os.chdir(Path(__file__).resolve().parents[1])
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    # What takes time is loaded once, not in every child; tests are not, as they copy code.
-    for heavy in (*HEAVY, *(f"dfcrp.{name}" for name in TESTS)):
-        importlib.import_module(heavy)
-    record, begun = Record(asked.out.resolve()), time.monotonic()
-    for name in asked.only:
-        try_module(name, record, asked.most, asked.seed, again=asked.again)
-    text = summary(record.rows.values())
-    (record.path.parent / "mutants.md").write_text(text, encoding="utf-8")
-    print(f"{text}\n{time.monotonic() - begun:.0f} s")
+    folder = asked.out.resolve()
+    record = Record(folder)
+    os.chdir(ROOT)
+    import pytest
+
+    def act(floor: Floor) -> None:
+        look_at_tests(floor, folder)
+        for name in asked.only:
+            try_module(floor, name, record, asked)
+
+    modules = {name: importlib.import_module(f"dfcrp.{name}") for name in modules_with_kernels()}
+    options = ["-q", "-s", "--no-header", "--assert=plain", "-p", "no:cacheprovider"]
+    options += ["-o", "faulthandler_timeout=0", *(f"--ignore={path}" for path in ELSEWHERE)]
+    status = pytest.main([*options, *TESTS], plugins=[Floor(act, asked.longest, modules)])
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise SystemExit(f"the tests could not be run: {status!r}")
+    text = summary(_valid(record, modules))
+    text += "".join(f"* explained, but not there: `{one}`\n" for one in stale())
+    (folder / "mutants.md").write_text(text, encoding="utf-8")
+    print(text)
     return int(any(line.startswith("*") for line in text.splitlines()))
+
+
+def _valid(record: Record, modules: dict[str, ModuleType]) -> list[dict[str, Any]]:
+    """What is known of the code as it is now."""
+    there = {}
+    for module in modules.values():
+        codes = codes_of(module)
+        there.update({one.name: codes[one.function] for one in mutants_of(module)})
+    return [row for name, row in record.rows.items() if there.get(name) == row["code"]]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,16 +45,20 @@ class Mutant:
     module: str
     function: str
     line: int
+    #: What stands in that line.
+    where: str
     #: What was there and what is there now, in short.
     change: str
     #: Which of the places of the function, and which of the mistakes there.
     place: int
     way: int
+    #: First and last line of the statement; of a compound one, of its head.
+    lines: tuple[int, int]
 
     @property
     def name(self) -> str:
         """Says it in one line; unique."""
-        return f"{self.module}.{self.function}:{self.line} [{self.place}.{self.way}] {self.change}"
+        return f"{self.module}.{self.function} [{self.place}.{self.way}] {self.change}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class _Place:
     field: str
     index: int | None
     node: ast.AST
+    #: The statement that it is part of.
+    statement: ast.AST
 
     def put(self, node: ast.AST) -> None:
         if self.index is None:
@@ -74,24 +81,39 @@ class _Place:
 
 def mutants_of(module: ModuleType) -> list[Mutant]:
     """Every mistake in the kernels of a module."""
-    found = []
+    found, source = [], inspect.getsource(module).splitlines()
     for function in _kernels(module):
         for number, place in enumerate(_places(function)):
             for way, node in enumerate(_ways(place)):
                 change = f"{_text(place.node)} → {_text(node)}"
                 line = getattr(place.node, "lineno", function.lineno)
-                found.append(Mutant(module.__name__, function.name, line, change, number, way))
+                lines = _lines(place.statement)
+                where = source[line - 1].strip()
+                name = module.__name__, function.name
+                found.append(Mutant(*name, line, where, change, number, way, lines))
     return found
+
+
+def _lines(statement: ast.AST) -> tuple[int, int]:
+    """Where a statement stands, without the statements in it."""
+    first, last = statement.lineno, statement.end_lineno  # type: ignore[attr-defined]
+    inside = getattr(statement, "body", None)
+    return first, max(first, inside[0].lineno - 1) if inside else last
 
 
 def plant(module: ModuleType, mutant: Mutant) -> None:
     """Make the mistake, in this process: whoever calls the function gets the wrong code."""
+    whole = getattr(module, mutant.function)
+    getattr(whole, "py_func", whole).__code__ = code_with(module, mutant)
+
+
+def code_with(module: ModuleType, mutant: Mutant) -> CodeType:
+    """The code of the function with the mistake made."""
     [function] = [one for one in _kernels(module) if one.name == mutant.function]
     changed = copy.deepcopy(function)
     place = list(_places(changed))[mutant.place]
     place.put(list(_ways(place))[mutant.way])
-    whole = getattr(module, mutant.function)
-    getattr(whole, "py_func", whole).__code__ = compiled(changed, module)
+    return compiled(changed, module)
 
 
 def compiled(function: ast.FunctionDef, module: ModuleType) -> CodeType:
@@ -107,11 +129,16 @@ def compiled(function: ast.FunctionDef, module: ModuleType) -> CodeType:
     return made
 
 
+@functools.cache
 def _kernels(module: ModuleType) -> list[ast.FunctionDef]:
-    tree = ast.parse(inspect.getsource(module))
+    return kernels_of(inspect.getsource(module))
+
+
+def kernels_of(source: str) -> list[ast.FunctionDef]:
+    """The compiled functions of a module."""
     return [
         node
-        for node in tree.body
+        for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef)
         and any("kernel" in ast.unparse(one) for one in node.decorator_list)
     ]
@@ -119,17 +146,19 @@ def _kernels(module: ModuleType) -> list[ast.FunctionDef]:
 
 def _places(function: ast.FunctionDef) -> Iterator[_Place]:
     """Every node of the body, always in the same order."""
-    waiting: list[ast.AST] = [function]
+    waiting: list[tuple[ast.AST, ast.AST]] = [(function, function)]
     while waiting:
-        parent = waiting.pop(0)
+        parent, around = waiting.pop(0)
         for field, value in ast.iter_fields(parent):
             if field in _ASIDE:
                 continue
             listed = value if isinstance(value, list) else [value]
             for index, node in enumerate(listed):
                 if isinstance(node, ast.AST) and not _is_text(node):
-                    yield _Place(parent, field, index if isinstance(value, list) else None, node)
-                    waiting.append(node)
+                    statement = node if isinstance(node, ast.stmt) else around
+                    number = index if isinstance(value, list) else None
+                    yield _Place(parent, field, number, node, statement)
+                    waiting.append((node, statement))
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -145,7 +174,7 @@ def _ways(place: _Place) -> Iterator[ast.AST]:
     elif isinstance(node, ast.AugAssign) and type(node.op) in _OPERATORS:
         yield ast.AugAssign(node.target, _OPERATORS[type(node.op)](), node.value)
         yield ast.Pass()
-    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and not _is_chance(node):
         yield ast.Compare(node.left, [_COMPARISONS[type(node.ops[0])]()], node.comparators)
     elif isinstance(node, ast.BoolOp):
         yield ast.BoolOp(ast.And() if isinstance(node.op, ast.Or) else ast.Or(), node.values)
@@ -161,6 +190,14 @@ def _ways(place: _Place) -> Iterator[ast.AST]:
         yield from _other_calls(node)
     elif _can_go(node):
         yield ast.Pass()
+
+
+def _is_chance(node: ast.Compare) -> bool:
+    """Whether a random number is compared, which equals nothing but with a chance of 2^-53."""
+    return any(
+        isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "rng"
+        for one in ast.walk(node)
+    )
 
 
 def _other_sums(node: ast.BinOp) -> Iterator[ast.AST]:

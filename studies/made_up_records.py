@@ -108,7 +108,10 @@ def survey(
     changed: float = 0.03,
     fields: tuple[str, ...] = tuple(SURVEY),
 ) -> MadeUp:
-    """Two waves in which persons have categories and a year of birth only."""
+    """Two waves in which persons have categories and a year of birth only, in random order.
+
+    Persons in one order on both lists would help whoever breaks ties by the place of a row.
+    """
     true = {
         name: rng.choice(SURVEY[name], persons, p=_uneven(rng, SURVEY[name])) for name in fields
     }
@@ -117,7 +120,7 @@ def survey(
     columns: dict[str, list[str]] = {name: [] for name in true}
     source, truth = [], []
     for wave in ("first", "second"):
-        seen = np.flatnonzero(rng.random(persons) < listed)
+        seen = rng.permutation(np.flatnonzero(rng.random(persons) < listed))
         for name, values in true.items():
             wrong = rng.random(len(seen)) < given.get(name, changed)
             other = rng.permutation(values)[: len(seen)]

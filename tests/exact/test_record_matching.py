@@ -57,6 +57,18 @@ def test_pairs_are_as_probable_as_among_all_matchings(spread):
     assert np.abs(wrong - expected).max() > 0.05
 
 
+@pytest.mark.parametrize("turned", [[0], [1, 2], [0, 3, 5, 6]])
+def test_which_record_of_a_pair_is_named_first_makes_no_difference(turned):
+    """Lists whose rows are mixed name some pairs the other way round, and no rival may get lost."""
+    rng = np.random.default_rng(3)
+    log_ratio = 1.0 + 3.0 * rng.standard_normal(len(TREE))
+    pairs = TREE.copy()
+    pairs[turned] = pairs[turned, ::-1]
+    found = settled(Matching.of(pairs, SOURCE), log_ratio, np.array([3.0]))
+    expected = settled(Matching.of(TREE, SOURCE), log_ratio, np.array([3.0]))
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
 def test_cycles_cost_little():
     """Two records on each list are alike: four pairs in a circle, and a third that is surer."""
     pairs = np.array([[0, 5], [0, 6], [1, 5], [1, 6], [2, 7], [2, 6]])
@@ -107,9 +119,13 @@ DESIGNS = {
 }
 
 
-def guessed(name, persons=1500):
+def guessed(name, persons=1500, mixed=False):
     sizes, overlap, wrong = DESIGNS[name]
     columns, lists, both = surveyed(np.random.default_rng(5), persons, sizes, overlap, wrong)
+    if mixed:
+        order = np.random.default_rng(6).permutation(len(lists))
+        columns = {field: np.array(values)[order].tolist() for field, values in columns.items()}
+        lists = lists[order]
     items = Items.from_columns(columns, lists, kind="records")
     settings = RecordSettings(categories=tuple(columns))
     guess = RECORDS.prepared(items, settings).guess
@@ -124,6 +140,15 @@ def test_rates_of_surveys_come_back(name):
     assert 0.75 < matches < 1.35
     assert 0.6 < np.median(rates) < 1.6
     assert np.all((rates > 0.4) & (rates < 2.5))
+
+
+@pytest.mark.filterwarnings("ignore:.*of another by the same expert")
+def test_the_order_of_rows_does_not_change_the_guess():
+    """One table with the rows of both lists mixed: the same rates, up to pairs found by chance."""
+    matches, rates = guessed("many matches")
+    mixed_matches, mixed_rates = guessed("many matches", mixed=True)
+    assert mixed_matches == pytest.approx(matches, rel=0.01)
+    assert mixed_rates == pytest.approx(rates, rel=0.05)
 
 
 @pytest.mark.filterwarnings("ignore:.*of another by the same expert")

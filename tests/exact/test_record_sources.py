@@ -51,7 +51,7 @@ class Shared:
         self.data, self.state = problem.data, new_state(problem)
         for name, values in small.seat_partition(LABELS, problem.data.component).items():
             getattr(self.state, name)[...] = values
-        self.hyper = hyper._replace(law=self.state.law)
+        self.hyper = kernel.of_chain(hyper, self.state.law)
         self.rng = np.random.default_rng(5)
         rebuild_rows(self.hyper, self.data, self.state)
 
@@ -133,6 +133,6 @@ def test_an_update_keeps_within_the_prior():
     made.state.law[own] = 5.99 * made.hyper.law_sd[own] * [1.0, -1.0, 1.0]
     made.state.law[at] = made.hyper.law_mean[at]
     for _ in range(50):
-        sources.update_sources(made.hyper, made.rng, made.data, made.state)
+        sources.update_shared(made.hyper, made.rng, made.data, made.state)
         z = (made.state.law - made.hyper.law_mean) / made.hyper.law_sd
         assert np.abs(z).max() <= 6.0

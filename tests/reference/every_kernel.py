@@ -93,7 +93,7 @@ def covariance_hyper(features: int) -> covariance.CovarianceHyper:
 def record_hyper() -> record.RecordHyper:
     """Text of three values, two of them similar; a category of two; a number."""
     law = np.array([-3.0, -3.0, -3.0, -2.0, -1.0, -0.5])
-    return record.RecordHyper(
+    found = record.RecordHyper(
         kind=np.array([record.SIMILAR, record.SAME_OR_NOT, record.MEASURE]),
         first=np.array([0, 3, 5, 7]),
         share=np.array([0.3, 0.3, 0.4, 0.5, 0.5, 0.3, 0.3]),
@@ -116,7 +116,11 @@ def record_hyper() -> record.RecordHyper:
         law=law,
         law_mean=law.copy(),
         law_sd=np.full(6, 1.0),
+        noted=np.empty((0, 0, 0)),
+        rates=np.empty((0, 0, 0)),
+        facts=np.empty((0, 0)),
     )
+    return record.with_room(found)
 
 
 def _on_sphere() -> np.ndarray:

@@ -139,10 +139,9 @@ class Step:
         )  # fmt: skip
 
     def procession(self):
-        leap = 1.0 if self.prior.update_alpha else 0.0
-        procession.update_alpha_and_order(
+        procession.lead_processions(
             self.rng, self.data, self.state, self.scratch,
-            self.prior.alpha_shape, self.prior.alpha_rate, leap,
+            self.prior.alpha_shape, self.prior.alpha_rate, self.prior.update_alpha, 3,
         )  # fmt: skip
 
     def auxiliary(self):
@@ -204,8 +203,8 @@ UPDATES = [
     ("arrivals", Step.lists, 5, ("cells",)),
     ("arrivals", Step.exchange, 3, ("cells", "u")),
     ("dfcrp", Step.alpha, 3, ("alpha", "joins")),
-    ("dfcrp", Step.procession, 3, ("alpha", "orders", "joins")),
-    ("arrivals", Step.procession, 3, ("cells",)),
+    ("dfcrp", Step.procession, 1, ("alpha", "orders", "joins")),
+    ("arrivals", Step.procession, 1, ("cells",)),
     ("dfcrp", Step.auxiliary, 1, ("u",)),
     ("dfcrp", Step.exact_scan, 3, ALL),
     ("dfcrp", Step.paper_scan, 3, FREE_OF_U),
@@ -406,7 +405,10 @@ def certainty_forgotten(step: Step):
 
     walk = small.with_callees(procession.walk_line, odds=odds)
     update = small.with_callees(procession.update_alpha_and_order, walk_line=walk)
-    update(step.rng, step.data, step.state, step.scratch, 2.0, 1.0, 0.0)
+    lead = small.with_callees(
+        procession.lead_processions, walk_line=walk, update_alpha_and_order=update
+    )
+    lead(step.rng, step.data, step.state, step.scratch, 2.0, 1.0, False, 1)
 
 
 def rate_without_alpha(step: Step):
@@ -577,6 +579,26 @@ BUGS = [
     ("biased", noise_of_variances, 2, 1000, ("bias", "parameters")),
     ("biased", precision_ignored_in_means, 2, 3000, ("parameters", "bias")),
 ]
+
+
+def test_a_procession_returns_the_weight_of_the_order_that_it_leaves(joint):
+    """The next one is weighed against it, whether this one was accepted or not."""
+    draws, _ = joint["dfcrp"]
+    step, changed = Step(draws, 4), 0
+    given = step.rng, step.data, step.state, step.scratch
+
+    def weight() -> float:
+        state = step.state
+        order, seated = state.order.copy(), state.seated.copy()
+        return procession.walk_line(*given, float(state.alpha[0]), order, seated, True)
+
+    for draw in range(100):
+        draws.load(draw, step.state)
+        before = weight()
+        found = procession.update_alpha_and_order(*given, 2.0, 1.0, 1.0, before)
+        assert found == pytest.approx(weight(), abs=1e-12)
+        changed += abs(found - before) > 1e-3
+    assert 20 < changed < 80
 
 
 @pytest.mark.parametrize(

@@ -285,3 +285,13 @@ def test_an_unknown_keyword_is_an_error() -> None:
 def test_a_preset_over_a_finished_config_is_refused() -> None:
     with pytest.raises(SettingsError, match="preset"):
         resolve(Config(), {"preset": "highlands"})
+
+
+def test_a_message_on_what_a_file_says_names_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[run]\nscans = "many"\nchains = 2\n')
+    with pytest.raises(SettingsError, match=r"mine\.toml: run\.scans is 'many'"):
+        resolve(file, {})
+    with pytest.raises(SettingsError, match=r"^run\.scans is 0"):
+        resolve(file, {"scans": 0})
+    assert resolve(file, {"scans": 5}).run.chains == 2

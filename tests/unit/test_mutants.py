@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from dfcrp.moves import assignment
 from fuzz import mutants
-from fuzz.mutations import mutants_of, plant
+from fuzz.mutations import Mutant, mutants_of, plant
 
 SOURCE = '''
 def lean_kernel(function):
@@ -89,65 +94,153 @@ def test_a_bound_with_its_first_term_halved_is_one_of_them() -> None:
     assert any("→ 0.5 * state.tail.total[rank] + size" in change for change in changes)
 
 
-def test_every_module_has_tests_that_are_there() -> None:
-    root = Path(__file__).parents[2]
-    for name in mutants.TESTS:
-        for node in mutants.tests_of(name):
-            path, _, test = node.partition("::")
-            assert f"def {test.partition('[')[0]}" in (root / path).read_text(), node
+def test_every_module_with_kernels_is_tried() -> None:
+    names = mutants.modules_with_kernels()
+    assert {"moves.pair", "priors.arrivals.kernel", "likelihoods.record.sources"} <= set(names)
+    for package in ("likelihoods", "moves", "priors"):
+        for path in (mutants.SOURCE / package).rglob("*.py"):
+            name = ".".join(path.relative_to(mutants.SOURCE).with_suffix("").parts)
+            compiled = re.search(r"^@(\w+_)?kernel(_with_arrays)?$", path.read_text(), re.MULTILINE)
+            assert (compiled is not None) == (name in names), name
+
+
+def test_tests_are_there() -> None:
+    for path in mutants.TESTS:
+        assert (mutants.ROOT / path).exists(), path
+
+
+ROW = {"module": "moves.pair", "of": 9, "seconds": 1.0, "by": "", "function": "f", "line": 2}
+
+
+def row(change: str, outcome: str) -> dict[str, Any]:
+    name = f"dfcrp.moves.pair.f [1.0] {change}"
+    return {"mutant": name, "change": change, "where": "x = c", "outcome": outcome, **ROW}
 
 
 def test_survivors_are_tried_again_and_listed(tmp_path: Path) -> None:
     record = mutants.Record(tmp_path)
-    shared = {"module": "moves.pair", "of": 9, "seconds": 1.0}
-    record.add({"mutant": "dfcrp.moves.pair.f:1 [0.0] a → b", "outcome": "killed", **shared})
-    record.add({"mutant": "dfcrp.moves.pair.f:2 [1.0] c → d", "outcome": "survived", **shared})
+    for change, outcome in (("a → b", "killed"), ("c → d", "survived"), ("c → e", "not run")):
+        record.add({**row(change, outcome), "code": "1"})
     again = mutants.Record(tmp_path)
     assert again.rows == record.rows
-    assert [again.knows(name) for name in record.rows] == [True, False]
-    text = mutants.summary(again.rows.values())
-    assert "| `moves.pair` | 9 | 2 | 1 | 0 | 0 | 1 |" in text
-    assert "* `dfcrp.moves.pair.f:2 [1.0] c → d` survived" in text
+    known = [Mutant("dfcrp.moves.pair", "f", 2, "x = c", f"{c}", 1, 0, (2, 2)) for c in
+             ("a → b", "c → d", "c → e", "c → g")]  # fmt: skip
+    assert [again.wants(one, "1", again=False) for one in known] == [False, False, False, True]
+    assert [again.wants(one, "1", again=True) for one in known] == [False, True, True, True]
+    assert all(again.wants(one, "2", again=False) for one in known)
+    text = mutants.summary(again.rows.values(), Path(os.devnull))
+    assert "| `moves.pair` | 9 | 3 | 1 | 0 | 0 | 1 | 1 |" in text
+    assert "* survived: 2 `dfcrp.moves.pair.f [1.0] c → d`" in text
+    assert "* not run: 2 `dfcrp.moves.pair.f [1.0] c → e`" in text
 
 
-def outcome(test: str) -> str:
-    """What came of a test, asked of a process of its own: this one has threads, and a fork of it
-    may wait for ever for a lock that one of them holds."""
-    asked = (
-        "import sys; from fuzz import mutants; print(mutants.outcome([sys.argv[1]], None, None)[0])"
+def test_an_explanation_excuses_one_mutant(tmp_path: Path) -> None:
+    path = tmp_path / "survivors.toml"
+    path.write_text(
+        '[[equivalent]]\nfunction = "moves.pair.f"\nwhy = "d is c"\nmutants = ["x = c | c → d"]\n',
+        encoding="utf-8",
     )
+    rows = [row("c → d", "survived"), {**row("c → d", "survived"), "mutant": "another"}]
+    assert "| `moves.pair` | 9 | 1 | 0 | 0 | 1 | 0 | 0 |" in mutants.summary(rows[:1], path)
+    assert "| `moves.pair` | 9 | 2 | 0 | 0 | 1 | 0 | 1 |" in mutants.summary(rows, path)
+    assert mutants.stale(path) == ["moves.pair.f: x = c | c → d"]
+
+
+def test_explanations_are_of_mutants_that_are_there() -> None:
+    assert mutants.stale() == []
+    for whys in mutants.explained().values():
+        assert all(len(why) > 20 for why in whys)
+
+
+def test_a_sample_has_an_interval() -> None:
+    assert mutants.share(100, 100, 90, 5, 3, 0, 2) == (
+        "95.0 % of 100 are killed; without equivalent ones 97.9 %."
+    )
+    assert "95.0 % of 100 are killed (88.8 to 97.8 % of 900);" in mutants.share(900, 100, 90, 5, 3)
+    assert mutants.share(5, 0, 0, 0, 0) == "Nothing was tried."
+
+
+KERNELS = """
+def lean_kernel(function):
+    return function
+
+
+@lean_kernel
+def least(a, b):
+    if a < b:
+        return a
+    return b
+
+
+@lean_kernel
+def count(n):
+    found = 0
+    while n > 0:
+        n -= 1
+        found += 1
+    return found
+
+
+@lean_kernel
+def never_called(a):
+    return a + 1
+"""
+ITS_TESTS = """
+import small_kernels
+
+
+def test_least():
+    assert small_kernels.least(1, 2) == 1
+    assert small_kernels.least(2, 1) == 1
+
+
+def test_count():
+    assert small_kernels.count(3) == 3
+
+
+def test_that_fails_anyway():
+    assert small_kernels.count(3) == 4
+
+
+def test_that_takes_too_long():
+    while True:
+        small_kernels.count(3)
+"""
+TRY_ALL = """
+import json, sys
+import pytest, small_kernels
+from fuzz.mutations import mutants_of
+from fuzz.trials import Floor
+
+def act(floor):
+    for name in floor.items:
+        test = floor.look_at(name)
+        if test is not None:
+            floor.tests[name] = test
+    found = {one.change: vars(floor.attempt(one, 9.0)) for one in mutants_of(small_kernels)}
+    print(json.dumps([sorted(floor.tests), found]))
+
+pytest.main(["-qs", "test_small.py", "-p", "no:cacheprovider"],
+            plugins=[Floor(act, 0.5, {"small_kernels": small_kernels})])
+"""
+
+
+def test_trials(tmp_path: Path) -> None:
+    """In a process of its own: this one has threads, and a fork of it may wait for ever for a
+    lock that one of them holds."""
+    for name, text in (("small_kernels", KERNELS), ("test_small", ITS_TESTS), ("all", TRY_ALL)):
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), str(mutants.ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-c", asked, test], capture_output=True, text=True, check=True, timeout=120
-    )
-    return done.stdout.strip()
-
-
-def test_tests_that_cannot_be_run_kill_nothing(tmp_path: Path) -> None:
-    broken = tmp_path / "test_broken.py"
-    broken.write_text("import a_module_that_is_not_there\n", encoding="utf-8")
-    assert outcome(str(broken)) == mutants.NOT_RUN
-    assert outcome(f"{broken}::test_gone") == mutants.NOT_RUN
-    record = mutants.Record(tmp_path)
-    name = "dfcrp.moves.pair.f:1 [0.0] a → b"
-    shared = {"module": "moves.pair", "of": 9, "seconds": 1.0}
-    record.add({"mutant": name, "outcome": mutants.NOT_RUN, **shared})
-    assert not record.knows(name)
-    text = mutants.summary(record.rows.values())
-    assert "| `moves.pair` | 9 | 1 | 0 | 0 | 1 | 0 |" in text
-    assert f"* `{name}` not run" in text
-
-
-@pytest.mark.parametrize(
-    ("line", "found"), [("assert False", "killed"), ("assert True", "survived")]
-)
-def test_outcomes_of_tests_that_run(tmp_path: Path, line: str, found: str) -> None:
-    path = tmp_path / "test_small.py"
-    path.write_text(f"def test_it():\n    {line}\n", encoding="utf-8")
-    assert outcome(str(path)) == found
-
-
-def test_an_explanation_does_not_depend_on_lines() -> None:
-    assert mutants._key("dfcrp.moves.pair.f:2 [1.0] c → d") == "moves.pair.f c → d"
-    for key, why in mutants.explanations().items():
-        assert "→" in key
-        assert len(why) > 20
+        [sys.executable, "all.py"], capture_output=True, text=True, check=True, timeout=120,
+        cwd=tmp_path, env={**os.environ, **mutants.ENVIRONMENT, "PYTHONPATH": path},
+    )  # fmt: skip
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("[")]
+    tests, found = json.loads(line)
+    assert tests == ["test_small.py::test_count", "test_small.py::test_least"]
+    assert found["if a < b: → if not a < b:"]["outcome"] == "killed"
+    assert found["if a < b: → if not a < b:"]["by"] == "test_small.py::test_least"
+    assert found["a < b → a <= b"] == {"outcome": "survived", "seconds": ANY, "by": ""}
+    assert found["n -= 1 → pass"]["outcome"] == "out of time"
+    assert found["found += 1 → found -= 1"]["outcome"] == "killed"
+    assert found["a + 1 → a"] == {"outcome": "survived", "seconds": 0.0, "by": ""}

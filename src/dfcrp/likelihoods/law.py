@@ -84,11 +84,17 @@ def log_entry(target, value):
     return log_law_at(target.hyper, target.data, target.state, target.which, value)
 
 
+@inline_kernel
+def slice_width(hyper, state, which):
+    """The first width of a slice of an entry."""
+    return WIDTH * hyper.law_sd[which] * math.sqrt(min(1.0, MANY / state.label.shape[0]))
+
+
 @lean_kernel
 def slice_law(hyper, rng, data, state, which):
     """One slice update of an entry of the law."""
     start = hyper.law[which]
-    width = WIDTH * hyper.law_sd[which] * math.sqrt(min(1.0, MANY / state.label.shape[0]))
+    width = slice_width(hyper, state, which)
     target = Entry(hyper, data, state, which)
     hyper.law[which] = slice_update(rng, target, start, width, 1e-12 * (1.0 + abs(start)))
 

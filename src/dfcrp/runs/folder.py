@@ -27,7 +27,7 @@ from dfcrp.items.site import Site, Source
 from dfcrp.runs.lock import LOCK, WRITING
 from dfcrp.runs.parts import RunRecord
 from dfcrp.runs.store import STORE
-from dfcrp.settings.config import Config, make_config, parse_config, settings_of_draws, to_toml
+from dfcrp.settings.config import Config, made_from_file, parse_config, settings_of_draws, to_toml
 from dfcrp.settings.values import build
 
 if TYPE_CHECKING:
@@ -380,7 +380,8 @@ def read_beginning(folder: Path) -> tuple[Items, Config]:
             text = place.read(CONFIG, _LARGEST_CONFIG)
     except OSError as error:
         raise RunFolderError(f"{folder / CONFIG}: cannot be read: {error.strerror}") from None
-    config = make_config(parse_config(text, str(folder / CONFIG)))
+    where = str(folder / CONFIG)
+    config = made_from_file(parse_config(text, where), None, where)
     markings = read_markings_back(folder, config)
     if read_provenance(folder).get("markings_sha256", markings.digest) != markings.digest:
         raise RunFolderError(

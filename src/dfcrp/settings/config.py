@@ -284,7 +284,28 @@ def resolve(
         tables = load_config(config)
     if looked:
         tables = _with_consensus(tables or {}, looked)
-    return make_config(tables, overrides)
+    if config is None or isinstance(config, (Config, Mapping)):
+        return make_config(tables, overrides)
+    return made_from_file(tables, overrides, str(config))
+
+
+def made_from_file(
+    tables: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any]] | None, where: str
+) -> Config:
+    """The same as ``make_config``; a message on what the file says names the file."""
+    try:
+        return make_config(tables, overrides)
+    except SettingsError as error:
+        named = (
+            f"{section}.{key}"
+            for section, values in tables.items()
+            if isinstance(values, Mapping)
+            for key in values
+            if key not in (overrides or {}).get(section, {})
+        )
+        if any(name in str(error) for name in named):
+            raise SettingsError(f"{where}: {error}") from None
+        raise
 
 
 def _with_consensus(tables: Mapping[str, Any], looked: Collection[int]) -> Mapping[str, Any]:

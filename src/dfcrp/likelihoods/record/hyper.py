@@ -153,7 +153,7 @@ def records_hyper(
     ]
     both = list(zip(similar, chosen, strict=True))
     law = Law.of(model, compared, source)
-    return kernel.RecordHyper(
+    found = kernel.RecordHyper(
         kind=np.array([one.kind for one in compared], np.int64),
         first=np.cumsum([0, *(len(field.values) for field in fields)]).astype(np.int64),
         share=np.concatenate([one.share for one in compared]),
@@ -174,7 +174,11 @@ def records_hyper(
         law=law.mean.copy(),
         law_mean=law.mean,
         law_sd=law.sd,
+        noted=np.empty((0, 0, 0)),
+        rates=np.empty((0, 0, 0)),
+        facts=np.empty((0, 0)),
     )
+    return kernel.with_room(found)
 
 
 def _places(field: Field) -> Floats:

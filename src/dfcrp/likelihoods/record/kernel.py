@@ -31,7 +31,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dfcrp.compiled.abi import F8, I4, I8, F8x2, I4x2, I8x2, I8x3, frame
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.compiled.abi import F8, I4, I8, F8x2, F8x3, I4x2, I8x2, I8x3, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
@@ -45,6 +48,9 @@ NOBODY = -1.0
 MISS, ALTER, SCALE = 0, 1, 2
 #: How values of a field are compared.
 SAME_OR_NOT, SIMILAR, MEASURE = 0, 1, 2
+#: Columns of what is known of two members' values: 1 / f if they are the same, S both ways, J - 1,
+#: and the members' sources.
+SAME, SEEN_OTHER, SEEN_ONE, BOTH, SOURCE, OTHER_SOURCE, FACTS = 0, 1, 2, 3, 4, 5, 6
 #: Columns of one set B: weight, members, precision, mean (3), sum of log densities.
 WEIGHT, COUNT, PRECISION, MEAN, DENSITY, SET_WIDTH = 0, 1, 2, 3, 6, 7
 #: Sets that are kept; the least probable are given up, so up to four members are exact.
@@ -82,6 +88,25 @@ class RecordHyper(NamedTuple):
     law: F8  # (entries,) float64
     law_mean: F8  # (entries,) float64
     law_sd: F8  # (entries,) float64
+    noted: F8x3  # (2, fields, sources): log odds of which ``rates`` has the rates
+    rates: F8x3  # (2, fields, sources): m and t
+    facts: F8x2  # (clusters of two or more, FACTS): room for ``record.rates``
+
+
+def with_room(hyper: RecordHyper) -> RecordHyper:
+    """The same with room of its own to work in, where no rate is noted."""
+    fields, sources = hyper.own.shape[1:]
+    return hyper._replace(
+        noted=np.full((2, fields, sources), np.nan),
+        rates=np.zeros((2, fields, sources)),
+        facts=np.zeros((len(hyper.values) // 2 + 1, FACTS)),
+    )
+
+
+@likelihood.of_chain.register(RecordHyper)
+def of_chain(hyper: RecordHyper, law: NDArray[np.float64]) -> RecordHyper:
+    """The hyperparameters as one chain uses them."""
+    return with_room(hyper._replace(law=law))
 
 
 def sets_of(members: int) -> int:
@@ -111,9 +136,22 @@ def logistic(x):
 
 
 @inline_kernel
+def rate(hyper, what, field, record):
+    """m or t; exponentials would be a third of the time, so those of the law are noted.
+
+    They are noted between the sweeps, as several threads may ask for them within.
+    """
+    odds = learned(hyper, what, field, record)
+    source = hyper.source[record]
+    if source < hyper.noted.shape[2] and hyper.noted[what, field, source] == odds:
+        return hyper.rates[what, field, source]
+    return logistic(odds)
+
+
+@inline_kernel
 def miss_rate(hyper, field, record):
     """m."""
-    return logistic(learned(hyper, MISS, field, record))
+    return rate(hyper, MISS, field, record)
 
 
 @inline_kernel
@@ -121,7 +159,7 @@ def alter_rate(hyper, field, record):
     """t; none for values that are the same or not."""
     if hyper.entry[ALTER, field] < 0:
         return 0.0
-    return logistic(learned(hyper, ALTER, field, record))
+    return rate(hyper, ALTER, field, record)
 
 
 @inline_kernel

@@ -77,9 +77,15 @@ class Matching:
 
     @staticmethod
     def of(pairs: Ints, source: Ints) -> Matching:
-        """Of pairs across sources."""
+        """Of pairs across sources.
+
+        The record of the lesser source comes first, so that all pairs of a record and a source have
+        it at the same end, in whatever order the records are listed.
+        """
         count = np.bincount(source).astype(np.float64)
-        here = np.sort(source[pairs], axis=1)
+        turned = source[pairs[:, 0]] > source[pairs[:, 1]]
+        pairs = np.where(turned[:, None], pairs[:, ::-1], pairs)
+        here = source[pairs]
         if len(count) > len(source) / 2:
             half = np.array([[len(source), (len(source) - 1) / 2.0]])
             return Matching(pairs, np.zeros(len(pairs), np.int64), half, ())

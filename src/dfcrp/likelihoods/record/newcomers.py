@@ -66,7 +66,7 @@ def _with_law(
     group = np.full(int(found.source.max(initial=-1)) + 2, known.own.shape[2])
     group[found.source] = known.source
     own = np.concatenate([known.own, shared], axis=2)
-    return hyper._replace(
+    longer = hyper._replace(
         source=np.concatenate([known.source, group[sources]]).astype(np.int32),
         entry=known.entry,
         own=np.ascontiguousarray(own),
@@ -75,6 +75,7 @@ def _with_law(
         law_mean=known.mean,
         law_sd=known.sd,
     )
+    return kernel.with_room(longer)
 
 
 def _features(records: Fields) -> NDArray[np.float64]:

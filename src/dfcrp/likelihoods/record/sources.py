@@ -22,8 +22,15 @@ from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import Data, State
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.likelihoods.law import FARTHEST, law_is_due, log_fit, rebuild_rows, update_law
+from dfcrp.likelihoods.law import FARTHEST, law_is_due, log_fit, slice_law
 from dfcrp.likelihoods.record.kernel import SCALE, RecordHyper
+from dfcrp.likelihoods.record.rates import (
+    is_chosen,
+    note_rates,
+    rates_are_due,
+    update_rates,
+    weigh_rows,
+)
 
 #: First width of a slice in z.
 WIDTH = 1.0
@@ -97,27 +104,46 @@ def split_scales(hyper, rng, data, state, field, one, other):
 
 
 @lean_kernel
-def update_sources(hyper, rng, data, state):
-    """Both updates for every field: of scales, as many pairs of sources as there are sources."""
+def update_scales(hyper, rng, data, state):
+    """The scales of all measures; of sources' own, as many pairs of these as there are sources."""
     sources = hyper.own.shape[2]
     for field in range(hyper.kind.shape[0]):
+        shared = hyper.entry[SCALE, field]
+        if shared < 0:
+            continue
+        if is_chosen(hyper, rng):
+            slice_law(hyper, rng, data, state, shared)
+        if hyper.own[SCALE, field, 0] < 0:
+            continue
+        for source in range(sources):
+            if is_chosen(hyper, rng):
+                slice_law(hyper, rng, data, state, hyper.own[SCALE, field, source])
+        for one in range(sources):
+            step = 1 + int(rng.random() * (sources - 1))
+            split_scales(hyper, rng, data, state, field, one, (one + step) % sources)
+
+
+@lean_kernel
+def update_shared_parts(hyper, rng):
+    """What sources share of every entry, given what each has in all; rates are noted again."""
+    for field in range(hyper.kind.shape[0]):
         for what in range(hyper.entry.shape[0]):
-            if hyper.entry[what, field] < 0 or hyper.own[what, field, 0] < 0:
-                continue
-            if what == SCALE:
-                for one in range(sources):
-                    step = 1 + int(rng.random() * (sources - 1))
-                    split_scales(hyper, rng, data, state, field, one, (one + step) % sources)
-            draw_shared(hyper, rng, what, field)
+            if hyper.entry[what, field] >= 0 and hyper.own[what, field, 0] >= 0:
+                draw_shared(hyper, rng, what, field)
+        note_rates(hyper, field)
 
 
 @implements(likelihood.update_shared, RecordHyper)
 @lean_kernel
 def update_shared(hyper, rng, data, state):
-    """Update the law if it is due; returns whether it was."""
-    if not law_is_due(state):
-        return False
-    update_law(hyper, rng, data, state)
-    update_sources(hyper, rng, data, state)
-    rebuild_rows(hyper, data, state)
-    return True
+    """Update what is due of the law.
+
+    Spares stay as they are: a record alone says nothing of the law, nor the law of it.
+    """
+    if rates_are_due(state):
+        update_rates(hyper, rng, state)
+        if law_is_due(state):
+            update_scales(hyper, rng, data, state)
+        update_shared_parts(hyper, rng)
+        weigh_rows(hyper, state)
+    return False

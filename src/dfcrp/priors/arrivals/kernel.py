@@ -21,7 +21,7 @@ from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import exchange_slots
 from dfcrp.priors.arrivals.lists import shift_lists
 from dfcrp.priors.arrivals.order import update_order, walk_arrivals
-from dfcrp.priors.arrivals.procession import LEAP, processions, update_alpha_and_order
+from dfcrp.priors.arrivals.procession import lead_processions, processions
 from dfcrp.priors.arrivals.tail import draw_auxiliary, rebuild_tail, tail_sum
 
 #: In every such scan a share of the customers is rearranged.
@@ -132,11 +132,16 @@ def update_arrivals(prior, rng, data, hyper, state, scratch):
             update_order(rng, data, state, scratch)
         if state.scans[0] % LIST_PERIOD == 1:
             shift_lists(rng, data, state, scratch)
-        for _ in range(processions(data.n_families)):
-            leap = LEAP if prior.update_alpha else 0.0
-            update_alpha_and_order(
-                rng, data, state, scratch, prior.alpha_shape, prior.alpha_rate, leap
-            )
+        lead_processions(
+            rng,
+            data,
+            state,
+            scratch,
+            prior.alpha_shape,
+            prior.alpha_rate,
+            prior.update_alpha,
+            processions(data.n_families),
+        )
     if prior.update_alpha:
         clusters = count_clusters(state)
         width = step_width(state.scans[0], data.n_families, clusters, prior.alpha_shape)

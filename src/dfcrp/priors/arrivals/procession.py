@@ -27,13 +27,13 @@ from dfcrp.compiled.state import ALPHA_ACCEPTED, ALPHA_PROPOSED
 from dfcrp.priors.arrivals.concentration import FEW
 from dfcrp.priors.arrivals.order import clear_tables, seat
 
-#: Standard deviation of a step of log α.
-LEAP = 1.0
+#: Standard deviations of a step of log α, in turn: lists that agree altogether leave α a range of
+#: several powers of ten, others a short one.
+LEAPS = (3.0, 1.0)
 #: One logarithm for many factors: a product is taken until it is this large, or this small.
 LARGE = 1e100
-#: Proposals in one scan: a tenth of its time each where records are weighed, and α is what such a
-#: run would wait for.
-PROPOSALS = 2
+#: Proposals in one scan: α is what such a run would wait for.
+PROPOSALS = 4
 
 
 @inline_kernel
@@ -136,25 +136,39 @@ def shuffle_into(rng, order, out):
 
 
 @lean_kernel
-def update_alpha_and_order(rng, data, state, scratch, shape, rate, leap):
+def update_alpha_and_order(rng, data, state, scratch, shape, rate, leap, weight):
     """One such proposal; leaves p(α, order | c) unchanged.
 
-    ``state.seated`` holds D by slot for the current order afterwards.
+    ``weight`` is log W of the order as it stands; returns that of the order it leaves.
+    ``state.seated`` must hold D by slot for the current order on entry, and does on return.
     """
     alpha = state.alpha[0]
     step = leap * rng.standard_normal()
     new_alpha = alpha * math.exp(step)
     shuffle_into(rng, state.order, scratch.proposal)
-    gain = walk_line(
+    proposed = walk_line(
         rng, data, state, scratch, new_alpha, scratch.proposal, scratch.proposed, False
     )
-    gain -= walk_line(rng, data, state, scratch, alpha, state.order, state.seated, True)
-    gain += shape * step - rate * (new_alpha - alpha)
+    gain = proposed - weight + shape * step - rate * (new_alpha - alpha)
     state.tally[ALPHA_PROPOSED] += 1
-    if -rng.standard_exponential() < gain:
-        state.tally[ALPHA_ACCEPTED] += 1
-        state.alpha[0] = new_alpha
-        for slot in range(state.order.shape[0]):
-            state.seated[slot] = scratch.proposed[slot]
-            state.order[slot] = scratch.proposal[slot]
-            state.rank[state.order[slot]] = slot
+    if not -rng.standard_exponential() < gain:
+        return weight
+    state.tally[ALPHA_ACCEPTED] += 1
+    state.alpha[0] = new_alpha
+    for slot in range(state.order.shape[0]):
+        state.seated[slot] = scratch.proposed[slot]
+        state.order[slot] = scratch.proposal[slot]
+        state.rank[state.order[slot]] = slot
+    return proposed
+
+
+@lean_kernel
+def lead_processions(rng, data, state, scratch, shape, rate, learn, proposals):
+    """So many proposals one after the other; without ``learn`` α stays as it is."""
+    if proposals == 0:
+        return
+    alpha = state.alpha[0]
+    weight = walk_line(rng, data, state, scratch, alpha, state.order, state.seated, True)
+    for number in range(proposals):
+        leap = LEAPS[number % len(LEAPS)] if learn else 0.0
+        weight = update_alpha_and_order(rng, data, state, scratch, shape, rate, leap, weight)

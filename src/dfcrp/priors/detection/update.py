@@ -393,11 +393,11 @@ def update_shares(rng, prior):
     for level in range(levels):
         parameters.size_share[level] = beliefs.size_weight * prior.usual[level]
         parameters.false_size[level] = parameters.size_share[level] + counts.false_at[level]
-    for v in range(counts.objects.shape[0]):
+    for zone in range(counts.objects.shape[0]):
         for level in range(levels):
             for g in range(classes):
-                parameters.weight[g] += counts.objects[v, level, g]
-                parameters.size_share[level] += counts.objects[v, level, g]
+                parameters.weight[g] += counts.objects[zone, level, g]
+                parameters.size_share[level] += counts.objects[zone, level, g]
     draw_dirichlet(rng, parameters.weight)
     draw_dirichlet(rng, parameters.size_share)
     draw_dirichlet(rng, parameters.false_size)
@@ -434,11 +434,12 @@ def update_rates(rng, prior):
     """φ, its law and r given the counts, conjugate but for the shape; and the tally."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
     objects, total = 0.0, 0.0
-    for v in range(counts.objects.shape[0]):
+    for v in range(counts.on_image.shape[0]):
         objects += counts.on_image[v]
+    for zone in range(counts.objects.shape[0]):
         for level in range(prior.away.shape[0]):
             for g in range(parameters.weight.shape[0]):
-                total += counts.objects[v, level, g]
+                total += counts.objects[zone, level, g]
     parameters.tally[0], parameters.tally[1], parameters.tally[2] = objects, total - objects, 0.0
     start = math.log(parameters.false_shape[0])
     drawn = slice_update(rng, ShapeOfFalse(prior), start, WIDTH, 1e-13)

@@ -1,0 +1,875 @@
+"""The detection prior's updates of its parameters, one by one, against the formulas in words.
+
+Random numbers are known (a Gamma is its shape, slices are noted and moved by a little), so that
+each update is a function of the counts, which is compared with plain loops.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dfcrp.compiled.slice import log_target
+from dfcrp.compiled.state import NONE
+from dfcrp.priors.detection import categories, scores, update
+from reference import detection_reference as twin
+from reference import kernel_reference as reference
+from reference import small_problems as small
+from reference.known_numbers import KnownNumbers, just_inside
+
+#: Families, persons and settings: lists of one person, images, zones, categories, scores.
+CASES = [
+    ([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}),
+    (
+        [0, 1, 2, 1, 2, 3],
+        [0, 0, 1, 1],
+        {
+            "classes": 3, "by_size": False, "images": [0, 0, 0, 1, 1, 2],
+            "looks": [(1, 0), (2, 2)], "said": [2, 0, 2, 1, 1, 0],
+            "scores": [1.0, 2.0, -7.0, 1.0, 9.0, 0.0],
+        },
+    ),
+    (
+        [0, 1, 2, 0, 1, 2],
+        [0, 0, 1],
+        {
+            "classes": 4, "images": [0, 0, 0, 1, 1, 1], "sizes_drawn": False,
+            "zones": ([0, 0, 1, 2, 3, 3],
+                      [(0, 0.5, (0, 1)), (0, 0.5, (2,)), (1, 0.2, (0, 1, 2)), (1, 0.8, (1, 0, 2))]),
+            "said": [0, 1, -1, 1, 1, 0], "scores": [0.1, np.nan, 0.7, 0.5, 3.0, 1.0],
+        },
+    ),
+]  # fmt: skip
+NAMES = ["one image", "three images", "zones"]
+
+
+class Setting:
+    """A prior with random parameters and counts, and a partition."""
+
+    def __init__(self, families, persons, settings):
+        self.families, self.seed = families, len(families) + len(settings)
+        prior = twin.make_prior(families, persons, seed=self.seed, **settings)
+        # No belief is one or a half, which would hide a factor, and none like another.
+        beliefs = {
+            name: value * (1.07 + 0.03 * at)
+            for at, (name, value) in enumerate(prior.beliefs._asdict().items())
+        }
+        beliefs["accuracy"] = 0.83
+        self.prior = prior._replace(beliefs=prior.beliefs._replace(**beliefs))
+        self.images = settings.get("images") or [0] * len(families)
+        allowed = [[a == b for b in self.images] for a in self.images]
+        self.problem = twin.with_prior(small.make_problem(families, allowed=allowed), self.prior)
+        self.rng = np.random.default_rng(self.seed)
+        self.problem.data.features[:] = self.rng.normal([0, 0, 3], 0.6, size=(len(families), 3))
+        counts = self.prior.counts
+        shape = counts.total.shape
+        used = np.arange(shape[2]) < self.classes
+        counts.total[:] = self.rng.integers(0, 6, shape) * used
+        counts.noticed[:] = np.floor(self.rng.random(shape) * (counts.total + 1)) * used
+        counts.seen[:] = self.rng.integers(0, 4, counts.seen.shape) * used
+        counts.objects[:] = counts.seen + self.rng.integers(0, 3, counts.seen.shape) * used
+        counts.on_image[:] = self.rng.integers(0, 5, counts.on_image.shape)
+        counts.listed[:] = self.rng.integers(0, 3, counts.listed.shape)
+        counts.false[:] = self.rng.integers(0, 4, counts.false.shape)
+        counts.false_at[:] = self.rng.integers(0, 4, counts.false_at.shape)
+        update.expose(self.prior)
+
+    @property
+    def classes(self) -> int:
+        return len(self.prior.parameters.weight)
+
+    @property
+    def data(self):
+        return self.problem.data
+
+    def state(self, labels):
+        state = small.fill_state(self.problem, labels)
+        state.theta[:, 2] = 2.0 + 2.0 * self.rng.random(len(state.theta))
+        return state
+
+    def cells(self, image):
+        looks, parameters = self.prior.looks, self.prior.parameters
+        for zone in range(looks.zones[image], looks.zones[image + 1]):
+            for level, share in enumerate(parameters.size_share):
+                for g, weight in enumerate(parameters.weight):
+                    missed = twin.history(self.prior, g, level, (), zone)
+                    yield (zone, level, g), looks.share[zone] * share * weight, missed
+
+
+@pytest.fixture(params=CASES, ids=NAMES)
+def setting(request) -> Setting:
+    return Setting(*request.param)
+
+
+def noted(monkeypatch, module, name="slice_update"):
+    """Replace slice updates: what is asked for is noted, and the start moves by 0.25."""
+    asked = []
+
+    def known(rng, target, start, width, least):
+        asked.append((target, start, width, least))
+        return start + 0.25
+
+    monkeypatch.setattr(module, name, known)
+    return asked
+
+
+# Classes of clusters ------------------------------------------------------------------------------
+
+
+def partitions(setting):
+    """Everyone alone; and all of an image together as far as the rule allows."""
+    yield list(range(len(setting.families)))
+    labels, taken = [], {}
+    for i, (family, image) in enumerate(zip(setting.families, setting.images, strict=True)):
+        k = next(
+            k for k in range(i + 1) if (k, family) not in taken and taken.get(k, image) == image
+        )
+        taken[k], taken[k, family] = image, i
+        labels.append(k)
+    first = {k: labels.index(k) for k in labels}
+    yield [first[k] for k in labels]
+
+
+def test_classes_are_drawn_by_their_weights(setting):
+    prior, parameters = setting.prior, setting.prior.parameters
+    for labels in partitions(setting):
+        state = setting.state(labels)
+        for members in reference.clusters(labels):
+            k, size = state.label[members[0]], 2.7
+            image = setting.images[members[0]]
+            zone, level = twin.cell(prior, size, image, members)
+            experts = [setting.families[i] for i in members]
+            also = twin.beside(prior, members)
+            weights = []
+            for g in range(4):
+                if g < setting.classes:
+                    share = parameters.weight[g] * parameters.size_share[level] / prior.usual[level]
+                    listed = twin.history(prior, g, level, experts, zone, also)
+                    weights.append(parameters.objects[image] * share * listed)
+                else:
+                    weights.append(0.0)
+            whole = math.exp(twin.log_factor(prior, experts, size, image, members))
+            said = 1.0
+            if len(prior.categories.said):
+                said *= twin.real_words(prior, experts, prior.categories.said[members])
+            if len(prior.scores.level):
+                said *= math.prod(twin.score_ratio(prior, setting.families[i], i) for i in members)
+            false = whole / said - sum(weights) if len(members) == 1 else 0.0
+            for u, expected in just_inside([*weights, max(false, 0.0)]):
+                found = update.draw_class(
+                    KnownNumbers([u]), prior, setting.data, state, k, zone, level
+                )
+                assert found == expected
+
+
+def test_a_class_of_rounding_is_no_false_mark(setting):
+    labels = list(partitions(setting))[1]
+    members = next(one for one in reference.clusters(labels) if len(one) > 1)
+    state = setting.state(labels)
+    zone, level = twin.cell(setting.prior, 2.7, setting.images[members[0]], members)
+    rng = KnownNumbers([1.0])
+    k = state.label[members[0]]
+    assert update.draw_class(rng, setting.prior, setting.data, state, k, zone, level) == 0
+
+
+def test_counts_of_who_found_what(setting, monkeypatch):
+    prior, looks = setting.prior, setting.prior.looks
+    said = []
+    monkeypatch.setattr(update, "count_category", lambda rng, p, d, s, k: said.append(("real", k)))
+    monkeypatch.setattr(update, "count_false_category", lambda p, d, i: said.append(("false", i)))
+    for labels in partitions(setting):
+        state = setting.state(labels)
+        clusters = reference.clusters(labels)
+        chosen = {}
+        for number, members in enumerate(clusters):
+            false = len(members) == 1 and number % 3 == 0
+            chosen[int(state.label[members[0]])] = (
+                update.FALSE if false else number % setting.classes
+            )
+        asked = []
+
+        def draw(rng, p, data, s, k, zone, level, asked=asked, chosen=chosen):
+            asked.append((k, zone, level))
+            return chosen[k]
+
+        monkeypatch.setattr(update, "draw_class", draw)
+        said.clear()
+        counts = prior.counts
+        expected = {name: np.zeros_like(getattr(counts, name)) for name in counts._fields}
+        words, rates = [], [np.zeros_like(prior.scores.real), np.zeros_like(prior.scores.false)]
+        cells = []
+        for members in clusters:
+            k = int(state.label[members[0]])
+            image, g = setting.images[members[0]], chosen[k]
+            zone, level = twin.cell(prior, state.theta[k, 2], image, members)
+            cells.append((k, zone, level))
+            for i in members:
+                b = prior.scores.level[i] if len(prior.scores.level) else NONE
+                if b != NONE:
+                    rates[int(g == update.FALSE)][setting.families[i], b] += 1.0
+            if g == update.FALSE:
+                expected["false"][setting.families[members[0]]] += 1.0
+                expected["false_at"][level] += 1.0
+                words.append(("false", members[0]))
+                continue
+            words.append(("real", k))
+            expected["seen"][zone, level, g] += 1.0
+            expected["on_image"][image] += 1.0
+            viewers = set()
+            for i in members:
+                expected["listed"][g, setting.families[i]] += 1.0
+                viewers.add(int(looks.row_viewer[looks.row[i]]))
+            covering = set(looks.viewer[looks.start[zone] : looks.start[zone + 1]].tolist())
+            for viewer in viewers:
+                expected["noticed"][viewer, level, g] += 1.0
+                if viewer not in covering:
+                    expected["total"][viewer, level, g] += 1.0
+        for values in (*prior.counts, prior.scores.real, prior.scores.false):
+            values[:] = 7.0
+        update.count_clusters_by_class(None, setting.problem.hyper, prior, setting.data, state)
+        assert sorted(asked) == sorted(cells)
+        for name in ("seen", "on_image", "total", "noticed", "listed", "false", "false_at"):
+            np.testing.assert_array_equal(getattr(counts, name), expected[name], err_msg=name)
+        assert sorted(said) == (sorted(words) if len(prior.categories.said) else [])
+        if len(prior.scores.level):
+            np.testing.assert_array_equal(prior.scores.real, rates[0])
+            np.testing.assert_array_equal(prior.scores.false, rates[1])
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+
+def test_poisson_and_binomial_numbers():
+    for expected, times, count in (
+        (1.0, [1.0], 0.0),
+        (1.0, [0.4, 0.4, 0.3], 2.0),
+        (2.5, [0.5, 0.5, 0.5, 0.9, 0.2], 4.0),
+        (0.0, [0.1], 0.0),
+    ):
+        rng = KnownNumbers(exponentials=times)
+        assert update.draw_poisson(rng, expected) == count
+        assert rng.used_up()
+    rng = KnownNumbers([0.2, 0.3, 0.31, 0.1])
+    assert update.draw_binomial(rng, 4.0, 0.3) == 2.0
+    assert rng.used_up()
+
+
+def test_a_normal_above_a_bound():
+    rng = KnownNumbers(normals=[-1.0, 0.3, 0.45])
+    assert update.normal_above(rng, 1.0, 2.0, 1.8) == pytest.approx(1.0 + 2.0 * 0.45)
+    rng = KnownNumbers(normals=[0.4])
+    assert update.normal_above(rng, 1.0, 2.0, 1.8) == pytest.approx(1.8)
+    bound = 1.5
+    rate = 0.5 * (bound + math.sqrt(bound**2 + 4.0))
+    # Rejected, then accepted: the density over that of the exponential is exp(-(z - rate)² / 2).
+    first, second = 3.0, 0.2
+    far, near = bound + first / rate, bound + second / rate
+    levels = 0.5 * (far - rate) ** 2 - 1e-9, 0.5 * (near - rate) ** 2 + 1e-9
+    rng = KnownNumbers(exponentials=[first, levels[0], second, levels[1]])
+    assert update.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * near)
+    assert rng.used_up()
+    # A bound of exactly a half takes the way of those far out.
+    rng = KnownNumbers(exponentials=[0.0, 9.0])
+    assert update.normal_above(rng, 0.0, 1.0, 0.5) == 0.5
+
+
+# Objects ------------------------------------------------------------------------------------------
+
+
+def test_exposure(setting):
+    prior = setting.prior
+    for image in range(len(prior.parameters.objects)):
+        seen = sum(share * (1.0 - missed) for _, share, missed in setting.cells(image))
+        assert prior.counts.exposure[image] == pytest.approx(seen, rel=1e-12)
+    prior.looks.share[:] = 0.0
+    update.expose(prior)
+    assert (prior.counts.exposure == update.TINY).all()
+
+
+def test_law_of_the_number_of_objects(setting):
+    prior, beliefs = setting.prior, setting.prior.beliefs
+    seen, exposure = prior.counts.on_image, prior.counts.exposure
+
+    def reference_at(shape, mean):
+        # K is negative binomial: Poisson(Λ E) with Λ ~ Gamma(shape, shape / mean).
+        chance = (shape / mean) / (shape / mean + exposure)
+        total = stats.nbinom.logpmf(seen, shape, chance).sum()
+        total += stats.norm.logpdf(
+            math.log(shape), math.log(beliefs.objects_shape), beliefs.objects_shape_sd
+        )
+        return total + stats.norm.logpdf(
+            math.log(mean), math.log(beliefs.objects_mean), beliefs.objects_mean_sd
+        )
+
+    for which in (update.SHAPE, update.MEAN):
+        law = prior.parameters.objects_law.copy()
+        values = [math.log(law[which]) + more for more in (0.0, 0.4, -0.9)]
+        found = [update.log_law_of_objects(update.LawOfObjects(prior, which), v) for v in values]
+        expected = []
+        for value in values:
+            changed = law.copy()
+            changed[which] = math.exp(value)
+            expected.append(reference_at(*changed))
+        np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-9)
+        target = update.LawOfObjects(prior, which)
+        assert update.log_law_of_objects(target, 50.0) > -math.inf
+        assert update.log_law_of_objects(target, -50.0) > -math.inf
+        assert update.log_law_of_objects(target, 50.1) == -math.inf
+        assert update.log_law_of_objects(target, -50.1) == -math.inf
+
+
+def test_update_of_objects(setting, monkeypatch):
+    prior = setting.prior
+    asked = noted(monkeypatch, update)
+    law = prior.parameters.objects_law.copy()
+    prior.counts.exposure[:] = 0.0
+    rng = KnownNumbers()
+    update.update_objects(rng, prior)
+    assert [(target.which, start) for target, start, *_ in asked] == [
+        (update.SHAPE, pytest.approx(math.log(law[0]))),
+        (update.MEAN, pytest.approx(math.log(law[1]))),
+    ]
+    assert all(width > 0.5 and 0.0 < least < 1e-10 for *_, width, least in asked)
+    moved = law * math.exp(0.25)
+    np.testing.assert_allclose(prior.parameters.objects_law, moved)
+    seen, exposure = prior.counts.on_image, prior.counts.exposure
+    assert (exposure > 0.0).all()
+    expected = (moved[0] + seen) / (moved[0] / moved[1] + exposure)
+    np.testing.assert_allclose(prior.parameters.objects, expected)
+    rng.standard_gamma = lambda shape: 0.0
+    update.update_objects(rng, prior)
+    assert (prior.parameters.objects == update.LEAST).all()
+
+
+def test_cells_of_missed_objects(setting):
+    prior = setting.prior
+    for image in range(len(prior.parameters.objects)):
+        cells = list(setting.cells(image))
+        for u, at in just_inside([share * missed for _, share, missed in cells]):
+            assert update.draw_cell(KnownNumbers([u]), prior, image) == cells[at][0]
+        # What rounding leaves over goes to the likeliest.
+        best = max(cells, key=lambda one: one[1] * one[2])
+        assert update.draw_cell(KnownNumbers([1.0 + 1e-6]), prior, image) == best[0]
+
+
+def test_missed_objects_are_added(setting, monkeypatch):
+    prior, looks, counts = setting.prior, setting.prior.looks, setting.prior.counts
+    images = len(prior.parameters.objects)
+    rates, given = [], iter([1.0, 2.0, 0.0, 3.0])
+    monkeypatch.setattr(update, "draw_poisson", lambda _, rate: rates.append(rate) or next(given))
+    drawn = []
+
+    def draw_cell(_, p, v):
+        drawn.append((int(looks.zones[v + 1]) - 1, 0, len(drawn) % setting.classes))
+        return drawn[-1]
+
+    monkeypatch.setattr(update, "draw_cell", draw_cell)
+    total = counts.total.copy()
+    counts.objects[:] = 9.0
+    update.fill_in_missed(None, prior)
+    np.testing.assert_allclose(rates, prior.parameters.objects * (1.0 - counts.exposure))
+    assert len(drawn) == sum([1, 2, 0, 3][:images])
+    objects = counts.seen.copy()
+    for cell in drawn:
+        objects[cell] += 1.0
+    used = slice(0, setting.classes)
+    np.testing.assert_array_equal(counts.objects[..., used], objects[..., used])
+    for zone in range(len(looks.share)):
+        for viewer in looks.viewer[looks.start[zone] : looks.start[zone + 1]]:
+            total[viewer, :, used] += objects[zone, :, used]
+    np.testing.assert_array_equal(counts.total, total)
+
+
+def test_who_noticed_and_did_not_list(setting, monkeypatch):
+    prior, looks, counts = setting.prior, setting.prior.looks, setting.prior.counts
+    asked = []
+    monkeypatch.setattr(
+        update, "draw_binomial", lambda _, tries, chance: asked.append((tries, chance)) or 0.5
+    )
+    noticed = counts.noticed.copy()
+    update.fill_in_unlisted(None, prior)
+    expected = []
+    for viewer, p in enumerate(looks.viewer_person):
+        if prior.lists[p] == 1:
+            continue
+        mine = looks.row_list[looks.row_viewer == viewer]
+        for g, level in product(range(setting.classes), range(len(prior.away))):
+            absent = counts.total[viewer, level, g] - noticed[viewer, level, g]
+            if absent > 0.0:
+                logit = prior.parameters.skill[g, p] + prior.parameters.slope[p] * prior.away[level]
+                s = 1.0 / (1.0 + math.exp(-logit))
+                silent = s * np.prod(1.0 - prior.parameters.listing[g, mine])
+                expected.append((absent, silent / (silent + 1.0 - s)))
+                noticed[viewer, level, g] += 0.5
+    assert expected
+    np.testing.assert_allclose(asked, expected)
+    np.testing.assert_array_equal(counts.noticed, noticed)
+
+
+# Curves -------------------------------------------------------------------------------------------
+
+
+def log_counts(prior, g, p, skill, slope) -> float:
+    """Binomial log probabilities of who noticed how many, without their constants."""
+    looks, counts, total = prior.looks, prior.counts, 0.0
+    for viewer in range(len(looks.viewer_person)):
+        if looks.viewer_person[viewer] == p:
+            for level, away in enumerate(prior.away):
+                s = 1.0 / (1.0 + math.exp(-skill - slope * away))
+                found = counts.noticed[viewer, level, g]
+                missed = counts.total[viewer, level, g] - found
+                total += found * math.log(s) + missed * math.log1p(-s)
+    return total
+
+
+def test_conditionals_of_curves(setting):
+    prior, parameters = setting.prior, setting.prior.parameters
+    for p, g in product(range(len(prior.lists)), range(setting.classes)):
+        for value in (-1.3, 0.0, 2.1):
+            density = stats.norm.logpdf(value, parameters.ease[g], parameters.skill_sd[0])
+            density += 0.5 * math.log(2.0 * math.pi) + math.log(parameters.skill_sd[0])
+            expected = density + log_counts(prior, g, p, value, parameters.slope[p])
+            assert log_target(update.Curve(prior, g, p), value) == pytest.approx(expected)
+            expected = -0.5 * (value / prior.beliefs.slope_sd) ** 2
+            for h in range(setting.classes):
+                expected += log_counts(prior, h, p, parameters.skill[h, p], value)
+            assert log_target(update.Curve(prior, NONE, p), value) == pytest.approx(expected)
+
+
+def test_update_of_curves(setting, monkeypatch):
+    prior, parameters, beliefs = setting.prior, setting.prior.parameters, setting.prior.beliefs
+    old = {
+        name: getattr(parameters, name).copy() for name in ("skill", "skill_sd", "slope", "ease")
+    }
+    asked, bounded = noted(monkeypatch, update), []
+
+    def normal_above(rng, mean, sd, least):
+        bounded.append((mean, sd, least))
+        return mean + sd
+
+    monkeypatch.setattr(update, "normal_above", normal_above)
+    rng = KnownNumbers()
+    update.update_curves(rng, prior)
+    persons, by_size = len(prior.lists), len(prior.away) > 1
+    skill = old["skill"] + 0.25
+    np.testing.assert_allclose(parameters.skill, skill)
+    np.testing.assert_allclose(parameters.slope, old["slope"] + 0.25 * by_size)
+    own, each = beliefs.ease_sd**-2, old["skill_sd"][0] ** -2
+    precision = own + persons * each
+    means = (own * beliefs.ease_mean + each * skill.sum(axis=1)) / precision
+    expected = [(mean, precision**-0.5, beliefs.ease_least) for mean in means]
+    np.testing.assert_allclose(bounded, expected)
+    ease = means + precision**-0.5
+    np.testing.assert_allclose(parameters.ease, ease)
+    shape = beliefs.skill_sd_shape + 0.5 * skill.size
+    rate = beliefs.skill_sd_shape * beliefs.skill_sd**2
+    rate += 0.5 * ((skill - ease[:, None]) ** 2).sum()
+    assert rng.gammas == [pytest.approx(shape)]
+    assert parameters.skill_sd[0] == pytest.approx(math.sqrt(rate / shape))
+    which = [(one[0].g, one[0].p) for one in asked]
+    assert which == [
+        *product(range(setting.classes), range(persons)),
+        *((NONE, p) for p in range(persons if by_size else 0)),
+    ]
+    for target, start, width, least in asked:
+        at = old["slope"][target.p] if target.g == NONE else old["skill"][target.g, target.p]
+        assert start == at
+        assert width > 0.5
+        assert least == pytest.approx(1e-13 * (1.0 + abs(start)))
+
+
+# Shares and rates ---------------------------------------------------------------------------------
+
+
+def test_update_of_shares(setting):
+    prior, parameters, beliefs = setting.prior, setting.prior.parameters, setting.prior.beliefs
+    objects = prior.counts.objects[..., : setting.classes]
+    update.update_shares(KnownNumbers(), prior)
+    for found, expected in (
+        (parameters.weight, beliefs.class_weight + objects.sum(axis=(0, 1))),
+        (parameters.size_share, beliefs.size_weight * prior.usual + objects.sum(axis=(0, 2))),
+        (parameters.false_size, beliefs.size_weight * prior.usual + prior.counts.false_at),
+    ):
+        np.testing.assert_allclose(found, expected / expected.sum())
+
+
+def test_shape_of_false_marks(setting):
+    prior, beliefs = setting.prior, setting.prior.beliefs
+    false, covered = prior.counts.false, prior.looks.covered
+    values = [math.log(prior.parameters.false_shape[0]) + more for more in (0.0, 0.5, -0.7)]
+    found = [update.log_shape_of_false(update.ShapeOfFalse(prior), value) for value in values]
+    expected = []
+    for value in values:
+        shape = math.exp(value)
+        rate = shape * covered / (prior.parameters.false_share[0] * beliefs.markings)
+        law = stats.nbinom.logpmf(false, shape, rate / (rate + covered)).sum()
+        about = math.log(beliefs.false_shape), beliefs.false_shape_sd
+        expected.append(law + stats.norm.logpdf(value, *about))
+    np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-9)
+    for value, open_ in ((50.0, True), (-50.0, True), (50.1, False), (-50.1, False)):
+        at = update.log_shape_of_false(update.ShapeOfFalse(prior), value)
+        assert (at > -math.inf) == open_
+
+
+def test_update_of_rates(setting, monkeypatch):
+    prior, parameters, beliefs = setting.prior, setting.prior.parameters, setting.prior.beliefs
+    counts, covered = prior.counts, prior.looks.covered
+    asked, listed = noted(monkeypatch, update), []
+    monkeypatch.setattr(update, "update_listing", lambda rng, p, f: listed.append(f))
+    old = parameters.false_shape[0]
+    share = parameters.false_share[0]
+    rng = KnownNumbers()
+    update.update_rates(rng, prior)
+    seen, total = counts.on_image.sum(), counts.objects[..., : setting.classes].sum()
+    np.testing.assert_allclose(parameters.tally, [seen, total - seen, counts.false.sum()])
+    [(target, start, width, least)] = asked
+    assert isinstance(target, update.ShapeOfFalse)
+    assert start == pytest.approx(math.log(old))
+    assert width > 0.5
+    assert 0.0 < least < 1e-10
+    shape = old * math.exp(0.25)
+    assert parameters.false_shape[0] == pytest.approx(shape)
+    rate = shape * covered / (share * beliefs.markings)
+    np.testing.assert_allclose(parameters.false, (shape + counts.false) / (rate + covered))
+    assert listed == [f for f, p in enumerate(prior.person) if prior.lists[p] > 1]
+    # 1 / q is Gamma.
+    rate = beliefs.share_rate + (shape * parameters.false * covered / beliefs.markings).sum()
+    shape = beliefs.share_shape + len(prior.person) * shape
+    assert rng.gammas[-1] == pytest.approx(shape)
+    assert parameters.false_share[0] == pytest.approx(rate / shape)
+
+
+def test_update_of_listing(setting):
+    prior, parameters, beliefs = setting.prior, setting.prior.parameters, setting.prior.beliefs
+    looks, counts = prior.looks, prior.counts
+    counts.noticed[:] += 5.0
+    for f in range(len(prior.person)):
+        viewers = looks.row_viewer[looks.row_list == f]
+        rng = KnownNumbers()
+        update.update_listing(rng, prior, f)
+        for g in range(setting.classes):
+            noticed, listed = counts.noticed[viewers, :, g].sum(), counts.listed[g, f]
+            a, b = beliefs.listing_a + listed, beliefs.listing_b + noticed - listed
+            assert rng.betas[g] == pytest.approx((a, b))
+            assert parameters.listing[g, f] == pytest.approx(a / (a + b))
+    for drawn, kept in ((1.0, update.ALMOST_ONE), (0.0, update.TINY)):
+        rng = KnownNumbers()
+        rng.beta = lambda a, b, drawn=drawn: drawn
+        update.update_listing(rng, prior, 0)
+        assert (parameters.listing[:, 0] == kept).all()
+    assert 0.0 < update.TINY < 1.0 - update.ALMOST_ONE + update.TINY < 1e-11
+
+
+def test_easy_classes_come_first(setting):
+    parameters, classes = setting.prior.parameters, setting.classes
+    for order in ([3, 1, 0, 2], [0, 1, 2, 3], [1, 0, 3, 2]):
+        rank = np.array([at for at in order if at < classes], float)
+        parameters.ease[:] = -rank
+        parameters.weight[:] = 10.0 + rank
+        parameters.skill[:] = rank[:, None] + 0.01 * np.arange(parameters.skill.shape[1])
+        parameters.listing[:] = rank[:, None] + 0.02 * np.arange(parameters.listing.shape[1])
+        update.sort_classes(setting.prior)
+        rank.sort()
+        np.testing.assert_array_equal(parameters.ease, -rank)
+        np.testing.assert_array_equal(parameters.weight, 10.0 + rank)
+        np.testing.assert_array_equal(
+            parameters.skill, rank[:, None] + 0.01 * np.arange(parameters.skill.shape[1])
+        )
+        np.testing.assert_array_equal(
+            parameters.listing, rank[:, None] + 0.02 * np.arange(parameters.listing.shape[1])
+        )
+
+
+def test_a_round_updates_everything(setting, monkeypatch):
+    steps = [
+        "count_clusters_by_class", "update_objects", "fill_in_missed", "fill_in_unlisted",
+        "update_curves", "update_shares", "update_rates", "update_categories", "update_scores",
+        "sort_classes", "rebuild_tables",
+    ]  # fmt: skip
+    done = []
+    for name in steps:
+        monkeypatch.setattr(update, name, lambda *_, name=name: done.append(name))
+    update.update_detection(setting.prior, None, setting.data, None, None, None)
+    marked = len(setting.prior.categories.said) > 0
+    expected = [one for one in steps if marked or one not in ("update_categories", "update_scores")]
+    assert done == expected * update.ROUNDS
+
+
+# Categories ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=CASES[1:], ids=NAMES[1:])
+def worded(request) -> Setting:
+    setting = Setting(*request.param)
+    table = setting.prior.categories
+    table.seen[:] = setting.rng.integers(0, 5, table.seen.shape)
+    table.false_seen[:] = setting.rng.integers(0, 5, table.false_seen.shape)
+    table.counts[:] = setting.rng.integers(0, 4, table.counts.shape)
+    return setting
+
+
+def test_categories_of_clusters(worded):
+    prior, parameters = worded.prior, worded.prior.parameters
+    table = prior.categories
+    for labels in partitions(worded):
+        state = worded.state(labels)
+        for members in reference.clusters(labels):
+            k = int(state.label[members[0]])
+            words = table.said[members].tolist()
+            experts = [worded.families[i] for i in members]
+            together = twin.real_words(prior, experts, words)
+            assert categories.log_together(prior, worded.data, state, k) == pytest.approx(
+                math.log(together)
+            )
+            each = []
+            for c in range(len(table.share)):
+                value = parameters.category_share[c]
+                for f, word in zip(experts, words, strict=True):
+                    if word != NONE:
+                        value *= parameters.confusion[c, word, prior.person[f]]
+                each.append(math.log(value))
+            for i in range(len(worded.families)):
+                if i not in members:
+                    more = [*experts, worded.families[i]], [*words, int(table.said[i])]
+                    gain = math.log(twin.real_words(prior, *more) / together)
+                    found = categories.log_category_gain(prior, worded.data, state, i, k)
+                    assert found == pytest.approx(gain, abs=1e-12)
+            silent = all(word == NONE for word in words)
+            # The noise of c lifts its log weight above all others, or leaves it just below.
+            for c in range(len(each)):
+                for above in (1e-9, -1e-9):
+                    noise = [0.0] * len(each)
+                    rival = max(v for at, v in enumerate(each) if at != c)
+                    noise[c] = rival - each[c] + above
+                    rng = KnownNumbers(exponentials=[math.exp(-one) for one in noise])
+                    found = categories.draw_category(rng, prior, worded.data, state, k)
+                    if silent:
+                        assert found == NONE
+                    else:
+                        assert (found == c) == (above > 0.0)
+                        assert rng.used_up()
+
+
+def test_counts_of_categories(worded, monkeypatch):
+    prior, table = worded.prior, worded.prior.categories
+    categories.forget_categories(prior)
+    assert not table.seen.any()
+    assert not table.false_seen.any()
+    assert not table.counts.any()
+    monkeypatch.setattr(categories, "draw_category", lambda *given: [1, NONE][given[-1] % 2])
+    labels = list(partitions(worded))[1]
+    state = worded.state(labels)
+    seen, said = np.zeros_like(table.seen), np.zeros_like(table.counts)
+    for members in reference.clusters(labels):
+        k = int(state.label[members[0]])
+        categories.count_category(None, prior, worded.data, state, k)
+        if k % 2 == 0:
+            seen[1] += 1.0
+            for i in members:
+                if table.said[i] != NONE:
+                    said[prior.person[worded.families[i]], 1, table.said[i]] += 1.0
+    np.testing.assert_array_equal(table.seen, seen)
+    np.testing.assert_array_equal(table.counts, said)
+    for i in range(len(worded.families)):
+        categories.count_false_category(prior, worded.data, i)
+    words = table.said[table.said != NONE]
+    np.testing.assert_array_equal(
+        table.false_seen, np.bincount(words, minlength=len(table.false_seen))
+    )
+
+
+def test_numbers_for_categories():
+    values = np.array([2.0, 0.0, 6.0])
+    rng = KnownNumbers()
+    categories.draw_dirichlet(rng, values)
+    np.testing.assert_allclose(values, [0.25, 0.0, 0.75], atol=1e-300)
+    assert rng.gammas == [2.0, categories.LEAST, 6.0]
+    assert values[1] > 0.0
+    values = np.array([0.3])
+    categories.draw_dirichlet(None, values)
+    assert values[0] == 1.0
+    rng = KnownNumbers()
+    rng.standard_gamma = lambda shape: 0.0
+    values = np.array([1.0, 1.0])
+    categories.draw_dirichlet(rng, values)
+    np.testing.assert_allclose(values, 0.5)
+    # The first customer opens a table, the next with probability weight / (weight + seated).
+    rng = KnownNumbers([0.999, 0.59, 0.44, 0.33])
+    assert categories.draw_tables(rng, 4.0, 1.5) == 2.0 + (0.33 < 1.5 / 4.5)
+    rng = KnownNumbers([0.999, 0.61, 0.42])
+    assert categories.draw_tables(rng, 3.0, 1.5) == 2.0
+
+
+def test_update_of_the_usual_matrix(worded, monkeypatch):
+    prior, table = worded.prior, worded.prior.categories
+    parameters, beliefs = prior.parameters, prior.beliefs
+    asked = []
+
+    def draw_tables(rng, customers, weight):
+        asked.append((customers, weight))
+        return 0.5 * customers
+
+    monkeypatch.setattr(categories, "draw_tables", draw_tables)
+    strength, usual = parameters.confusion_strength[0], parameters.usual_confusion.copy()
+    counts, rng = table.counts.copy(), KnownNumbers()
+    table.tables[:] = 99.0
+    categories.update_usual(rng, prior)
+    weights = np.broadcast_to(strength * usual, counts.shape)
+    np.testing.assert_allclose(asked, np.column_stack([counts.ravel(), weights.ravel()]))
+    shape = beliefs.confusion_shape + 0.5 * counts.sum()
+    totals = counts.sum(axis=2).ravel()
+    totals = totals[totals > 0.0]
+    np.testing.assert_allclose(rng.betas, [(strength, total) for total in totals])
+    rate = beliefs.confusion_shape / beliefs.confusion_strength
+    rate -= np.log(strength / (strength + totals)).sum()
+    assert rng.gammas[0] == pytest.approx(shape)
+    assert parameters.confusion_strength[0] == pytest.approx(shape / rate)
+    n = len(usual)
+    expected = np.full((n, n), (1.0 - beliefs.accuracy) / (n - 1))
+    np.fill_diagonal(expected, beliefs.accuracy)
+    expected = beliefs.accuracy_weight * expected + 0.5 * counts.sum(axis=0)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(parameters.usual_confusion, expected)
+
+
+def test_update_of_categories(worded, monkeypatch):
+    prior, table = worded.prior, worded.prior.categories
+    parameters, beliefs = prior.parameters, prior.beliefs
+    called = []
+    monkeypatch.setattr(categories, "update_usual", lambda *_: called.append(1))
+    counts = table.counts.copy()
+    categories.update_categories(KnownNumbers(), prior)
+    assert called == [1]
+    for found, seen in (
+        (parameters.category_share, table.seen),
+        (parameters.false_category, table.false_seen),
+    ):
+        expected = beliefs.category_weight + seen
+        np.testing.assert_allclose(found, expected / expected.sum())
+    rows = counts + parameters.confusion_strength[0] * parameters.usual_confusion
+    rows /= rows.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(parameters.confusion, rows.transpose(1, 2, 0))
+
+
+def test_tables_of_categories(worded):
+    prior, table, parameters = worded.prior, worded.prior.categories, worded.prior.parameters
+    parameters.confusion[0, 0, 0] = 0.0
+    parameters.category_share[0] = 0.0
+    parameters.false_category[0] = 0.0
+    categories.rebuild_categories(prior)
+    least = categories.LEAST
+    np.testing.assert_allclose(table.share, np.log(np.maximum(parameters.category_share, least)))
+    np.testing.assert_allclose(table.false, np.log(np.maximum(parameters.false_category, least)))
+    likely = np.maximum(parameters.confusion, least).transpose(2, 1, 0)
+    np.testing.assert_allclose(table.likely, likely)
+    np.testing.assert_allclose(table.log_said, np.log(likely))
+    np.testing.assert_allclose(table.most, np.log(likely.max(axis=2)))
+    np.testing.assert_allclose(table.alone, np.log(likely @ parameters.category_share))
+
+
+# Scores -------------------------------------------------------------------------------------------
+
+
+def test_scores_of_clusters(worded):
+    prior, table = worded.prior, worded.prior.scores
+    for labels in partitions(worded):
+        state = worded.state(labels)
+        for members in reference.clusters(labels):
+            k = int(state.label[members[0]])
+            expected = sum(
+                math.log(twin.score_ratio(prior, worded.families[i], i)) for i in members
+            )
+            assert scores.log_scores(prior, worded.data, state, k) == pytest.approx(expected)
+    table.real[:], table.false[:] = 1.0, 2.0
+    scores.forget_scores(prior)
+    assert not table.real.any()
+    assert not table.false.any()
+
+
+def scored_counts(worded) -> None:
+    """Some counts; the first source has all levels that there may be."""
+    table = worded.prior.scores
+    levels = table.rank.shape[1]
+    table.rank[0], table.share[0] = np.linspace(-0.4, 0.5, levels), np.full(levels, 1.0 / levels)
+    for values in (table.real, table.false):
+        values[:] = worded.rng.integers(0, 4, values.shape) * (table.share > 0.0)
+
+
+def test_conditionals_of_scores(worded):
+    prior, table, beliefs = worded.prior, worded.prior.scores, worded.prior.beliefs
+    scored_counts(worded)
+    for f, offset in product(range(len(table.rank)), (False, True)):
+        slope, shift = prior.parameters.score_slope[f], prior.parameters.score_offset[f]
+        there = table.share[f] > 0.0
+        for value in (-0.8, 0.3, 1.9):
+            if offset:
+                shift = value
+                expected = -0.5 * ((value - beliefs.score_offset) / beliefs.score_offset_sd) ** 2
+            else:
+                slope = math.exp(value)
+                usual = prior.parameters.usual_slope[0]
+                expected = -0.5 * ((value - usual) / beliefs.score_slope_sd) ** 2
+            likely = 1.0 / (1.0 + np.exp(-slope * table.rank[f, there] - shift))
+            weight = table.share[f, there]
+            real, false = likely * weight, (1.0 - likely) * weight
+            # Up to the shares, which do not depend on the curve.
+            real, false = likely / real.sum(), (1.0 - likely) / false.sum()
+            expected += table.real[f, there] @ np.log(real)
+            expected += table.false[f, there] @ np.log(false)
+            target = scores.ScoreCurve(prior, f, offset)
+            assert scores.log_score_curve(target, value) == pytest.approx(expected)
+        target = scores.ScoreCurve(prior, f, offset)
+        for value, open_ in ((50.0, True), (-50.0, True), (50.1, False), (-50.1, False)):
+            assert (scores.log_score_curve(target, value) > -math.inf) == open_
+
+
+def test_update_of_scores(worded, monkeypatch):
+    prior, table = worded.prior, worded.prior.scores
+    parameters, beliefs = prior.parameters, prior.beliefs
+    asked = noted(monkeypatch, scores)
+    slopes, offsets = parameters.score_slope.copy(), parameters.score_offset.copy()
+    usual = parameters.usual_slope[0]
+    rng = KnownNumbers(normals=[0.5, -0.25] * 10)
+    scores.update_scores(rng, prior)
+    expected, logs, used = [], 0.0, 0
+    for f in range(len(table.rank)):
+        if (table.share[f] > 0.0).sum() > 1:
+            expected += [(f, False, math.log(slopes[f])), (f, True, offsets[f])]
+            slope, offset = math.log(slopes[f]) + 0.25, offsets[f] + 0.25
+        else:
+            slope = usual + 0.5 * beliefs.score_slope_sd
+            offset = beliefs.score_offset - 0.25 * beliefs.score_offset_sd
+            used += 1
+        assert parameters.score_slope[f] == pytest.approx(math.exp(slope))
+        assert parameters.score_offset[f] == pytest.approx(offset)
+        logs += slope
+    assert [(t.f, t.offset, pytest.approx(start)) for t, start, *_ in asked] == expected
+    assert expected
+    own, each = beliefs.usual_slope_sd**-2, beliefs.score_slope_sd**-2
+    precision = own + len(slopes) * each
+    mean = (own * math.log(beliefs.score_slope) + each * logs) / precision
+    assert parameters.usual_slope[0] == pytest.approx(mean + 0.5 * precision**-0.5)
+    assert len(rng.normals) == 20 - 2 * used - 1
+
+
+def test_odds_and_gains_of_scores(worded):
+    prior, table = worded.prior, worded.prior.scores
+    scored_counts(worded)
+    for f in range(len(table.rank)):
+        for slope, offset in ((1.5, 0.4), (3000.0, 0.0), (0.1, 900.0), (0.1, -900.0)):
+            prior.parameters.score_slope[f], prior.parameters.score_offset[f] = slope, offset
+            logits = np.clip(slope * table.rank[f] + offset, -scores.MOST, scores.MOST)
+            real = (table.share[f] / (1.0 + np.exp(-logits))).sum()
+            false = (table.share[f] / (1.0 + np.exp(logits))).sum()
+            least = scores.LEAST
+            expected = math.log(max(real, least)), math.log(max(false, least))
+            found = scores.log_odds(prior, f, slope, offset)
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            scores.rebuild_scores(prior)
+            gain = slope * table.rank[f] + offset + found[1] - found[0]
+            gain = np.clip(gain, -scores.MOST, scores.MOST) * (table.share[f] > 0.0)
+            np.testing.assert_allclose(table.gain[f], gain)
