@@ -44,7 +44,7 @@ def read_yolo(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTa
     names = class_names(path)
     image = path.stem if "/" in name else None
     marks.look(image)
-    for number, line in enumerate(data.decode("ascii").splitlines(), 1):
+    for number, line in enumerate(data.decode("ascii").split("\n"), 1):
         if not line.strip():
             continue
         code, *shares = line.split()
