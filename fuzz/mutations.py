@@ -174,7 +174,7 @@ def _ways(place: _Place) -> Iterator[ast.AST]:
     elif isinstance(node, ast.AugAssign) and type(node.op) in _OPERATORS:
         yield ast.AugAssign(node.target, _OPERATORS[type(node.op)](), node.value)
         yield ast.Pass()
-    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and not _is_chance(node):
         yield ast.Compare(node.left, [_COMPARISONS[type(node.ops[0])]()], node.comparators)
     elif isinstance(node, ast.BoolOp):
         yield ast.BoolOp(ast.And() if isinstance(node.op, ast.Or) else ast.Or(), node.values)
@@ -190,6 +190,14 @@ def _ways(place: _Place) -> Iterator[ast.AST]:
         yield from _other_calls(node)
     elif _can_go(node):
         yield ast.Pass()
+
+
+def _is_chance(node: ast.Compare) -> bool:
+    """Whether a random number is compared, which equals nothing but with a chance of 2^-53."""
+    return any(
+        isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "rng"
+        for one in ast.walk(node)
+    )
 
 
 def _other_sums(node: ast.BinOp) -> Iterator[ast.AST]:

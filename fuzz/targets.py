@@ -148,6 +148,7 @@ TARGETS = {
     "delimited": _format("delimited text", ".csv"),
     "zooniverse": _format("Zooniverse", ".csv"),
     "via": _format("VIA CSV", ".csv"),
+    "via-json": _format("VIA JSON", ".json"),
     "coco": _format("COCO", ".json"),
     "labelme": _format("LabelMe", ".json"),
     "label-studio": _format("Label Studio", ".json"),

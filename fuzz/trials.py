@@ -32,7 +32,7 @@ PATIENCE = 5.0
 LEAST_SECONDS = 2.0
 #: After so many lines without a new one a function is no longer watched.
 DULL = 2000
-_FAILED = 1
+_FAILED, _BROKEN = 1, 70
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Trial:
     by: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Floor:
     """The plugin: hands the collected tests to ``act`` in place of running them."""
 
@@ -105,6 +105,8 @@ class Floor:
             self._tell(lines)
 
         code, seconds, said = self._child(run)
+        if code == _BROKEN:
+            raise RuntimeError(f"{name} could not be run")
         return Test(seconds, said) if code == 0 else None
 
     # With one ------------------------------------------------------------------------------------
@@ -177,7 +179,7 @@ class Floor:
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            status = 70
+            status = _BROKEN
             try:
                 os.close(reader)
                 self._pipe = writer

@@ -31,7 +31,7 @@ from studies.numbers import describe
 from studies.store import ResultStore
 
 Floats = NDArray[np.float64]
-#: Bins of the probability to be real.
+#: Bins of the probability of being real.
 EDGES = np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0])
 
 

@@ -54,7 +54,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 #: Those of them that need to be told of persons.
 OF_PERSONS = ("detection, persons", "dfcrp, attraction")
-#: Bins of the probability to be real.
+#: Bins of the probability of being real.
 EDGES = np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0])
 
 
@@ -250,7 +250,7 @@ def report(plan: DetectionPlan, results: list[dict[str, Any]], folder: Path) -> 
         markdown_table(rows["total"]),
     ]
     for name, binned in bins.items():
-        parts += [f"Markings by their probability to be real, {name}:", markdown_table(binned)]
+        parts += [f"Markings by their probability of being real, {name}:", markdown_table(binned)]
     text = "\n\n".join(parts) + "\n"
     (folder / "table.md").write_text(text, encoding="utf-8")
     return text

@@ -106,6 +106,48 @@ VIA = (
     b'b.png,9,"{}",0,0,"{}","{}"\n'
 )
 
+VIA_JSON = json.dumps(
+    {
+        "_via_settings": {"ui": {}},
+        "_via_img_metadata": {
+            "a.png9": {
+                "filename": "a.png",
+                "size": 9,
+                "regions": [
+                    {
+                        "shape_attributes": {"name": "circle", "cx": 60, "cy": 40, "r": 10},
+                        "region_attributes": {"t": "crater"},
+                    },
+                    {
+                        "shape_attributes": {"name": "ellipse", "cx": 5, "cy": 6, "rx": 8, "ry": 2},
+                        "region_attributes": {},
+                    },
+                    {
+                        "shape_attributes": {
+                            "name": "rect",
+                            "x": 0,
+                            "y": 0,
+                            "width": 8,
+                            "height": 2,
+                        },
+                        "region_attributes": {},
+                    },
+                    {
+                        "shape_attributes": {
+                            "name": "polyline",
+                            "all_points_x": [1],
+                            "all_points_y": [1],
+                        },
+                        "region_attributes": {},
+                    },
+                ],
+                "file_attributes": {},
+            },
+            "b.png9": {"filename": "b.png", "size": 9, "regions": [], "file_attributes": {}},
+        },
+    }
+).encode()
+
 LABELME = json.dumps(
     {
         "version": "5.4.1",
@@ -292,6 +334,7 @@ SINGLE_FILES: dict[str, tuple[str, bytes]] = {
     "Zooniverse": ("export.csv", ZOONIVERSE),
     "COCO": ("coco.json", COCO),
     "VIA CSV": ("via.csv", VIA),
+    "VIA JSON": ("via.json", VIA_JSON),
     "LabelMe": ("a.json", LABELME),
     "CVAT XML": ("annotations.xml", CVAT),
     "Label Studio": ("project.json", LABEL_STUDIO),

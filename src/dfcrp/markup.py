@@ -163,8 +163,14 @@ def listed(names: Sequence[object], most: int = 12) -> str:
     return shown if hidden <= 0 else f"{shown} and {hidden:,} more"
 
 
+def _in_short(value: object) -> object:
+    """A fraction with six digits, anything else as it is."""
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
 def first_rows(caption: str, columns: Mapping[str, Any], most: int = 5) -> Markup:
     """A small table for notebooks: the caption and the first rows of some columns."""
-    rows = zip(*(list(values[:most]) for values in columns.values()), strict=True)
+    shown = [[_in_short(value) for value in values[:most]] for values in columns.values()]
+    rows = zip(*shown, strict=True)
     head = [Column(name, number=False) for name in columns]
     return join([paragraph(caption), table(head, [list(row) for row in rows])])

@@ -67,7 +67,7 @@ def test_experts_are_counted_on_request(page):
 
 def test_colours_and_facts(page):
     assert page.locator("#explorer-colour").input_value() == "real"
-    assert "Probability to be real" in text(page, "legend")
+    assert "Probability of being real" in text(page, "legend")
     page.evaluate("explorer.state.set({ selected: 0 })")
     assert "P(real)" in text(page, "object")
 

@@ -279,7 +279,7 @@ def test_the_layers_are_those_that_are_checked() -> None:
 
 def test_the_way_of_a_marking_is_counted() -> None:
     """The list of modules, whose number the text says; each of them exists."""
-    section = architecture().split("## The way of one marking")[1].split("\n## ")[0]
+    section = architecture().split("## From a marking to the report")[1].split("\n## ")[0]
     rows = re.findall(r"(?m)^\| [^|]+ \| (.*) \|$", section)[1:]
     named = [name for row in rows for name in re.findall(r"`([\w/]+)`", row)]
     assert len(named) == len(set(named))

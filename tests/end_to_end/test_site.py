@@ -56,6 +56,16 @@ def test_a_tutorial_shows_what_it_prints_and_its_end(page):
         assert 5_000 < (page.parent / picture).stat().st_size < 200_000, picture
 
 
+def test_tutorials_can_share_a_folder():
+    """Their notebooks are saved into one folder of downloads: each has a run folder of its own."""
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    used = [
+        name for text in texts for name in set(re.findall(r"(?m)^dfcrp fit.* --out (\S+)", text))
+    ]
+    assert len(used) >= 4
+    assert len(used) == len(set(used))
+
+
 def test_a_command_that_fails_ends_the_tutorial(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RuntimeError, match="dfcrp fit"):

@@ -215,42 +215,49 @@ def shuffle_by(pick):
     return shuffle_deal
 
 
-def settings():
-    for seed, (families, persons, chosen) in enumerate(CASES):
-        yield Setting(families, persons, chosen, seed)
+def setting_of(number: int) -> Setting:
+    return Setting(*CASES[number], number)
 
 
-def test_weights_are_ratios_of_factors():
+every_case = pytest.mark.parametrize("setting", range(len(CASES)), indirect=True)
+
+
+@pytest.fixture
+def setting(request) -> Setting:
+    return setting_of(request.param)
+
+
+@every_case
+def test_weights_are_ratios_of_factors(setting):
     """Of joining, of opening, of whole clusters and of a cluster at another size."""
-    for setting in settings():
-        families, prior = setting.families, setting.prior
-        data, _, _, _, scratch = setting.given(None)
-        for labels in setting.partitions:
-            state = small.fill_state(setting.problem, labels)
-            for size in (1.0, 2.3, 3.1, 3.9, 7.0):
-                for members in reference.clusters(labels):
-                    held, k = [families[i] for i in members], members[0]
-                    image = int(prior.looks.image[k])
-                    whole = twin.log_factor(prior, held, size, image, members)
-                    assert log_cluster(prior, data, state, k, size) == pytest.approx(whole)
-                    assert log_tilt(prior, data, state, k, size) == pytest.approx(whole)
-                    for i in range(len(families)):
-                        if families[i] not in held and prior.looks.image[i] == image:
-                            more = twin.log_factor(
-                                prior, [*held, families[i]], size, image, [*members, i]
-                            )
-                            found = log_join(prior, data, state, scratch, i, k, size)
-                            assert found == pytest.approx(more - whole, abs=1e-9)
-                            assert found <= log_join_bound(prior, data, i, size) + 1e-12
+    families, prior = setting.families, setting.prior
+    data, _, _, _, scratch = setting.given(None)
+    for labels in setting.partitions:
+        state = small.fill_state(setting.problem, labels)
+        for size in (1.0, 2.3, 3.1, 3.9, 7.0):
+            for members in reference.clusters(labels):
+                held, k = [families[i] for i in members], members[0]
+                image = int(prior.looks.image[k])
+                whole = twin.log_factor(prior, held, size, image, members)
+                assert log_cluster(prior, data, state, k, size) == pytest.approx(whole)
+                assert log_tilt(prior, data, state, k, size) == pytest.approx(whole)
                 for i in range(len(families)):
-                    image = int(prior.looks.image[i])
-                    alone = twin.log_factor(prior, [families[i]], size, image, [i])
-                    assert log_open(prior, 0.0, data, state, i, size) == pytest.approx(alone)
+                    if families[i] not in held and prior.looks.image[i] == image:
+                        more = twin.log_factor(
+                            prior, [*held, families[i]], size, image, [*members, i]
+                        )
+                        found = log_join(prior, data, state, scratch, i, k, size)
+                        assert found == pytest.approx(more - whole, abs=1e-9)
+                        assert found <= log_join_bound(prior, data, i, size) + 1e-12
+            for i in range(len(families)):
+                image = int(prior.looks.image[i])
+                alone = twin.log_factor(prior, [families[i]], size, image, [i])
+                assert log_open(prior, 0.0, data, state, i, size) == pytest.approx(alone)
 
 
 def test_histories_sum_to_one():
     """Every set of experts, the empty one included, in every class and level of every zone."""
-    for setting in settings():
+    for setting in map(setting_of, range(len(CASES))):
         experts = range(len(setting.prior.person))
         sets = [s for size in range(len(experts) + 1) for s in combinations(experts, size)]
         for g in range(len(setting.prior.parameters.weight)):
@@ -299,16 +306,16 @@ def sum_of_partitions(prior, images, families) -> float:
     return value
 
 
-def test_updates_of_the_partition():
-    for setting in settings():
-        families = setting.families
-        for i in range(len(families)):
-            assert setting.worst_change(setting.one(i)) < TOLERANCE
-        for i, j in combinations(range(len(families)), 2):
-            if families[i] == families[j]:
-                assert setting.worst_change(setting.two(i, j)) < TOLERANCE
-            elif setting.prior.looks.image[i] == setting.prior.looks.image[j]:
-                assert setting.worst_change(setting.regroup(i, j)) < TOLERANCE
+@every_case
+def test_updates_of_the_partition(setting):
+    families = setting.families
+    for i in range(len(families)):
+        assert setting.worst_change(setting.one(i)) < TOLERANCE
+    for i, j in combinations(range(len(families)), 2):
+        if families[i] == families[j]:
+            assert setting.worst_change(setting.two(i, j)) < TOLERANCE
+        elif setting.prior.looks.image[i] == setting.prior.looks.image[j]:
+            assert setting.worst_change(setting.regroup(i, j)) < TOLERANCE
 
 
 def test_planted_bugs_move_the_target():

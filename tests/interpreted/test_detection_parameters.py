@@ -52,7 +52,14 @@ class Setting:
 
     def __init__(self, families, persons, settings):
         self.families, self.seed = families, len(families) + len(settings)
-        self.prior = twin.make_prior(families, persons, seed=self.seed, **settings)
+        prior = twin.make_prior(families, persons, seed=self.seed, **settings)
+        # No belief is one or a half, which would hide a factor, and none like another.
+        beliefs = {
+            name: value * (1.07 + 0.03 * at)
+            for at, (name, value) in enumerate(prior.beliefs._asdict().items())
+        }
+        beliefs["accuracy"] = 0.83
+        self.prior = prior._replace(beliefs=prior.beliefs._replace(**beliefs))
         self.images = settings.get("images") or [0] * len(families)
         allowed = [[a == b for b in self.images] for a in self.images]
         self.problem = twin.with_prior(small.make_problem(families, allowed=allowed), self.prior)
@@ -625,6 +632,12 @@ def test_categories_of_clusters(worded):
                     if word != NONE:
                         value *= parameters.confusion[c, word, prior.person[f]]
                 each.append(math.log(value))
+            for i in range(len(worded.families)):
+                if i not in members:
+                    more = [*experts, worded.families[i]], [*words, int(table.said[i])]
+                    gain = math.log(twin.real_words(prior, *more) / together)
+                    found = categories.log_category_gain(prior, worded.data, state, i, k)
+                    assert found == pytest.approx(gain, abs=1e-12)
             silent = all(word == NONE for word in words)
             # The noise of c lifts its log weight above all others, or leaves it just below.
             for c in range(len(each)):
@@ -778,7 +791,10 @@ def test_scores_of_clusters(worded):
 
 
 def scored_counts(worded) -> None:
+    """Some counts; the first source has all levels that there may be."""
     table = worded.prior.scores
+    levels = table.rank.shape[1]
+    table.rank[0], table.share[0] = np.linspace(-0.4, 0.5, levels), np.full(levels, 1.0 / levels)
     for values in (table.real, table.false):
         values[:] = worded.rng.integers(0, 4, values.shape) * (table.share > 0.0)
 
@@ -842,6 +858,7 @@ def test_update_of_scores(worded, monkeypatch):
 
 def test_odds_and_gains_of_scores(worded):
     prior, table = worded.prior, worded.prior.scores
+    scored_counts(worded)
     for f in range(len(table.rank)):
         for slope, offset in ((1.5, 0.4), (3000.0, 0.0), (0.1, 900.0), (0.1, -900.0)):
             prior.parameters.score_slope[f], prior.parameters.score_offset[f] = slope, offset

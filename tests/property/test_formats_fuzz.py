@@ -77,7 +77,8 @@ def test_damaged_files(
 
 # Tokens are exchanged whole, so that files stay well-formed and damage gets to the readers' core.
 @pytest.mark.parametrize(
-    "format_name", ["Zooniverse", "COCO", "VIA CSV", "LabelMe", "Label Studio", "GeoJSON"]
+    "format_name",
+    ["Zooniverse", "COCO", "VIA CSV", "VIA JSON", "LabelMe", "Label Studio", "GeoJSON"],
 )
 @fuzzing
 @given(at=st.integers(0, 10_000), value=odd_pieces, count=st.integers(1, 3))

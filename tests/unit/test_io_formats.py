@@ -56,6 +56,7 @@ EXPECTED: dict[str, tuple[list[tuple[float, float, float]], str]] = {
         "1 polygon that is not a circle (annotation 4)",
     ),
     "VIA CSV": ([ROUND, (5.0, 6.0, 8.0)], "1 box (row 4); 1 polyline (row 5)"),
+    "VIA JSON": ([ROUND, (5.0, 6.0, 8.0)], "1 box (region 3); 1 polyline (region 4)"),
     "LabelMe": (
         [ROUND, ROUND],
         "1 box (shape 3); 1 line (shape 5); 1 point without a size (shape 4)",

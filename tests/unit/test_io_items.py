@@ -349,11 +349,14 @@ DRAWINGS: dict[tuple[str, str], tuple[list[tuple[float, ...]], str]] = {
         "2 boxes are read; left out: 1 mask (annotation 3); 1 polygon (annotation 4)",
     ),
     ("COCO", "points"): (
-        [(60, 40), (4, 1)],
-        "there are no points in it; the centres of its shapes are read; 2 points are read; "
-        "left out: 1 mask (annotation 3); 1 polygon that is not a circle (annotation 4)",
+        [(60, 40), (4, 1), (4, 4)],
+        "there are no points in it; the centres of its shapes are read; 3 points are read; "
+        "left out: 1 mask (annotation 3)",
     ),
-    ("COCO", "ellipses"): ([(60, 40, 20, 20, 0)], "left out: 1 box (annotation 2); 1 mask"),
+    ("COCO", "ellipses"): (
+        [(60, 40, 20, 20, 0), (4, 4, 9.027033, 9.027033, 90)],
+        "2 ellipses are read; left out: 1 box (annotation 2); 1 mask",
+    ),
     ("CVAT XML", "boxes"): (
         [(4, 1, 8, 2)],
         "left out: 1 ellipse (row 5); 2 points (rows 10, 10); 1 polygon (row 8); 1 polyline",
@@ -376,6 +379,7 @@ DRAWINGS: dict[tuple[str, str], tuple[list[tuple[float, ...]], str]] = {
         "left out: 1 box (row 3)",
     ),
     ("VIA CSV", "boxes"): ([(4, 1, 8, 2)], "1 circle (row 2)"),
+    ("VIA JSON", "boxes"): ([(4, 1, 8, 2)], "1 circle (region 1)"),
     ("VIA CSV", "ellipses"): ([(60, 40, 20, 20, 0), (5, 6, 16, 4, 0)], "1 box (row 4)"),
     ("LabelMe", "boxes"): ([(4, 1, 8, 2)], "1 circle (shape 1)"),
     ("LabelMe", "points"): ([(0, 0)], "1 box (shape 3); 1 circle (shape 1)"),

@@ -92,7 +92,7 @@ def test_a_database_of_sliderunner(tmp_path):
 
 def _folder(parent, name):
     folder = parent / name
-    folder.mkdir()
+    folder.mkdir(parents=True)
     return folder
 
 
@@ -132,6 +132,129 @@ def test_yolo_folders(tmp_path):
     points, said = read([tmp_path / "ann", tmp_path / "bob"], "points")
     assert len(points) == 6
     assert "the centres of its shapes are read" in said
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "names: ['crater', \"rock\"]  # two\n",
+        "path: ..\nnames:\n  - crater\n  - rock\nnc: 2\n",
+        "names:\n- crater\n- rock\nnc: 2\n",
+        "nc: 2\nnames:\n  0: crater\n\n  1: 'rock'\ntrain: images\n",
+        "names: {0: crater, 1: rock}\n",
+    ],
+)
+def test_yolo_data_sets(tmp_path, names):
+    """NAME/labels/*.txt beside NAME/images, the classes in data.yaml; an empty file is a look."""
+    for who, shift in (("ann", 0.0), ("bob", 0.01)):
+        folder = _folder(tmp_path, who)
+        labels = _folder(folder, "labels/train")
+        _folder(folder, "images").joinpath("img1.jpg").write_bytes(b"\xff\xd8")
+        (folder / "data.yaml").write_text(names)
+        (folder / "README.roboflow.txt").write_text("made by a tool\n")
+        (labels / "img1.txt").write_text(f"0 {0.5 + shift} 0.4 0.1 0.2\n1 0.2 0.2 0.05 0.05\n")
+        (labels / "img2.txt").write_text("")
+    items, said = read([tmp_path / "ann", tmp_path / "bob"], "boxes")
+    assert items.experts == ("ann", "bob")
+    assert items.image.tolist() == ["img1", "img1"] * 2
+    assert items.category.tolist() == ["crater", "rock"] * 2
+    assert sorted(items.looked.tolist()) == [
+        [image, who] for image in ("img1", "img2") for who in ("ann", "bob")
+    ]
+    assert "1 of 2 files have no boxes" in said
+
+
+def test_yolo_polygons_and_turned_boxes(tmp_path):
+    """Vertices in a row, with a confidence or without, as boxes around them or as ellipses."""
+    for who in ("ann", "bob"):
+        folder = _folder(tmp_path, who)
+        rows = ["0 0.1 0.1 0.3 0.1 0.3 0.2 0.1 0.2", "0 0.5 0.5 0.6 0.6 0.5 0.7 0.9"]
+        (folder / "img1.txt").write_text("\n".join(rows))
+    paths = [tmp_path / "ann", tmp_path / "bob"]
+    boxes, _ = read(paths, "boxes")
+    assert boxes.values[:2].round(9).tolist() == [[0.2, 0.15, 0.2, 0.1], [0.55, 0.6, 0.1, 0.2]]
+    assert np.isnan(boxes.score[0])
+    assert boxes.score[1] == 0.9
+    assert len(read(paths, "ellipses")[0]) == 4
+
+
+@pytest.mark.parametrize("kind", ["ellipses", "points"])
+@pytest.mark.parametrize("tool", ["LabelMe", "QuPath"])
+def test_round_outlines_do_not_keep_longer_ones_out(tmp_path, kind, tool):
+    """Cells drawn as polygons: some are round, and all of them are ellipses with a centre."""
+    angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    rings = [
+        np.column_stack([40.0 * at + 8 * np.cos(angles), 30 + down * np.sin(angles)]).tolist()
+        for at, down in ((1, 8.0), (2, 7.6), (3, 4.0), (4, 2.0))
+    ]
+    if tool == "LabelMe":
+        shapes = [{"label": "cell", "points": ring, "shape_type": "polygon"} for ring in rings]
+        content = {"version": "5.4.1", "shapes": shapes, "imagePath": "a.png", "imageHeight": 100}
+    else:
+        features = [
+            {
+                "type": "Feature",
+                "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]},
+                "properties": {"objectType": "annotation"},
+            }
+            for ring in rings
+        ]
+        content = {"type": "FeatureCollection", "features": features}
+    paths = [tmp_path / f"{who}.json" for who in ("ann", "bob")]
+    for path in paths:
+        path.write_text(json.dumps(content))
+    items, _ = read(paths, kind)
+    assert items.values[:4, :2] == pytest.approx(np.array([[40.0 * k, 30.0] for k in range(1, 5)]))
+    if kind == "ellipses":
+        ratio = items.values[:4, 3] / items.values[:4, 2]
+        assert ratio == pytest.approx([1.0, 0.95, 0.5, 0.25])
+
+
+def annotated(person, **more):
+    """COCO annotations, each with what a tool adds of the person who made it."""
+    boxes = [[10, 10, 4, 6], [30, 10, 5, 5]]
+    return [
+        {"id": at, "image_id": 1, "category_id": 1, "bbox": box, "score": 0.5, **who, **more}
+        for at, (box, who) in enumerate(zip(boxes, person, strict=True), 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "person",
+    [
+        [{"annotator": "ann"}, {"annotator": "bob"}],
+        [{"created_by": {"id": 1, "username": "ann"}}, {"created_by": {"username": "bob"}}],
+    ],
+)
+def test_coco_with_annotators_in_one_file(tmp_path, person):
+    """Who looked at images without a mark is then not known, and nothing is said of it."""
+    path = tmp_path / "all.json"
+    images = [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"}]
+    path.write_text(json.dumps({"images": images, "annotations": annotated(person)}))
+    items, _ = read(path, "boxes")
+    assert items.expert.tolist() == ["ann", "bob"]
+    assert items.looked is None or ["b.png", "ann"] not in items.looked.tolist()
+
+
+def test_coco_of_which_some_annotations_name_nobody_is_one_list(tmp_path):
+    path = tmp_path / "all.json"
+    images = [{"id": 1, "file_name": "a.png"}]
+    found = annotated([{"annotator": "ann"}, {}])
+    path.write_text(json.dumps({"images": images, "annotations": found}))
+    with pytest.raises(InputError, match="no column for expert"):
+        read_items(path, "boxes")
+
+
+def test_coco_results_of_detectors(tmp_path):
+    """A list without images and categories: they go by their numbers."""
+    paths = [tmp_path / f"{who}.json" for who in ("one", "two")]
+    for path in paths:
+        path.write_text(json.dumps(annotated([{}, {}])))
+    items, _ = read(paths, "boxes")
+    assert items.experts == ("one", "two")
+    assert items.image.tolist() == ["1"] * 4
+    assert items.score.tolist() == [0.5] * 4
+    assert items.values[0].tolist() == [12.0, 13.0, 4.0, 6.0]
 
 
 def test_other_text_is_no_yolo_file(tmp_path):

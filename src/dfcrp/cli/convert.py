@@ -109,7 +109,11 @@ class Place(click.ParamType):
     help="Coordinate reference system; none writes coordinates without one.",
 )
 @click.option("--area-km2", type=float, metavar="A", help="Area that was searched, in km².")
-@click.option("--outlines", is_flag=True, help="GeoJSON: write polygons instead of points.")
+@click.option(
+    "--outlines",
+    is_flag=True,
+    help="GeoJSON: write polygons instead of points (GeoPackages have them).",
+)
 @click.option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
 def command(
     sources: tuple[Path, ...],

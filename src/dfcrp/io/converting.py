@@ -16,6 +16,7 @@ import numpy as np
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.io.drawings import COLUMNS, offsets
 from dfcrp.io.formats.geojson import write_geojson
+from dfcrp.io.formats.geopackage import write_geopackage
 from dfcrp.io.georeference import moved_to, scaled_spreads
 from dfcrp.io.reading import RUN_FILES, PathLike, join, known_names, read_paths
 from dfcrp.io.registry import writer_for
@@ -78,7 +79,7 @@ def write_table(
     path : path
         Where to; see ``docs/formats.md`` for the endings.
     outlines : bool
-        GeoJSON: polygons instead of points.
+        GeoJSON: polygons instead of points; a GeoPackage has them in any case.
     overwrite : bool
         Whether a file of that name may be replaced.
 
@@ -89,9 +90,10 @@ def write_table(
     """
     target = Path(path)
     writer = writer_for(target)
-    if outlines:
+    # A GeoPackage has them in any case.
+    if outlines and writer is not write_geopackage:
         if writer is not write_geojson:
-            raise SettingsError("--outlines is for GeoJSON; leave it out")
+            raise SettingsError("--outlines is for GeoJSON and GeoPackages; leave it out")
         return write_files(write_geojson(table, target, outlines=True), overwrite=overwrite)
     return write_files(writer(table, target), overwrite=overwrite)
 

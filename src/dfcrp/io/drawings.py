@@ -87,6 +87,8 @@ FEWEST_VERTICES = 5
 """A square is no drawing of a circle, whatever its author meant."""
 DEVIATION = 0.15
 """By how much of the radius a vertex may lie off the circle."""
+ROUND = 0.97
+"""Of a polygon that draws a circle, the ratio of axes below which it is read as an ellipse."""
 _WIDEST_GAP = math.radians(100)
 _AREA_SHARE = 0.7, 1.15
 """Area of the polygon over that of the circle; a pentagon has 0.76, a star less."""
@@ -159,6 +161,18 @@ def centroid(points: Points) -> tuple[float, float]:
     return x0 + moment_x / (3 * twice), y0 + moment_y / (3 * twice)
 
 
+def centre_of_polygon(points: Points) -> tuple[float, float] | None:
+    """The centre of the circle that a polygon draws, or else its centre of mass; None without area.
+
+    Vertices that are spaced unevenly along a circle do not shift the first.
+    """
+    drawn = circle_of_polygon(points)
+    if drawn is not None:
+        return drawn[:2]
+    found = ellipse_of_polygon(points)
+    return None if found is None else found[:2]
+
+
 def ellipse_of_polygon(points: Points) -> tuple[float, float, float, float, float] | None:
     """The ellipse of a polygon's area and of the shape of its second moments; None without area.
 
@@ -190,6 +204,14 @@ def ellipse_of_polygon(points: Points) -> tuple[float, float, float, float, floa
     size = 2.0 * math.sqrt(area / math.pi)
     angle = math.degrees(math.atan2(turned[1, 1], turned[0, 1])) % 180.0
     return x0, y0, size * ratio, size / ratio, angle
+
+
+def ellipse_or_circle(points: Points) -> tuple[float, float, float, float, float] | None:
+    """The ellipse of a polygon's moments, or the circle that it draws if that is hardly longer."""
+    drawn, found = circle_of_polygon(points), ellipse_of_polygon(points)
+    if drawn is not None and found is not None and found[3] >= ROUND * found[2]:
+        return drawn[0], drawn[1], 2 * drawn[2], 2 * drawn[2], 0.0
+    return found
 
 
 def box_around(points: Points) -> tuple[float, float, float, float] | None:
@@ -300,7 +322,7 @@ _READ_AS = {
     "ellipse": ("ellipses", "circles", "points"),
     "box": ("boxes", "points"),
     "point": ("points",),
-    "polygon": ("boxes", "ellipses"),
+    "polygon": ("boxes", "ellipses", "points"),
 }
 
 
@@ -346,7 +368,7 @@ class Drawings:
         self._left_out: list[LeftOut] = []
         self._looked: dict[Look, None] = {}
         self._note = ""
-        #: The shapes of all marks, once they are asked for; round polygons are circles, too.
+        #: The shapes of all marks, once they are asked for.
         self._shapes: set[str] = set()
 
     def number(self, origin: Origin, value: object, what: str) -> float:
@@ -500,18 +522,17 @@ class Drawings:
         return *self._place(mark), 2 * (a if a == b else math.sqrt(a) * math.sqrt(b))
 
     def _as_ellipse(self, mark: Mark) -> tuple[float, ...] | str:
-        """An ellipse or a circle, also one drawn as a polygon; other polygons by their moments.
+        """An ellipse or a circle; polygons by their moments.
 
-        Where boxes are turned, and there is nothing else, a box stands for the ellipse in it.
+        Beside ellipses and circles a polygon is one only if it is a drawing of a circle. Where
+        boxes are turned, and there is nothing else, a box stands for the ellipse in it.
         """
         if mark.shape == "polygon":
+            if self._no_others("circle", "ellipse"):
+                self._note = MOMENTS
+                return ellipse_or_circle(mark.points) or "polygon without an area"
             drawn = circle_of_polygon(mark.points)
-            if drawn is not None:
-                return *drawn[:2], 2 * drawn[2], 2 * drawn[2], 0.0
-            if not self._no_others("circle", "ellipse"):
-                return NO_CIRCLE
-            self._note = MOMENTS
-            return ellipse_of_polygon(mark.points) or NO_CIRCLE
+            return NO_CIRCLE if drawn is None else (*drawn[:2], 2 * drawn[2], 2 * drawn[2], 0.0)
         if mark.shape == "box" and mark.across > 0 and mark.down > 0 and self._boxes_for_ellipses():
             self._note = TURNED_BOXES
         elif mark.shape not in ("circle", "ellipse"):
@@ -542,10 +563,6 @@ class Drawings:
         """Whether no mark has one of these shapes, so that polygons may stand for them."""
         if not self._shapes:
             self._shapes = {mark.shape for mark in self._marks}
-            if any(
-                mark.shape == "polygon" and circle_of_polygon(mark.points) for mark in self._marks
-            ):
-                self._shapes.add("circle")
             if any(mark.shape == "box" and mark.angle % 90.0 for mark in self._marks):
                 self._shapes.add("turned box")
         return self._shapes.isdisjoint(shapes)
@@ -553,8 +570,7 @@ class Drawings:
     def _as_centre(self, mark: Mark) -> tuple[float, ...] | str:
         if mark.shape != "polygon":
             return self._place(mark)
-        drawn = circle_of_polygon(mark.points)
-        return NO_CIRCLE if drawn is None else drawn[:2]
+        return centre_of_polygon(mark.points) or "polygon without an area"
 
     def _nothing(self) -> str:
         kind = self.options.kind

@@ -162,13 +162,7 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
     """
     if all((path / file).is_file() for file in RUN_FILES):
         raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
-    files = sorted(
-        file
-        for file in path.iterdir()
-        if file.is_file()
-        and (file.suffix.lower() in FOLDER_ENDINGS or _is_yolo(file))
-        and not file.stem.upper().endswith("_AREA")
-    )
+    files = _files_in(path)
     if not files:
         raise InputError(
             f"{path}: this is a directory without a file that ends in "
@@ -176,6 +170,10 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         )
     parts, empty = [], []
     for file in files:
+        if file.suffix.lower() == ".txt" and not file.stat().st_size:
+            nothing = f"{name}/{file.name}: there is no mark in it; give a file with {options.kind}"
+            empty.append(NothingToReadError(nothing, [(file.stem, None)]))
+            continue
         try:
             parts.append(_read_file(f"{name}/{file.name}", file, columns, options))
         except NothingToReadError as error:
@@ -196,6 +194,24 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         looked = [*table.looked, *(look for error in empty for look in error.looked)]
         table = replace(table, looked=looked)
     return PathTable(name, path.name or name, digest, table)
+
+
+def _files_in(path: Path) -> list[Path]:
+    """The files of a folder that are read, or else those of its folder ``labels``, as of YOLO's.
+
+    Beside YOLO's files an empty one is of an image on which nothing was found.
+    """
+    for folder, found in ((path, path.iterdir()), (path / "labels", (path / "labels").rglob("*"))):
+        there = [file for file in found if file.is_file()] if folder.is_dir() else []
+        yolo = [file for file in there if _is_yolo(file)]
+        if yolo:
+            texts = (file for file in there if file.suffix.lower() == ".txt")
+            yolo += [file for file in texts if not file.stat().st_size]
+        files = [file for file in there if file.suffix.lower() in FOLDER_ENDINGS]
+        files = [file for file in files if not file.stem.upper().endswith("_AREA")]
+        if yolo or files:
+            return sorted({*yolo, *files})
+    return []
 
 
 def _is_yolo(file: Path) -> bool:

@@ -25,7 +25,12 @@ from dfcrp.io.formats.parquet import looks_like_parquet, read_parquet, write_par
 from dfcrp.io.formats.particles import looks_like_particles, read_particles
 from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile, write_shapefile
 from dfcrp.io.formats.sliderunner import looks_like_sqlite, read_sliderunner
-from dfcrp.io.formats.via import looks_like_via, read_via
+from dfcrp.io.formats.via import (
+    looks_like_via,
+    looks_like_via_json,
+    read_via,
+    read_via_json,
+)
 from dfcrp.io.formats.yolo import looks_like_yolo, read_yolo
 from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
@@ -88,6 +93,11 @@ FORMATS: tuple[Format, ...] = (
         lambda name, path, data, options: read_via(name, data, options),
     ),
     Format(
+        "VIA JSON",
+        lambda path, data: looks_like_via_json(data),
+        lambda name, path, data, options: read_via_json(name, data, options),
+    ),
+    Format(
         "GeoJSON",
         looks_like_geojson,
         lambda name, path, data, options: read_geojson(name, data, options),
@@ -115,7 +125,7 @@ FORMATS: tuple[Format, ...] = (
         lambda name, path, data, options: refuse_unknown_json(name, data),
         kinds=None,
     ),
-    Format("YOLO", looks_like_yolo, read_yolo, kinds=("boxes", "points")),
+    Format("YOLO", looks_like_yolo, read_yolo, kinds=("boxes", "points", "ellipses")),
     Format("particle boxes", looks_like_particles, read_particles, kinds=("boxes", "points")),
     Format(
         "CraterStats",

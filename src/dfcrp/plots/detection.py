@@ -32,7 +32,7 @@ from dfcrp.summaries.streaming import Interval, summarise
 #: Panels in a row, and experts that still get one each: those with most items.
 COLUMNS = 4
 MAX_EXPERTS = 24
-#: Bins of the probability to be real.
+#: Bins of the probability of being real.
 BINS = 10
 
 
@@ -98,7 +98,7 @@ def draw_sensitivity(table: SensitivityTable, axes: Any = None) -> list[Any]:
         for ax in panels[count:]:
             ax.set_axis_off()
         panels[0].get_figure().supxlabel(f"{table.size} of the object", fontsize=8)
-        panels[0].get_figure().supylabel(f"probability to be {table.verb}", fontsize=8)
+        panels[0].get_figure().supylabel(f"probability of being {table.verb}", fontsize=8)
     return panels[:count]
 
 
@@ -258,12 +258,12 @@ def plot_cluster_sizes(
     return table, draw_cluster_sizes(table, ax)
 
 
-# --- probability to be real ---------------------------------------------------------------------
+# --- probability of being real ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Reality:
-    """Items by their probability to be real; the truth may be known."""
+    """Items by their probability of being real; the truth may be known."""
 
     edges: NDArray[np.float64]
     count: NDArray[np.int64]
@@ -298,7 +298,7 @@ def draw_reality(table: Reality, ax: Any = None) -> Any:
     """Shares with what chance allows around them; numbers of items if there is no truth."""
     with styled():
         ax = single_axes(NARROW, 2.8) if ax is None else ax
-        ax.set_xlabel("probability to be real")
+        ax.set_xlabel("probability of being real")
         ax.set_xlim(0.0, 1.0)
         if table.share is None or table.error is None:
             ax.stairs(table.count, table.edges, color=BLUE, fill=True, alpha=0.5)

@@ -30,7 +30,7 @@ class SourceScores:
     #: The mean score of each level, and how many markings have one of it.
     score: NDArray[np.float64]
     count: NDArray[np.int64]
-    #: Probability to be real by the score alone, and the markings' mean p_real, which knows what
+    #: Probability of being real by the score alone, and the markings' mean p_real, which knows what
     #: the other experts listed.
     by_score: Interval
     p_real: NDArray[np.float64]
@@ -121,7 +121,7 @@ def draw_scores(table: ScoresTable, axes: Any = None) -> list[Any]:
         for ax in panels[count:]:
             ax.set_axis_off()
         panels[0].get_figure().supxlabel("score", fontsize=8)
-        panels[0].get_figure().supylabel("probability to be real", fontsize=8)
+        panels[0].get_figure().supylabel("probability of being real", fontsize=8)
     return panels[:count]
 
 

@@ -110,6 +110,7 @@ BEYOND = 1.3
 def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tuple[Any, str]]:
     """Thin grey lines with their ages, the model age's own, and equilibrium; for the legend."""
     low, high = table.d_min.min() / BEYOND, table.d_max.max() * BEYOND
+    ax.set_xlim(low, high)
     bottom, top = ax.get_ylim()
     entries: list[tuple[Any, str]] = []
     starts: list[tuple[float, float, str]] = []
@@ -121,7 +122,8 @@ def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tup
         look: dict[str, Any] = (
             {"color": INK, "linewidth": 1.3} if own else {"color": GREY, "linewidth": 0.6}
         )
-        (line,) = ax.plot(at[seen], values[seen], zorder=1, **look)
+        drawn = _to_the_frame(seen)
+        (line,) = ax.plot(at[drawn], values[drawn], zorder=1, **look)
         if own:
             entries.insert(0, (line, f"isochron of {age:.3g} Ga, the model age"))
             continue
@@ -135,10 +137,19 @@ def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tup
         seen = (at >= low) & (at <= high) & (values > bottom) & (values < top)
         if seen.any():
             look = {"color": INK, "linewidth": 0.9, "linestyle": (0, (5, 2))}
-            (line,) = ax.plot(at[seen], values[seen], zorder=1, **look)
+            drawn = _to_the_frame(seen)
+            (line,) = ax.plot(at[drawn], values[drawn], zorder=1, **look)
             entries.append((line, plain(found.equilibrium, 40)))
     _name_isochrons(ax, starts)
     return entries
+
+
+def _to_the_frame(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """What is seen and the next point on either side, so that lines end at the frame."""
+    wider = seen.copy()
+    wider[1:] |= seen[:-1]
+    wider[:-1] |= seen[1:]
+    return wider
 
 
 #: Points to the right and upwards that the name of an isochron takes.
@@ -154,10 +165,12 @@ def _name_isochrons(ax: Any, starts: Sequence[tuple[float, float, str]]) -> None
         if any((np.abs(place - other) < NAME_SIZE).all() for other in named):
             continue
         named.append(place)
+        inside = ax.transAxes.inverted().transform(ax.transData.transform((x, y)))[0] < 0.93
         ax.annotate(
             age,
             (x, y),
-            xytext=(2.0, -1.0),
+            xytext=(2.0 if inside else -2.0, -1.0),
+            ha="left" if inside else "right",
             textcoords="offset points",
             fontsize=6.0,
             color=GREY,

@@ -27,7 +27,7 @@ from dfcrp.items.items import Items, items_of
 from dfcrp.likelihoods.base import Evidence, Part
 from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.markup import counted, plural, significant
+from dfcrp.markup import counted, plural
 from dfcrp.sampling.setup import problem_of
 from dfcrp.summaries.membership import ALONE, ELSEWHERE
 from dfcrp.summaries.streaming import label_blocks
@@ -478,7 +478,8 @@ def _waterfall(evidence: tuple[Evidence, ...]) -> list[str]:
 def _times(log_odds: float) -> str:
     """Log odds as a factor, in words."""
     power = abs(log_odds) / np.log(10.0)
-    factor = f"10^{power:.0f}" if power >= 6 else significant(10.0**power, 2)
+    times = float(f"{10.0**power:.2g}")
+    factor = f"10^{power:.0f}" if power >= 6 else f"{times:,.{0 if times >= 10 else 1}f}"
     one, other = ("one object is", "two") if log_odds >= 0 else ("two objects are", "one")
     return f"by the columns alone, {one} {factor} times as likely as {other}"
 
@@ -497,7 +498,7 @@ def _barred_text(found: Explanation) -> str:
         more = ", ..." if len(candidate.barred_by) > 3 else ""
         lines.append(
             f"  cluster {candidate.cluster} was closed to it in {percent(candidate.barred)} of "
-            f"draws: {names}{more} was there"
+            f"draws, by {names}{more}"
         )
     if not lines:
         return (

@@ -138,7 +138,8 @@ class Posterior:
 
         table = self.catalogue()
         caption = f"{self!r}. The first objects of the catalogue:"
-        return first_rows(caption, {str(name): table[name].tolist() for name in table})
+        names = [str(name) for name in table if not str(name).endswith(("_sd", "_lo", "_hi"))]
+        return first_rows(caption, {name: table[name].tolist() for name in names})
 
     # Images
 

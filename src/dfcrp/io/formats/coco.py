@@ -1,8 +1,13 @@
-"""COCO JSON: images and annotations in one file; it does not say who drew them."""
+"""COCO JSON: images and annotations in one file, or a detector's results alone.
+
+COCO itself does not say who drew an annotation; tools add it under one of several names. Results
+are a list of annotations, whose images have numbers and no names.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +18,48 @@ from dfcrp.items.checks import to_names
 
 #: Where an annotation's score comes from: the first of these columns that a catalogue has.
 SCORES = ("p_real", "p_consensus")
+#: What tools call the person who made an annotation.
+PERSONS = (
+    *("annotator", "annotator_name", "annotator_id", "annotated_by", "created_by", "creator"),
+    *("expert", "rater", "rater_id", "user", "username", "user_name", "user_id", "worker_id"),
+)
 
 
 def looks_like_coco(data: bytes) -> bool:
-    """Whether the keys of a COCO file are there."""
-    return b'"images"' in data and b'"annotations"' in data and b'"image_id"' in data
+    """Whether the keys of a COCO file are there, or those of results."""
+    if b'"image_id"' not in data:
+        return False
+    results = data.lstrip()[:1] == b"[" and (b'"bbox"' in data or b'"segmentation"' in data)
+    return results or (b'"images"' in data and b'"annotations"' in data)
 
 
 def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
     """Read annotations by their outline, or else by their box.
 
     For boxes and points it is the other way round: the box of an outline is in the file as well.
-    Whoever made the file looked at all of its images.
+    Whoever made the file looked at all of its images, unless annotations are by several persons.
     """
-    content = as_object(load_json(name, data), name)
+    content = load_json(name, data)
+    if isinstance(content, list):
+        content = {"images": [], "annotations": content}
+    content = as_object(content, name)
     images = _names(content.get("images"), "file_name", f"{name}, images")
     labels = _names(content.get("categories") or [], "name", f"{name}, categories")
     marks = Drawings(name, "annotation", options)
-    for image in images.values():
+    annotations = [
+        as_object(raw, f"{name}, annotation {number}")
+        for number, raw in enumerate(as_list(content.get("annotations"), f"{name}, annotations"), 1)
+    ]
+    person = _person(annotations)
+    for image in images.values() if person is None else ():
         marks.look(image)
-    annotations = as_list(content.get("annotations"), f"{name}, annotations")
-    for number, raw in enumerate(annotations, 1):
+    for number, annotation in enumerate(annotations, 1):
         place = f"{name}, annotation {number}"
-        annotation = as_object(raw, place)
         image = text_or_none(annotation.get("image_id")) or "?"
         label = text_or_none(annotation.get("category_id"))
         origin = Origin(
             number,
+            expert=None if person is None else _named(annotation[person]),
             image=images.get(image, image),
             label=None if label is None else labels.get(label, label),
             score=annotation.get("score"),
@@ -60,6 +80,22 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
         else:
             marks.leave(origin, "annotation without outline and box")
     return marks.table()
+
+
+def _person(annotations: Sequence[dict[str, Any]]) -> str | None:
+    """The field that names who made an annotation, if all have it."""
+    for key in PERSONS:
+        if annotations and all(_named(one.get(key)) is not None for one in annotations):
+            return key
+    return None
+
+
+def _named(person: Any) -> str | None:
+    """A name or number, also of a person with several fields."""
+    if isinstance(person, dict):
+        told = (person.get(key) for key in ("username", "name", "email", "id"))
+        return next((text for one in told if (text := text_or_none(one))), None)
+    return text_or_none(person)
 
 
 def _names(entries: Any, key: str, where: str) -> dict[str, str]:

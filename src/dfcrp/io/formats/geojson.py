@@ -21,11 +21,12 @@ from dfcrp.io.drawings import (
     as_list,
     as_object,
     box_around,
+    centre_of_polygon,
     centroid,
     circle_of_polygon,
     circle_on_sphere,
     distinct,
-    ellipse_of_polygon,
+    ellipse_or_circle,
     hints,
     load_json,
     ring,
@@ -201,7 +202,7 @@ def _others(
         if kind == "points":
             found = _point(feature, site, centres=not there_are_points)
         elif note:
-            measure = box_around if kind == "boxes" else ellipse_of_polygon
+            measure = box_around if kind == "boxes" else ellipse_or_circle
             found = measure(feature.points) or "polygon without an area"
         elif kind == "boxes":
             found = _box(feature)
@@ -222,7 +223,7 @@ def _others(
 
 
 def _polygons_only(gathered: list[_Feature], site: Site, kind: str) -> bool:
-    """Whether nothing is a box or a circle in a plane, or has a size as a property.
+    """Whether nothing is a box or has a size as a property, in a plane.
 
     Polygons may stand for boxes and ellipses then.
     """
@@ -231,8 +232,7 @@ def _polygons_only(gathered: list[_Feature], site: Site, kind: str) -> bool:
     def plain_polygon(feature: _Feature) -> bool:
         if not feature.drawn or any(_property(feature, role) is not None for role in sizes):
             return False
-        found = _rectangle(feature) if kind == "boxes" else circle_of_polygon(feature.points)
-        return found is None
+        return kind != "boxes" or _rectangle(feature) is None
 
     return bool(gathered) and site.units != "deg" and all(map(plain_polygon, gathered))
 
@@ -261,8 +261,12 @@ def _rectangle(feature: _Feature) -> tuple[float, float, float, float] | None:
 def _point(feature: _Feature, site: Site, *, centres: bool) -> tuple[float, float] | str:
     if not feature.drawn:
         return feature.points[0]
-    found = (_rectangle(feature) or _circle(feature, site)) if centres else None
-    return "polygon" if found is None else found[:2]
+    if not centres:
+        return "polygon"
+    if site.units == "deg":
+        fitted = _rectangle(feature) or _circle(feature, site)
+        return "polygon" if fitted is None else fitted[:2]
+    return centre_of_polygon(feature.points) or "polygon without an area"
 
 
 def _box(feature: _Feature) -> tuple[Any, ...] | str:

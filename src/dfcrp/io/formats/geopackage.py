@@ -65,7 +65,7 @@ def _typed(values: Sequence[Any]) -> Any:
 #: A version of the format that programs of the last years read without a warning.
 OLDEST = "1.2"
 #: What objects are coloured by, the first that there is, and what it is called.
-PROBABILITIES = {"p_real": "probability to be real", "p_consensus": "probability of a consensus"}
+PROBABILITIES = {"p_real": "probability of being real", "p_consensus": "probability of a consensus"}
 #: Upper ends and colours, from unlikely to likely: all kinds of colour vision tell them apart.
 CLASSES = (
     (0.05, "138,138,138"),

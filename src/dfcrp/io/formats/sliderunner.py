@@ -39,7 +39,7 @@ def read_sliderunner(name: str, data: bytes, options: ReadOptions) -> RawTable:
             _check(name, database)
             for origin, kind, points in _annotations(database):
                 _take(marks, origin, kind, points)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:  # the second of text that is none
         raise InputError(
             f"{name}: the database cannot be read ({error}); export it again"
         ) from None

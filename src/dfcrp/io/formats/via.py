@@ -1,4 +1,4 @@
-"""VIA (VGG Image Annotator) CSV: one region per row, its shape as JSON; nobody's name."""
+"""VIA (VGG Image Annotator): regions by image, as CSV or as JSON; nobody's name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import math
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, parse_json
+from dfcrp.io.drawings import (
+    Drawings,
+    Origin,
+    as_list,
+    as_object,
+    load_json,
+    parse_json,
+    text_or_none,
+)
 from dfcrp.io.formats.delimited import decode, read_delimited
 from dfcrp.io.tables import RawTable, ReadOptions
 
@@ -38,6 +46,35 @@ def read_via(name: str, data: bytes, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
+def looks_like_via_json(data: bytes) -> bool:
+    """Whether the keys of a region are there: of an export, or of a whole project."""
+    return b'"regions"' in data and b'"filename"' in data and data.lstrip()[:1] == b"{"
+
+
+def read_via_json(name: str, data: bytes, options: ReadOptions) -> RawTable:
+    """Read the same of an export or a project; a row is a region, counted through the file."""
+    content = as_object(load_json(name, data), name)
+    images = as_object(content.get("_via_img_metadata", content), name)
+    marks = Drawings(name, "region", options)
+    row = 0
+    for key, raw in images.items():
+        image = as_object(raw, f"{name}, {key[:100]}")
+        title = text_or_none(image.get("filename")) or key
+        marks.look(title)
+        regions = image.get("regions") or []
+        # The first version had them by number.
+        if isinstance(regions, dict):
+            regions = list(regions.values())
+        for one in as_list(regions, f"{name}, {key[:100]}, regions"):
+            row += 1
+            place = f"{name}, region {row}"
+            region = as_object(one, place)
+            shape = as_object(region.get("shape_attributes"), place)
+            label = _first_text(region.get("region_attributes"))
+            _take(marks, Origin(row, image=title, label=label), shape, place)
+    return marks.table()
+
+
 def _take(marks: Drawings, origin: Origin, shape: dict[str, Any], place: str) -> None:
     kind = shape.get("name")
     if kind == "circle":
@@ -59,10 +96,13 @@ def _take(marks: Drawings, origin: Origin, shape: dict[str, Any], place: str) ->
 
 
 def _label(notes: str) -> str | None:
-    """The first attribute of a region that is a piece of text."""
     try:
-        attributes = parse_json(notes, "")
+        return _first_text(parse_json(notes, ""))
     except InputError:
         return None
+
+
+def _first_text(attributes: Any) -> str | None:
+    """The first attribute of a region that is a piece of text."""
     values = attributes.values() if isinstance(attributes, dict) else ()
     return next((value for value in values if isinstance(value, str) and value), None)

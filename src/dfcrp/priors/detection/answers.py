@@ -70,7 +70,7 @@ class DetectionSummary:
     #: (d, experts + 1): clusters by number of markings, and the same in new data from the model.
     sizes: Counts
     new_sizes: Counts
-    #: Probability to be real, by marking and by cluster of the point partition.
+    #: Probability of being real, by marking and by cluster of the point partition.
     p_real_marking: NDArray[np.float64]
     p_real_cluster: NDArray[np.float64]
     #: (experts,): images that each looked at.

@@ -56,7 +56,7 @@ def detection(contents: Any) -> Section:
         _images(contents, found),
         contents.figure(
             "sensitivity",
-            f"Probability to be {verb}, by size, for each expert",
+            f"Probability of being {verb}, by size, for each expert",
             f"How likely an object of a given {size} is to be {verb} by each expert (posterior "
             "mean and 95 % interval); the other experts in grey.",
         ),
@@ -190,7 +190,7 @@ def _scores(contents: Any) -> Markup:
     """What the sources' scores say, if they have any."""
     found: Markup = contents.figure(
         "scores",
-        "Probability to be real by score, for each source",
+        "Probability of being real by score, for each source",
         "How likely a source's marking is real, by its score alone (posterior mean and 95 % "
         "interval), and the mean p_real of its markings at each score (points), which also knows "
         "what the others listed. A flat line: the scores say nothing.",

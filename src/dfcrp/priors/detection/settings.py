@@ -55,12 +55,12 @@ class DetectionSettings:
     #: How alike experts are in that, in objects: the mean of a Gamma law, and its shape.
     confusion_strength: float = 10.0
     confusion_shape: float = 2.0
-    #: By how much the log odds to be real differ between a source's highest and lowest scores: what
-    #: is typical, how much sources differ in its logarithm, and how sure the typical one is.
+    #: By how much the log odds of being real differ between a source's highest and lowest scores:
+    #: what is typical, how much sources differ in its logarithm, how sure the typical one is.
     score_slope: float = 4.0
     score_slope_sd: float = 1.0
     usual_slope_sd: float = 1.0
-    #: Log odds to be real at a source's middle score, and how much sources differ in it.
+    #: Log odds of being real at a source's middle score, and how much sources differ in it.
     score_offset: float = 1.0
     score_offset_sd: float = 2.0
 

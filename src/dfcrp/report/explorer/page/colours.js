@@ -89,7 +89,7 @@ const COLOURINGS = {
   real(state, shade) {
     const of = (p) => REAL_ENDS.filter((end) => p >= end).length;
     const colours = REAL_NAMES.map((_, k) => mix(RAMP[shade], k / (REAL_NAMES.length - 1)));
-    return { colours, names: REAL_NAMES, title: "Probability to be real", ofCluster: (k) => of(state.data.clusterReal[k]) };
+    return { colours, names: REAL_NAMES, title: "Probability of being real", ofCluster: (k) => of(state.data.clusterReal[k]) };
   },
   size(state, shade) {
     const { classEdges, classNames } = state.data;

@@ -36,7 +36,7 @@ function showWhatThereIs({ size, hasPlaces, equalScales }) {
 /** What is real takes the place of how many experts agree; both stand side by side on request. */
 function bindReality(state) {
   byId("reality").hidden = false;
-  byId("colour").prepend(element("option", { value: "real" }, "probability to be real"));
+  byId("colour").prepend(element("option", { value: "real" }, "probability of being real"));
   bindRange(state, "real", "realMin", (value) => number(value, 2));
   const box = byId("by-experts");
   const show = () => (byId("agreement").hidden = !box.checked);
@@ -47,7 +47,8 @@ function bindReality(state) {
   });
   show();
   const { mean, lo, hi } = state.data.realObjects.missed;
-  byId("missed").textContent = `Nobody ${state.data.verb} about ${number(mean[0])} more (95 %: ${interval(lo[0], hi[0])}).`;
+  const more = mean[0] < 0.5 ? "Probably none were" : `About ${number(mean[0])} more ${mean[0] < 1.5 ? "was" : "were"}`;
+  byId("missed").textContent = `${more} missed by everybody (95 %: ${interval(lo[0], hi[0])}).`;
   byId("missed").hidden = false;
   byId("count-noun").textContent = "real objects";
 }

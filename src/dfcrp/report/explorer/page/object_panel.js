@@ -44,7 +44,7 @@ function objectParts(state, overlay, k) {
     element("h3", {}, `Object ${data.clusterName[k]}`),
     ...description(data, k),
     facts(state, k, present.size),
-    element("h4", {}, "What else could be"),
+    element("h4", {}, "Other possibilities"),
     sentences.length ? element("ul", { id: "explorer-alternatives" }, ...sentences) : element("p", {}, "Nothing: the draws agree."),
     element("h4", {}, `${verb} by ${present.size}`),
     memberTable(state, overlay, k, members),
@@ -141,7 +141,7 @@ function alternatives(data, k, members) {
 function whereInstead(data, i, seat, share, k) {
   const whose = ownerOf(data, i);
   if (seat === -1) return `In ${percent(share)} of draws ${whose} is an object of its own.`;
-  if (seat === -2) return `In ${percent(share)} of draws ${whose} is in a cluster that stands for no listed object.`;
+  if (seat === -2) return `In ${percent(share)} of draws ${whose} is in a cluster that is not in the catalogue.`;
   return `In ${percent(share)} of draws ${whose} belongs to ${data.hasPlaces ? "the neighbour, " : ""}object ${data.clusterName[seat]}${away(data, k, seat)}.`;
 }
 
