@@ -312,7 +312,7 @@ def compare_moments(
                 "z": z,
                 "p": float(2.0 * stats.t.sf(abs(z), batches - 1)),
             }
-    return _verdict(found)
+    return verdict(found)
 
 
 def calibrate(
@@ -344,10 +344,8 @@ def calibrate(
         ]
         for name, value in _with_fit(truth, features, design.hyper).items():
             others = np.array([row[name] for row in posterior])
-            # Ties are broken at random.
-            below, equal = int((others < value).sum()), int((others == value).sum())
-            ranks.setdefault(name, []).append(below + int(rng.integers(equal + 1)))
-    return _verdict({name: _uniformity(np.array(r), draws) for name, r in ranks.items()})
+            ranks.setdefault(name, []).append(rank_among(rng, others, value))
+    return verdict({name: uniformity(np.array(r), draws) for name, r in ranks.items()})
 
 
 def _with_fit(draw: Draw, features: Floats, hyper: CircleHyper) -> dict[str, float]:
@@ -370,7 +368,13 @@ def _posterior_draws(chain: Chain, draws: int, thin: int) -> list[Draw]:
     return found
 
 
-def _uniformity(ranks: NDArray[np.int64], draws: int) -> dict[str, Any]:
+def rank_among(rng: np.random.Generator, others: Floats, value: float) -> int:
+    """How many are smaller; ties are broken at random."""
+    below, equal = int((others < value).sum()), int((others == value).sum())
+    return below + int(rng.integers(equal + 1))
+
+
+def uniformity(ranks: NDArray[np.int64], draws: int) -> dict[str, Any]:
     """Chi-square of the ranks 0..draws in bins of four."""
     counts = np.bincount(ranks // 4, minlength=(draws + 1) // 4)
     mean = ranks.mean() / draws
@@ -381,7 +385,8 @@ def _uniformity(ranks: NDArray[np.int64], draws: int) -> dict[str, Any]:
     }
 
 
-def _verdict(found: dict[str, Any]) -> dict[str, Any]:
+def verdict(found: dict[str, Any]) -> dict[str, Any]:
+    """Whether the smallest p value is one that chance brings about, given how many there are."""
     smallest = min(entry["p"] for entry in found.values())
     return {
         "tests": len(found),

@@ -26,7 +26,7 @@ from scipy.special import expit
 
 from dfcrp.draws import Columns
 from dfcrp.likelihoods.circle.columns import circle_columns
-from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH
+from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH, CircleHyper
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.base import Zones
@@ -174,17 +174,17 @@ class DetectionDraw(NamedTuple):
         return draw_features(rng, Draw(math.nan, self.labels, self.rows, WIDE.law), WIDE)
 
 
-def complete(rng: np.random.Generator, story: Story) -> DetectionDraw:
+def complete(rng: np.random.Generator, story: Story, hyper: CircleHyper = WIDE) -> DetectionDraw:
     """Add the clusters' other parameters to a story."""
     n = len(story.labels)
-    places = rng.normal([WIDE.mu0_x, WIDE.mu0_y], np.sqrt([WIDE.var0_x, WIDE.var0_y]), (n, 2))
+    places = rng.normal([hyper.mu0_x, hyper.mu0_y], np.sqrt([hyper.var0_x, hyper.var0_y]), (n, 2))
     # Labels are numbered from 0, and a cluster has its row at its number.
     first = np.unique(story.labels, return_index=True)[1]
     size = story.sizes[first]
-    mean_a, mean_d = variance_means(WIDE, WIDE.law, size)
-    a = rng.standard_gamma(WIDE.tau_x * mean_a) / WIDE.tau_x
-    d = rng.standard_gamma(WIDE.tau_d * mean_d) / WIDE.tau_d
-    lam = 2.0 * rng.beta(WIDE.lambda_a, WIDE.lambda_b, len(first)) - 1.0
+    mean_a, mean_d = variance_means(hyper, hyper.law, size)
+    a = rng.standard_gamma(hyper.tau_x * mean_a) / hyper.tau_x
+    d = rng.standard_gamma(hyper.tau_d * mean_d) / hyper.tau_d
+    lam = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b, len(first)) - 1.0
     rows = np.column_stack([places[: len(first)], size, a, d, lam * np.sqrt(a * d / 2.0)])
     return DetectionDraw(story.own, story.labels, rows[story.labels], story.said, story.scored)
 

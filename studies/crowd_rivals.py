@@ -32,7 +32,7 @@ LEAST_SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 PROGRAMS = {
     "panoptes_aggregation": "the reducers of Zooniverse",
     "ensemble_boxes": "weighted boxes fusion",
-    "crowdkit": "Dawid-Skene by crowd-kit",
+    "crowdkit.aggregation": "Dawid-Skene by crowd-kit",
 }
 
 
@@ -236,7 +236,7 @@ def judge_categories(crowd: Crowd, posterior: Posterior) -> dict[str, dict[str, 
         "detection": _right(ours, truth),
         "most votes": _right(votes / votes.sum(axis=1, keepdims=True), truth),
     }
-    if not why_not("crowdkit"):
+    if not why_not("crowdkit.aggregation"):
         methods["Dawid-Skene, crowd-kit"] = _right(_dawid_skene(crowd, each, kept), truth)
     return methods
 

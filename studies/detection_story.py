@@ -221,8 +221,8 @@ def find_objects(
     g = pick(rng, own["weight"])
     level, size = base.draw(rng, prior, own["size_share"])
     every = np.arange(len(row))
-    shape = (len(row), len(prior.parameters.weight), -1)
-    skill, listing = own["skill"].reshape(shape), own["listing"].reshape(shape)
+    skill = own["skill"].reshape(len(row), *prior.parameters.skill.shape)
+    listing = own["listing"].reshape(len(row), *prior.parameters.listing.shape)
     listed = np.zeros((len(row), len(prior.person)), bool)
     for z, (first, last) in enumerate(pairwise(looks.start)):
         for viewer in looks.viewer[first:last]:
