@@ -223,11 +223,14 @@ def test_what_circles_share_is_updated(learned, compare, monkeypatch):
         assert found is False
 
 
-@pytest.mark.parametrize("learn", [True, False])
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("law", [True, False])
 @pytest.mark.parametrize("compare", [True, False])
-def test_what_normal_clusters_share_is_updated(learn, compare, monkeypatch):
+def test_what_normal_clusters_share_is_updated(short, law, compare, monkeypatch):
+    learn = short or law
     done = noting(monkeypatch, normal_bias, "update_law", "compare_experts", "rebuild_rows")
-    monkeypatch.setattr(normal_bias, "law_is_due", lambda _: learn)
+    monkeypatch.setattr(normal_bias, "law_is_due", lambda _: law)
+    monkeypatch.setattr(normal_bias, "short_law_is_due", lambda *_: short)
     monkeypatch.setattr(normal_bias, "bias_is_due", lambda *_: compare)
     assert normal_bias.update_shared(None, None, None, None) == (learn or compare)
     expected = ["update_law"] * learn + ["compare_experts"] * compare
