@@ -16,10 +16,9 @@ import json
 import math
 import os
 import pickle
-import resource
-import signal
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -37,6 +36,8 @@ LONGER = 1.5
 #: Scans of a first run, which has everything compiled; where the truth is known its partition is
 #: compared with it.
 EARLY_SCANS = 100
+#: A limit of processor seconds is looked at this often.
+SECONDS_PER_LOOK = 0.2
 #: Where a folder has a job, and markings if it is on markings.
 JOB, MARKINGS = "job.pickle", "markings.csv"
 
@@ -123,16 +124,20 @@ def _of_run(posterior: Any, spent: float) -> dict[str, Any]:
 
 
 def end_after(seconds: float, found: dict[str, Any]) -> None:
-    """End the process after so many more processor seconds, with what was found until then."""
+    """End the process after so many more processor seconds, with what was found until then.
 
-    def end(*_: Any) -> None:
+    A thread looks at the clock: a signal would wait for the compiled code to return.
+    """
+    last = time.process_time() + seconds
+
+    def watch() -> None:
+        while time.process_time() < last:
+            time.sleep(SECONDS_PER_LOOK)
         json.dump({**found, "stopped_after": seconds}, sys.stdout)
         sys.stdout.flush()
         os._exit(0)
 
-    signal.signal(signal.SIGXCPU, end)
-    limit = math.ceil(time.process_time() + seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def judged(verdict: Any) -> list[Any]:
