@@ -134,6 +134,35 @@ def test_a_cluster_in_the_last_row_counts(shared):
     same_rows(shared.hyper, problem_state.theta[n - 1], row[0])
 
 
+def test_fit_of_an_entry_where_everyone_is_alone(shared):
+    hyper, state, n = shared.hyper, shared.state, len(LABELS)
+    for i in range(n):
+        state.head[i], state.after[i], state.label[i], state.size[i] = i, -1, i, 1
+    marginal_of = features.TWIN[type(hyper)]
+    for which in range(len(hyper.law_mean)):
+        start, found, expected = hyper.law[which], [], []
+        for value in (start, start + 0.3):
+            hyper.law[which] = value
+            found.append(law.log_fit(hyper, shared.data, state, which))
+            each = [
+                marginal_of(hyper, hyper.law, features.Y[[i]], features.EXPERTS[[i]])
+                for i in range(n)
+            ]
+            expected.append(sum(each))
+        np.testing.assert_allclose(np.diff(found), np.diff(expected), atol=1e-6)
+        hyper.law[which] = start
+
+
+def test_errors_that_grow_with_the_first_feature():
+    hyper = HYPERS[0]._replace(size=np.array([-1, 0, 0]), growth=np.array([2, 2]))
+    for members in ([1], [0, 2, 5]):
+        expected = features.TWIN[type(hyper)](hyper, hyper.law, features.Y[members], None)
+        assert marginal(hyper, members) == pytest.approx(expected, abs=1e-6)
+        density = marginal(hyper, [*members, 8]) - marginal(hyper, members)
+        found = likelihood.log_density(hyper, features.row_of(hyper, members), 0, features.Y, 8)
+        assert found == pytest.approx(density, abs=1e-9)
+
+
 def test_slices_of_a_law(shared, monkeypatch):
     asked = []
 

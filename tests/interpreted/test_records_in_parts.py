@@ -33,7 +33,19 @@ def hyper(request):
 
 
 Y = np.arange(7.0)[:, np.newaxis]
-SETS = [(0,), (5,), (0, 1), (0, 3), (4, 2), (2, 3, 5), (6, 0, 1), (0, 1, 3, 4), (0, 1, 2, 3, 4, 6)]
+SETS = [
+    (0,),
+    (5,),
+    (0, 2, 6),
+    (1, 3, 6),
+    (0, 1),
+    (0, 3),
+    (4, 2),
+    (2, 3, 5),
+    (6, 0, 1),
+    (0, 1, 3, 4),
+    (0, 1, 2, 3, 4, 6),
+]
 
 
 #: Room for all sets of altered members, so that none is given up.
@@ -83,7 +95,7 @@ def test_units_bound_the_factors(hyper):
 def test_products_of_two_are_folded_in(hyper, monkeypatch):
     monkeypatch.setattr(kernel, "SMALL", 0.9)
     monkeypatch.setattr(kernel, "LARGE", 1.1)
-    for members in SETS[2:5]:
+    for members in SETS[4:7]:
         found = integrated.log_marginal(hyper, row_of(hyper, members), 1)
         expected = record_reference.log_ratio(hyper, list(members))
         assert found == pytest.approx(expected, abs=1e-9)
