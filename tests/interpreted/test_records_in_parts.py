@@ -120,7 +120,7 @@ def test_fit_of_a_field(hyper, narrow, monkeypatch):
 
 
 def test_densities_and_departures(hyper):
-    for members in SETS:
+    for members in SETS[:-2]:
         for i in range(7):
             if i in members:
                 theta = row_of(hyper, members)
