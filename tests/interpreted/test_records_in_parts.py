@@ -18,15 +18,15 @@ from reference import record_reference
 from reference.known_numbers import KnownNumbers
 
 
-@pytest.fixture(params=[None, [0, 1, 0, 1, 2, 2, 0]], ids=["alike", "sources"])
+@pytest.fixture(params=[None, [0, 1, 0, 1, 1, 1, 0]], ids=["alike", "sources"])
 def hyper(request):
     found = records.hyper_of(None, most=7)
     if request.param is None:
         return found
     entries = len(found.law)
-    own = np.full((3, len(found.kind), 3), -1)
-    own[found.entry >= 0] = entries + np.arange(3 * (found.entry >= 0).sum()).reshape(-1, 3)
-    more = np.random.default_rng(6).normal(0.0, 0.5, 3 * (found.entry >= 0).sum())
+    own = np.full((3, len(found.kind), 2), -1)
+    own[found.entry >= 0] = entries + np.arange(2 * (found.entry >= 0).sum()).reshape(-1, 2)
+    more = np.random.default_rng(6).normal(0.0, 0.5, 2 * (found.entry >= 0).sum())
     source = np.array(request.param, np.int32)
     law = np.concatenate([found.law, more])
     return kernel.with_room(found._replace(own=own, source=source, law=law))
@@ -211,7 +211,7 @@ def fit_of(hyper, field) -> float:
 
 def test_when_rates_are_due(monkeypatch):
     monkeypatch.setattr(rates, "law_is_due", lambda state: state.due)
-    for sizes, every in (([2] * 16, 1), ([3, 1] + [2] * 14, 1 + 8 * 9 // 16), ([9] + [1] * 15, 8)):
+    for sizes, every in (([2] * 16, 1), ([2] * 14 + [1, 3], 1 + 8 * 9 // 16), ([1] * 15 + [9], 8)):
         for scan in range(9, 20):
             for due in (True, False):
                 state = SimpleNamespace(
