@@ -1,52 +1,37 @@
 """Processor seconds until a run may end, and effective sizes per processor second.
 
-A run ends by itself when the first part of its verdict is good, the one on the answers; it is then
-made longer, a half more at a time, until the second part is good as well, the one on the
-parameters behind them. Only what a user can call is called, so that another version of the package
-can be measured with the same file:
-
-    PYTHONPATH=OTHER/src:. python -m benchmarks.command answers
-
-Processor seconds are those of the drawing and of the looks at it, without reading or compiling;
-other work on the machine hardly changes them, unlike seconds.
+``benchmarks.one_run`` has the run. Processor seconds are those of the drawing and of the looks at
+it, without reading or compiling; other work on the machine hardly changes them, unlike seconds.
+With another version of the package beside this one both take turns, each run in a process of its
+own.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
+import os
+import subprocess
+import sys
 import tempfile
-import time
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import dfcrp
-from dfcrp.baselines.scores import adjusted_rand
-from dfcrp.errors import DfcrpWarning, SettingsError
+from benchmarks import one_run
+from benchmarks.one_run import Job
+from dfcrp.errors import DfcrpError, SettingsError
 
-#: A run is made longer by this factor, and not beyond so many scans.
-LONGER, MOST_SCANS = 1.5, 20_000
-#: Scans of a first run, which has everything compiled; where the truth is known its partition is
-#: compared with it.
-EARLY_SCANS = 100
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is fitted, and how."""
-
-    items: Any
-    settings: dict[str, Any] = field(default_factory=dict)
-    #: Which object each item is of, where that is known.
-    truth: NDArray[np.int64] | None = None
+#: No run is made longer than this.
+MOST_SCANS = 20_000
+#: Where this version is.
+HERE = Path(__file__).resolve().parent.parent
 
 
 class NotThere(Exception):
@@ -59,12 +44,18 @@ def bench_answers(
     entries: Sequence[str] = (),
     seeds: int = 3,
     most_scans: int = MOST_SCANS,
+    most_seconds: float = math.inf,
+    against: Path | None = None,
 ) -> dict[str, Any]:
-    """Measure the entries, or all; ``highlands`` gives the markings of that image."""
+    """Measure the entries, or all; ``highlands`` gives the markings of that image.
+
+    ``against`` is a copy of the repository at another commit, measured beside this one.
+    """
     for name in entries:
         if name not in ENTRIES:
             near = get_close_matches(name, ENTRIES, n=1, cutoff=0.0)[0]
             raise SettingsError(f"there is no entry {name!r}; did you mean {near!r}?")
+    versions = {"this": HERE} if against is None else {"this": HERE, "against": against}
     rows, missing = [], {}
     for name in entries or ENTRIES:
         try:
@@ -72,69 +63,48 @@ def bench_answers(
         except NotThere as reason:
             missing[name] = str(reason)
             continue
-        runs = [measure(job, seed, most_scans) for seed in range(1, seeds + 1)]
-        rows.append({"entry": name, "items": len(runs[0]["labels"]), **middle_of(runs)})
+        found: dict[str, list[dict[str, Any]]] = {version: [] for version in versions}
+        for seed in range(1, seeds + 1):
+            for version, folder in versions.items():
+                run = measure(job, folder, seed, most_scans, most_seconds)
+                found[version].append(run)
+        rows += [
+            {"entry": name, "items": len(job.items), "version": version, **middle_of(runs)}
+            for version, runs in found.items()
+        ]
     return {"entries": rows, "missing": missing}
+
+
+def measure(
+    job: Job, version: Path, seed: int, most_scans: int, most_seconds: float
+) -> dict[str, Any]:
+    """One run of a version, in a process of its own, whose processor time is the run's alone."""
+    limit = most_seconds if math.isfinite(most_seconds) else 1e8
+    with tempfile.TemporaryDirectory() as folder:
+        job.write(Path(folder))
+        command = [sys.executable, one_run.__file__, folder, *map(str, (seed, most_scans, limit))]
+        path = os.pathsep.join([str(version / "src"), os.environ.get("PYTHONPATH", "")])
+        given = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise DfcrpError(f"{version}: a run failed:\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
 
 
 def middle_of(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Medians over the seeds, and the numbers of each; a run that never got good is endless."""
-    kept = [{k: v for k, v in run.items() if k != "labels"} for run in runs]
-    endless = [{k: math.inf if run[k] is None else run[k] for k in run} for run in kept]
+    endless = [{k: math.inf if run[k] is None else run[k] for k in run} for run in runs]
     names = [k for k, v in endless[0].items() if isinstance(v, (int, float)) and k != "seed"]
-    middle = {name: float(np.median([run[name] for run in endless])) for name in names}
+    middle = {
+        name: float(np.median([run[name] for run in endless]))
+        for name in names
+        if all(name in run for run in endless)
+    }
     return {
         "median": {k: None if math.isinf(v) else v for k, v in middle.items()},
-        "seeds": kept,
+        "seeds": list(runs),
     }
-
-
-def measure(job: Job, seed: int, most_scans: int) -> dict[str, Any]:
-    """One run, until both parts of the verdict are good or it is too long."""
-    found: dict[str, Any] = {"seed": seed}
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
-        warnings.simplefilter("ignore", DfcrpWarning)
-        given = {"progress": False, "seed": seed, "workers": 1, **job.settings}
-        short = dfcrp.fit(job.items, scans=EARLY_SCANS, **given)
-        if job.truth is not None:
-            found["ari_early"] = adjusted_rand(short.point_partition().labels, job.truth)
-        out, start = Path(folder) / "run", time.process_time()
-        posterior = dfcrp.fit(job.items, out=out, max_scans=most_scans, **given)
-        found |= {"answers_seconds": None, "both_seconds": None}
-        while True:
-            verdict = posterior.verdict
-            spent = time.process_time() - start
-            if verdict.ok and found["answers_seconds"] is None:
-                found["answers_seconds"] = spent
-            if verdict.ok and both_good(verdict):
-                found["both_seconds"] = spent
-                break
-            scans = min(most_scans, math.ceil(LONGER * posterior.record.scans))
-            if scans <= posterior.record.scans:
-                break
-            posterior = dfcrp.resume(out, scans=scans, workers=1, progress=False)
-    found |= {
-        "scans": posterior.record.scans,
-        "processor_seconds": spent,
-        "max_rhat": max(d.rhat for d in judged(verdict)),
-        "answers_per_second": min(d.ess for d in verdict.diagnostics) / spent,
-        "both_per_second": min(d.ess for d in judged(verdict)) / spent,
-        "slowest": min(judged(verdict), key=lambda d: d.ess).name,
-        "labels": posterior.point_partition().labels,
-    }
-    if job.truth is not None:
-        found["ari"] = adjusted_rand(found["labels"], job.truth)
-    return found
-
-
-def judged(verdict: Any) -> list[Any]:
-    """The diagnostics of both parts; one version had one part only."""
-    return [*verdict.diagnostics, *getattr(verdict, "parameters", ())]
-
-
-def both_good(verdict: Any) -> bool:
-    """Whether the second part is good, where there is one."""
-    return bool(getattr(verdict, "parameters_ok", True))
 
 
 def thirty_lists(_: Any) -> Job:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -72,6 +73,17 @@ BY_ITSELF = ("answers",)
     help="The longest run (answers).",
 )
 @click.option(
+    "--max-seconds",
+    type=float,
+    default=math.inf,
+    help="End a run after so many processor seconds (answers).",
+)
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A copy of this repository at another commit, to be measured beside this one (answers).",
+)
+@click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write the result to this file."
 )
 @click.option(
@@ -125,6 +137,8 @@ def _measure(
     entries: tuple[str, ...],
     seeds: int,
     max_scans: int,
+    max_seconds: float,
+    against: Path | None,
 ) -> dict[str, Any]:
     from benchmarks import answers, growth, mixing, rivals, scan
     from studies.highlands_data import load_highlands, reduced
@@ -141,7 +155,14 @@ def _measure(
         return found.markings
 
     if name == "answers":
-        return answers.bench_answers(highlands, entries=entries, seeds=seeds, most_scans=max_scans)
+        return answers.bench_answers(
+            highlands,
+            entries=entries,
+            seeds=seeds,
+            most_scans=max_scans,
+            most_seconds=max_seconds,
+            against=against,
+        )
     markings = highlands()
     if name == "scan":
         return scan.bench_scan(markings, radius=radius)

@@ -34,8 +34,8 @@ def refuse_more_than_memory(needed: float, what: str, advice: str) -> None:
     there = memory_at_hand()
     if needed > there:
         raise InputError(
-            f"{what} takes about {in_words(needed)} of memory, and {in_words(there)} are at hand; "
-            f"{advice}"
+            f"{what} takes about {in_words(needed)} of memory, and {in_words(there)} are "
+            f"available; {advice}"
         )
 
 

@@ -217,3 +217,13 @@ def test_a_wrong_prior_of_the_law_is_caught(hyper, which):
     shared = Shared(hyper)
     wrong = shared.hyper._replace(law_mean=hyper.law_mean + 0.6 * hyper.law_sd)
     assert shared.p_value(which, wrong) < FALSE_ALARM_RATE
+
+
+@pytest.mark.parametrize(("entries", "due"), [(2, [True, False, True]), (3, [False] * 3)])
+def test_a_short_law_is_updated_in_every_second_scan(entries, due):
+    shared, found = Shared(FULL), []
+    hyper = shared.hyper._replace(law_mean=np.zeros(entries))
+    for scan in (1000, 1001, 1002):
+        shared.state.scans[0] = scan
+        found.append(bool(law.short_law_is_due(hyper, shared.state)))
+    assert found == due

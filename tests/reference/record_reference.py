@@ -9,7 +9,15 @@ from itertools import product
 import numpy as np
 
 from dfcrp.likelihoods.record import kernel
-from dfcrp.likelihoods.record.strings import LONG, MOST_LEFT_OUT, ORDER, PARTS, SHORT
+from dfcrp.likelihoods.record.strings import (
+    COMMON,
+    LEAST_COMMON,
+    LONG,
+    MOST_LEFT_OUT,
+    ORDER,
+    PARTS,
+    SHORT,
+)
 
 UNRELATED, ALTERED, SAME = range(3)
 
@@ -107,7 +115,7 @@ def log_share(hyper, field: int, members: list[int]) -> float:
 
 
 def level_of_parts(one: Sequence[str], other: Sequence[str]) -> int:
-    """ORDER, SHORT or PARTS for two lists of words, or 0.
+    """ORDER, SHORT, PARTS or COMMON for two lists of words, or 0.
 
     A word stands for another if it abbreviates it, or has one typing error.
     """
@@ -116,7 +124,7 @@ def level_of_parts(one: Sequence[str], other: Sequence[str]) -> int:
     if len(one) > len(other):
         one, other = other, one
     left = list(other)
-    short, equal = False, 0
+    short, equal, lost = False, 0, 0
     for word in sorted(one, key=len, reverse=True):
         if word in left:
             left.remove(word)
@@ -128,11 +136,14 @@ def level_of_parts(one: Sequence[str], other: Sequence[str]) -> int:
         else:
             like = [found for found in left if abbreviates(word, found) or abbreviates(found, word)]
             short = True
-        if not like:
-            return 0
-        left.remove(max(like, key=len))
+        if like:
+            left.remove(max(like, key=len))
+        else:
+            lost += 1
+    if lost or len(other) - len(one) > MOST_LEFT_OUT:
+        return COMMON if equal >= LEAST_COMMON and 2 * equal >= len(other) else 0
     if left:
-        return PARTS if equal and len(left) <= MOST_LEFT_OUT else 0
+        return PARTS if equal else 0
     return SHORT if short else ORDER
 
 

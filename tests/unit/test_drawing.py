@@ -149,3 +149,21 @@ def test_files_of_other_formats_and_figures_are_removed(posterior, tmp_path):
     assert {name for name in found if not name.endswith(".pdf")} == {"mine.png"}
     assert 'href="figures/jaccard.pdf">PDF</a>' in page
     assert ">SVG</a>" not in page
+
+
+@pytest.mark.parametrize(("drawn", "saved"), [(3.4, 3.5), (4.4, 7.2), (7.2, 7.2), (9.0, 9.0)])
+def test_files_are_as_wide_as_columns_of_a_journal(drawn, saved):
+    """Unless the axes are on a figure of the user's."""
+    from matplotlib.figure import Figure
+
+    for figure, ours in (
+        (style.single_axes(drawn, 2.0).figure, True),
+        (Figure(figsize=(drawn, 2.0), layout="constrained"), False),
+    ):
+        axes = figure.axes[0] if ours else figure.subplots()
+        axes.set_xlabel("x")
+        page = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+)", style.render(figure, ("pdf",))["pdf"])
+        width = float(page[1]) / 72.0
+        assert width == pytest.approx(
+            saved if ours else drawn, abs=1e-3 if ours and saved <= 7.2 else 0.11
+        )

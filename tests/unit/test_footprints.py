@@ -57,7 +57,7 @@ def test_sides_are_a_rectangle():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("all of it", "'all of it' is no polygon; write it as WKT"),
+        ("all of it", "'all of it' is not a polygon; write it as WKT"),
         ("POLYGON ((0 0, 1 1", "not well-formed WKT"),
         ("POLYGON ((0 0, 1 1))", "three points or more"),
         ("POLYGON ((0 0, 1 1, 2 2, 0 0))", "no area"),
@@ -66,7 +66,7 @@ def test_sides_are_a_rectangle():
         ({"type": "MultiPolygon", "coordinates": []}, "is empty"),
         ({"type": "Polygon", "coordinates": [[[0, 0], [1, "a"], [1, 1]]]}, "three points"),
         ((5, 0, 1, 2), "must be below x_max"),
-        ((5, 0, 1), "is no footprint"),
+        ((5, 0, 1), "is not a footprint"),
     ],
 )  # fmt: skip
 def test_what_is_no_footprint(given, message):
@@ -102,7 +102,7 @@ def test_tables_and_geojson(tmp_path):
         ("image,expert,x_min,x_max\na,ann,0,1\n", "footprint needs .*; y_min, y_max is not there"),
         ("image,expert,width,height\na,ann,0,1\n", "header: the column width seems to say"),
         ("image,expert,wkt,geometry\na,ann,,\n", "several columns for the footprint"),
-        ("image,expert,wkt\na,ann,\na,bob,POINT\n", "row 3, column wkt: 'POINT' is no polygon"),
+        ("image,expert,wkt\na,ann,\na,bob,POINT\n", "row 3, column wkt: 'POINT' is not a polygon"),
         ("image,expert,x_min,y_min,x_max,y_max\na,ann,0,0,b,1\n", "row 2, .* x.?max: 'b' is not"),
     ],
 )  # fmt: skip
@@ -215,7 +215,7 @@ def test_footprints_are_data_and_are_kept(tmp_path):
 
 def test_rows_of_numbers_have_no_places():
     items = dfcrp.Items.from_columns({"a": [1.0, 2.0]}, ["ann", "bob"], kind="diagonal")
-    with pytest.raises(InputError, match="diagonal have no places"):
+    with pytest.raises(InputError, match="diagonal have no position"):
         with_looks(items, {"expert": ["ann"], "footprint": [(0, 0, 1, 1)]})
 
 

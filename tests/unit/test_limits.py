@@ -37,7 +37,9 @@ def test_memory_is_the_least_of_machine_container_and_process(
 def test_the_limit_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(memory.VARIABLE, str(2 * 10**9))
     refuse_more_than_memory(1e9, "this", "that")
-    with pytest.raises(InputError, match=r"takes about 4.2 TB of memory, and 2 GB are at hand; do"):
+    with pytest.raises(
+        InputError, match=r"takes about 4.2 TB of memory, and 2 GB are available; do"
+    ):
         refuse_more_than_memory(4.2e12, "it", "do")
     assert [in_words(size) for size in (7, 1500, 2.5e6)] == ["7 bytes", "1.5 kB", "2.5 MB"]
 

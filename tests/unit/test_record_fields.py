@@ -9,11 +9,12 @@ import pytest
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.likelihoods.record.base_measure import density_of, random_pairs
-from dfcrp.likelihoods.record.fields import EARTH, encode_fields, kind_of, plain, step_of
+from dfcrp.likelihoods.record.fields import EARTH, encode_fields, kind_of, step_of
 from dfcrp.likelihoods.record.hyper import twice, usual_levels
 from dfcrp.likelihoods.record.levels import ERRORS, NEAR, NEXT, LevelComparison, words_of
 from dfcrp.likelihoods.record.settings import RecordSettings
-from dfcrp.likelihoods.record.strings import ORDER, PARTS, SHORT, levels_of_words
+from dfcrp.likelihoods.record.spellings import number_of, plain
+from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT, levels_of_words
 from reference.record_reference import abbreviates, level_of_parts, one_error
 
 
@@ -73,6 +74,75 @@ def test_wrong_places_are_refused():
         RecordSettings(places=("lat",))
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["14 March 1984", "Mar 14, 1984", "14-Mar-84", "1984-03-14T00:00:00Z"], "date"),
+        (["3/14/84", "12/1/99", "1/30/50"], "date"),
+        (["1984-03-14", "19840314", "1984-03-14"], "date"),
+        (["19840314", "19850314"], "string"),
+        (["1984-03-14"] * 30 + ["unknown"], "date"),
+        (["$1,299.00", "$12", "$7.5"], "number"),
+        (["1.299,00 €", "12 €"], "number"),
+        (["$12", "12 €"], "string"),
+        (["12a", "12"], "string"),
+        (["1.2.3", "1.4.5"], "string"),
+    ],
+)
+def test_dates_and_prices_in_other_spellings(values, kind):
+    assert kind_of(values) == kind
+
+
+def test_one_day_in_six_spellings_is_one_value():
+    """3 April, told by other dates with the same sign between their numbers."""
+    written = ["1984-04-03", "3 April 1984", "Apr 3, 1984", "4/3/1984", "3.4.84", "03.04.1984"]
+    found = encode_fields(columns(born=[*written, "4/13/1990", "13.4.1990"]), {}).fields[0]
+    assert found.kind == "date"
+    assert found.values == ("19840403", "19900413")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,299.00", "1299.00"),
+        ("1.299,00", "1299.00"),
+        ("$ -5", None),
+        ("-$5", "-5"),
+        ("12'500", "12500"),
+        ("12,50 EUR", "12.50"),
+        ("1,23,456", None),
+        ("12 kg", None),
+        ("1e3", "1e3"),
+        ("$5 EUR", None),
+    ],
+)
+def test_numbers_in_other_spellings(text, number):
+    found = number_of(text)
+    assert (found and found[0]) == number
+
+
+def test_several_values_are_similar_if_they_have_one_in_common():
+    """In any order and with any signs in telephone numbers; one value may be among several."""
+    given = [
+        "b@x.org; a@x.org",
+        "A@X.org|b@x.org",
+        "a@x.org",
+        "c@x.org",
+        "+49 (30) 12 34-56; c@x.org",
+    ]
+    field = encode_fields(columns(contact=given), {}).fields[0]
+    assert field.several
+    assert field.values == (
+        "493 0123456".replace(" ", "") + "; c@x.org",
+        "a@x.org",
+        "a@x.org; b@x.org",
+        "c@x.org",
+    )
+    pairs = np.array([[1, 2], [0, 3], [0, 1]])
+    assert LevelComparison(field).levels(pairs)[:2].tolist() == [PARTS, PARTS]
+    assert LevelComparison(field).levels(pairs)[2] != PARTS
+
+
 def test_case_accents_and_blanks_make_no_difference():
     assert plain("  José  MÜLLER ") == "jose muller"
     assert plain("北京") == "北京"
@@ -99,6 +169,11 @@ def test_steps_of_numbers(values, step):
         ("john smith", "peter jones", 0),
         ("a", "", 0),
         ("hotel", "old castle", 0),
+        ("acme garden hose 20 m", "garden hose 20 m green", COMMON),
+        ("garden hose", "acme garden hose for large lawns", 0),
+        ("red garden hose", "acme garden hose red with tap", COMMON),
+        ("a b c", "a b d", 0),
+        ("old town hall", "new town hall", COMMON),
     ],
 )
 def test_parts_in_another_order_short_or_left_out(one, other, level):
@@ -128,12 +203,13 @@ def test_levels_of_words_are_those_of_their_slow_twin():
         for _ in range(3):
             kept = [w[: rng.integers(1, 9)] if rng.random() < 0.3 else w for w in words]
             kept = [w[:2] + w[3:] if rng.random() < 0.2 else w for w in kept]
+            kept += [word(4) for _ in range(rng.integers(0, 3))] if rng.random() < 0.3 else []
             texts.append(" ".join(rng.permutation(kept)[rng.integers(0, 2) :]))
     pairs = rng.integers(len(texts), size=(3000, 2))
-    pairs[:1500, 1] = pairs[:1500, 0] // 4 * 4 + rng.integers(4, size=1500)
+    pairs[:2500, 1] = pairs[:2500, 0] // 4 * 4 + rng.integers(4, size=2500)
     slow = [level_of_parts(texts[one].split(), texts[other].split()) for one, other in pairs]
     assert levels_of(texts, pairs) == slow
-    assert min(np.bincount(slow, minlength=8)[[0, ORDER, SHORT, PARTS]]) > 50
+    assert min(np.bincount(slow, minlength=11)[[0, ORDER, SHORT, PARTS, COMMON]]) > 20
 
 
 def test_what_abbreviates():

@@ -15,6 +15,7 @@ import pytest
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.errors import RunFolderError
+from dfcrp.likelihoods.circle import kernel
 from dfcrp.runs.blocks import draws_of
 from dfcrp.runs.chain_writer import _packed_state, _unpacked_state
 from dfcrp.runs.lock import Claim
@@ -192,8 +193,19 @@ def as_bytes(content: bytes) -> list[np.ndarray]:
     return [np.frombuffer(length + content, np.uint8)]
 
 
+def put(rows: np.ndarray, column: int, value: float) -> None:
+    rows[:, column] = value
+
+
 STATES: dict[str, Callable[[Arrays, dict[str, Any]], Any]] = {
     "not a number": fill("theta", np.nan),
+    "infinite parameters": fill("theta", np.inf),
+    "a law that no prior allows": fill("law", 30_000.0),
+    "spares of such a law": fill("reference", 30_000.0),
+    "variances below zero": lambda arrays, _: put(arrays["theta"], kernel.VAR_SIZE, -1.0),
+    "a slope that is not that of the covariance": lambda arrays, _: put(
+        arrays["theta"], kernel.BETA, 50.0
+    ),
     "alpha": fill("alpha", -1.0),
     "labels beyond the items": fill("label", 2**30),
     "negative labels": fill("label", -5),

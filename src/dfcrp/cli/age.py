@@ -118,7 +118,8 @@ def command(
         posterior, program, dating, draws=draws, min_experts=min_experts, keep=keep
     )
     write_text(run, TABLE, _csv(found))
-    png, _ = save_figure(draw_model_ages(found).get_figure(root=True), run, f"figures/{FIGURE}")
+    figure = draw_model_ages(found).get_figure(root=True)
+    png, *_ = save_figure(figure, run, f"figures/{FIGURE}", ("png", "svg", "pdf"))
     write_ages(run, posterior, found, _isochrons(program, found, options["equilibrium"]))
     click.echo(describe(found))
     click.echo(f"\n{run / TABLE}: one row per draw and expert\n{png}: the figure")

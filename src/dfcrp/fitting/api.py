@@ -136,8 +136,8 @@ def refuse_several_images(markings: Items) -> None:
     if len(markings.images) > 1:
         names = ", ".join(markings.images[:5])
         raise InputError(
-            f"the markings are on {len(markings.images)} images ({names}...), and this is done on "
-            "one; choose it with image= (--image)"
+            f"the markings are on {len(markings.images)} images ({names}...), but this needs a "
+            "single image; choose it with image= (--image)"
         )
 
 

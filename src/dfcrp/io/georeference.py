@@ -88,9 +88,9 @@ def demand_crs(table: ReadTable, path: Path) -> None:
         else ""
     )
     raise SettingsError(
-        f"{path}: the coordinates are in {unit}, and it is not known where on which body they lie. "
-        f"Give {way}{scale}--body and --origin; or --crs, if they are coordinates of a map. "
-        f"--crs {NO_CRS} writes them as they are, as a plane without a place"
+        f"{path}: the coordinates are in {unit}, and dfcrp does not know where on which body they "
+        f"lie. Give {way}{scale}--body and --origin; or --crs, if they are coordinates of a map. "
+        f"With --crs {NO_CRS} they are written as they are, without a reference system"
     )
 
 
@@ -179,7 +179,7 @@ def georeferenced(table: ReadTable, where: Georeference, crs: str | None) -> Rea
     if sized and where.side is None:
         raise SettingsError(
             f"the pixels of the georeference are turned or not square, so {', '.join(sized)} "
-            "cannot be told on the map; points can"
+            "cannot be converted to the map; only points can"
         )
     radius = known.ellipsoid.semi_major_metre / 1000.0 if known.ellipsoid else None
     if known.is_geographic:

@@ -101,7 +101,7 @@ def read_footprint(value: Any, where: str) -> Footprint | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             raise InputError(
-                f"{where}: {shown(value)} is no polygon; write it as WKT, "
+                f"{where}: {shown(value)} is not a polygon; write it as WKT, "
                 "POLYGON ((0 0, 100 0, 100 50, 0 50, 0 0)), or as GeoJSON"
             ) from None
     if isinstance(value, Mapping):
@@ -109,8 +109,8 @@ def read_footprint(value: Any, where: str) -> Footprint | None:
     if isinstance(value, (Sequence, np.ndarray)) and len(value) == 4 and np.ndim(value) == 1:
         return _rectangle([_number(side, where) for side in value], where)
     raise InputError(
-        f"{where}: {shown(str(value))} is no footprint; give a polygon as WKT or GeoJSON, or the "
-        "four numbers x_min, y_min, x_max, y_max"
+        f"{where}: {shown(str(value))} is not a footprint; give a polygon as WKT or GeoJSON, or "
+        "the four numbers x_min, y_min, x_max, y_max"
     )
 
 

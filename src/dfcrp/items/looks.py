@@ -131,8 +131,8 @@ def with_looks(items: Items, looked: Any, *, tell: bool = True) -> Items:
     }
     if footprints and not {"x", "y"} <= set(items.columns):
         raise InputError(
-            f"looked has footprints, and {items.kind} have no places that could lie in them: leave "
-            "the columns of the footprint out"
+            f"looked has footprints, but {items.kind} have no position; leave out the columns of "
+            "the footprint"
         )
     images = ["" if items.image is None else name for name in _images_of(items)]
     own = set(zip(images, items.expert.tolist(), strict=True))

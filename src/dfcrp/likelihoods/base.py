@@ -49,6 +49,8 @@ class Layout:
     neighbourhood: Neighbourhood
     #: Log sizes of the items, for priors that depend on them; None if they have none.
     log_sizes: Floats | None = None
+    #: Which rows of parameters a cluster can have; a checkpoint with another is refused.
+    possible: Callable[[Floats], NDArray[np.bool_]] | None = None
 
 
 @dataclass(frozen=True)

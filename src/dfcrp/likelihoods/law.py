@@ -19,6 +19,8 @@ from dfcrp.likelihoods.integrated import gather, log_marginal
 #: little about it, and it is updated in every scan.
 EVERY_SCAN, PERIOD = 40, 8
 SMALL = 1000
+#: A law of so few entries costs little: it may be updated every so often instead.
+SHORT, OFTEN = 2, 2
 #: First width of a slice, in standard deviations of the prior; of more than MANY markings less, as
 #: the posterior is the narrower.
 WIDTH, MANY = 0.5, 500
@@ -37,6 +39,12 @@ def law_is_due(state):
     """
     age = state.scans[0]
     return state.label.shape[0] <= SMALL or age < EVERY_SCAN or age % PERIOD == 0
+
+
+@inline_kernel
+def short_law_is_due(hyper, state):
+    """Whether this scan updates a law if it is a short one."""
+    return hyper.law_mean.shape[0] <= SHORT and state.scans[0] % OFTEN == 0
 
 
 @by_type

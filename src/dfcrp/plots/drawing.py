@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from dfcrp import plots
 from dfcrp.files import write_bytes
-from dfcrp.plots.style import render
+from dfcrp.plots.style import column_width, render
 from dfcrp.sampling.runner import cores
 
 #: More helpers than this do not finish earlier: the slowest figure takes a third of the time.
@@ -73,7 +73,7 @@ def draw_one(order: Order) -> DrawnFigure:
     """
     axes = getattr(plots, f"draw_{order.name}")(order.table)
     figure = (axes[0] if isinstance(axes, list) else axes).get_figure(root=True)
-    inches = float(figure.get_figwidth())
+    inches = column_width(figure.get_figwidth())
     needed = "png" if order.photo else "svg"
     made = render(figure, list(dict.fromkeys((*order.formats, needed))))
     if "svg" in made and not order.photo:

@@ -17,6 +17,7 @@ from dfcrp.plots.style import (
     COLOURS,
     INK,
     MOST_PATHS,
+    NARROW,
     PALE,
     WIDE,
     given_axes,
@@ -79,6 +80,10 @@ def prepare_jaccard(posterior: Posterior) -> JaccardTable:
     )
 
 
+#: Experts whose numbers fit into one column of a journal.
+ONE_COLUMN = 6
+
+
 def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
     """Darker is more similar; fewest items first, the diagonal from the upper left downwards."""
     count = len(table.experts)
@@ -87,7 +92,8 @@ def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
     with styled():
         if ax is None:
             size = float(np.clip(1.4 + 0.38 * count, 2.4, 0.8 * WIDE))
-            ax = single_axes(size + 0.7, size)
+            narrow = count <= ONE_COLUMN
+            ax = single_axes(*(NARROW, 0.8 * NARROW) if narrow else (size + 0.7, size))
         finite = apart[np.isfinite(apart)]
         # From the least similar pair to the diagonal, on which everyone agrees.
         low, high = min(finite.min(initial=1.0), 0.99), 1.0

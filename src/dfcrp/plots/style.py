@@ -19,6 +19,8 @@ from dfcrp.files import write_bytes
 #: Widths in inches of two columns of a journal (183 mm) and of one (89 mm).
 WIDE = 7.2
 NARROW = 3.5
+#: Inches around the content of a file.
+PADDING = 0.05
 #: Pixels per inch of PNG files and of what is drawn in pixels within PDF files; within SVG files,
 #: which the report holds, fewer.
 PRINT_DPI = 300
@@ -164,9 +166,31 @@ def laid_out(fig: Any) -> Iterator[Any]:
         engine.execute(fig)
     fig.set_layout_engine(None)
     try:
-        yield fig.get_tightbbox().padded(0.05)
+        yield _column_wide(fig, fig.get_tightbbox().padded(PADDING))
     finally:
         fig.set_layout_engine(engine)
+
+
+def column_width(width: float) -> float:
+    """One or two columns, whichever has room; where content fills a column, the padding goes."""
+    return next((w for w in (NARROW, WIDE) if width <= w + 2.0 * PADDING), float(width))
+
+
+def _column_wide(fig: Any, box: Any) -> Any:
+    """The box of a figure of ours as wide as one or two columns of a journal, its content centred.
+
+    A figure of the user's, into whose axes something was drawn, stays as it is, and so does one
+    whose names need more than two columns.
+    """
+    from matplotlib.transforms import Bbox
+
+    from dfcrp.plots.shown import ShownFigure
+
+    if not isinstance(fig, ShownFigure):
+        return box
+    width = column_width(box.width)
+    left = (box.x0 + box.x1 - width) / 2.0
+    return Bbox.from_bounds(left, box.y0, width, box.height)
 
 
 def save_figure(

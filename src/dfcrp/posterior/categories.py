@@ -84,8 +84,8 @@ def category_summary(posterior: Posterior) -> CategorySummary | None:
     persons = persons_of(items.experts, posterior.config.run.persons).codes
     if too_many(len(items.categories), int(persons.max()) + 1):
         warnings.warn(
-            f"{len(items.categories):,} categories are too many to learn who takes what for what, "
-            "and are left aside; join rare ones",
+            f"{len(items.categories):,} categories are too many for matrices of confusion, and are "
+            "ignored; join rare ones",
             DfcrpWarning,
             stacklevel=2,
         )

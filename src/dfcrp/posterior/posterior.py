@@ -502,8 +502,10 @@ class Posterior:
 
     @once
     def n_doubles(self) -> int:
-        """Number of suspected doubles; none where no rule forbids them."""
-        return len(self.suspected_doubles()) if self.prior.one_per_expert else 0
+        """Number of suspected doubles, each counted once; none where no rule forbids them."""
+        if not self.prior.one_per_expert:
+            return 0
+        return int(self.suspected_doubles()["marking"].nunique())
 
     def suspected_doubles(self) -> pandas.DataFrame:
         """Markings that may be a second one of an object their expert has marked already.

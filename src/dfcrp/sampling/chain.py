@@ -21,7 +21,7 @@ from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import Task, run_exact, start_alone
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.arrivals.tail import rebuild_tail
-from dfcrp.sampling.checkpoints import check_state
+from dfcrp.sampling.checkpoints import check_parameters, check_state
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 
 #: The paper's samplers, which take the data as a whole.
@@ -204,6 +204,7 @@ class Chain:
         """Continue exactly where ``snapshot`` was taken; ValueError if nothing can be there."""
         own = self.state._asdict() | self._kept()
         check_state(arrays, own, self.problem.data.component)
+        check_parameters(arrays, self.hyper, self.problem.possible)
         for name, value in own.items():
             if name not in _DERIVED:
                 value[...] = arrays[name]

@@ -7,13 +7,15 @@ used, whoever wrote it. ``ValueError`` says what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 NONE = -1
+#: Standard deviations of its prior that a parameter of a law may lie from the mean.
+FARTHEST = 200.0
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -34,6 +36,26 @@ def check_state(arrays: Arrays, own: Arrays, component: NDArray[Any]) -> None:
         raise ValueError("counts are negative")
     _check_clusters(arrays, component, n)
     _check_order(arrays, n)
+
+
+def check_parameters(
+    arrays: Arrays, hyper: Any, possible: Callable[[NDArray[Any]], NDArray[np.bool_]] | None
+) -> None:
+    """Refuse parameters that no prior allows, with which a chain would stay where it is for ever.
+
+    ``possible`` tells which rows of parameters a cluster can have.
+    """
+    rows = arrays["theta"][arrays["size"][: len(arrays["label"])] > 0]
+    if not np.isfinite(rows).all() or (possible is not None and not possible(rows).all()):
+        raise ValueError("a cluster has parameters that cannot be")
+    mean, sd = getattr(hyper, "law_mean", None), getattr(hyper, "law_sd", None)
+    for name in ("law", "reference"):
+        if mean is None or name not in arrays:
+            continue
+        known = min(len(mean), len(arrays[name]))
+        away = np.abs(arrays[name][:known] - mean[:known])
+        if not (away <= FARTHEST * np.asarray(sd)[:known]).all():
+            raise ValueError(f"{name} is farther from its prior than any data could move it")
 
 
 def _check_clusters(arrays: Arrays, component: NDArray[Any], n: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ class Problem:
     row_width: int
     #: What is stored with every draw: the likelihood's, then the prior's.
     columns: Columns
+    #: Which rows of parameters a cluster can have, if the likelihood can tell.
+    possible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None
     #: The same problem under the prior that chains take their first partition from, if they do not
     #: begin with everyone alone.
     start: Problem | None = None

@@ -69,6 +69,7 @@ def _assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: 
             alpha_start=prior.alpha_start,
             row_width=layout.row_width,
             columns=layout.columns.joined(prior.columns),
+            possible=layout.possible,
             start=start,
         )
 

@@ -274,8 +274,8 @@ def write_shapefile(table: ReadTable, path: Path) -> dict[Path, bytes]:
         files |= _area_files(area, table, ground)
     elif area.exists():
         raise InputError(
-            f"{area}: the area of another count would belong to these craters; remove it, or "
-            "choose another name"
+            f"{area}: this file has the area of another count, and GIS programs would take it for "
+            "that of these craters; remove it, or choose another name"
         )
     return files
 

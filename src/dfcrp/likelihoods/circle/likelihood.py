@@ -222,7 +222,7 @@ def lay_out_circles(
     if config.likelihood.expert_bias != "none":
         hyper = with_experts(hyper, config.likelihood, codes[neighbourhood.original])
         columns = columns.joined(bias_columns(hyper.bias, names, AXES))
-    return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes)
+    return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 
 
 def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
@@ -250,7 +250,25 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
     if config.likelihood.expert_bias != "none":
         hyper = with_experts(hyper, config.likelihood, items.families[neighbourhood.original])
         columns = columns.joined(bias_columns(hyper.bias, items.experts, AXES))
-    return Layout(features, hyper, sphere.WIDTH, columns, neighbourhood, log_sizes)
+    return Layout(features, hyper, sphere.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 
 
 CIRCLES = _Circles()
+
+
+def possible_rows(rows: Floats) -> NDArray[np.bool_]:
+    """Which rows ``kernel.complete_row`` could have left."""
+    a, d, lam = rows[:, [kernel.VAR_POSITION, kernel.VAR_SIZE, kernel.LAMBDA]].T
+    with np.errstate(all="ignore"):
+        s = d * (1.0 - lam * lam)
+        derived = {
+            kernel.INV_A: 1.0 / a,
+            kernel.BETA: lam * np.sqrt(0.5 * d / a),
+            kernel.INV_S: 1.0 / s,
+            kernel.LOG_A: np.log(a),
+            kernel.LOG_D: np.log(d),
+            kernel.LOG_NORM: -np.log(a) - 0.5 * np.log(s) - 1.5 * kernel.LOG_2PI,
+        }
+    expected = np.column_stack(list(derived.values()))
+    same = np.isclose(rows[:, list(derived)], expected, rtol=1e-9, atol=1e-9).all(axis=1)
+    return (a > 0.0) & (d > 0.0) & (s > 0.0) & same

@@ -27,7 +27,7 @@ from dfcrp.likelihoods.bias import (
     squares_of,
     update_bias,
 )
-from dfcrp.likelihoods.law import law_is_due, rebuild_rows, update_law
+from dfcrp.likelihoods.law import law_is_due, rebuild_rows, short_law_is_due, update_law
 from dfcrp.likelihoods.normal import covariance, kernel
 from dfcrp.likelihoods.normal.covariance import CovarianceHyper
 from dfcrp.likelihoods.normal.kernel import NormalHyper, feature_of, log_growth, log_scale
@@ -166,7 +166,8 @@ def compare_experts(hyper, rng, data, state):
 @lean_kernel
 def update_shared(hyper, rng, data, state):
     """Update the law, and how experts differ, each if due; returns whether either was."""
-    learn, compare = law_is_due(state), bias_is_due(hyper, state)
+    learn = law_is_due(state) or short_law_is_due(hyper, state)
+    compare = bias_is_due(hyper, state)
     if learn:
         update_law(hyper, rng, data, state)
     if compare:

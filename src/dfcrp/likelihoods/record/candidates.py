@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.record.fields import Field, Fields, digits_of_date
+from dfcrp.likelihoods.record.fields import Field, Fields
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -301,7 +301,7 @@ def _marks(at: int, field: Field, made_up: MadeUp) -> list[KeyMark]:
     found = [KeyMark(at, field.name, field.codes, same)]
     if field.kind not in {"string", "date"} or not len(field.values):
         return found
-    texts = [digits_of_date(v) if field.kind == "date" else v for v in field.values]
+    texts = list(field.values)
     looks: dict[str, Callable[[str], str]] = {"first": _first_letters, "sound": _consonants}
     for name, look in looks.items():
         code = np.unique(np.array([look(text) for text in texts]), return_inverse=True)[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,12 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
+from dfcrp.likelihoods.record.spellings import (
+    APART,
+    DIGITS,
+    dates_as_digits,
+    is_date,
+    number_of,
+    parts_of,
+    plain,
+    plain_code,
+)
 
 #: Text with typing errors; the same of dates; measured numbers; places on a sphere; right or wrong
 #: as a whole, with few values or with a value for each object.
 KINDS = ("string", "date", "number", "place", "category", "identifier")
-#: Dates that are told by their look: year first, or year last.
-DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})")
+#: Share of the known values that must look like dates, and values that are looked at first; share
+#: with several values in one.
+MOSTLY, FIRST_LOOK, SEVERAL = 0.95, 200, 0.05
 #: Names of the columns of a place, in lower case without anything but letters.
 LATITUDE = frozenset({"lat", "latitude", "latdd", "decimallatitude", "geolat", "latwgs"})
 LONGITUDE = frozenset(
@@ -45,6 +55,8 @@ class Field:
     places: NDArray[np.float64]
     #: The step in which a measure is written down.
     step: float = 0.0
+    #: Whether a value may be several, parted by semicolons.
+    several: bool = False
 
     @property
     def dimensions(self) -> int:
@@ -97,35 +109,34 @@ def kind_of(column: Sequence[str]) -> str:
     Digits alone are mostly codes and are compared as text.
     """
     known = [text for text in column if text]
-    if known and all(DATE.fullmatch(text) for text in known):
+    if _are_dates(known):
         return "date"
     distinct, count = np.unique(np.array(known), return_counts=True)
     few = 0 < len(distinct) <= min(MOST_CATEGORIES, len(known) // 10)
     if few and count.min() >= LEAST_OF_EACH:
         return "category"
-    try:
-        numbers = [float(text) for text in known]
-    except ValueError:
-        return "string"
-    return "number" if numbers and any(number % 1.0 for number in numbers) else "string"
+    numbers: list[tuple[str, str]] = []
+    for text in distinct.tolist():
+        found = number_of(text)
+        if found is None:
+            return "string"
+        numbers.append(found)
+    currencies = {currency for _, currency in numbers} - {""}
+    measured = len(currencies) == 1 or any(float(number) % 1.0 for number, _ in numbers)
+    return "number" if numbers and measured and len(currencies) <= 1 else "string"
 
 
-def plain(text: str) -> str:
-    """In lower case, without accents and with single blanks: what makes no difference."""
-    if text.isascii():
-        return " ".join(text.lower().split())
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    kept = "".join(letter for letter in apart if not unicodedata.combining(letter))
-    return " ".join(kept.split()) or text
+def _are_dates(known: Sequence[str]) -> bool:
+    """Nearly all look like dates; digits alone do beside others only, as they are mostly codes."""
 
+    def share(texts: Sequence[str]) -> float:
+        written = sum(map(is_date, texts))
+        bare = sum(DIGITS.fullmatch(text) is not None for text in texts)
+        return (written + bare) / len(texts) if written else 0.0
 
-def digits_of_date(text: str) -> str:
-    """yyyymmdd where the text is a date with separators, whichever end the year is at."""
-    found = DATE.fullmatch(text)
-    if not found:
-        return text
-    year, month, day = found.groups()[:3] if found[1] else found.groups()[:2:-1]
-    return f"{year}{int(month):02d}{int(day):02d}"
+    # Dates may come last, or after digits, in lists one after the other.
+    step = max(len(known) // FIRST_LOOK, 1)
+    return bool(known) and share(known[::step]) >= MOSTLY - 0.05 and share(known) >= MOSTLY
 
 
 def on_earth(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -180,7 +191,7 @@ def _check_kinds(kinds: Mapping[str, str], texts: Mapping[str, list[str]]) -> No
 def _check_numbers(name: str, column: Sequence[str]) -> None:
     for row, text in enumerate(column):
         try:
-            fine = np.isfinite(float(text or 0))
+            fine = np.isfinite(float((number_of(text) or ("nan", ""))[0] if text else 0))
         except ValueError:
             fine = False
         if not fine:
@@ -192,15 +203,33 @@ def _encode(name: str, kind: str | None, texts: Mapping[str, list[str]]) -> Fiel
         return _encode_place(name, texts)
     column = texts[name]
     kind = kind or kind_of(column)
-    if kind != "number":
-        column = [plain(text) for text in column]
+    several = kind == "string" and _several(column)
+    column = _in_one_spelling(column, kind, several)
     values = tuple(sorted(set(column) - {""}))
     places, step = np.empty((0, 3)), 0.0
     if kind == "number":
         numbers = np.array([float(value) for value in values])
         places = np.column_stack([numbers, np.zeros((len(values), 2))])
         step = step_of(values)
-    return Field(name, kind, (name,), _codes(column, values), values, places, step)
+    return Field(name, kind, (name,), _codes(column, values), values, places, step, several)
+
+
+def _several(column: Sequence[str]) -> bool:
+    """Whether cells hold several values often enough to be no accident."""
+    known = [text for text in column if text]
+    return sum(len(APART.split(text)) > 1 for text in known) > SEVERAL * len(known)
+
+
+def _in_one_spelling(column: Sequence[str], kind: str, several: bool) -> list[str]:
+    """Values as they are compared, "" where they are missing."""
+    if kind == "date":
+        return dates_as_digits(column)
+    if kind == "number":
+        found = (number_of(text) for text in column)
+        return ["" if one is None else one[0] for one in found]
+    if several:
+        return ["; ".join(parts_of(text)) for text in column]
+    return [plain_code(text) if kind == "string" else plain(text) for text in column]
 
 
 def _encode_place(name: str, texts: Mapping[str, list[str]]) -> Field:

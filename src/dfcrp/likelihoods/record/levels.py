@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.record.fields import Field, digits_of_date
-from dfcrp.likelihoods.record.strings import Words, edit_distances, levels_of_words
+from dfcrp.likelihoods.record.fields import Field
+from dfcrp.likelihoods.record.strings import COMMON, PARTS, Words, edit_distances, levels_of_words
 
-#: One to four typing errors; 5 to 7 are levels of words (``strings``); numbers or dates next to one
-#: another; and not far from each other.
+#: One to four typing errors; 5 to 7 and 10 are levels of words (``strings``); numbers or dates next
+#: to one another; and not far from each other.
 ERRORS, NEXT, NEAR = 4, 8, 9
-LEVELS = 10
+LEVELS = 11
 #: Whole numbers are near up to this difference, dates up to so many days.
 NEAR_NUMBER, NEAR_DAYS = 5, 31
 Levels = NDArray[np.int8]
@@ -27,13 +28,12 @@ class LevelComparison:
     def __init__(self, field: Field) -> None:
         self.kind = field.kind
         self.plain = list(field.values)
-        if field.kind == "date":
-            self.plain = [digits_of_date(value) for value in field.values]
         self.letters = np.array([ord(letter) for letter in "".join(self.plain)], dtype=np.int64)
         self.length = np.array([len(text) for text in self.plain], dtype=np.int64)
         self.start = np.concatenate([[0], np.cumsum(self.length)]).astype(np.int64)
         self.numbers = _whole_numbers(field, self.plain)
         self.words = words_of(self.plain if field.kind == "string" else ())
+        self.parts = _incidence(self.plain) if field.several else None
 
     def levels(self, pairs: NDArray[np.int64]) -> Levels:
         """The level of each pair of different values."""
@@ -46,6 +46,12 @@ class LevelComparison:
             self._exchanged(pairs, found)
         else:
             self._by_words(pairs, found)
+        if self.parts is not None:
+            one, other = self.parts[pairs[:, 0]], self.parts[pairs[:, 1]]
+            common = np.asarray(one.multiply(other).sum(axis=1)).ravel() > 0
+            # Of several values words in common say nothing: one of the values must be.
+            found[found == COMMON] = 0
+            found[common & (found == 0)] = PARTS
         if self.numbers is not None:
             apart = np.abs(self.numbers[pairs[:, 0]] - self.numbers[pairs[:, 1]])
             limit = NEAR_DAYS if self.kind == "date" else NEAR_NUMBER
@@ -73,7 +79,9 @@ class LevelComparison:
         level = np.empty(len(rows), np.int64)
         one, other = pairs[rows, 0].copy(), pairs[rows, 1].copy()
         levels_of_words(self.words, one, other, level)
-        found[rows] = np.where(level > 0, level, found[rows])
+        # Words in common say less than few errors.
+        better = (level > 0) & ((level != COMMON) | (found[rows] == 0))
+        found[rows] = np.where(better, level, found[rows])
 
 
 def words_of(texts: Sequence[str]) -> Words:
@@ -90,6 +98,17 @@ def words_of(texts: Sequence[str]) -> Words:
         order=np.lexsort((-size, text)).astype(np.int64),
         taken=np.zeros(int(np.diff(first).max(initial=0)) + 1, np.int64),
     )
+
+
+def _incidence(texts: Sequence[str]) -> Any:
+    """Which of several values each text has, as a sparse matrix."""
+    from scipy import sparse
+
+    parts = [text.split("; ") for text in texts]
+    code = {part: at for at, part in enumerate(sorted({part for one in parts for part in one}))}
+    columns = [code[part] for one in parts for part in one]
+    starts = np.cumsum([0, *map(len, parts)])
+    return sparse.csr_array((np.ones(len(columns)), columns, starts), (len(texts), len(code)))
 
 
 def _whole_numbers(field: Field, texts: Sequence[str]) -> NDArray[np.float64] | None:

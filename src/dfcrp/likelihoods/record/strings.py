@@ -8,10 +8,12 @@ from dfcrp.compiled.abi import I8, I8x2, frame
 from dfcrp.compiled.jit import entry_kernel, inline_kernel, lean_kernel
 
 #: Levels of two lists of words: the same in another order or with other signs; some abbreviated;
-#: some left out.
-ORDER, SHORT, PARTS = 5, 6, 7
+#: some left out; only half of them in common.
+ORDER, SHORT, PARTS, COMMON = 5, 6, 7, 10
 #: Words that may be left out, and the length from which a word may have a typing error.
 MOST_LEFT_OUT, LONG = 2, 5
+#: Words that must be in common at least, where not every word stands for another.
+LEAST_COMMON = 2
 
 
 @frame
@@ -60,10 +62,11 @@ def edit_distances(text: I8, start: I8, first: I8, second: I8, most: int, rows: 
 
 @entry_kernel
 def levels_of_words(words: Words, first: I8, second: I8, out: I8):
-    """For each pair of strings: ORDER, SHORT or PARTS, or 0 if their words do not go together.
+    """For each pair of strings: a level of words, or 0 if their words do not go together.
 
-    Each word of the one with fewer must stand for one of the other: it is the same, has one typing
-    error, or one of the two abbreviates the other. The longest choose first.
+    Each word of the one with fewer should stand for one of the other: it is the same, has one
+    typing error, or one of the two abbreviates the other. The longest choose first. Where some do
+    not, the level is COMMON if those that do, abbreviations aside, are half of the longer list.
     """
     for pair in range(first.shape[0]):
         one, other = first[pair], second[pair]
@@ -71,19 +74,24 @@ def levels_of_words(words: Words, first: I8, second: I8, out: I8):
         more = words.first[other + 1] - words.first[other]
         if fewer > more:
             one, other, fewer, more = other, one, more, fewer
-        if fewer == 0 or more - fewer > MOST_LEFT_OUT:
+        needed = max(LEAST_COMMON, (more + 1) // 2)
+        if fewer == 0 or (more - fewer > MOST_LEFT_OUT and fewer < needed):
             out[pair] = 0
         else:
-            out[pair] = level_of_words(words, one, other, more - fewer)
+            out[pair] = level_of_words(words, one, other, more - fewer, needed)
 
 
 @lean_kernel
-def level_of_words(words, one, other, left):
-    """The level of a string with fewer words than another, which has ``left`` more."""
+def level_of_words(words, one, other, left, needed):
+    """The level of a string with fewer words than another, which has ``left`` more.
+
+    ``needed`` are the words in common that will do where not every one stands for another.
+    """
     begin, end = words.first[other], words.first[other + 1]
     for place in range(end - begin):
         words.taken[place] = 0
-    short, known = False, 0
+    short, known, lost = False, 0, 0
+    may_be_lost = words.first[one + 1] - words.first[one] - needed
     for at in range(words.first[one], words.first[one + 1]):
         word = words.order[at]
         match = same_word(words, word, begin, end)
@@ -95,9 +103,14 @@ def level_of_words(words, one, other, left):
                 known += 1
             else:
                 match, short = similar_word(words, word, begin, end, True), True
-        if match < 0:
+        if match >= 0:
+            words.taken[match - begin] = 1
+            continue
+        lost += 1
+        if lost > may_be_lost:
             return 0
-        words.taken[match - begin] = 1
+    if lost > 0 or left > MOST_LEFT_OUT:
+        return COMMON if known >= needed else 0
     if left > 0:
         return PARTS if known > 0 else 0
     return SHORT if short else ORDER

@@ -38,8 +38,8 @@ class _Attraction(Prior):
         """There must be a person with several lists."""
         if len(persons.names) == len(persons.codes):
             raise SettingsError(
-                'the prior "attraction" is between lists of one person, but every expert here is a '
-                "person of their own; name the lists of one person in run.persons, or in a column "
+                'the prior "attraction" is for several lists by one person, but here every list is '
+                "by another person; name the lists of one person in run.persons, or in a column "
                 "person"
             )
 

@@ -143,10 +143,10 @@ def check_categories(categories: int, persons: int) -> None:
     """Refuse too many."""
     if too_many(categories, persons):
         raise InputError(
-            f"there are {categories:,} categories and {persons:,} persons: a matrix of who takes "
-            f"what for what has {categories**2:,} numbers for each person, and the most is "
-            f"{MOST_CATEGORIES:,} categories and {MOST_CONFUSIONS:,} numbers in all; join rare "
-            "categories, or leave them aside with --columns category= (in Python "
+            f"there are {categories:,} categories and {persons:,} persons, each with a matrix of "
+            f"{categories**2:,} numbers for their confusions; at most {MOST_CATEGORIES:,} "
+            f"categories and {MOST_CONFUSIONS:,} numbers in all are allowed. Join rare "
+            "categories, or ignore them with --columns category= (in Python "
             "{'category': ''})"
         )
 

@@ -48,10 +48,9 @@ def detection(contents: Any) -> Section:
         contents.figure(
             "skills",
             "Sensitivity and false marks of the experts",
-            f"Probability of every expert to have {verb} an object where they looked, and false "
-            "marks per image (posterior mean and 95 % interval); experts from the one who finds "
-            "most to the one who finds least, with their looks in brackets. Those whose marks are "
-            "mostly false are red.",
+            f"Probability that an expert {verb} an object where they looked, and false marks per "
+            "image (posterior mean and 95 % interval). The expert who finds most comes first; "
+            "looks are in brackets. Experts whose marks are mostly false are red.",
         ),
         _images(contents, found),
         contents.figure(
@@ -114,12 +113,13 @@ def _looks(contents: Any) -> Markup:
     images = counted(len(looks.images), "image")
     if items.looked is None and len(looks.images) > 1:
         words = (
-            f"Nothing says who looked at which of the {images}. Whoever {verb} something on an "
-            "image was taken to have looked at it, and nobody else. Who looked and found nothing "
-            "is not counted, so that sensitivities are too high: give `--looked` if you know it."
+            f"Nothing says who looked at which of the {images}, so an expert counts as having "
+            f"looked at an image if they {verb} something on it. Experts who looked and found "
+            "nothing are not counted, so sensitivities are too high. Give `--looked` if you know "
+            "who looked."
         )
     elif items.looked is None:
-        words = "All experts were taken to have looked at the whole image."
+        words = "It is assumed that every expert looked at the whole image."
     else:
         empty = len(looks.images) - len(set(looks.image.tolist()))
         words = f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}"
@@ -137,7 +137,7 @@ def _parts_words(items: Any) -> str:
     return (
         f" {part:,} of the looks are at a part of an image, {whole:,} at all of it. An expert "
         "missed only objects in the part that they looked at, and objects are counted where "
-        "somebody looked. Consensus and Jaccard coefficients know of whole images only."
+        "somebody looked."
     )
 
 
@@ -173,15 +173,15 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
     caption = (
         "Sensitivity: probability that the expert has a real object of these data on their list"
         f"{', on an image that they look at' * several}; the one who finds most comes first. False "
-        f"marks: {nouns} of the expert that are no object's."
+        f"marks: {nouns} of the expert that belong to no object."
     )
     if len(items.experts) > MAX_ROWS:
         caption += f" The {MAX_ROWS // 2} best and worst; experts.csv has all."
     if shared:
         heads.append("shared noticing")
         caption += (
-            " Shared noticing: of what two lists of one person have in common, the part that is "
-            "there because the person noticed it once."
+            " Shared noticing: the part of what two lists of one person have in common that comes "
+            "from noticing it once."
         )
     return table([Column("expert", number=False), *(Column(head) for head in heads)], rows, caption)
 
@@ -192,8 +192,8 @@ def _scores(contents: Any) -> Markup:
         "scores",
         "Probability of being real by score, for each source",
         "How likely a source's marking is real, by its score alone (posterior mean and 95 % "
-        "interval), and the mean p_real of its markings at each score (points), which also knows "
-        "what the others listed. A flat line: the scores say nothing.",
+        "interval), and the mean p_real of its markings at each score (points), which also takes "
+        "the other lists into account. A flat line means that the scores say nothing.",
     )
     return found
 
@@ -207,9 +207,9 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
     viewers = np.bincount(looks.pairs[:, 0], minlength=len(looks.images))
     number_of = {name: at for at, name in enumerate(looks.images)}
     words = paragraph(
-        f"{int(done.sum()):,} of {counted(len(done), 'image')} need no more looks: nothing was "
-        f"missed with a probability of at least {asked.retire_complete:g}, and all is real or "
-        f"false as listed with at least {asked.retire_settled:g} (retire in images.csv)."
+        f"{int(done.sum()):,} of {counted(len(done), 'image')} need no more looks: the probability "
+        f"that nothing was missed is at least {asked.retire_complete:g}, and the probability that "
+        f"all is real or false as listed at least {asked.retire_settled:g} (retire in images.csv)."
     )
     order = [at for at in np.argsort(-found.look_value, kind="stable") if not done[at]]
     rows = []
@@ -235,9 +235,9 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
             table(
                 [Column("image", number=False), *(Column(head) for head in heads)],
                 rows,
-                "Images where one more look helps most. Its gain is the expected fall of the "
-                "variance of the number of objects if one more typical expert looks (look_value "
-                "in images.csv).",
+                "Images where one more look helps most. The gain is how much the variance of the "
+                "number of objects is expected to fall if one more typical expert looks "
+                "(look_value in images.csv).",
             ),
         ]
     )
@@ -253,7 +253,7 @@ def _fit_words(found: DetectionSummary) -> Markup:
         f"({len(outside)} of {counted(len(rows), 'size')})."
     )
     more = (
-        " If many do not, objects differ in ways that the model does not know, or experts did "
-        "not look independently: allow for more classes, or say whose lists are one person's."
+        " If many do not, objects differ in ways that the model does not cover, or experts did "
+        "not look independently: allow more classes, or say which lists are by one person."
     )
     return paragraph(words + more)
