@@ -109,6 +109,7 @@ class Verdict:
             **_finite(numbers),
             "pairs_disagreeing": self.pairs_disagreeing,
             "ok": self.ok,
+            "merging": self.merging,
             "parameters": {
                 "ok": self.parameters_ok,
                 **_finite(
