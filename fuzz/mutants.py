@@ -113,22 +113,27 @@ class Record:
 
 
 def look_at_tests(floor: Floor, folder: Path) -> None:
-    """Which lines every test runs, as far as it is not known from an earlier call."""
-    kernels = [Path(str(module.__file__)) for module in floor.modules.values()]
-    path, code = folder / "tests.pickle", _digest([*kernels, *_shared_by_tests()])
-    known: dict[str, tuple[str, Test | None]] = {}
+    """Which lines every test runs, as far as it is not known from an earlier call.
+
+    What is known holds until the test, what it shares with others, or a module whose kernels it
+    runs is changed.
+    """
+    path, shared = folder / "tests.pickle", _digest(_shared_by_tests())
+    codes = {name: _digest([Path(str(one.__file__))]) for name, one in floor.modules.items()}
+    known: dict[str, tuple[str, dict[str, str], Test | None]] = {}
     if path.exists():
         known = pickle.loads(path.read_bytes())
     digests: dict[Path, str] = {}
     for name, item in floor.items.items():
-        digest = code + digests.setdefault(item.path, _digest([item.path]))
-        if name not in known or known[name][0] != digest:
-            known[name] = digest, floor.look_at(name)
+        digest = shared + digests.setdefault(item.path, _digest([item.path]))
+        if name not in known or known[name][0] != digest or known[name][1].items() - codes.items():
+            found = floor.look_at(name)
+            known[name] = digest, {one: codes[one] for one in found.lines} if found else {}, found
             path.write_bytes(pickle.dumps(known))
-        found = known[name][1]
+        found = known[name][2]
         if found is not None and found.lines:
             floor.tests[name] = found
-    unfit = [name for name in floor.items if known[name][1] is None]
+    unfit = [name for name in floor.items if known[name][2] is None]
     print(f"{len(floor.tests)} tests of kernels; {len(unfit)} fail so or take too long", flush=True)
     (folder / "unfit.txt").write_text("\n".join(unfit) + "\n", encoding="utf-8")
 

@@ -11,7 +11,8 @@ from matplotlib.collections import EllipseCollection
 
 import dfcrp
 
-EXPERTS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9"]
+#: Told apart by every kind of colour vision, as in the explorer.
+EXPERTS = ["#2288ff", "#552200", "#227755", "#aa8899", "#4400ee", "#889900"]
 AGREEMENT = ["#c8c8c8", "#f3c15f", "#e88b3f", "#cf4f57", "#8a2f7a", "#35125a"]
 #: A window of the field, so that single circles can be told apart.
 WINDOW = (180, 660, 130, 450)

@@ -69,6 +69,14 @@ def test_when_a_law_is_due():
         assert law.law_is_due(state) == due
 
 
+def test_when_a_short_law_is_due():
+    for entries in (law.SHORT, law.SHORT + 1):
+        for scan in range(2 * law.OFTEN):
+            hyper = SimpleNamespace(law_mean=np.zeros(entries))
+            found = law.short_law_is_due(hyper, SimpleNamespace(scans=[scan]))
+            assert found == (entries <= law.SHORT and scan % law.OFTEN == 0)
+
+
 def test_fit_of_an_entry(shared):
     hyper = shared.hyper
     for which in range(len(hyper.law_mean)):

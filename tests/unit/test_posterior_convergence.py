@@ -1,5 +1,7 @@
 """Convergence numbers against their definitions, and the verdict's words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import HELD
 from dfcrp.likelihoods.circle.columns import LAW
+from dfcrp.posterior.images import judge_images
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.sections.run import verdict_words
 from dfcrp.summaries import convergence
@@ -295,6 +298,16 @@ def test_one_expert_alone_gets_no_verdict_on_merging():
     assert verdict_words(verdict)[0] == "unknown"
     assert "nothing can be merged" in sentence
     assert "every marking is an object of its own" in sentence
+    assert verdict.as_dict()["merging"] is False
+    merged = replace(verdict, merging=True, advice=())
+    alone = judge_images({"p": verdict, "q": verdict}, verdict.diagnostics, 0)
+    assert not alone.merging
+    assert verdict_words(alone)[0] == "unknown"
+    assert "nothing can be merged" in " ".join(alone.advice)
+    assert "long enough" not in " ".join(alone.advice)
+    both = judge_images({"p": verdict, "q": merged}, verdict.diagnostics, 0)
+    assert both.merging
+    assert "long enough" in " ".join(both.advice)
 
 
 def test_one_chain_and_too_few_draws():

@@ -472,6 +472,7 @@ def judge_images(
         not_good=tuple(bad),
         missing=missing,
         totals_good=totals_good,
+        merging=not every or any(v.merging for v in every),
     )
     advice = tuple(_advice(found, verdicts, limits))
     return ImagesVerdict(**{**vars(found), "advice": advice})
@@ -507,6 +508,12 @@ def _advice(found: ImagesVerdict, verdicts: Mapping[str, Verdict], limits: Limit
         advice.append(
             f"The run did not reach {found.missing:,} of {found.missing + count:,} images."
         )
+    if not found.not_good and not found.merging:
+        advice.append(
+            "Every image has one expert, who lists nothing twice: nothing can be merged, and every "
+            "item is an object of its own. There is no verdict on merging."
+        )
+        return advice
     if not found.not_good:
         advice.append(
             f"The run was long enough for each of the {count:,} images: R-hat is at most "

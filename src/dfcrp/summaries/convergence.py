@@ -109,6 +109,7 @@ class Verdict:
             **_finite(numbers),
             "pairs_disagreeing": self.pairs_disagreeing,
             "ok": self.ok,
+            "merging": self.merging,
             "parameters": {
                 "ok": self.parameters_ok,
                 **_finite(
@@ -474,7 +475,7 @@ def _parameter_advice(verdict: Verdict, limits: Limits, known: KnownOfRun) -> li
     bad = [d for d in verdict.parameters if not good(d, limits)]
     if bad:
         worst = max(bad, key=lambda d: needed(d.rhat, d.ess, limits))
-        rhat = "infinite" if np.isinf(worst.rhat) else f"{worst.rhat:.2f}"
+        rhat = "infinite" if np.isinf(worst.rhat) else f"{worst.rhat:.3f}"
         fine = " Counts, catalogue and memberships are good all the same." if verdict.ok else ""
         advice.append(
             f"{len(bad)} of {counted(len(verdict.parameters), 'parameter')} behind these answers "
