@@ -12,7 +12,7 @@ looked at. Where the mistake could not be made a mutant is *not run*, which says
 
 Mutants come in random order, so that the first so many are a fair sample. What is done is in
 ``mutants.jsonl`` of the folder, and is not done again by the next call unless the function has
-changed; ``--again`` tries survivors again. ``mutants.md`` sums up.
+changed; ``--again`` tries those survivors again that nobody explained. ``mutants.md`` sums up.
 """
 
 from __future__ import annotations
@@ -154,13 +154,13 @@ def try_module(floor: Floor, name: str, record: Record, asked: argparse.Namespac
     """Try the mutants of one module, as many as wanted, in so many processes."""
     module = floor.modules[name]
     mutants, codes = mutants_of(module), codes_of(module)
-    of = len(mutants)
+    of, known = len(mutants), explained()
     random.Random(asked.seed).shuffle(mutants)
-    wanted = [
-        one
-        for one in mutants[: asked.most]
-        if record.wants(one, codes[one.function], again=asked.again)
-    ]
+    wanted = []
+    for one in mutants[: asked.most]:
+        again = asked.again and (f"{name}.{one.function}", one.where, one.change) not in known
+        if record.wants(one, codes[one.function], again=again):
+            wanted.append(one)
     if wanted:
         print(f"{name}: {len(wanted)} of {of} mutants", flush=True)
     lanes = []
@@ -291,7 +291,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=known, default=known, help="modules")
     parser.add_argument("--most", type=int, default=10**9, help="mutants of each module")
     parser.add_argument("--seed", type=int, default=1, help="of their order")
-    parser.add_argument("--again", action="store_true", help="try survivors again")
+    parser.add_argument("--again", action="store_true", help="try survivors without a reason again")
     parser.add_argument("--workers", type=int, default=1, help="mutants at the same time")
     parser.add_argument("--longest", type=float, default=4.0, help="seconds of a test to be used")
     parser.add_argument("--budget", type=float, default=6.0, help="seconds of tests of a mutant")
@@ -329,11 +329,14 @@ def main() -> int:
 
 def _valid(record: Record, modules: dict[str, ModuleType]) -> list[dict[str, Any]]:
     """What is known of the code as it is now."""
-    there = {}
+    found = []
     for module in modules.values():
-        codes = codes_of(module)
-        there.update({one.name: codes[one.function] for one in mutants_of(module)})
-    return [row for name, row in record.rows.items() if there.get(name) == row["code"]]
+        codes, mutants = codes_of(module), mutants_of(module)
+        for one in mutants:
+            row = record.rows.get(one.name)
+            if row is not None and row["code"] == codes[one.function]:
+                found.append({**row, "of": len(mutants), "where": one.where, "line": one.line})
+    return found
 
 
 if __name__ == "__main__":

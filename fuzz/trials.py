@@ -120,7 +120,9 @@ class Floor:
         for name, test in self.tests.items():
             if any(first <= line <= last for line in test.lines.get(short, ())):
                 tried, failed = self.luck.get((place, name), (0, 0))
-                found.append((test.seconds * (tried + 2) / (failed + 1), name))
+                # A test of few modules is the more likely to be about this one.
+                cost = test.seconds * len(test.lines)
+                found.append((cost * (tried + 2) / (failed + 1), name))
         found.sort()
         spent = 0.0
         chosen: list[str] = []

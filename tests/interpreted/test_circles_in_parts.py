@@ -141,6 +141,33 @@ def test_variances_are_drawn_by_their_laws(circles):
     assert not theta[0].any()
 
 
+def test_rows_are_drawn_given_one_marking(circles, monkeypatch):
+    hyper = circles.hyper
+    law = hyper.law + 0.1
+    seen = []
+
+    def draw(h, chosen, rng, log_diameter, theta, k):
+        seen.append((chosen is law, log_diameter))
+        theta[k, 3:5] = 0.5, 0.25
+
+    monkeypatch.setattr(kernel, "draw_variances", draw)
+    for i in range(circles.n):
+        seen.clear()
+        theta = np.full((2, kernel.WIDTH), 9.0)
+        rng = KnownNumbers(normals=[0.0, 0.0, 0.0])
+        kernel.draw_row_by(hyper, law, rng, circles.data.features, i, theta, 1)
+        *y, precision = kernel.corrected_by(hyper, law, circles.data.features, i)
+        assert seen == [(True, y[2])]
+        assert rng.betas == [(hyper.lambda_a, hyper.lambda_b)]
+        lam = 2.0 * hyper.lambda_a / (hyper.lambda_a + hyper.lambda_b) - 1.0
+        mean, _ = conditional_of_mean(
+            hyper, [0.0, 0.0, 0.0, 0.5, 0.25, lam], precision, precision * np.array(y)
+        )
+        expected = small.complete(np.array([*mean, 0.5, 0.25, lam]))[: kernel.WIDTH]
+        np.testing.assert_allclose(theta[1], expected, rtol=1e-9, atol=1e-12)
+        assert (theta[0] == 9.0).all()
+
+
 def test_singles_are_renewed_by_their_weights(circles, monkeypatch):
     tilted(monkeypatch)
     hyper, state = circles.hyper, circles.state

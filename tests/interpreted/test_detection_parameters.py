@@ -60,6 +60,11 @@ class Setting:
         }
         beliefs["accuracy"] = 0.83
         self.prior = prior._replace(beliefs=prior.beliefs._replace(**beliefs))
+        # Every class is likely enough to show.
+        weight = self.prior.parameters.weight
+        weight[:] = np.linspace(1.0, 2.0, len(weight)) / (1.5 * len(weight))
+        self.prior.parameters.skill[:] *= 0.2
+        update.rebuild_tables(self.prior)
         self.images = settings.get("images") or [0] * len(families)
         allowed = [[a == b for b in self.images] for a in self.images]
         self.problem = twin.with_prior(small.make_problem(families, allowed=allowed), self.prior)
@@ -228,10 +233,13 @@ def test_counts_of_who_found_what(setting, monkeypatch):
                 expected["noticed"][viewer, level, g] += 1.0
                 if viewer not in covering:
                     expected["total"][viewer, level, g] += 1.0
-        for values in (*prior.counts, prior.scores.real, prior.scores.false):
+        words_seen = prior.categories.seen, prior.categories.false_seen, prior.categories.counts
+        for values in (*prior.counts, prior.scores.real, prior.scores.false, *words_seen):
             values[:] = 7.0
         update.count_clusters_by_class(None, setting.problem.hyper, prior, setting.data, state)
         assert sorted(asked) == sorted(cells)
+        # Those who would count what is said are not asked here: all is forgotten.
+        assert not any(values.any() for values in words_seen if len(prior.categories.said))
         for name in ("seen", "on_image", "total", "noticed", "listed", "false", "false_at"):
             np.testing.assert_array_equal(getattr(counts, name), expected[name], err_msg=name)
         assert sorted(said) == (sorted(words) if len(prior.categories.said) else [])
@@ -272,6 +280,9 @@ def test_a_normal_above_a_bound():
     rng = KnownNumbers(exponentials=[first, levels[0], second, levels[1]])
     assert update.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * near)
     assert rng.used_up()
+    # At 1.5 beyond the rate.
+    rng = KnownNumbers(exponentials=[4.0, 0.5 * 1.5**2 + 1e-9])
+    assert update.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * 3.5)
     # A bound of exactly a half takes the way of those far out.
     rng = KnownNumbers(exponentials=[0.0, 9.0])
     assert update.normal_above(rng, 0.0, 1.0, 0.5) == 0.5

@@ -259,7 +259,7 @@ def test_draws_are_summed_up(setting, monkeypatch):
     monkeypatch.setattr(
         summaries, "summarise_missed", lambda *given: done.append(("missed", given[-1]))
     )
-    classes = iter([0, 0, FALSE, 1, 1])
+    classes = iter([3, 3, FALSE, 1, 1])
 
     def cluster(rng, p, lists, seats, k, size, number, found, draw):
         done.append((k, size, number, draw, int(seats.size[k])))
@@ -282,7 +282,7 @@ def test_draws_are_summed_up(setting, monkeypatch):
         number = int(sizes[at] >= 2.4) + int(sizes[at] >= 3.1)
         expected.append((k, sizes[at], number, 0, PARTITIONS[n].count(k)))
     assert done == [*expected, ("missed", 0), (0, 4.0, 2, 1, n), ("missed", 1)]
-    drawn = [0, 0, FALSE, 1, 1]
+    drawn = [3, 3, FALSE, 1, 1]
     assert found.classes.tolist() == [
         len(set(drawn[:first]) - {FALSE}),
         len({drawn[first]} - {FALSE}),
@@ -297,7 +297,7 @@ def test_missed_objects_of_some_images(monkeypatch):
     )  # fmt: skip
     rates = numbers_of(monkeypatch)
     own = np.array([prior.own, prior.own])
-    own[1, : len(prior.parameters.weight)] = [0.3, 0.7]
+    own[1] *= 1.1
     levels = len(prior.away)
     numbers = np.arange(levels) % 2
     missed, hidden = np.zeros((2, 2, 2), int), np.zeros((2, 2, 2))
@@ -305,6 +305,7 @@ def test_missed_objects_of_some_images(monkeypatch):
     expected, counted, asked = np.zeros((2, 2, 2)), np.zeros((2, 2, 2), int), []
     for draw in range(2):
         prior.own[:] = own[draw]
+        assert draw == 0 or hidden[0, 0, 0] != hidden[1, 0, 0]
         parameters, looks = prior.parameters, prior.looks
         for at, v in enumerate((2, 0)):
             for zone in range(looks.zones[v], looks.zones[v + 1]):

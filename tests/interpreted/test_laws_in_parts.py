@@ -14,6 +14,7 @@ import pytest
 from dfcrp.compiled.slice import log_target
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated, law
+from dfcrp.likelihoods.normal import bias as normal_bias
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.likelihoods.record import kernel as record
@@ -127,9 +128,39 @@ def test_a_cluster_in_the_last_row_counts(shared):
     )
     found = law.fit_of_all(shared.hyper, shared.data, problem_state, 0)
     assert found == pytest.approx(expected)
+    problem_state.theta[:] = 7.0
     law.rebuild_rows(shared.hyper, shared.data, problem_state)
     row = features.row_of(shared.hyper, [n - 1])
     same_rows(shared.hyper, problem_state.theta[n - 1], row[0])
+
+
+def test_fit_of_an_entry_where_everyone_is_alone(shared):
+    hyper, state, n = shared.hyper, shared.state, len(LABELS)
+    for i in range(n):
+        state.head[i], state.after[i], state.label[i], state.size[i] = i, -1, i, 1
+    marginal_of = features.TWIN[type(hyper)]
+    for which in range(len(hyper.law_mean)):
+        start, found, expected = hyper.law[which], [], []
+        for value in (start, start + 0.3):
+            hyper.law[which] = value
+            found.append(law.log_fit(hyper, shared.data, state, which))
+            each = [
+                marginal_of(hyper, hyper.law, features.Y[[i]], features.EXPERTS[[i]])
+                for i in range(n)
+            ]
+            expected.append(sum(each))
+        np.testing.assert_allclose(np.diff(found), np.diff(expected), atol=1e-6)
+        hyper.law[which] = start
+
+
+def test_errors_that_grow_with_the_first_feature():
+    hyper = HYPERS[0]._replace(size=np.array([-1, 0, 0]), growth=np.array([2, 2]))
+    for members in ([1], [0, 2, 5]):
+        expected = features.TWIN[type(hyper)](hyper, hyper.law, features.Y[members], None)
+        assert marginal(hyper, members) == pytest.approx(expected, abs=1e-6)
+        density = marginal(hyper, [*members, 8]) - marginal(hyper, members)
+        found = likelihood.log_density(hyper, features.row_of(hyper, members), 0, features.Y, 8)
+        assert found == pytest.approx(density, abs=1e-9)
 
 
 def test_slices_of_a_law(shared, monkeypatch):
@@ -309,6 +340,52 @@ def test_a_row_of_a_covariance_is_recorded(hyper):
     np.testing.assert_allclose(out[1, :3], mean)
     np.testing.assert_allclose(out[1, 6:9], expected)
     np.testing.assert_allclose(out[1, 3:6], np.sqrt(expected / weight.sum()))
+
+
+def test_parameters_of_a_covariance_are_drawn():
+    """Λ = B Bᵀ with Cᵀ B = A of Bartlett's normals and chi squares; the mean by C A⁻ᵀ z / √W."""
+    hyper, members, p = HYPERS[3], [0, 2, 5, 7], 3
+    theta = np.concatenate(
+        [np.zeros((1, features.WIDTH[type(hyper)])), features.row_of(hyper, members)]
+    )
+    row = theta[1].copy()
+    start = covariance.FIRST + 2 * p
+    root = np.tril(row[start:].reshape(p, p))
+    normals = [0.3, -0.8, 0.5, 1.2, -0.4, 0.9]
+    rng = KnownNumbers(normals=list(normals))
+    hyper.bias.room[:] = 9.0
+    normal_bias.draw_parameters(hyper, rng, theta, 1)
+    assert rng.used_up()
+    freedom = 2.0 * hyper.shape + p - 2.0 + len(members)
+    shapes = [0.5 * (freedom - a) for a in range(p)]
+    assert rng.gammas == pytest.approx(shapes)
+    lower = np.diag(np.sqrt(2.0 * np.array(shapes)))
+    lower[1, 0], lower[2, 0], lower[2, 1] = normals[:3]
+    factor = np.linalg.solve(root.T, lower)
+    np.testing.assert_allclose(theta[1, start:].reshape(p, p), factor @ factor.T)
+    z = np.array(normals[3:])[::-1]
+    step = root @ np.linalg.solve(lower.T, z) / math.sqrt(row[covariance.WEIGHT])
+    mean = slice(covariance.FIRST, covariance.FIRST + p)
+    np.testing.assert_allclose(theta[1, mean], row[mean] + step)
+
+
+def test_parameters_of_groups_are_drawn():
+    hyper, members = HYPERS[2], [0, 2, 5, 7]
+    theta = np.concatenate(
+        [np.zeros((1, features.WIDTH[type(hyper)])), features.row_of(hyper, members)]
+    )
+    row = theta[1].copy()
+    rng = KnownNumbers(normals=[0.3, -0.8, 0.5])
+    normal_bias.draw_parameters(hyper, rng, theta, 1)
+    first = normal.FIRST
+    shapes = [hyper.shape + 4.0, hyper.shape + 2.0]
+    assert rng.gammas == pytest.approx(shapes)
+    variances = row[first : first + 2] / shapes
+    np.testing.assert_allclose(theta[1, first : first + 2], variances)
+    errors = np.sqrt(variances[[0, 0, 1]] / row[first + 5 : first + 8])
+    means = row[first + 2 : first + 5] + errors * [0.3, -0.8, 0.5]
+    np.testing.assert_allclose(theta[1, first + 2 : first + 5], means)
+    np.testing.assert_array_equal(theta[1, first + 5 :], row[first + 5 :])
 
 
 # What sources add ---------------------------------------------------------------------------------

@@ -144,6 +144,19 @@ def test_a_cluster_alone_leaves_growth_its_prior(circles, monkeypatch):
     assert asked[0][1] == tolerance.WIDEST * circles.hyper.law_sd[3]
 
 
+def test_spread_of_sizes(circles):
+    hyper, state = circles.hyper, circles.state
+    away = np.array([state.theta[k, 2] for k in circles.slots()]) - hyper.level
+    sizes = np.array([len(circles.moments(k)[0]) for k in circles.slots()])
+    found = tolerance.gather_variances(hyper, state)
+    assert found[:3] == (len(away), len(away), pytest.approx(away.mean()))
+    assert found.spread == pytest.approx(((away - away.mean()) ** 2).sum())
+    found = tolerance.gather_members(hyper, circles.data, state)
+    centre = (sizes @ away) / sizes.sum()
+    assert found[:3] == (len(away), sizes.sum(), pytest.approx(centre))
+    assert found.spread == pytest.approx(sizes @ (away - centre) ** 2)
+
+
 def test_a_cluster_in_the_last_row_counts():
     """As many clusters as markings."""
     circles = Circles(1)

@@ -119,4 +119,4 @@ def test_a_wrong_prior_is_caught():
 @pytest.mark.long
 def test_ties_that_are_taken_for_frequent_are_caught(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(base_measure, "tie_rate", lambda ties, pairs, _: (1 + ties) / (1 + pairs))
-    assert least_p(ranks(150)) < FALSE_ALARM_RATE
+    assert least_p(ranks(300)) < FALSE_ALARM_RATE

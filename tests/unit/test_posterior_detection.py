@@ -398,7 +398,7 @@ def test_who_marks_nothing_is_named_as_such():
     (idle,) = (row for row in summary["experts"] if row["expert"] == "idle")
     assert idle["p_mostly_false"] is None
     words = found.prior.last_words(summary)
-    assert words == ["They find fewer than 1 in 10 objects where they look: idle."]
+    assert words == ["Experts who find fewer than 1 in 10 objects where they look: idle."]
 
 
 def test_runs_without_a_learned_spread_of_false_marks_are_read(posterior):

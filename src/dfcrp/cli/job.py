@@ -337,8 +337,14 @@ def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
         (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
     ]
     head = f"Objects {posterior.likelihood.verb}"
-    lines = [f"{head:<30}{'mean':>9}   95 % interval"]
-    lines += [f"  {name:<28}{row['mean']:>9,.1f}   {_interval(row)}" for name, row in rows]
+    means = [f"{row['mean']:,.1f}" for _, row in rows]
+    # Hundreds of thousands still stand apart from the words before them.
+    wide = max(9, *(len(mean) + 2 for mean in means))
+    lines = [f"{head:<30}{'mean':>{wide}}   95 % interval"]
+    lines += [
+        f"  {name:<28}{mean:>{wide}}   {_interval(row)}"
+        for (name, row), mean in zip(rows, means, strict=True)
+    ]
     min_experts = posterior.config.summary.min_experts
     words = listed_words(found, min_experts, posterior.likelihood.noun)
     return [*lines, "", *textwrap.wrap(words, LINE)]

@@ -568,11 +568,11 @@ def careless_words(mostly_false: Sequence[str], finds_nothing: Sequence[str]) ->
     words = []
     for said, names in (
         (
-            f"More than half of their marks are false, with a probability above {NAMED}",
+            f"Experts whose marks are mostly false, with a probability above {NAMED}",
             mostly_false,
         ),
         (
-            f"They find fewer than 1 in {1 / LITTLE_FOUND:.0f} objects where they look",
+            f"Experts who find fewer than 1 in {1 / LITTLE_FOUND:.0f} objects where they look",
             finds_nothing,
         ),
     ):

@@ -1,0 +1,79 @@
+"""Words of strings against their slow twins, on words that differ in every way there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dfcrp.likelihoods.record import strings
+from dfcrp.likelihoods.record.levels import words_of
+from reference import record_reference as twin
+
+#: The first stands alone in a list of words, so that its number is 0.
+WORDS = [
+    "sareta", "sareta", "saretb", "aareta", "sarea", "saretaa", "sarreta", "xsareta", "areta",
+    "sraeta", "asreta", "sareat", "saerta", "aserat", "stera", "sar", "st", "s", "sa", "saret",
+    "sarex", "saxet", "abcde", "abced", "bacde", "abxde", "abcdef", "abcd", "a", "b", "sareta1",
+]  # fmt: skip
+
+
+def test_pairs_of_words():
+    words = words_of(WORDS)
+    for a, one in enumerate(WORDS):
+        for b, other in enumerate(WORDS):
+            assert bool(strings.abbreviates(words, a, b)) == twin.abbreviates(one, other)
+            found = bool(strings.one_error(words, a, b))
+            assert found == twin.one_error(one, other), (one, other)
+            assert bool(strings.same_letters(words, words.start[a], words.start[b], 1)) == (
+                one[0] == other[0]
+            )
+
+
+@pytest.mark.parametrize("taken", [(), (1,), (0, 1)])
+def test_the_word_that_is_found(taken):
+    texts = ["sareta", "sareta abcde saretaa sar sareta"]
+    words = words_of(texts)
+    begin, end = words.first[1], words.first[2]
+    listed = texts[1].split()
+    at = {w: [begin + i for i, x in enumerate(listed) if x == w] for w in listed}
+    words.taken[: end - begin] = 0
+    places = at["sareta"]
+    for number in taken:
+        words.taken[places[number] - begin] = 1
+    free = [place for number, place in enumerate(places) if number not in taken]
+    assert strings.same_word(words, 0, begin, end) == (free[0] if free else -1)
+    # With one error: the longest, whatever was the same.
+    assert strings.similar_word(words, 0, begin, end, False) == at["saretaa"][0]
+    words.taken[at["saretaa"][0] - begin] = 1
+    assert strings.similar_word(words, 0, begin, end, True) == at["sar"][0]
+    words.taken[at["sar"][0] - begin] = 1
+    assert strings.similar_word(words, 0, begin, end, True) == -1
+
+
+def test_levels_of_lists():
+    rng = np.random.default_rng(9)
+    texts = ["", "sareta", "sareta abcde", "abcde sareta", "s abcde", "sareta abcde st x y"]
+    pool = [
+        "sareta",
+        "saretb",
+        "abcde",
+        "abced",
+        "st",
+        "s",
+        "stone",
+        "q",
+        "zzzzz",
+        "yyyyy",
+        "wwwww",
+    ]
+    for _ in range(60):
+        texts.append(" ".join(rng.choice(pool, rng.integers(1, 7))))
+    words = words_of(texts)
+    pairs = rng.integers(len(texts), size=(400, 2))
+    pairs[: len(texts), 0] = np.arange(len(texts))
+    first, second = pairs.T.copy()
+    out = np.full(len(pairs), -1, np.int64)
+    strings.levels_of_words(words, first, second, out)
+    expected = [twin.level_of_parts(texts[a].split(), texts[b].split()) for a, b in pairs]
+    assert out.tolist() == expected
+    assert len(set(expected)) == 5
