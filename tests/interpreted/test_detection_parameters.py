@@ -790,8 +790,8 @@ def test_update_of_the_usual_matrix(worded, monkeypatch):
         return 0.5 * customers
 
     monkeypatch.setattr(categories, "draw_tables", draw_tables)
-    # Somebody was heard once of a category.
-    table.counts[0, 0] = 0.0
+    # Somebody was heard once of a category, and never of another.
+    table.counts[0, :2] = 0.0
     table.counts[0, 0, 1] = 1.0
     strength, usual = parameters.confusion_strength[0], parameters.usual_confusion.copy()
     counts, rng = table.counts.copy(), KnownNumbers()
