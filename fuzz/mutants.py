@@ -108,6 +108,27 @@ class Record:
             return True
         return again and row["outcome"] not in (KILLED, OUT_OF_TIME)
 
+    def unexplained(
+        self, mutants: Iterable[Mutant], codes: dict[str, str], path: Path = SURVIVORS
+    ) -> set[str]:
+        """Names of those whose end is open; of survivors that read alike all or none, as it is not
+        known which of them the explanations are of."""
+        known, found = explained(path), set()
+        alike: dict[tuple[str, str, str], set[str]] = {}
+        for one in mutants:
+            row = self.rows.get(one.name)
+            if row is None or row["code"] != codes[one.function]:
+                continue
+            if row["outcome"] == SURVIVED:
+                key = (f"{row['module']}.{one.function}", one.where, one.change)
+                alike.setdefault(key, set()).add(one.name)
+            elif row["outcome"] == NOT_RUN:
+                found.add(one.name)
+        for key, names in alike.items():
+            if len(names) > len(known.get(key, ())):
+                found |= names
+        return found
+
 
 # Tests and mutants --------------------------------------------------------------------------------
 
@@ -154,11 +175,11 @@ def try_module(floor: Floor, name: str, record: Record, asked: argparse.Namespac
     """Try the mutants of one module, as many as wanted, in so many processes."""
     module = floor.modules[name]
     mutants, codes = mutants_of(module), codes_of(module)
-    of, known = len(mutants), explained()
+    of, unexplained = len(mutants), record.unexplained(mutants, codes)
     random.Random(asked.seed).shuffle(mutants)
     wanted = []
     for one in mutants[: asked.most]:
-        again = asked.again and (f"{name}.{one.function}", one.where, one.change) not in known
+        again = asked.again and one.name in unexplained
         if record.wants(one, codes[one.function], again=again):
             wanted.append(one)
     if wanted:

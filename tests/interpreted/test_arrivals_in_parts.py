@@ -440,6 +440,30 @@ def test_swaps_among_the_chosen():
                 assert change == pytest.approx(left, abs=1e-12)
 
 
+@pytest.mark.parametrize("every", [1, 2])
+def test_surrogates_of_all_places(every):
+    """Of each chosen customer at each chosen slot, with one of ``every`` so many tables chosen."""
+    for labels, seed in settings():
+        setting = Setting(labels, seed)
+        state, scratch, data = setting.state, setting.scratch, setting.data
+        scratch.barred[:], scratch.free_seats[:] = 99.0, 99.0
+        tables = [k for k in range(9) if state.size[k] > 0]
+        numbers = []
+        for at in range(len(tables)):
+            numbers += [0.0, 0.9] if at % every == 0 else [0.6]
+        count = order.choose_customers(KnownNumbers(numbers), state, scratch, 0.5)
+        order.tabulate_surrogate(data, state, scratch, count)
+        slots = scratch.slots[:count].tolist()
+        chosen = {int(state.order[slot]) for slot in slots}
+        for i in chosen:
+            for position, slot in enumerate(slots):
+                found = order.surrogate(data, state, scratch, i, position)
+                expected = reference.surrogate(
+                    setting.labels, FAMILIES, state.order, 0.8, chosen, i, slot
+                )
+                assert found == pytest.approx(expected)
+
+
 def test_products_of_many_factors():
     rng = np.random.default_rng(4)
     for n in (1, order.PRODUCT - 1, order.PRODUCT, order.PRODUCT + 1, 3 * order.PRODUCT + 2):
@@ -520,6 +544,12 @@ def test_exchanges_are_taken_by_their_ratio():
                     np.testing.assert_array_equal(fresh.state.order, now)
                     np.testing.assert_array_equal(fresh.state.rank[now], np.arange(8))
                     np.testing.assert_allclose(fresh.state.u[now], setting.by_slot)
+                    # The tables stay in order of arrival.
+                    listed = fresh.scratch.seat_rank, fresh.scratch.seat_family
+                    kept = [values.copy() for values in listed]
+                    block = Block(0, 8, 0, 0)
+                    exchange.lay_out_tables(fresh.data, fresh.state, fresh.scratch, block)
+                    np.testing.assert_array_equal(listed, kept)
                     assert fresh.state.tally[EXCHANGE_PROPOSED] == 1
                     assert fresh.state.tally[EXCHANGE_ACCEPTED] == int(taken)
 
@@ -632,6 +662,15 @@ def test_sums_over_late_arrivals(dense):
                 assert known.total[slot] == pytest.approx(sum(each))
                 found = [tail.tail_sum(known, f, slot) for f in range(3)]
                 np.testing.assert_allclose(found, each, atol=1e-15)
+
+
+def test_nobody_arrives_after_the_only_one():
+    problem = small.make_problem([0])
+    state = small.fill_state(problem, (0,), u=[0.7])
+    state.tail.dense[:], state.tail.total[:] = 9.0, 9.0
+    tail.rebuild_tail(problem.data, state)
+    assert state.tail.total[0] == 0.0
+    assert tail.tail_sum(state.tail, 0, 0) == 0.0
 
 
 # A scan's share -----------------------------------------------------------------------------------

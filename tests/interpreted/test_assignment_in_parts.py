@@ -125,6 +125,43 @@ def test_members_are_told_where_they_are_seated(case, monkeypatch):
                         assert state.spare_weight[i] == 0.5
 
 
+def test_rows_are_told_who_leaves(case, monkeypatch):
+    told = []
+    monkeypatch.setattr(likelihood, "remove_member", lambda h, theta, k, y, i: told.append((k, i)))
+    for weigh in (True, False):
+        data = case.data._replace(weigh_features=weigh)
+        for i in range(case.n):
+            state = case.fresh_state()
+            told.clear()
+            k, alone = int(state.label[i]), case.labels.count(case.labels[i]) == 1
+            assignment.detach(data, case.hyper, state, i)
+            assert told == [(k, i)] * (weigh and not alone)
+
+
+def test_rows_move_as_a_whole(case, monkeypatch):
+    """A spare becomes the row of a new cluster; the row of one that closes becomes a spare."""
+    monkeypatch.setattr(likelihood, "open_cluster", lambda *_: 0.0)
+    monkeypatch.setattr(likelihood, "opening_weight", lambda *_: 0.0)
+    for i in range(case.n):
+        others = {int(k) for k in np.delete(case.state.label, i)}
+        for k in (NONE, *others):
+            state = case.fresh_state()
+            for values in (state.theta, state.spare):
+                values[:] = case.rng.normal(size=values.shape)
+            theta, spare = state.theta.copy(), state.spare.copy()
+            old = int(state.label[i])
+            assignment.detach(case.data, case.hyper, state, i)
+            alone = state.size[old] == 0
+            if k == old and alone:
+                continue
+            assignment.attach(None, case.data, case.hyper, state, i, k, 0.5)
+            now = int(state.label[i])
+            if k == NONE:
+                np.testing.assert_array_equal(state.theta[now], theta[old] if alone else spare[i])
+            elif alone:
+                np.testing.assert_array_equal(state.spare[i], theta[old])
+
+
 def zoned(zones, start, share, zone, image):
     looks = SimpleNamespace(
         zones=np.array(zones), share=np.array(share), zone=np.array(zone), image=np.array(image),

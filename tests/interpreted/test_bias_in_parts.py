@@ -14,7 +14,9 @@ from dfcrp.likelihoods.bias import BEFORE, COUNT, GRADIENT, NOWHERE, SHARE, SQUA
 from dfcrp.likelihoods.circle import bias as circle_bias
 from dfcrp.likelihoods.circle import tolerance
 from dfcrp.likelihoods.normal import bias as normal_bias
+from dfcrp.likelihoods.normal import covariance
 from exact import test_bias as twin
+from exact import test_feature_likelihoods as features
 from reference.known_numbers import KnownNumbers
 
 
@@ -75,6 +77,27 @@ def test_sums_over_items_begin_with_nothing(setting, monkeypatch):
         np.testing.assert_array_equal(work[:, : COUNT + 1], shares)
     squares = np.bincount(twin.FAMILIES, weights=0.5 + np.arange(twin.N))
     np.testing.assert_allclose(work[:, SQUARES], squares)
+
+
+def test_what_vectors_tell_of_their_expert():
+    """The sums of w Λ and of w Λ v, over two items of one expert."""
+    made = features.HYPERS[3]
+    hyper, p = bias.of_chain(made, made.law.copy()), 3
+    theta = np.random.default_rng(8).normal(size=(2, covariance.row_width(p)))
+    mean = theta[1, covariance.FIRST : covariance.FIRST + p]
+    inverse = theta[1, covariance.FIRST + 2 * p :][: p * p].reshape(p, p)
+    work, items, expert = hyper.bias.work, (2, 4), 1
+    work[:] = 0.0
+    at = hyper.bias.offsets + p * expert
+    w = math.exp(-2.0 * hyper.law[hyper.bias.noise + expert])
+    gradient = np.zeros(p)
+    for i in items:
+        assert features.EXPERTS[i] == expert
+        bias.add_to_offsets(hyper, theta, 1, features.Y, i)
+        gradient += w * inverse @ (features.Y[i] - hyper.law[at : at + p] - mean)
+    np.testing.assert_allclose(work[expert, GRADIENT : GRADIENT + p], gradient)
+    np.testing.assert_allclose(work[expert, GRADIENT + p :], 2.0 * w * inverse.ravel())
+    assert not np.delete(work, expert, axis=0).any()
 
 
 def test_offsets_are_drawn_axis_by_axis(setting):

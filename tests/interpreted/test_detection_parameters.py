@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from scipy import stats
 
 from dfcrp.compiled.slice import log_target
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection import categories, scores, update
+from dfcrp.priors.detection import categories, kernel, scores, update
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -122,6 +123,50 @@ def noted(monkeypatch, module, name="slice_update"):
     return asked
 
 
+# Tables -------------------------------------------------------------------------------------------
+
+
+def test_tables_do_not_depend_on_what_was_there(setting):
+    """Classes that are not in use gain nothing, nor do lists that are their person's only one."""
+    prior, tables, used = setting.prior, setting.prior.tables, setting.classes
+    for values in tables:
+        values[:] = 700.0
+    update.rebuild_tables(prior)
+    assert not tables.again[:, used:].any()
+    assert not tables.again[prior.lists[prior.person] == 1].any()
+    assert not tables.absent[..., used:].any()
+    assert not tables.found[..., used:].any()
+    np.testing.assert_allclose(tables.gain, np.exp(tables.found))
+    again = tables.again[prior.looks.row_list, :used].max(axis=1)
+    most = np.maximum(tables.found[..., :used].max(axis=2), again[:, np.newaxis])
+    np.testing.assert_allclose(tables.most, most)
+    assert (tables.empty[..., used:] == -math.inf).all()
+    assert (tables.empty[..., :used] < 100.0).all()
+
+
+def test_joining_is_a_ratio_of_two_factors():
+    """With as many classes as there may be, all of them likely."""
+    families = [0, 1, 2, 0, 1]
+    setting = Setting(families, [0, 0, 1], {"classes": kernel.CLASSES})
+    tried = 0
+    for labels in ([0, 1, 2, 3, 4], [0, 0, 2, 3, 3], [0, 1, 1, 3, 3]):
+        state = setting.state(labels)
+        for members in reference.clusters(labels):
+            k = int(state.label[members[0]])
+            experts = [families[j] for j in members]
+            for i in range(5):
+                if families[i] in experts:
+                    continue
+                for size in (2.2, 3.7):
+                    found = kernel.log_join(setting.prior, setting.data, state, None, i, k, size)
+                    both = [*experts, families[i]], size, 0, [*members, i]
+                    after = twin.log_factor(setting.prior, *both)
+                    before = twin.log_factor(setting.prior, experts, size, 0, members)
+                    assert found == pytest.approx(after - before)
+                    tried += 1
+    assert tried > 20
+
+
 # Classes of clusters ------------------------------------------------------------------------------
 
 
@@ -179,6 +224,18 @@ def test_a_class_of_rounding_is_no_false_mark(setting):
     rng = KnownNumbers([1.0])
     k = state.label[members[0]]
     assert update.draw_class(rng, setting.prior, setting.data, state, k, zone, level) == 0
+
+
+def test_a_mark_that_is_false_or_real_beyond_what_numbers_hold(setting):
+    state = setting.state(range(len(setting.families)))
+    zone, level = twin.cell(setting.prior, 2.7, setting.images[0], [0])
+    for log_false, is_false in ((-900.0, False), (900.0, True)):
+        setting.prior.tables.false[:] = log_false
+        for u in (0.1, 0.9):
+            found = update.draw_class(
+                KnownNumbers([u]), setting.prior, setting.data, state, state.label[0], zone, level
+            )
+            assert (found == update.FALSE) == is_false
 
 
 def test_counts_of_who_found_what(setting, monkeypatch):
@@ -693,6 +750,14 @@ def test_counts_of_categories(worded, monkeypatch):
     )
 
 
+def test_one_marking_may_say_something():
+    for has, name in ((categories.has_categories, "said"), (scores.has_scores, "level")):
+        table = "categories" if name == "said" else "scores"
+        for markings in range(3):
+            about = SimpleNamespace(**{name: np.zeros(markings)})
+            assert has(SimpleNamespace(**{table: about})) == (markings > 0)
+
+
 def test_numbers_for_categories():
     values = np.array([2.0, 0.0, 6.0])
     rng = KnownNumbers()
@@ -725,6 +790,9 @@ def test_update_of_the_usual_matrix(worded, monkeypatch):
         return 0.5 * customers
 
     monkeypatch.setattr(categories, "draw_tables", draw_tables)
+    # Somebody was heard once of a category, and never of another.
+    table.counts[0, :2] = 0.0
+    table.counts[0, 0, 1] = 1.0
     strength, usual = parameters.confusion_strength[0], parameters.usual_confusion.copy()
     counts, rng = table.counts.copy(), KnownNumbers()
     table.tables[:] = 99.0

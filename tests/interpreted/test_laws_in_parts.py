@@ -153,6 +153,34 @@ def test_fit_of_an_entry_where_everyone_is_alone(shared):
         hyper.law[which] = start
 
 
+def test_fit_of_the_growth_of_the_last_group():
+    hyper = HYPERS[0]._replace(size=np.array([-1, -1, 0]), growth=np.array([-1, 2]))
+    shared = features.Shared(hyper)
+    hyper, found, expected = shared.hyper, [], []
+    for value in (0.2, 0.7):
+        hyper.law[:] = [-0.4, -1.2, value]
+        found.append(law.log_fit(hyper, shared.data, shared.state, 2))
+        expected.append(twin(shared))
+    assert np.diff(found) == pytest.approx(np.diff(expected), abs=1e-6)
+    assert abs(np.diff(found)[0]) > 1e-3
+
+
+@pytest.mark.parametrize("hyper", [HYPERS[0], HYPERS[2]], ids=[IDS[0], IDS[2]])
+def test_rounding_never_takes_a_row_below_the_prior(hyper):
+    """b of each group, which the first member has not changed by more than that."""
+    least = hyper.shape * np.exp(hyper.law[:2])
+    theta = features.row_of(hyper, [1, 4])
+    sums = slice(normal.FIRST, normal.FIRST + 2)
+    theta[0, sums] = 0.9 * least
+    likelihood.remove_member(hyper, theta, 0, features.Y, 4)
+    np.testing.assert_allclose(theta[0, sums], least)
+    # Nor is it put there without need.
+    theta = features.row_of(hyper, [1, 4])
+    likelihood.remove_member(hyper, theta, 0, features.Y, 4)
+    same_rows(hyper, theta[0], features.row_of(hyper, [1])[0])
+    assert (theta[0, sums] > least).all()
+
+
 def test_errors_that_grow_with_the_first_feature():
     hyper = HYPERS[0]._replace(size=np.array([-1, 0, 0]), growth=np.array([2, 2]))
     for members in ([1], [0, 2, 5]):
@@ -456,6 +484,19 @@ def test_ends_of_the_prior_are_where_they_are():
         assert hyper.law[at] == pytest.approx(mean / precision)
         hyper.law_mean[own] = 0.0
         hyper.law[:] = start
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_no_source_is_moved_beyond_its_end(which):
+    """Where all else may be anywhere, a source is drawn from its prior, by the number given."""
+    made = of_sources.Shared()
+    hyper, own = made.hyper, made.own[0, 0]
+    hyper.law_sd[:] = 1e3
+    hyper.law_sd[own[which]] = 0.5
+    for number, moved in ((5.5, True), (-5.5, True), (6.5, False), (-6.5, False)):
+        start = hyper.law.copy()
+        sources.draw_shared(hyper, KnownNumbers(normals=[number]), 0, 0)
+        assert (hyper.law != start).any() == moved
 
 
 def three_fields():

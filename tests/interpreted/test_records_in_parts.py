@@ -148,6 +148,87 @@ def test_densities_and_departures(hyper):
                 assert integrated.log_marginal(hyper, theta, 1) == pytest.approx(whole, abs=1e-9)
 
 
+def test_what_was_weighed_before_a_change_is_not_used(hyper):
+    """A record is weighed, another comes or leaves, then the first one joins."""
+    for change, members in ((likelihood.add_member, (0, 3)), (likelihood.remove_member, (0, 3, 6))):
+        theta = row_of(hyper, members)
+        likelihood.log_density(hyper, theta, 1, Y, 1)
+        change(hyper, theta, 1, Y, 6)
+        likelihood.add_member(hyper, theta, 1, Y, 1)
+        now = [0, 3, 6, 1] if len(members) == 2 else [0, 3, 1]
+        expected = record_reference.log_ratio(hyper, now)
+        assert integrated.log_marginal(hyper, theta, 1) == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_empty_row_says_nothing(hyper):
+    theta = row_of(hyper, ())
+    assert integrated.log_marginal(hyper, theta, 1) == 0.0
+    assert theta[1, kernel.MEMBERS] == 0.0
+    assert likelihood.log_density(hyper, theta, 1, Y, 3) == 0.0
+
+
+def test_a_record_is_known_by_the_last_of_its_features(hyper):
+    y = np.column_stack([Y[:, 0] + 1.0, Y])
+    theta = row_of(hyper, ())
+    for i in (4, 0, 3):
+        likelihood.log_density(hyper, theta, 1, y, i)
+        assert theta[1, kernel.NOTED] == i
+        likelihood.add_member(hyper, theta, 1, y, i)
+    likelihood.remove_member(hyper, theta, 1, y, 0)
+    assert theta[1, kernel.FIRST : kernel.FIRST + 2].tolist() == [4.0, 3.0]
+
+
+def test_one_value_says_nothing(hyper):
+    """Nor does none: of three records, whoever else has a value."""
+    for field in range(len(hyper.kind)):
+        there = [i for i in range(7) if hyper.values[i, field] >= 0]
+        values = hyper.values.copy()
+        # The last of all records has a value, and is not among them.
+        values[6, field] = values[there[0], field]
+        values[:6, field] = -1
+        theta = row_of(hyper, (0, 1, 2))
+        few = hyper._replace(values=values)
+        assert kernel.log_ratio_of_field(few, theta, 1, 3, field) == 0.0
+        for one in range(3):
+            values[:6, field] = -1
+            values[one, field] = hyper.values[there[1], field]
+            found = kernel.log_ratio_of_field(few, theta, 1, 3, field)
+            assert found == pytest.approx(0.0, abs=1e-12)
+
+
+def test_pairs_of_similar_values_are_found():
+    listed = [[1, 2, 4, 5, 7, 9], [0], [], [3, 4], [8], [0, 2, 3, 6, 7], [], [], [], []]
+    hyper = SimpleNamespace(
+        first=np.array([0, 3]),
+        similar_start=np.cumsum([0, 0, 0, 0, *map(len, listed)]),
+        similar=np.concatenate(listed).astype(int),
+    )
+    for one, others in enumerate(listed):
+        for other in range(10):
+            at = kernel.listed_at(hyper, 1, one, other)
+            if other in others:
+                assert at == hyper.similar_start[3 + one] + others.index(other)
+            else:
+                assert at < 0
+
+
+def test_a_set_is_given_up_for_a_more_probable_one_alone(hyper):
+    """With room for one set, of values far apart and often unrelated: that of nobody."""
+    field = 2
+    assert hyper.kind[field] == kernel.MEASURE
+    hyper.law[hyper.entry[kernel.MISS, field]] = 4.0
+    place = hyper.place.copy()
+    place[hyper.first[field] : hyper.first[field + 1]] = (
+        1e6 * np.arange(hyper.first[field + 1] - hyper.first[field])[:, np.newaxis]
+    )
+    apart = hyper._replace(place=place)
+    members = [0, 1, 2]
+    theta = row_of(apart, members, kernel.FIRST + 7 + kernel.SET_WIDTH)
+    found = kernel.nobody_same_of_measure(apart, theta, 1, 3, field, False)
+    expected = math.prod(kernel.miss_rate(apart, field, i) for i in members)
+    assert found == pytest.approx(expected)
+
+
 def test_rows_that_are_full(hyper):
     full = hyper._replace(most=np.array([3]))
     theta = row_of(full, (0, 1, 3), kernel.row_width(3, True))

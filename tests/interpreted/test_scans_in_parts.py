@@ -306,7 +306,7 @@ def test_everyone_starts_alone(case, monkeypatch):
     renewed = noting(monkeypatch, scan, "refresh_spares")
     n, state = case.n, case.state
     numbers = [0.3, 0.99, 0.5, 0.01] * n
-    for values in (state.free_head, state.after, state.before, state.seated):
+    for values in (state.size, state.free_head, state.after, state.before, state.seated):
         values[:] = 5
     scan.start_alone(KnownNumbers(numbers), case.data, case.hyper, state)
     assert opened == [(i, i) for i in range(n)]
@@ -352,6 +352,20 @@ def test_weighing_leaves_a_marking_in_place(case):
             assert case.scratch.weight[position] == pytest.approx(expected, abs=1e-9)
 
 
+def test_rows_are_told_who_leaves_and_comes_back(case, monkeypatch):
+    told, state = [], case.state
+    for name in ("remove_member", "add_member"):
+        monkeypatch.setattr(
+            likelihood, name, lambda h, theta, k, y, i, name=name: told.append((name, k, i))
+        )
+    for i in range(case.n):
+        told.clear()
+        revisit.weigh_in_place(case.data, case.hyper, case.prior, state, case.scratch, i)
+        k = int(state.label[i])
+        both = [("remove_member", k, i), ("add_member", k, i)]
+        assert told == (both if state.size[k] > 1 else [])
+
+
 @pytest.fixture
 def weighed(case, monkeypatch):
     """Known weights of every marking's options."""
@@ -395,6 +409,30 @@ def test_the_doubtful_are_listed(case, weighed):
             if weighed[i][at] > best - revisit.POSSIBLE:
                 mate = int(state.head[(i + at) % case.n])
                 expected[mate] = max(expected[mate], 1)
+    assert state.visit[: case.n].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "companions"),
+    [([0.0, 30.0, 0.0], [1]), ([30.0, 0.0, 0.0], [0]), ([0.0, 1.0, 30.0], []), ([24.0, 30.0], [0])],
+)
+def test_companions_are_those_near_the_best_option(case, weights, companions, monkeypatch):
+    """Which may be any of them, a new cluster too, which is the last."""
+    state = case.state
+
+    def weigh(data, hyper, prior, state, scratch, i):
+        scratch.weight[: len(weights)] = weights
+        scratch.candidate[: len(weights)] = range(len(weights))
+        return len(weights)
+
+    monkeypatch.setattr(revisit, "weigh_in_place", weigh)
+    state.doubt[:], state.visit[:] = 0.0, 0
+    state.doubt[2] = 9.0
+    state.head[:3] = [0, 1, 2]
+    block = Block(0, case.n, 0, 0)
+    revisit.list_doubtful(case.data, case.hyper, case.prior, state, case.scratch, block)
+    expected = [1 if i in companions else 0 for i in range(case.n)]
+    expected[2] = 2
     assert state.visit[: case.n].tolist() == expected
 
 

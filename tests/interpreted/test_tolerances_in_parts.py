@@ -142,6 +142,10 @@ def test_a_cluster_alone_leaves_growth_its_prior(circles, monkeypatch):
     sums = tolerance.Sums(0, 1.0, 0.2, 0.0)
     tolerance.step_growth(None, circles.hyper, sums, 1, 0.5)
     assert asked[0][1] == tolerance.WIDEST * circles.hyper.law_sd[3]
+    # Little is known, but more than nothing.
+    vague = circles.hyper._replace(law_sd=np.full_like(circles.hyper.law_sd, 50.0))
+    tolerance.step_growth(None, vague, sums._replace(spread=1.0), 1, 0.5)
+    assert asked[1][1] == pytest.approx(tolerance.WIDTH / math.sqrt(0.5))
 
 
 def test_spread_of_sizes(circles):

@@ -9,11 +9,12 @@ from dfcrp.likelihoods.record import strings
 from dfcrp.likelihoods.record.levels import words_of
 from reference import record_reference as twin
 
-#: The first stands alone in a list of words, so that its number is 0.
+#: The last one is how others begin: after its letters there are none.
 WORDS = [
     "sareta", "sareta", "saretb", "aareta", "sarea", "saretaa", "sarreta", "xsareta", "areta",
     "sraeta", "asreta", "sareat", "saerta", "aserat", "stera", "sar", "st", "s", "sa", "saret",
     "sarex", "saxet", "abcde", "abced", "bacde", "abxde", "abcdef", "abcd", "a", "b", "sareta1",
+    "sareta",
 ]  # fmt: skip
 
 
@@ -48,6 +49,33 @@ def test_the_word_that_is_found(taken):
     assert strings.similar_word(words, 0, begin, end, True) == at["sar"][0]
     words.taken[at["sar"][0] - begin] = 1
     assert strings.similar_word(words, 0, begin, end, True) == -1
+
+
+def test_the_first_of_all_words_is_a_word():
+    """Its number is 0. Of equally long words the first is taken."""
+    words = words_of(["saretaa sareta saretac", "saretab", "saretad"])
+    words.taken[:] = 0
+    assert strings.similar_word(words, 3, 0, 3, False) == 0
+    assert strings.similar_word(words, 4, 0, 3, False) == 0
+    words.taken[0] = 1
+    assert strings.similar_word(words, 3, 0, 3, False) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "level"),
+    [
+        ("sareta abcde zzzzz", "saretb abcde", strings.PARTS),
+        ("sareta abcde", "saretb abcde", strings.ORDER),
+        # "sareta" chooses "saretb", and leaves none to "sb".
+        ("sareta sb", "sarexxeta saretb", 0),
+        # "sarexxeta" chooses first: "sareta" abbreviates it, and "sb" is left to "saretb".
+        ("sarexxeta saretb", "sareta sb", strings.SHORT),
+    ],
+)
+def test_levels_of_two(one, other, level):
+    out = np.full(1, -1, np.int64)
+    strings.levels_of_words(words_of([one, other]), np.array([0]), np.array([1]), out)
+    assert out[0] == level == twin.level_of_parts(one.split(), other.split())
 
 
 def test_levels_of_lists():

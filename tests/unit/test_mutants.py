@@ -144,6 +144,19 @@ def test_an_explanation_excuses_one_mutant(tmp_path: Path) -> None:
     assert "| `moves.pair` | 9 | 1 | 0 | 0 | 1 | 0 | 0 |" in mutants.summary(rows[:1], path)
     assert "| `moves.pair` | 9 | 2 | 0 | 0 | 1 | 0 | 1 |" in mutants.summary(rows, path)
     assert mutants.stale(path) == ["moves.pair.f: x = c | c → d"]
+    # Of two that read alike it is not known which one is excused: both are tried again.
+    record, kinds = mutants.Record(tmp_path), ("c → d", "c → e")
+    two = [Mutant("dfcrp.moves.pair", "f", 2, "x = c", "c → d", at, 0, (2, 2)) for at in (1, 2)]
+    third = Mutant("dfcrp.moves.pair", "f", 2, "x = c", "c → e", 1, 0, (2, 2))
+    record.add({**row(kinds[0], "survived"), "code": "1"})
+    assert record.unexplained([*two, third], {"f": "1"}, path) == set()
+    record.add({**row(kinds[1], "survived"), "code": "1"})
+    assert record.unexplained([*two, third], {"f": "1"}, path) == {third.name}
+    record.add({**row(kinds[0], "survived"), "mutant": two[1].name, "code": "1"})
+    assert record.unexplained(two, {"f": "1"}, path) == {one.name for one in two}
+    assert record.unexplained(two, {"f": "2"}, path) == set()
+    record.add({**row(kinds[0], "not run"), "code": "1"})
+    assert record.unexplained(two, {"f": "1"}, path) == {two[0].name}
 
 
 def test_explanations_are_of_mutants_that_are_there() -> None:
