@@ -13,6 +13,8 @@ MARK = b"\n--part--\n"
 #: The file with pairs, or with who looked, beside one with items.
 PAIRS = "input.pairs"
 AREAS = "input.geojson"
+#: The names of classes beside a file of YOLO.
+CLASSES = "classes.txt"
 #: What an input is read as; its length says which of them.
 KINDS = ("circles", "points", "boxes", "ellipses", "diagonal", "normal", "records")
 
@@ -41,6 +43,12 @@ class Target:
         return folder / self.files[0]
 
 
+def names_file(error: InputError, path: Path) -> None:
+    """Insist that a message names the file, or what lies beside it and is at fault."""
+    if not any(name in str(error) for name in (path.stem, CLASSES)):
+        raise AssertionError(f"the message does not name the file: {error}") from error
+
+
 def read_or_refuse(path: Path) -> None:
     """Read a file as items of one kind, or as markings; only an InputError is a way to fail."""
     import numpy as np
@@ -57,8 +65,7 @@ def read_or_refuse(path: Path) -> None:
             read_table(path, kind, options=generous).columns if way else read_markings(path).columns
         )
     except InputError as error:
-        if path.stem not in str(error):
-            raise AssertionError(f"the message does not name the file: {error}") from error
+        names_file(error, path)
         return
     if kind in ("records", "diagonal", "normal"):
         return
@@ -76,8 +83,7 @@ def pair_or_refuse(path: Path) -> None:
     try:
         items = read_items(path, "records", candidates=path.with_name(PAIRS))
     except InputError as error:
-        if path.stem not in str(error):
-            raise AssertionError(f"the message does not name the file: {error}") from error
+        names_file(error, path)
         return
     found = items.candidates
     if found is None or (found.size and not 0 <= found.min() <= found.max() < len(items)):
@@ -92,8 +98,7 @@ def look_or_refuse(path: Path, looked: str = PAIRS) -> None:
     try:
         items = read_items(path, "circles", looked=path.with_name(looked))
     except InputError as error:
-        if path.stem not in str(error):
-            raise AssertionError(f"the message does not name the file: {error}") from error
+        names_file(error, path)
         return
     assert items.looked is not None
     images, experts = (items.looked[:, column].tolist() for column in (0, 1))
@@ -119,8 +124,7 @@ def place_or_refuse(path: Path) -> None:
     try:
         found = read_georeference(path)
     except InputError as error:
-        if path.stem not in str(error):
-            raise AssertionError(f"the message does not name the file: {error}") from error
+        names_file(error, path)
         return
     places = found.at(np.array([0.5, 100.5]), np.array([0.5, 200.5]))
     if not np.isfinite(places).all():
@@ -160,7 +164,7 @@ TARGETS = {
     "parquet": _format("Parquet", ".parquet"),
     "shapefile": _format("shapefile", ".shp", "input.dbf", "input.prj"),
     "sliderunner": _format("SlideRunner", ".sqlite"),
-    "yolo": _format("YOLO", ".txt", "classes.txt"),
+    "yolo": _format("YOLO", ".txt", CLASSES),
     "box": _format("particle boxes", ".box"),
     "star": _format("particle boxes", ".star"),
     "cbox": _format("particle boxes", ".cbox"),

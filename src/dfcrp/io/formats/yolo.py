@@ -20,6 +20,8 @@ from dfcrp.io.tables import RawTable, ReadOptions
 
 #: Numbers in a row of a box, without a confidence.
 BOX = 5
+#: Digits of the number of a class, at most.
+DIGITS = 9
 #: Tools that round may end beyond the image by this much.
 BEYOND = 1e-4
 #: Where names of classes are, and in how many folders: beside the file, and above ``labels/train``.
@@ -33,7 +35,10 @@ def looks_like_yolo(path: Path, data: bytes) -> bool:
         return False
     rows = [line.split() for line in data.split(b"\n") if line.strip()]
     return bool(rows) and all(
-        len(cells) >= BOX and cells[0].isdigit() and all(map(_is_share, cells[1:]))
+        len(cells) >= BOX
+        and cells[0].isdigit()
+        and len(cells[0]) <= DIGITS
+        and all(map(_is_share, cells[1:]))
         for cells in rows
     )
 
