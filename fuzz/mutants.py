@@ -30,6 +30,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,7 +39,8 @@ from fuzz.mutations import Mutant, kernels_of, mutants_of
 from fuzz.trials import KILLED, NOT_RUN, OUT_OF_TIME, SURVIVED, Floor, Test
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = ROOT / "src" / "dfcrp"
+#: The package that is imported, which need not lie beside this file.
+SOURCE = Path(str(find_spec("dfcrp").origin)).parent  # type: ignore[union-attr]
 #: Packages whose kernels are tried.
 PACKAGES = ("compiled", "likelihoods", "moves", "priors")
 #: Code that runs while kernels are compiled, which is not done here.
