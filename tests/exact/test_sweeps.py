@@ -90,9 +90,9 @@ def test_pairs_that_moved_are_counted(problem, after, moved):
     state = small.fill_state(problem, list(range(8)))
     weighed, nowhere = [], len(FAMILIES)
 
-    def weigh(data, hyper, prior, state, scratch, i, log_new, candidate, weight):
-        weighed.append((i, log_new, candidate, weight, int(state.label[0]), int(state.label[2])))
-        return 1
+    def choose_slots(rng, data, hyper, prior, state, scratch, i, j, new_i, new_j):
+        weighed.append((i, j, new_i, new_j, int(state.label[0]), int(state.label[2])))
+        return 1, 1
 
     def attach(rng, data, hyper, state, i, k, log_opening):
         assert (state.label[0], state.label[2]) in [(0, 2), (after[0], 2)]
@@ -104,19 +104,14 @@ def test_pairs_that_moved_are_counted(problem, after, moved):
         detach=lambda data, hyper, state, i: 10.0 + i,
         log_open_all=lambda prior, state: 0.5,
         log_open_detached=lambda data, hyper, prior, common, state, i: common + 100.0 * i,
-        weigh=weigh,
+        choose_slots=choose_slots,
         choose_pair=lambda rng, scratch, count_i, count_j: (0, 0),
         attach=attach,
     )
-    scratch = SimpleNamespace(
-        candidate=[after[0]], candidate2=[after[1]], weight="first", weight2="second"
-    )
+    scratch = SimpleNamespace(candidate=[after[0]], candidate2=[after[1]])
     before = state.tally.copy()
     update("rng", problem.data, "hyper", "prior", state, scratch, 0, 2)
-    assert weighed == [
-        (0, 10.5, [after[0]], "first", nowhere, nowhere),
-        (2, 212.5, [after[1]], "second", nowhere, nowhere),
-    ]
+    assert weighed == [(0, 2, 10.5, 212.5, nowhere, nowhere)]
     assert state.tally[PAIR_PROPOSED] - before[PAIR_PROPOSED] == 1
     assert state.tally[PAIR_MOVED] - before[PAIR_MOVED] == moved
     assert (state.label[0], state.label[2]) == after

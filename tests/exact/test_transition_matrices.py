@@ -116,7 +116,9 @@ def move_two(setting: Setting, i: int, j: int, **callees):
         choose = (
             small.with_callees(choose, pick=pick) if hasattr(choose, "py_func") else choose(pick)
         )
-        update = small.with_callees(pair.update_pair, choose_pair=choose)
+        update = small.with_callees(
+            pair.update_pair, choose_pair=choose, choose_slots=small.slots_as_they_are
+        )
         data, hyper = setting.problem.data, setting.problem.hyper
         update(setting.rng, data, hyper, setting.problem.prior, state, setting.scratch, i, j)
 
@@ -207,6 +209,59 @@ def test_planted_bugs_move_the_target():
 
     setting.state = off_by_one
     assert worst_change(target, setting.matrix(move_one(setting, 2))) > 1e-3
+
+
+def log_joint(setting: Setting, labels, arrivals) -> float:
+    """log p(c, order | u by slot, α) up to a constant: α^K Π (n_k − 1)! exp(−Σ u D)."""
+    seated = reference.companions(labels, setting.families, arrivals)
+    sizes = np.bincount(labels)
+    value = len(sizes) * math.log(setting.alpha) + sum(map(math.lgamma, sizes.tolist()))
+    return value - sum(u * seated[i] for u, i in zip(setting.by_slot, arrivals, strict=True))
+
+
+def slots_matrix(setting: Setting, i, j, **callees) -> tuple[np.ndarray, np.ndarray]:
+    """Target and transitions of the pair update over all partitions and both ways of the slots."""
+    here = tuple(setting.order.tolist())
+    traded = tuple({i: j, j: i}.get(m, m) for m in here)
+    states = [(c, arrivals) for c in setting.partitions for arrivals in (here, traded)]
+    place = {state: k for k, state in enumerate(states)}
+    setting.by_slot = setting.u[setting.order]
+    target = normalise([log_joint(setting, *state) for state in states])
+    found = np.zeros((len(states),) * 2)
+    data, hyper, prior_ = setting.problem.data, setting.problem.hyper, setting.problem.prior
+    kept = setting.u.copy()
+    for row, (labels, arrivals) in enumerate(states):
+        setting.u[list(arrivals)] = setting.by_slot
+
+        def once(pick, labels=labels, arrivals=arrivals):
+            state = setting.state(labels, arrivals)
+            slots = small.with_callees(pair.choose_slots, **{"pick": pick, **callees})
+            choose = small.with_callees(pair.choose_pair, pick=pick)
+            update = small.with_callees(pair.update_pair, choose_pair=choose, choose_slots=slots)
+            update(setting.rng, data, hyper, prior_, state, setting.scratch, i, j)
+            small.assert_consistent(data, state)
+            assert (state.u[state.order] == setting.by_slot).all()
+            return place[small.partition_of(state), tuple(state.order.tolist())]
+
+        for probability, column in every_branch(once):
+            found[row, column] += probability
+    setting.u[:] = kept
+    return target, found
+
+
+@every_family
+def test_update_of_two_relatives_and_their_slots(seed):
+    for setting in settings(seed):
+        for i, j in relatives(setting.families):
+            if setting.use_order:
+                assert worst_change(*slots_matrix(setting, i, j)) < TOLERANCE
+
+
+def test_slots_drawn_without_their_weights_move_the_target():
+    setting = Setting([0, 0, 1, 1, 2], 3)
+    assert worst_change(*slots_matrix(setting, 0, 1)) < TOLERANCE
+    blind = slots_matrix(setting, 0, 1, log_pair_total=lambda *_: 0.0)
+    assert worst_change(*blind) > 1e-3
 
 
 @every_family

@@ -137,7 +137,9 @@ def one(pick):
 
 def two(pick):
     choose = small.with_callees(pair.choose_pair, pick=pick)
-    return small.with_callees(pair.update_pair, choose_pair=choose)
+    return small.with_callees(
+        pair.update_pair, choose_pair=choose, choose_slots=small.slots_as_they_are
+    )
 
 
 def every_setting(movers_of):

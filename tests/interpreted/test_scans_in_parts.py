@@ -20,7 +20,7 @@ from dfcrp.compiled.state import (
     Block,
 )
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.moves import assignment, paper, revisit, scan
+from dfcrp.moves import assignment, paper, regroup, revisit, scan
 from reference import kernel_reference as reference
 from reference import small_problems as small
 from reference.known_numbers import KnownNumbers, just_inside
@@ -271,7 +271,8 @@ STEPS = (
 @pytest.mark.parametrize("weigh", [True, False])
 def test_a_scan_does_everything_in_turn(case, weigh, monkeypatch):
     done = noting(monkeypatch, scan, *STEPS)
-    monkeypatch.setattr(scan, "contact_share", lambda state: 0.125)
+    ages = []
+    monkeypatch.setattr(scan, "contact_share", lambda age, block: ages.append(age) or 0.125)
     data = case.data._replace(weigh_features=weigh)
     block = Block(1, 8, 0, 0)
 
@@ -288,6 +289,7 @@ def test_a_scan_does_everything_in_turn(case, weigh, monkeypatch):
     once = [*sweeps, *STEPS[7:9]]
     assert run(True, True, True) == ([*once, *once, "record_draw"]) * 2
     assert case.state.scans[0] == 14
+    assert ages == [10, 11, 12, 13]
     assert [given[-1] for name, given in done if name == "record_draw"] == [3, 4]
     halves = [given[-2:] for name, given in done if name == "sweep_pairs"]
     assert halves == [(1, 4), (4, 8)] * 2
@@ -438,21 +440,52 @@ def test_companions_are_those_near_the_best_option(case, weights, companions, mo
 
 def test_contacts_in_doubt_are_listed(case):
     state, count = case.state, len(case.data.contact)
-    limit = revisit.DOUBT * revisit.NOTE_SHARE * (revisit.NOTE_UNTIL - revisit.NOTE_FROM)
+    block = Block(0, case.n, min(1, count), count)
+    share = min(revisit.NOTE_SHARE, revisit.NOTE_MOST * case.n / max(count - 1, 1))
+    limit = revisit.DOUBT * share * (revisit.NOTE_UNTIL - revisit.NOTE_FROM)
     state.visit[:] = 0
     state.visit[0] = 2
     state.contact_visit[:] = 5
     state.contact_doubt[:] = [limit * (1.001 if c % 2 else 1.0) for c in range(count)]
-    first, last = min(1, count), count
-    revisit.list_contacts(case.data, state, Block(0, case.n, first, last))
+    revisit.list_contacts(case.data, state, block)
     expected = [0] * case.n
-    for c in range(first, last):
+    for c in range(block.first_contact, count):
         assert state.contact_visit[c] == c % 2
         if c % 2:
             for i in case.data.contact[c]:
                 expected[i] = 1
     expected[0] = 2
     assert state.visit[: case.n].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "contacts", "most", "expected"),
+    [
+        (0.25, 100, 50.0, 0.25),
+        (0.25, 400, 50.0, 0.125),
+        (0.25, 0, 50.0, 0.25),
+        (0.5, 1, 0.25, 0.25),
+    ],
+)
+def test_a_share_is_bounded_by_the_number_of_tries(share, contacts, most, expected):
+    assert regroup.bounded_share(share, contacts, most) == expected
+
+
+def test_contacts_of_a_block_that_are_listed_are_counted(case):
+    count = len(case.data.contact)
+    case.state.contact_visit[:] = [c % 2 for c in range(count)]
+    for first, last in [(0, count), (min(1, count), count), (0, count // 2), (0, 0)]:
+        block = Block(0, case.n, first, last)
+        assert regroup.count_listed(case.state, block) == sum(c % 2 for c in range(first, last))
+
+
+@pytest.mark.parametrize("age", [0, revisit.NOTE_FROM, revisit.NOTE_UNTIL - 1, revisit.NOTE_UNTIL])
+def test_a_scan_tries_a_share_of_the_contacts_or_so_many_for_each_marking(age):
+    noted = revisit.NOTE_FROM <= age < revisit.NOTE_UNTIL
+    share = revisit.NOTE_SHARE if noted else revisit.CONTACT_SHARE
+    most = revisit.NOTE_MOST if noted else revisit.CONTACT_MOST
+    assert revisit.contact_share(age, Block(3, 11, 5, 6)) == share
+    assert revisit.contact_share(age, Block(3, 11, 5, 10_005)) == most * 8 / 10_000
 
 
 def test_an_extra_visit(case, monkeypatch):
@@ -487,9 +520,8 @@ def test_what_a_scan_does_about_doubt(case, monkeypatch):
         done.clear()
         state.scans[0] = age
         state.contact_doubt[:] = 3.0
-        share = revisit.contact_share(state)
         noted = start <= age < end
-        assert share == (revisit.NOTE_SHARE if noted else revisit.CONTACT_SHARE)
+        state.contact_visit[:] = 1
         revisit.revisit(None, case.data, case.hyper, case.prior, state, case.scratch, block)
         names = [name for name, _ in done]
         expected = ["note_doubt"] * noted
@@ -498,7 +530,9 @@ def test_what_a_scan_does_about_doubt(case, monkeypatch):
         assert names == expected
         assert (state.contact_doubt == (0.0 if age == start - 1 else 3.0)).all()
         if age >= end:
-            assert done[-1][1][-1] == revisit.VISIT_SHARE
+            tries = revisit.VISIT_MOST * case.n
+            listed = max(len(case.data.contact), 1)
+            assert done[-1][1][-1] == min(revisit.VISIT_SHARE, tries / listed)
     state.scans[0] = start - 1
     state.contact_doubt[:] = 3.0
     if len(case.data.contact) > 2:

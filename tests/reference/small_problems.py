@@ -16,7 +16,7 @@ from dfcrp.likelihoods.bias import SHARE, Bias, with_bias
 from dfcrp.likelihoods.bias_summary import bias_columns
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle.columns import AXES, circle_columns
-from dfcrp.moves import assignment, scan
+from dfcrp.moves import assignment, pair, scan
 from dfcrp.moves.scan import Task
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.arrivals.kernel import Arrivals
@@ -274,6 +274,11 @@ def update_marking_by(pick, **callees):
         update(rng, data, hyper, prior, state, scratch, i, np.log(state.alpha[0]))
 
     return run
+
+
+def slots_as_they_are(rng, *given):
+    """For ``pair.update_pair`` given the order of arrival."""
+    return pair.weigh_both(*given)
 
 
 def assert_consistent(data, state) -> None:

@@ -15,7 +15,7 @@ from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.spellings import digits_of_date
 from dfcrp.likelihoods.registry import HOMES, likelihood_named
-from dfcrp.neighbours.neighbourhood import nearest_pairs
+from dfcrp.neighbours.neighbourhood import nearest_on_others, nearest_pairs
 from dfcrp.settings.config import make_config
 
 
@@ -176,6 +176,39 @@ def test_pilot_finds_the_scatter_whatever_the_unit():
     assert np.abs(np.log(pilot.within / noise)).max() < np.log(2.0)
     scaled = find_pilot(shape, features * [1e-3, 7.0, 1e6], families, 1.0)
     assert scaled.within == pytest.approx(pilot.within * [1e-3, 7.0, 1e6])
+
+
+@pytest.mark.parametrize("sources", [4, 12, 40])
+def test_pilot_finds_the_scatter_of_any_number_of_lists(sources):
+    """The nearest of 40 items of one object lies far closer than the annotators are precise."""
+    rng = np.random.default_rng(4)
+    features, families = lists(rng, rng.uniform(0, 1000, (60, 2)), sources, 6.0)
+    found = rng.random(len(features)) < 0.7
+    pilot = find_pilot(shape_of("points", ("x", "y")), features[found], families[found], 1.0)
+    assert 3.0 < pilot.within[0] < 9.0
+
+
+@pytest.mark.parametrize("images", [None, 3])
+def test_nearest_on_others_are_the_nearest_of_the_next_lists(images):
+    """By comparison with all pairs."""
+    rng = np.random.default_rng(5)
+    position, experts = rng.normal(size=(90, 2)), rng.integers(0, 6, 90)
+    where = rng.integers(0, images, 90) if images else np.zeros(90, np.int64)
+    experts[where == 2] = 4  # one expert alone
+    found = nearest_on_others(position, experts, where if images else None)
+    for i in range(90):
+        here = np.flatnonzero(where == where[i])
+        length = {e: int((experts[here] == e).sum()) for e in np.unique(experts[here])}
+        turns = sorted(length, key=lambda e, length=length: (-length[e], e))
+        at = turns.index(experts[i])
+        others = [turns[(at + step) % len(turns)] for step in range(1, min(4, len(turns)))]
+        some = here[np.isin(experts[here], others)]
+        if not len(some):
+            assert found[i] == -1
+            continue
+        distance = np.linalg.norm(position[some] - position[i], axis=1)
+        assert found[i] == some[distance.argmin()]
+    assert len(nearest_on_others(position[:0], experts[:0])) == 0
 
 
 def test_pilot_allows_for_errors_that_grow_with_size():

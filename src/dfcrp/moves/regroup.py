@@ -279,6 +279,12 @@ def _proposed(kind):
     return MERGE_PROPOSED if kind == MERGE else DIVIDE_PROPOSED
 
 
+@inline_kernel
+def bounded_share(share, contacts, most):
+    """The share of so many contacts, or less if that would be more than ``most`` tries."""
+    return min(share, most / max(contacts, 1))
+
+
 @lean_kernel
 def sweep_contacts(rng, data, hyper, prior, state, scratch, block, share):
     """Try a random share of the contacts, adding up how likely each is to change something."""
@@ -289,6 +295,15 @@ def sweep_contacts(rng, data, hyper, prior, state, scratch, block, share):
         state.contact_doubt[c] += regroup(
             rng, data, hyper, prior, state, scratch, data.contact[c, 0], data.contact[c, 1]
         )
+
+
+@lean_kernel
+def count_listed(state, block):
+    """How many contacts of the block are marked for a visit."""
+    listed = 0
+    for c in range(block.first_contact, block.last_contact):
+        listed += state.contact_visit[c]
+    return listed
 
 
 @lean_kernel

@@ -18,7 +18,7 @@ from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.assignment import detach, log_open_detached, update_marking, weigh_features
 from dfcrp.moves.pair import update_pair
-from dfcrp.moves.regroup import visit_contacts
+from dfcrp.moves.regroup import bounded_share, count_listed, visit_contacts
 from dfcrp.priors.contract import log_open_all
 
 #: Doubt is noted in scans NOTE_FROM..NOTE_UNTIL-1; draws before NOTE_UNTIL belong to the burn-in.
@@ -33,6 +33,9 @@ VISITS = 2
 VISIT_SHARE = 0.35
 #: Share of the contacts tried in each scan, and while doubt is noted.
 CONTACT_SHARE, NOTE_SHARE = 0.005, 0.27
+#: Tries per marking, at most, for each of these three: the contacts of two objects grow with the
+#: square of the number of lists, and are many ways to try the same.
+VISIT_MOST, CONTACT_MOST, NOTE_MOST = 0.125, 0.025, 0.25
 
 
 @lean_kernel
@@ -97,10 +100,19 @@ def list_doubtful(data, hyper, prior, state, scratch, block):
                 state.visit[companion] = max(state.visit[companion], 1)
 
 
+@inline_kernel
+def contact_share(age, block):
+    """Share of the contacts to try in a scan of this age."""
+    n, contacts = block.last - block.first, block.last_contact - block.first_contact
+    if NOTE_FROM <= age < NOTE_UNTIL:
+        return bounded_share(NOTE_SHARE, contacts, NOTE_MOST * n)
+    return bounded_share(CONTACT_SHARE, contacts, CONTACT_MOST * n)
+
+
 @lean_kernel
 def list_contacts(data, state, block):
     """Mark the contacts that were likely to change something; their markings are companions."""
-    limit = DOUBT * NOTE_SHARE * (NOTE_UNTIL - NOTE_FROM)
+    limit = DOUBT * contact_share(NOTE_FROM, block) * (NOTE_UNTIL - NOTE_FROM)
     for c in range(block.first_contact, block.last_contact):
         state.contact_visit[c] = 1 if state.contact_doubt[c] > limit else 0
         if state.contact_visit[c] == 1:
@@ -126,12 +138,6 @@ def revisit_once(rng, data, hyper, prior, state, scratch, block):
             likelihood.update_cluster(hyper, rng, prior, data, state, k, scratch.deal.theta)
 
 
-@inline_kernel
-def contact_share(state):
-    """Share of the contacts to try in this scan."""
-    return NOTE_SHARE if NOTE_FROM <= state.scans[0] < NOTE_UNTIL else CONTACT_SHARE
-
-
 @lean_kernel
 def revisit(rng, data, hyper, prior, state, scratch, block):
     """What a scan does about markings in doubt at its age."""
@@ -147,4 +153,6 @@ def revisit(rng, data, hyper, prior, state, scratch, block):
     elif age >= NOTE_UNTIL:
         for _ in range(VISITS):
             revisit_once(rng, data, hyper, prior, state, scratch, block)
-        visit_contacts(rng, data, hyper, prior, state, scratch, block, VISIT_SHARE)
+        most = VISIT_MOST * (block.last - block.first)
+        share = bounded_share(VISIT_SHARE, count_listed(state, block), most)
+        visit_contacts(rng, data, hyper, prior, state, scratch, block, share)

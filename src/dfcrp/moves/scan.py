@@ -124,7 +124,7 @@ def run_exact(
                 even = state.scans[0] % 2 == 0
                 low, high = (first, middle) if even else (middle, last)
                 sweep_pairs(rng, data, hyper, prior, state, scratch, low, high)
-                share = contact_share(state)
+                share = contact_share(state.scans[0], block)
                 sweep_contacts(rng, data, hyper, prior, state, scratch, block, share)
                 update_clusters(rng, data, hyper, prior, state, scratch, first, last)
                 # Last, so that what changes here meets a new u before it could be undone.

@@ -27,6 +27,8 @@ RIVAL_DEVIATIONS = 6.0
 #: Two items of different experts are in contact between these: neither surely of one
 #: object nor surely of two.
 CONTACT_DEVIATIONS = (2.0, 7.0)
+#: Other lists among which the item nearest to one is looked for.
+OTHER_LISTS = 3
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,47 @@ def unique_pairs(pairs: NDArray[np.integer]) -> Pairs:
 
 def set_images_apart(scaled: Floats, images: NDArray[np.int64] | None) -> Floats:
     """With one more coordinate in which images lie far apart: searches then stay within each."""
-    if images is None:
-        return scaled
-    width = float(np.ptp(scaled, axis=0).max()) + 1.0
-    return np.column_stack([scaled, 16.0 * math.sqrt(scaled.shape[1]) * width * images])
+    return scaled if images is None else np.column_stack([scaled, far_apart(scaled) * images])
+
+
+def far_apart(scaled: Floats) -> float:
+    """Farther than any two of these lie from each other."""
+    return 16.0 * math.sqrt(scaled.shape[1]) * (float(np.ptp(scaled, axis=0).max()) + 1.0)
+
+
+def nearest_on_others(
+    position: Floats, experts: NDArray[np.int64], images: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """For each item the nearest one on a few other lists of its image; -1 if there is no other.
+
+    Of many lists the nearest item of all would lie far closer than two items of one object usually
+    do. Each list is compared with those of about as many items, which come next in that order.
+    """
+    from scipy.spatial import cKDTree
+
+    n = len(position)
+    best, closest = np.full(n, -1, np.int64), np.full(n, math.inf)
+    if n == 0:
+        return best
+    where = np.zeros(n, np.int64) if images is None else images
+    each, place, items = np.unique(
+        np.column_stack([where, experts]), axis=0, return_inverse=True, return_counts=True
+    )
+    by_length = np.lexsort((each[:, 1], -items, each[:, 0]))
+    turn = np.empty(len(each), np.int64)
+    turn[by_length] = np.arange(len(each))
+    turn = turn[place.reshape(-1)]  # the item's list, counted by image and then by length
+    _, begins, lists = np.unique(each[by_length, 0], return_index=True, return_counts=True)
+    image = np.repeat(np.arange(len(lists)), lists)[turn]
+    first, lists = begins[image], lists[image]
+    apart = far_apart(position)
+    tree = cKDTree(np.column_stack([position, apart * turn]))
+    for step in range(1, OTHER_LISTS + 1):
+        some = np.flatnonzero(lists > step)
+        if not len(some):
+            break
+        other = first[some] + (turn[some] - first[some] + step) % lists[some]
+        distance, found = tree.query(np.column_stack([position[some], apart * other]))
+        nearer = distance < closest[some]
+        best[some[nearer]], closest[some[nearer]] = found[nearer], distance[nearer]
+    return best

@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.compiled.abi import F8, I4
-from dfcrp.compiled.jit import ANYTHING, AnyLikelihood, Contract, implements, lean_kernel
+from dfcrp.compiled.jit import (
+    ANYTHING,
+    AnyLikelihood,
+    Contract,
+    implements,
+    inline_kernel,
+    lean_kernel,
+)
 from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import Block, Data, Scratch, State
 
@@ -48,6 +55,11 @@ def has_order(prior: Any) -> bool:
 @PRIOR.function
 def uses_order(prior) -> bool:
     """Whether clusters also carry the order's share of the weight (``moves.assignment``)."""
+
+
+@PRIOR.function
+def counts_ranks(prior) -> bool:
+    """Whether weights depend on arrival slots at all, here or in ``moves.assignment``."""
 
 
 @PRIOR.function
@@ -130,3 +142,10 @@ def weigh_each(prior, data, state, scratch, i, cluster, count, weight, size, log
         weight[kept] = value + log_join(prior, data, state, scratch, i, k, size[position])
         kept += 1
     return kept
+
+
+@implements(counts_ranks, ANYTHING)
+@inline_kernel
+def counts_no_ranks(prior):
+    """They do not."""
+    return False

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.normal.shapes import Shape
-from dfcrp.neighbours.neighbourhood import set_images_apart
+from dfcrp.neighbours.neighbourhood import nearest_on_others
 
 Floats = NDArray[np.float64]
 
@@ -24,8 +24,6 @@ QUANTILE_OF_NORMAL = 0.3853
 ALIKE = 1e-3
 #: Differences below this, relative to a guess, are errors of floating-point numbers: sin(180°).
 NO_DIFFERENCE = 1e-9
-#: Nearest markings among which one of another family is looked for.
-NEAREST = 16
 #: Without families every marking may be of one object: a share of the features' own spread.
 MIXTURE_SHARE = 0.25
 #: The guess is repeated until it changes by less than this share, or so many times.
@@ -63,7 +61,7 @@ def find_pilot(
     growth: float,
     images: NDArray[np.int64] | None = None,
 ) -> Pilot:
-    """Guess from the distance of items to the nearest of another expert on the same image.
+    """Guess from the distance of items to the nearest on a few other lists of the same image.
 
     Nearness is judged by the guess itself, which begins with the features' overall spread.
     """
@@ -97,24 +95,16 @@ def _apart_from_others(
     scales: Floats,
     images: NDArray[np.int64] | None,
 ) -> Floats:
-    """(m, p): differences to the nearest of another expert, relative to an item's scales.
+    """(m, p): differences to the nearest on a few other lists, relative to an item's scales.
 
     Where many items are copies of others, as of marks that were proposed and left as they are, the
     closest ones do not differ, and what nobody copied would be compared with another object.
     """
-    from scipy.spatial import cKDTree
-
-    scaled = set_images_apart(features / np.exp(np.log(scales).mean(axis=0)), images)
-    around = min(NEAREST, len(scaled))
-    near = cKDTree(scaled).query(scaled, k=around)[1].reshape(len(scaled), around)
-    other = experts[near] != experts[:, np.newaxis]
-    if images is not None:
-        other &= images[near] == images[:, np.newaxis]
-    rows = np.flatnonzero(other.any(axis=1))
+    match = nearest_on_others(features / np.exp(np.log(scales).mean(axis=0)), experts, images)
+    rows = np.flatnonzero(match >= 0)
     if not len(rows):
         return np.empty((0, features.shape[1]))
-    match = near[rows, np.argmax(other[rows], axis=1)]
-    apart: Floats = (features[rows] - features[match]) / scales[rows]
+    apart: Floats = (features[rows] - features[match[rows]]) / scales[rows]
     copies = (np.abs(apart) <= NO_DIFFERENCE).all(axis=1)
     return apart[copies] if copies.mean() >= SHARE else apart
 

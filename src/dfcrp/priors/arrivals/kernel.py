@@ -56,6 +56,13 @@ def uses_order(prior):
     return prior.use_order
 
 
+@implements(partition_prior.counts_ranks, Arrivals)
+@inline_kernel
+def counts_ranks(prior):
+    """Where the order's share counts."""
+    return prior.use_order
+
+
 @implements(partition_prior.log_open_all, Arrivals)
 @inline_kernel
 def log_open_all(prior, state):

@@ -165,6 +165,13 @@ def uses_order(prior):
     return False
 
 
+@implements(partition_prior.counts_ranks, Attraction)
+@inline_kernel
+def counts_ranks(prior):
+    """Always."""
+    return True
+
+
 @implements(partition_prior.log_open_all, Attraction)
 @inline_kernel
 def log_open_all(prior, state):
