@@ -20,6 +20,7 @@ from scipy import stats
 from dfcrp import prior as prior_module
 from dfcrp.compiled.state import Block
 from dfcrp.errors import SettingsError
+from dfcrp.moves import pair
 from dfcrp.persons import Persons
 from dfcrp.priors.arrivals.tail import rebuild_tail
 from dfcrp.priors.attraction import kernel as attraction
@@ -239,6 +240,29 @@ def parameters_and_slots(rng, chamber):
     )
 
 
+def pairs_and_slots(rng, chamber):
+    """Relatives draw their clusters and slots together."""
+    given = chamber.data, chamber.hyper, chamber.prior, chamber.state, chamber.scratch
+    for i, j in ((0, 3), (1, 4)):
+        pair.update_pair(rng, *given, i, j)
+
+
+def order_left_out_of_pairs(rng, chamber):
+    """Relatives draw their clusters by the numbers of those who sit there alone."""
+
+    def weigh(data, hyper, prior, state, scratch, i, log_new, candidate, weight):
+        count = pair.weigh(data, hyper, prior, state, scratch, i, log_new, candidate, weight)
+        weight[: count - 1] = np.log(state.size[candidate[: count - 1]])
+        return count
+
+    both = small.with_callees(pair.weigh_both, weigh=weigh)
+    slots = small.with_callees(pair.choose_slots, weigh_both=both)
+    update = small.with_callees(pair.update_pair, choose_slots=slots)
+    given = chamber.data, chamber.hyper, chamber.prior, chamber.state, chamber.scratch
+    for i, j in ((0, 3), (1, 4)):
+        update(rng, *given, i, j)
+
+
 def normalisation_forgotten(rng, chamber):
     """The strength is updated as if the sums of the weights did not depend on it."""
     attraction.rearrange(chamber.prior, rng, chamber.data, chamber.state, chamber.scratch)
@@ -257,11 +281,12 @@ def fresh(seed):
     return [draw_everything(rng) for _ in range(DRAWS)]
 
 
-def test_updates_leave_exact_draws_as_they_are(problem):
-    assert smallest_p(after(problem, parameters_and_slots, 1), fresh(1)) > FALSE_ALARM_RATE
+@pytest.mark.parametrize("update", [parameters_and_slots, pairs_and_slots])
+def test_updates_leave_exact_draws_as_they_are(problem, update):
+    assert smallest_p(after(problem, update, 1), fresh(1)) > FALSE_ALARM_RATE
 
 
-@pytest.mark.parametrize("bug", [normalisation_forgotten, order_shuffled])
+@pytest.mark.parametrize("bug", [normalisation_forgotten, order_shuffled, order_left_out_of_pairs])
 def test_planted_bugs_are_caught(problem, bug):
     assert smallest_p(after(problem, bug, 2), fresh(2)) < FALSE_ALARM_RATE
 

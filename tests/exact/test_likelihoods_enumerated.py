@@ -2,9 +2,10 @@
 
 The work is done by ``reference/interpreted.py`` in a process of its own, where the kernels' source
 runs as plain Python. Updates must have the enumerated posterior as a fixed point; a density that is
-wrong by 5 % must show. Geweke makes eight comparisons by 30 batches for each likelihood; 5.6
-standard errors are exceeded once in 1e5. The normal likelihoods by groups of features are compiled
-for other tests, which give them the same treatment (``statistical/test_feature_posterior``).
+wrong by 5 % must show, and so must arrival slots that are traded without their weights. Geweke
+makes eight comparisons by 30 batches for each likelihood; 5.6 standard errors are exceeded once in
+1e5. The normal likelihoods by groups of features are compiled for other tests, which give them the
+same treatment (``statistical/test_feature_posterior``).
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def test_updates_leave_the_enumerated_posterior(found, kind):
     assert changes["one"] < TOLERANCE
     assert changes["two"] < TOLERANCE
     assert changes["planted"] > 1e-4
+    assert changes["blind"] > 1e-4
 
 
 @pytest.mark.parametrize("kind", ["normal", "records"])

@@ -258,9 +258,11 @@ def test_update_of_two_relatives_and_their_slots(seed):
 
 
 def test_slots_drawn_without_their_weights_move_the_target():
-    setting = Setting([0, 0, 1, 1, 2], 3)
-    assert worst_change(*slots_matrix(setting, 0, 1)) < TOLERANCE
-    blind = slots_matrix(setting, 0, 1, log_pair_total=lambda *_: 0.0)
+    """Two relatives of whom one has more neighbours."""
+    families = [0, 1, 1, 0, 2, 2]
+    setting = Setting(families, 3, allowed=allowed_by_links(len(families)))
+    assert worst_change(*slots_matrix(setting, 0, 3)) < TOLERANCE
+    blind = slots_matrix(setting, 0, 3, log_pair_total=lambda *_: 0.0)
     assert worst_change(*blind) > 1e-3
 
 
