@@ -97,7 +97,7 @@ def test_an_open_ended_run_stops_when_the_verdict_is_good(markings: dfcrp.Items)
 
     posterior = dfcrp.fit(markings, max_scans=8000, on_look=look)
     assert posterior.verdict.ok
-    assert looks == [500 * 2**i for i in range(len(looks))]
+    assert looks == [500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000][: len(looks)]
     assert posterior.record.scans == looks[-1]
     assert 0 < posterior.record.burn_in < posterior.record.scans
 

@@ -117,17 +117,18 @@ def test_the_whole_run_is_estimated(record, monkeypatch):
 @pytest.mark.parametrize(
     ("rhat", "ess", "pairs", "expected"),
     [
-        (1.005, 300.0, 0, 1_000),  # any look but the last is followed by one of twice the scans
+        (1.005, 300.0, 0, 750),
+        (1.005, 250.0, 0, 1_000),
         (1.005, 100.0, 0, 2_000),
-        (1.005, 90.0, 0, 4_000),
+        (1.005, 90.0, 0, 3_000),
         (1.04, 400.0, 0, 2_000),
-        (1.0, 500.0, 3, 1_000),
+        (1.0, 500.0, 3, 750),  # at the next look at the earliest
         (np.inf, 4.0, 9, 20_000),
-        (np.nan, np.nan, 0, 1_000),
+        (np.nan, np.nan, 0, 750),
     ],
 )
 def test_scans_that_the_verdict_will_need(rhat, ess, pairs, expected):
-    run = SimpleNamespace(scans=None, max_scans=20_000)
+    run = SimpleNamespace(scans=None, max_scans=20_000, thin=1)
     verdict = SimpleNamespace(ok=False, max_rhat=rhat, min_ess=ess, pairs_disagreeing=pairs)
     posterior = SimpleNamespace(
         verdict=verdict, config=SimpleNamespace(run=run), record=SimpleNamespace(scans=500)

@@ -124,7 +124,8 @@ def test_an_open_ended_run_looks_when_it_would_have(markings: dfcrp.Items, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("scans", "look"), [(0, 500), (500, 500), (501, 1000), (3000, 4000), (4001, 4500)]
+    ("scans", "look"),
+    [(0, 500), (500, 500), (501, 750), (751, 1000), (1001, 1500), (3000, 3000), (4001, 4500)],
 )
 def test_the_next_look(scans: int, look: int) -> None:
     assert next_look(1, 4500, scans) == look

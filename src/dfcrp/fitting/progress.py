@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
 from dfcrp.markup import counted, escape
-from dfcrp.runs.parts import Watch, least_by_looked
+from dfcrp.runs.parts import Watch, least_by_looked, next_look
 from dfcrp.sampling.runner import TimeLimit, compiling
 from dfcrp.settings.config import Config
 from dfcrp.settings.consensus import Least, in_short
@@ -490,20 +490,20 @@ def make_tracker(items: Items, config: Config, begun: Sequence[int] = ()) -> Any
 def expected_scans(posterior: Posterior) -> int:
     """Scans at the look at which the verdict will probably be good, judged by those so far.
 
-    The effective sample size grows with the number of scans, and R-hat - 1 falls with it. Looks
-    come at each doubling; chains that disagree on a pair need at least one more.
+    The effective sample size grows with the number of scans, and R-hat - 1 falls with it. Chains
+    that disagree on a pair need at least one look more.
     """
     verdict, run, scans = posterior.verdict, posterior.config.run, posterior.record.scans
     if run.scans is not None or verdict.ok:
         return scans if run.scans is None else run.scans
     limits = Limits()
-    needed = [2.0]
+    needed = [1.0]
     if verdict.min_ess > 0.0:
         needed.append(limits.ess / verdict.min_ess)
     if np.isfinite(verdict.max_rhat):
         needed.append((verdict.max_rhat - 1.0) / (limits.rhat - 1.0))
-    doublings = math.ceil(math.log2(max(needed)) - 1e-9)
-    return int(min(scans * 2**doublings, run.max_scans))
+    enough = math.ceil(scans * max(needed) - 1e-6)
+    return next_look(run.thin, run.max_scans, max(enough, scans + 1))
 
 
 def describe_look(posterior: Posterior) -> str:

@@ -129,7 +129,8 @@ def least_by_cluster(items: Items, labels: NDArray[np.int32], least: Least) -> N
     return least_by_looked(least, len(items.experts))[looked]
 
 
-#: Without a number of scans the run is looked at after so many, then after each doubling.
+#: Without a number of scans the run is looked at after so many; then after one and a half times
+#: as many, at each doubling, and half-way to the next.
 FIRST_LOOK = 500
 
 
@@ -213,7 +214,7 @@ class PartRun(Generic[Found]):
         return runner
 
     def advance(self, runner: Any) -> Found:
-        """Draw to the asked-for scans, or in doubling spans until the verdict is good."""
+        """Draw to the asked-for scans, or from look to look until the verdict is good."""
         run = self._config.run
         self._goal = run.scans or next_look(run.thin, run.max_scans, runner.most_scans)
         while True:
@@ -228,7 +229,7 @@ class PartRun(Generic[Found]):
                 return self._look(runner)
             if enough:
                 return found
-            self._goal = min(2 * self._goal, run.max_scans)
+            self._goal = next_look(run.thin, run.max_scans, self._goal + 1)
 
     def _is_enough(self, found: Found) -> bool:
         """Tell how it stands, and whether to end here."""
@@ -278,9 +279,9 @@ def next_look(thin: int, max_scans: int, scans: int) -> int:
     A resumed run thus keeps to the looks of one that was never stopped.
     """
     look = FIRST_LOOK * thin
-    while look < scans:
+    while 3 * look // 2 < scans:
         look *= 2
-    return min(look, max_scans)
+    return min(look if look >= scans else 3 * look // 2, max_scans)
 
 
 class Stoppable(Protocol):
