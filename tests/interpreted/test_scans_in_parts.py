@@ -21,6 +21,7 @@ from dfcrp.compiled.state import (
 )
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves import assignment, paper, regroup, revisit, scan
+from dfcrp.priors import contract as partition_prior
 from reference import kernel_reference as reference
 from reference import small_problems as small
 from reference.known_numbers import KnownNumbers, just_inside
@@ -488,6 +489,11 @@ def test_a_scan_tries_a_share_of_the_contacts_or_so_many_for_each_marking(age):
     assert revisit.contact_share(age, Block(3, 11, 5, 10_005)) == most * 8 / 10_000
 
 
+def test_a_prior_without_an_order_counts_no_ranks():
+    """Else every pair would be weighed three times, for nothing."""
+    assert not partition_prior.counts_no_ranks(None)
+
+
 def test_an_extra_visit(case, monkeypatch):
     state, data = case.state, case.data
     done = noting(monkeypatch, revisit, "update_marking", "update_pair")
@@ -515,7 +521,7 @@ def test_what_a_scan_does_about_doubt(case, monkeypatch):
     )  # fmt: skip
     state = case.state
     start, end = revisit.NOTE_FROM, revisit.NOTE_UNTIL
-    block = Block(0, case.n, 0, len(case.data.contact))
+    block = Block(1, case.n, 0, len(case.data.contact))
     for age in (0, start - 2, start - 1, start, end - 2, end - 1, end, end + 1):
         done.clear()
         state.scans[0] = age
@@ -530,7 +536,7 @@ def test_what_a_scan_does_about_doubt(case, monkeypatch):
         assert names == expected
         assert (state.contact_doubt == (0.0 if age == start - 1 else 3.0)).all()
         if age >= end:
-            tries = revisit.VISIT_MOST * case.n
+            tries = revisit.VISIT_MOST * (case.n - 1)
             listed = max(len(case.data.contact), 1)
             assert done[-1][1][-1] == min(revisit.VISIT_SHARE, tries / listed)
     state.scans[0] = start - 1
