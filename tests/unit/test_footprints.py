@@ -9,7 +9,7 @@ import pytest
 
 import dfcrp
 from dfcrp.errors import InputError
-from dfcrp.io.reading import read_looked
+from dfcrp.io.looks import read_looked
 from dfcrp.items.footprints import contains, read_footprint
 from dfcrp.items.looks import looks_given, with_looks
 from dfcrp.items.site import Site

@@ -18,7 +18,8 @@ from dfcrp.io.drawings import COLUMNS, offsets
 from dfcrp.io.formats.geojson import write_geojson
 from dfcrp.io.formats.geopackage import write_geopackage
 from dfcrp.io.georeference import moved_to, scaled_spreads
-from dfcrp.io.reading import RUN_FILES, PathLike, join, known_names, read_paths
+from dfcrp.io.opening import PathLike
+from dfcrp.io.reading import RUN_FILES, join, known_names, read_paths
 from dfcrp.io.registry import writer_for
 from dfcrp.io.tables import LENGTHS, ReadOptions, ReadTable, write_files
 from dfcrp.items.checks import Cells, to_names, to_numbers

@@ -11,56 +11,34 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.io.drawings import as_object, load_json, text_or_none, told
-from dfcrp.io.formats.delimited import decode
+from dfcrp.io.drawings import told
 from dfcrp.io.formats.yolo import looks_like_yolo
-from dfcrp.io.registry import FOLDER_ENDINGS, read_raw
+from dfcrp.io.looks import looks_of
+from dfcrp.io.opening import PathLike, read_file
+from dfcrp.io.registry import FOLDER_ENDINGS
 from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
 from dfcrp.items.checks import (
-    bad_names,
     check_columns,
     checked_pairs,
     shown,
     to_names,
-    why_not_name,
 )
 from dfcrp.items.columns import (
-    ABOUT,
-    ABOUT_ELSE,
     SAID,
     ColumnChoice,
     listed,
-    plain,
     suspect_words,
 )
-from dfcrp.items.footprints import as_text, footprint_columns, footprints_in, read_footprint
 from dfcrp.items.items import Items
-from dfcrp.items.looks import Looked, looks_given, with_looks
+from dfcrp.items.looks import with_looks
 from dfcrp.items.site import MOST_UNUSED, Site, Source
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.memory import in_words, refuse_more_than_memory
-
-PathLike = str | os.PathLike[str]
-
-#: Bytes of memory for each of a file: a short field is an object of Python.
-MEMORY_PER_BYTE = 8
-#: Of a file, to see whether it is text.
-_LOOKED_AT = 1 << 16
-BINARY_ENDINGS = (".parquet", ".shp", ".dbf", ".shx", ".prj")
-BINARY_MARKS = (
-    b"PAR1",
-    b"SQLite format 3\x00",
-    b"\x00\x00\x27\x0a",
-    b"\xff\xfe",
-    b"\xfe\xff",
-    b"\x00\x00\xfe\xff",
-)
 
 RUN_FILES = ("config.toml", "markings.csv")
 """What tells a run folder from a folder of exports."""
@@ -114,37 +92,6 @@ def _distinct(paths: Sequence[PathLike]) -> dict[str, Path]:
         raise InputError(f"{twice}: the file is given twice; give it once")
     short = Counter(path.name for path in found.values())
     return {path.name if short[path.name] == 1 else str(path): path for path in found.values()}
-
-
-def read_file(name: str, path: Path, options: ReadOptions) -> tuple[RawTable, str]:
-    """The table in a file as it is, and the SHA-256 of the file."""
-    data = _bytes_of(name, path)
-    return read_raw(name, path, data, options), hashlib.sha256(data).hexdigest()
-
-
-def _bytes_of(name: str, path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = _first_bytes(name, path, file)
-            return data + file.read()
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; check the path") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise InputError(f"{path}: the file cannot be read: {error}") from None
-
-
-def _first_bytes(name: str, path: Path, file: BinaryIO) -> bytes:
-    """The beginning of a file; what cannot be read is refused here, before the rest is."""
-    refuse_more_than_memory(
-        MEMORY_PER_BYTE * os.fstat(file.fileno()).st_size,
-        f"{name}: reading a file of {in_words(os.fstat(file.fileno()).st_size)}",
-        "split it by image, or leave columns out of it",
-    )
-    data = file.read(_LOOKED_AT)
-    if path.suffix.lower() not in BINARY_ENDINGS and not data.startswith(BINARY_MARKS):
-        # Says so if it is no text; a letter may be cut in two at the end.
-        decode(name, data[: data.find(0) + 1])
-    return data
 
 
 def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
@@ -421,7 +368,7 @@ def read_items(
     if candidates is not None:
         pairs = _read_pairs(Path(candidates), parts, whole)
         whole = replace(whole, candidates=checked_pairs(pairs, len(whole)))
-    pairs_looked = _looks(table, looked, whole, image, exclude_experts)
+    pairs_looked = looks_of(table, looked, whole, image, exclude_experts)
     filters = {
         "columns": columns,
         "image": image,
@@ -441,95 +388,6 @@ def read_items(
     except InputError as error:
         where = f"{looked}: " if isinstance(looked, (str, os.PathLike)) else ""
         raise InputError(f"{where}{error}") from error
-
-
-def read_looked(path: PathLike) -> Looked:
-    """Who looked at which image, or part of it, from a table or a GeoJSON file.
-
-    A table has the columns image and expert; features of GeoJSON have these properties.
-    """
-    file = Path(path)
-    if file.suffix.lower() in (".geojson", ".json"):
-        return looks_given(_looked_geojson(file))
-    table, _ = read_file(file.name, file, ReadOptions(kind="records"))
-    found: dict[str, list[Any]] = {}
-    for role in ("image", "expert"):
-        names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
-        at = [k for k, title in enumerate(table.header) if plain(title) in names]
-        if len(at) == 1:
-            found[role] = to_names(table.columns[at[0]])
-        elif at or role == "expert":
-            what = "several columns" if at else "no column"
-            raise InputError(
-                f"{file}, header: {what} for {role}; it needs one called image and one called "
-                f"expert, and has {listed(table.header)}"
-            )
-    for role, names_given in found.items():
-        for record in bad_names(names_given)[:1]:
-            name = names_given[record]
-            why = why_not_name(role, name) if name else "it is empty; fill it in"
-            raise InputError(f"{table.where(record)}, column {role}: {why}")
-    chosen = footprint_columns(table.header, f"{file}, header")
-    cells = {role: list(table.columns[table.header.index(name)]) for role, name in chosen.items()}
-    if cells:
-        parts = footprints_in(
-            cells, lambda row, column: f"{table.where(row)}, column {chosen.get(column, column)}"
-        )
-        found["footprint"] = [None if part is None else as_text(part) for part in parts]
-    return looks_given(found)
-
-
-def _looked_geojson(file: Path) -> dict[str, list[Any]]:
-    """A feature for each look, with the properties image and expert."""
-    content = as_object(load_json(str(file), _bytes_of(str(file), file)), str(file))
-    found: dict[str, list[Any]] = {"image": [], "expert": [], "footprint": []}
-    features = content.get("features")
-    if not isinstance(features, list):
-        raise InputError(
-            f"{file}: looks in GeoJSON are a FeatureCollection; each feature has a polygon and the "
-            "properties image and expert"
-        )
-    for number, feature in enumerate(features, 1):
-        where = f"{file}, feature {number}"
-        one = as_object(feature, where)
-        properties = as_object(one.get("properties") or {}, f"{where}, properties")
-        for role in ("image", "expert"):
-            names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
-            values = [value for title, value in properties.items() if plain(title) in names]
-            if role == "expert" and len(values) != 1:
-                raise InputError(f"{where}: it needs one property called expert")
-            name = (text_or_none(values[0]) if values else None) or ""
-            if len(bad_names([name])) and (name or role == "expert"):
-                why = why_not_name(role, name) if name else "it is empty; fill it in"
-                raise InputError(f"{where}, property {role}: {why}")
-            found[role].append(name)
-        part = read_footprint(one.get("geometry"), where)
-        found["footprint"].append(None if part is None else as_text(part))
-    return found
-
-
-def _looks(
-    table: ReadTable,
-    looked: Any,
-    items: Items,
-    image: str | Sequence[str] | None,
-    exclude_experts: str | Sequence[str],
-) -> Looked | None:
-    """Who looked where, after the filters; None if nothing says it."""
-    if looked is None:
-        known = [(name, expert) for name, expert in table.looked if expert is not None]
-        if not known or items.image is None:
-            return None
-        given = looks_given(known)
-    elif isinstance(looked, (str, os.PathLike)):
-        given = read_looked(looked)
-    else:
-        given = looks_given(looked)
-    if image is not None:
-        kept = [image] if isinstance(image, str) else list(image)
-        given = given.select(np.isin(given.pairs[:, 0], ["", *kept]))
-    excluded = [exclude_experts] if isinstance(exclude_experts, str) else list(exclude_experts)
-    return given.select(~np.isin(given.pairs[:, 1], excluded))
 
 
 def read_markings(

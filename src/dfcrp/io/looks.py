@@ -1,0 +1,109 @@
+"""Who looked at which image, or part of it: from a table, GeoJSON, or what the exports say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dfcrp.errors import InputError
+from dfcrp.io.drawings import as_object, load_json, text_or_none
+from dfcrp.io.opening import PathLike, bytes_of, read_file
+from dfcrp.io.tables import ReadOptions, ReadTable
+from dfcrp.items.checks import bad_names, to_names, why_not_name
+from dfcrp.items.columns import ABOUT, ABOUT_ELSE, listed, plain
+from dfcrp.items.footprints import as_text, footprint_columns, footprints_in, read_footprint
+from dfcrp.items.items import Items
+from dfcrp.items.looks import Looked, looks_given
+
+
+def read_looked(path: PathLike) -> Looked:
+    """Who looked at which image, or part of it, from a table or a GeoJSON file.
+
+    A table has the columns image and expert; features of GeoJSON have these properties.
+    """
+    file = Path(path)
+    if file.suffix.lower() in (".geojson", ".json"):
+        return looks_given(_looked_geojson(file))
+    table, _ = read_file(file.name, file, ReadOptions(kind="records"))
+    found: dict[str, list[Any]] = {}
+    for role in ("image", "expert"):
+        names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
+        at = [k for k, title in enumerate(table.header) if plain(title) in names]
+        if len(at) == 1:
+            found[role] = to_names(table.columns[at[0]])
+        elif at or role == "expert":
+            what = "several columns" if at else "no column"
+            raise InputError(
+                f"{file}, header: {what} for {role}; it needs one called image and one called "
+                f"expert, and has {listed(table.header)}"
+            )
+    for role, names_given in found.items():
+        for record in bad_names(names_given)[:1]:
+            name = names_given[record]
+            why = why_not_name(role, name) if name else "it is empty; fill it in"
+            raise InputError(f"{table.where(record)}, column {role}: {why}")
+    chosen = footprint_columns(table.header, f"{file}, header")
+    cells = {role: list(table.columns[table.header.index(name)]) for role, name in chosen.items()}
+    if cells:
+        parts = footprints_in(
+            cells, lambda row, column: f"{table.where(row)}, column {chosen.get(column, column)}"
+        )
+        found["footprint"] = [None if part is None else as_text(part) for part in parts]
+    return looks_given(found)
+
+
+def _looked_geojson(file: Path) -> dict[str, list[Any]]:
+    """A feature for each look, with the properties image and expert."""
+    content = as_object(load_json(str(file), bytes_of(str(file), file)), str(file))
+    found: dict[str, list[Any]] = {"image": [], "expert": [], "footprint": []}
+    features = content.get("features")
+    if not isinstance(features, list):
+        raise InputError(
+            f"{file}: looks in GeoJSON are a FeatureCollection; each feature has a polygon and the "
+            "properties image and expert"
+        )
+    for number, feature in enumerate(features, 1):
+        where = f"{file}, feature {number}"
+        one = as_object(feature, where)
+        properties = as_object(one.get("properties") or {}, f"{where}, properties")
+        for role in ("image", "expert"):
+            names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
+            values = [value for title, value in properties.items() if plain(title) in names]
+            if role == "expert" and len(values) != 1:
+                raise InputError(f"{where}: it needs one property called expert")
+            name = (text_or_none(values[0]) if values else None) or ""
+            if len(bad_names([name])) and (name or role == "expert"):
+                why = why_not_name(role, name) if name else "it is empty; fill it in"
+                raise InputError(f"{where}, property {role}: {why}")
+            found[role].append(name)
+        part = read_footprint(one.get("geometry"), where)
+        found["footprint"].append(None if part is None else as_text(part))
+    return found
+
+
+def looks_of(
+    table: ReadTable,
+    looked: Any,
+    items: Items,
+    image: str | Sequence[str] | None,
+    exclude_experts: str | Sequence[str],
+) -> Looked | None:
+    """Who looked where, after the filters; None if nothing says it."""
+    if looked is None:
+        known = [(name, expert) for name, expert in table.looked if expert is not None]
+        if not known or items.image is None:
+            return None
+        given = looks_given(known)
+    elif isinstance(looked, (str, os.PathLike)):
+        given = read_looked(looked)
+    else:
+        given = looks_given(looked)
+    if image is not None:
+        kept = [image] if isinstance(image, str) else list(image)
+        given = given.select(np.isin(given.pairs[:, 0], ["", *kept]))
+    excluded = [exclude_experts] if isinstance(exclude_experts, str) else list(exclude_experts)
+    return given.select(~np.isin(given.pairs[:, 1], excluded))
