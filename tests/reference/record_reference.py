@@ -117,12 +117,18 @@ def log_share(hyper, field: int, members: list[int]) -> float:
 def level_of_parts(one: Sequence[str], other: Sequence[str]) -> int:
     """ORDER, SHORT, PARTS or COMMON for two lists of words, or 0.
 
-    A word stands for another if it abbreviates it, or has one typing error.
+    A word stands for another if it abbreviates it, or has one typing error. The words of either may
+    choose, and of lists that differ in length those of the shorter.
     """
     if not one or not other:
         return 0
-    if len(one) > len(other):
-        one, other = other, one
+    ways = [(one, other), (other, one)]
+    levels = [level_by_choice(*way) for way in ways if len(way[0]) <= len(way[1])]
+    return min((level for level in levels if level), default=0)
+
+
+def level_by_choice(one: Sequence[str], other: Sequence[str]) -> int:
+    """The level if the words of the first list choose among those of the second."""
     left = list(other)
     short, equal, lost = False, 0, 0
     for word in sorted(one, key=len, reverse=True):
