@@ -248,13 +248,14 @@ def _learned_levels(
 def _levels_of_field(
     hyper: kernel.RecordHyper, at: int, facts: PairFacts, level: Ints, probable: Floats
 ) -> Floats:
-    """P(level): how values of matches differ, if one of them is altered and not unrelated."""
+    """P(level): how values of matches differ, if just one of them is altered, and not unrelated."""
     usual = usual_levels()
     m, t = 1.0 / (1.0 + np.exp(-law_of_field(hyper, at)[:2])) if level.any() else (1.0, 0.0)
     c, e = (1.0 - m) * t, (1.0 - m) * (1.0 - t)
     unrelated = (m + c) ** 2 - c * c + 2.0 * e * m
     altered = 2.0 * e * c * facts.altered
-    weight = probable * altered / np.maximum(unrelated + altered, 1e-300)
+    both = c * c * facts.both_altered
+    weight = probable * altered / np.maximum(unrelated + altered + both, 1e-300)
     count = np.bincount(level, weights=weight, minlength=LEVELS)
     count[0] = 0.0
     return np.asarray((WORTH * usual + count) / (WORTH + count.sum()))
