@@ -45,8 +45,9 @@ LEVEL_ROUNDS = (2, 5, 9)
 FIRST_SHARE, LEAST_SHARE = 0.25, 0.01
 #: Altered values that the first guess of P(level) is worth.
 WORTH = 20.0
-#: Pairs less probable than this say nothing of matches.
-NEGLIGIBLE = 1e-3
+#: Pairs less probable than this say nothing of a field. Where fields tell little there may be very
+#: many of them, so those count for longer that cost little: of values that are the same or not.
+NEGLIGIBLE, NEGLIGIBLE_IF_CHEAP = 1e-3, 1e-6
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,10 @@ def guess_law(
     for round_ in range(rounds):
         probable = matching.probable(_ratio(hyper, facts), matches, free)
         matches = matching.count(weight * probable, LEAST_SHARE * len(source))
-        before, kept = hyper.law.copy(), probable > NEGLIGIBLE
+        before = hyper.law.copy()
         for at, found in enumerate(facts):
+            cheap = hyper.kind[at] == kernel.SAME_OR_NOT
+            kept = probable > (NEGLIGIBLE_IF_CHEAP if cheap else NEGLIGIBLE)
             _learn(hyper, at, *_condensed(hyper, at, _only(found, kept), (weight * probable)[kept]))
         if round_ in LEVEL_ROUNDS:
             levels = _learned_levels(hyper, facts, of_level, weight * probable)
