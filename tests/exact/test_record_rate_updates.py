@@ -223,7 +223,7 @@ def test_noted_rates_are_those_of_the_law_and_no_other(apart):
 def test_large_clusters_are_weighed_less_often():
     """Rates of 1,200 records are updated in every scan if clusters have two, less often if six."""
 
-    def due(size: int) -> int:
+    def due(size: int, less_often: float) -> int:
         state = new_state(small.make_problem([0, 1], np.zeros((2, 3))))
         sizes = np.zeros(1201, np.int32)
         sizes[: 1200 // size] = size
@@ -233,7 +233,8 @@ def test_large_clusters_are_weighed_less_often():
         found = 0
         for scan in range(1000, 1080):
             state.scans[0] = scan
-            found += rates.rates_are_due(state)
+            found += rates.rates_are_due(state, less_often)
         return found
 
-    assert [due(2), due(6)] == [80, 10]
+    assert [due(2, rates.LESS_OFTEN), due(6, rates.LESS_OFTEN)] == [80, 20]
+    assert [due(2, 8.0), due(6, rates.LESS_OFTEN_MEASURES)] == [80, 10]

@@ -84,6 +84,36 @@ def test_ratio_is_the_sum_over_all_ways(which, members, request):
     assert found == pytest.approx(record_reference.log_ratio(made, list(members)), abs=close)
 
 
+@pytest.fixture(scope="module")
+def alike():
+    """Five spellings of one name, any two of which may be altered from a third."""
+    names = ["maria lee", "lee maria", "m. lee", "maria leee", "lee", "zoe", "bob"]
+    everyone = [(i, j) for i in range(7) for j in range(i)]
+    items = Items.from_columns({"name": names}, None, kind="records", candidates=everyone)
+    found = RECORDS.prepared(items, RecordSettings(strings=("name",))).hyper(6)
+    found.law[:] = [-1.5, 0.5]
+    # J of a pair is the same both ways.
+    of = np.repeat(np.arange(len(found.share)), np.diff(found.similar_start))
+    pair = np.minimum(of, found.similar) * 7 + np.maximum(of, found.similar)
+    found.both_altered[:] = 20.0 * np.random.default_rng(4).random(49)[pair]
+    assert len(pair) >= 12
+    return found
+
+
+@pytest.mark.parametrize(
+    "members", [(0, 1, 2), (4, 2, 1), (0, 1, 2, 3), (3, 4, 0, 5), (0, 1, 5, 6)]
+)
+def test_three_who_are_all_altered(alike, members):
+    """Against the sum over all ways; that they say nothing, as of more members, is noticed."""
+    found = kernel.log_ratio_of_field(alike, row_of(alike, members), 0, len(members), 0)
+    exact = record_reference.log_ratio_of_field(alike, 0, list(members))
+    assert found == pytest.approx(exact, abs=1e-10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "FEW_MEMBERS", 2)
+        planted = record_reference.log_ratio_of_field(alike, 0, list(members))
+    assert abs(found - planted) > 1e-3
+
+
 def test_the_order_of_joining_makes_no_difference(hyper):
     found = {
         integrated.log_marginal(hyper, row_of(hyper, members), 0)
@@ -153,7 +183,7 @@ def test_altered_measures_integrate_over_the_true_value():
         s2 = record_reference.variance(flat, 2, i)
         product_ *= np.exp(-0.5 * (x - true) ** 2 / s2) / np.sqrt(2 * np.pi * s2) / 0.02
     expected = float(product_.sum() * (true[1] - true[0]))
-    assert record_reference.nobody_same(flat, 2, [0, 1, 6]) == pytest.approx(expected, rel=1e-9)
+    assert record_reference.nobody_same(flat, 2, [0, 1, 6], 3) == pytest.approx(expected, rel=1e-9)
 
 
 def slow_distance(a, b) -> int:

@@ -241,7 +241,9 @@ def test_what_is_due_of_a_law_of_records(rates, scales, monkeypatch):
     done, steps = [], ["update_rates", "update_scales", "update_shared_parts", "weigh_rows"]
     for name in steps:
         monkeypatch.setattr(sources, name, lambda *_, name=name: done.append(name))
-    monkeypatch.setattr(sources, "rates_are_due", lambda _: rates)
+    monkeypatch.setattr(
+        sources, "rates_are_due", lambda _, less: rates and less == sources.LESS_OFTEN
+    )
     monkeypatch.setattr(sources, "law_is_due", lambda _: scales)
     assert sources.update_shared(None, None, None, None) is False
     expected = [name for name in steps if scales or name != "update_scales"]

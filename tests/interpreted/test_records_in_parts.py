@@ -294,14 +294,21 @@ def fit_of(hyper, field) -> float:
 
 def test_when_rates_are_due(monkeypatch):
     monkeypatch.setattr(rates, "law_is_due", lambda state: state.due)
-    for sizes, every in (([2] * 16, 1), ([2] * 14 + [1, 3], 1 + 8 * 9 // 16), ([1] * 15 + [9], 8)):
+    for sizes, every, less in (
+        ([2] * 16, 1, 8.0),
+        ([2] * 14 + [1, 3], 1 + 8 * 9 // 16, 8.0),
+        ([1] * 15 + [9], 8, 8.0),
+        ([2] * 14 + [1, 3], 1, 0.5),
+        ([4] * 4 + [0] * 12, 1 + 2, 0.5),
+        ([16] + [0] * 15, 8, 0.5),
+    ):
         for scan in range(9, 20):
             for due in (True, False):
                 state = SimpleNamespace(
                     label=np.zeros(16), size=np.array(sizes), scans=[scan], due=due
                 )
                 expected = due or scan % min(every, law.PERIOD) == 0
-                assert rates.rates_are_due(state) == expected
+                assert rates.rates_are_due(state, less) == expected
 
 
 def test_rates_are_noted(hyper):
@@ -377,7 +384,8 @@ def test_slices_of_rates(hyper, monkeypatch):
     hyper.law[1] = start
 
 
-def test_which_rates_are_updated(hyper, monkeypatch):
+@pytest.mark.parametrize("measures", [True, False])
+def test_which_rates_are_updated(measures, hyper, monkeypatch):
     most = int(law.MOST_AT_ONCE)
     short, long = (SimpleNamespace(law_mean=np.zeros(n)) for n in (most, 2 * most))
     assert rates.is_chosen(short, None)
@@ -387,9 +395,14 @@ def test_which_rates_are_updated(hyper, monkeypatch):
     monkeypatch.setattr(rates, "gather_facts", lambda h, s, field: (field + 10, field + 20))
     monkeypatch.setattr(rates, "slice_rate", lambda *given: done.append(given[3:]))
     monkeypatch.setattr(rates, "is_chosen", lambda *_: chosen.append(1) or len(chosen) % 3 != 0)
+    asked_of = []
+    monkeypatch.setattr(rates, "rates_are_due", lambda s, less: asked_of.append(less) or measures)
     rates.update_rates(hyper, None, None)
+    assert asked_of == [rates.LESS_OFTEN_MEASURES]
     expected, asked = [], 0
     for field in range(len(hyper.kind)):
+        if hyper.kind[field] == kernel.MEASURE and not measures:
+            continue
         for what in range(kernel.SCALE):
             if hyper.entry[what, field] < 0:
                 continue

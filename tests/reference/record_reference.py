@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -38,14 +38,14 @@ def log_ratio_of_field(hyper, field: int, members: list[int]) -> float:
         chance = math.prod(of[way] for of, way in zip(chances, ways, strict=True))
         same = [i for i, way in zip(known, ways, strict=True) if way == SAME]
         altered = [i for i, way in zip(known, ways, strict=True) if way == ALTERED]
-        total += chance * evidence(hyper, field, same, altered)
+        total += chance * evidence(hyper, field, same, altered, len(known))
     return math.log(total)
 
 
-def evidence(hyper, field: int, same: list[int], altered: list[int]) -> float:
+def evidence(hyper, field: int, same: list[int], altered: list[int], known: int) -> float:
     """Ratio for those that have the true value and those that have an altered one."""
     if not same:
-        return nobody_same(hyper, field, altered)
+        return nobody_same(hyper, field, altered, known)
     shown = {int(hyper.values[i, field]) for i in same}
     if len(shown) > 1:
         return 0.0
@@ -56,13 +56,17 @@ def evidence(hyper, field: int, same: list[int], altered: list[int]) -> float:
     return found
 
 
-def nobody_same(hyper, field: int, altered: list[int]) -> float:
-    """J."""
+def nobody_same(hyper, field: int, altered: list[int], known: int) -> float:
+    """J, in a cluster with so many values that are known."""
     if len(altered) < 2:
         return 1.0
     values = [int(hyper.values[i, field]) for i in altered]
     if hyper.kind[field] != kernel.MEASURE:
-        return table(hyper, hyper.both_altered, field, *values) if len(altered) == 2 else 1.0
+        two = [table(hyper, hyper.both_altered, field, *pair) for pair in combinations(values, 2)]
+        if len(altered) == 2:
+            return two[0]
+        few = len(altered) == 3 and known <= kernel.FEW_MEMBERS
+        return sum(one * other for one, other in combinations(two, 2)) / 3 if few else 1.0
     at = hyper.first[field] + np.array(values)
     precision = np.array([1.0 / variance(hyper, field, i) for i in altered])
     places = hyper.place[at]
@@ -117,12 +121,18 @@ def log_share(hyper, field: int, members: list[int]) -> float:
 def level_of_parts(one: Sequence[str], other: Sequence[str]) -> int:
     """ORDER, SHORT, PARTS or COMMON for two lists of words, or 0.
 
-    A word stands for another if it abbreviates it, or has one typing error.
+    A word stands for another if it abbreviates it, or has one typing error. The words of either may
+    choose, and of lists that differ in length those of the shorter.
     """
     if not one or not other:
         return 0
-    if len(one) > len(other):
-        one, other = other, one
+    ways = [(one, other), (other, one)]
+    levels = [level_by_choice(*way) for way in ways if len(way[0]) <= len(way[1])]
+    return min((level for level in levels if level), default=0)
+
+
+def level_by_choice(one: Sequence[str], other: Sequence[str]) -> int:
+    """The level if the words of the first list choose among those of the second."""
     left = list(other)
     short, equal, lost = False, 0, 0
     for word in sorted(one, key=len, reverse=True):

@@ -137,6 +137,27 @@ def test_one_table_for_every_kind(kind):
             {"left": [1.0], "top": [2.0], "right": [5.0], "bottom": [8.0]},
             {"x": [3.0], "y": [5.0], "width": [4.0], "height": [6.0]},
         ),
+        *(
+            (
+                "boxes",
+                dict(zip(names.split(), ([1.0], [2.0], ends[0], ends[1]), strict=True)),
+                {"x": [3.0], "y": [5.0], "width": [4.0], "height": [6.0]},
+            )
+            for names, ends in [
+                ("x_min y_min x_max y_max", ([5.0], [8.0])),
+                ("xmin ymin xmax ymax", ([5.0], [8.0])),
+                ("X1 Y1 X2 Y2", ([5.0], [8.0])),
+                ("x0 y0 w h", ([4.0], [6.0])),
+                ("left_px top_px box_width box_height", ([4.0], [6.0])),
+            ]
+        ),
+        (
+            "boxes",
+            {"x_center": [3.0], "y_center": [5.0], "w": [4.0], "h": [6.0]},
+            {"x": [3.0], "y": [5.0], "width": [4.0], "height": [6.0]},
+        ),
+        ("circles", {"cx": [1.0], "cy": [2.0], "r": [3.0]}, {"x": [1.0], "diameter": [6.0]}),
+        ("points", {"Y pos": [2.0], "X pos": [1.0]}, {"x": [1.0], "y": [2.0]}),
     ],
 )
 def test_columns_that_say_the_same(kind, given, same):
@@ -151,6 +172,8 @@ def test_columns_that_say_the_same(kind, given, same):
         ("points", {"x": [1.0]}, "points have the columns x, y, not x"),
         ("circles", {"x": [1.0], "y": [1.0], "size": [1.0]}, "diameter or x, y, radius, not"),
         ("boxes", {"left": [1.0]}, "x, y, width, height or left, top, right, bottom"),
+        ("boxes", {n: [1.0] for n in ("x_min", "x0", "y_min", "x_max", "y_max")}, "x_min, x0"),
+        ("circles", {"lon": [1.0], "lat": [1.0], "diameter": [1.0]}, "not lon, lat"),
         ("records", {}, "at least one column"),
         ("records", {"image": ["a"]}, "cannot be called 'image'"),
     ],
@@ -158,6 +181,12 @@ def test_columns_that_say_the_same(kind, given, same):
 def test_other_columns_are_refused(kind, columns, words):
     with pytest.raises(InputError, match=words):
         Items.from_columns(columns, kind=kind)
+
+
+def test_a_bad_number_is_named_by_the_title_of_its_column():
+    columns = {"x_min": [1.0, 1.0], "y_min": [1.0, 1.0], "x_max": [2.0, 0.5], "y_max": [2.0, 2.0]}
+    with pytest.raises(InputError, match="index 1, x_max"):
+        Items.from_columns(columns, kind="boxes")
 
 
 def lists(rng, objects, sources, noise) -> tuple[np.ndarray, np.ndarray]:

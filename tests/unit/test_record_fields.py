@@ -244,6 +244,12 @@ def test_probabilities_of_levels():
     assert both[1] == 0.0  # two values with an error each have two errors between them
     assert both[2] == pytest.approx(once[1] ** 2)
     assert both[ERRORS] == pytest.approx(2 * once[1] * once[3] + once[2] ** 2)
+    # Words in another order, with an error in one of them or not; and one of these left out.
+    assert both[ORDER] == pytest.approx(once[ORDER] ** 2 + 2 * once[ORDER] * once[1])
+    word = once[[1, ORDER, SHORT]].sum()
+    assert both[PARTS] == pytest.approx(once[PARTS] ** 2 + 2 * once[PARTS] * word)
+    assert both[NEAR] == pytest.approx((once[NEXT] + once[NEAR]) ** 2)
+    assert 0.5 < both.sum() < 1.0  # the rest is not similar, or the same
 
 
 def test_density_of_a_measure():

@@ -421,6 +421,23 @@ def names_of(role: str, likelihood: Likelihood) -> frozenset[str]:
     )
 
 
+def titles_of(titles: Collection[str], likelihood: Likelihood) -> dict[str, str]:
+    """By role the title that stands for it, if the titles, all of them, describe an item.
+
+    Names of degrees are not among them, as no name can tell the units of columns alone.
+    """
+    ways = () if likelihood.columns is None else (likelihood.columns, *likelihood.alternatives)
+    for way in ways:
+        found = {
+            role: [title for title in titles if plain(title) in names_of(role, likelihood)]
+            for role in way
+        }
+        once = all(len(same) == 1 for same in found.values())
+        if once and sorted(same[0] for same in found.values()) == sorted(titles):
+            return {role: same[0] for role, same in found.items()}
+    return {title: title for title in titles}
+
+
 def frame_columns(
     frame: Any, likelihood: Likelihood, choice: ColumnChoice = None
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words
-from dfcrp.items.columns import ColumnChoice, frame_columns, listed
+from dfcrp.items.columns import ColumnChoice, frame_columns, listed, titles_of
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.looks import Looked, Looks, looks_of, on_images, with_looks
 from dfcrp.items.site import Site, Source
@@ -123,7 +123,8 @@ class Items:
         Parameters
         ----------
         columns : mapping
-            The columns that describe an item; of circles x, y and diameter (or radius).
+            The columns that describe an item; of circles x, y and diameter (or radius). Spellings
+            that are known of files, such as x_min, are known here as well.
         expert : sequence, optional
             Who listed each item; left out, every item is by an expert of its own, and any two may
             share a cluster.
@@ -151,7 +152,9 @@ class Items:
         Items
         """
         likelihood = likelihood_named(kind)
-        where = place or (lambda role, row: f"index {row}, {role}")
+        titles = titles_of(columns, likelihood)
+        columns = {role: columns[title] for role, title in titles.items()}
+        where = place or (lambda role, row: f"index {row}, {titles.get(role, role)}")
         about = {"expert": expert, "image": image, "id": id, "truth": truth, "person": person}
         cells = {**columns, **{role: raw for role, raw in about.items() if raw is not None}}
         _refuse_other_columns(likelihood, columns)

@@ -31,6 +31,9 @@ LARGEST_BLOCK = 200
 PAIRS_PER_RECORD = 60.0
 #: Simulated matches by which keys are chosen, and the share of them that is worth a further key.
 MADE_UP, WORTHWHILE = 4000, 0.0005
+#: The same where more than this share of the matches is in doubt: there many pairs that are not
+#: probable by themselves are some matches together, and rates would come out low without them.
+IN_DOUBT, WORTHWHILE_IN_DOUBT = 0.06, 0.00005
 #: What it is worth to find a match for the first time, the second, and so on.
 WORTH = np.array([1.0, 0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.0])
 #: Fields that are combined in every way; of more, up to so many at a time.
@@ -146,17 +149,19 @@ def given_keys(records: Fields, keys: Sequence[Sequence[str]], source: Ints) -> 
 
 
 def find_candidates(
-    records: Fields, rates: KeyRates, source: Ints, thirds: float = 0.0
+    records: Fields, rates: KeyRates, source: Ints, thirds: float = 0.0, doubt: float = 0.0
 ) -> Candidates:
     """The pairs of the keys that find most for their number.
 
-    ``thirds`` is how many further records an object of two is expected to have.
+    ``thirds`` is how many further records an object of two is expected to have, ``doubt`` the share
+    of the matches that the best guess would miss or make by mistake.
     """
     n = len(records.codes)
     made_up = MadeUp.of(records, rates, np.random.default_rng(n))
     found, keys = [np.empty((0, 2), np.int64)], []
     covered = np.zeros(len(made_up.rows), np.bool_)
-    for option in _choose(_options(records, made_up), n):
+    worthwhile = WORTHWHILE_IN_DOUBT if doubt > IN_DOUBT else WORTHWHILE
+    for option in _choose(_options(records, made_up), n, worthwhile):
         pairs = option.pairs()
         found.append(pairs)
         keys.append((option.name, len(pairs)))
@@ -270,7 +275,7 @@ def _for_lonely(records: Fields, made_up: MadeUp, rows: Ints, source: Ints) -> I
     return np.concatenate(found)
 
 
-def _choose(options: list[Option], n: int) -> list[Option]:
+def _choose(options: list[Option], n: int, worthwhile: float) -> list[Option]:
     """One after the other, what finds most for each pair until the pairs are used up.
 
     Real faults come together more often than simulated ones, so that a match which is found already
@@ -287,7 +292,7 @@ def _choose(options: list[Option], n: int) -> list[Option]:
         cost = np.array([option.count + n / 2.0 for option in options])
         gain[[option.count > left for option in options]] = 0.0
         best = int(np.argmax(gain / cost))
-        if gain[best] < WORTHWHILE:
+        if gain[best] < worthwhile:
             break
         chosen.append(options.pop(best))
         times += finds[id(chosen[-1])]

@@ -24,8 +24,9 @@ from dfcrp.likelihoods.record.base_measure import (
 )
 from dfcrp.likelihoods.record.candidates import sorted_once
 from dfcrp.likelihoods.record.fields import Field, Fields
-from dfcrp.likelihoods.record.levels import ERRORS, LEVELS, NEAR, LevelComparison
+from dfcrp.likelihoods.record.levels import ERRORS, LEVELS, NEAR, NEXT, LevelComparison
 from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -93,10 +94,19 @@ def usual_levels() -> Floats:
 
 
 def twice(levels: Floats) -> Floats:
-    """P(level) of two values that are both altered: errors add up."""
-    found = levels**2
+    """P(level) of two values that are both altered from a third.
+
+    Errors add up. Of two ways in which words differ the one that leaves less of them shows, and one
+    error in a word does not hide it. Numbers near a third are near each other. All else is not
+    similar, or the same.
+    """
+    found = np.zeros(LEVELS)
     found[1 : ERRORS + 1] = np.convolve(levels[: ERRORS + 1], levels[: ERRORS + 1])[1 : ERRORS + 1]
-    found[NEAR] = levels[NEAR - 1 : NEAR + 1].sum() ** 2
+    below = levels[1]
+    for level in (ORDER, SHORT, PARTS, COMMON):
+        found[level] = levels[level] * (2.0 * below + levels[level])
+        below += levels[level]
+    found[NEAR] = levels[NEXT : NEAR + 1].sum() ** 2
     return found
 
 

@@ -17,8 +17,10 @@ where a runs over the values that members show, B over the sets of altered membe
 same, and J(B) = Σ_v f(v) Π_B S(x_i, v), which is 1 for up to one member. So R = 1 for a cluster of
 one: a record alone says nothing of m and t. A missing value is left out.
 
-Text: S and J of two are tables over pairs of similar values, zero for all others; three or more
-that are all altered from a value nobody shows say nothing (J = 1). Measures (numbers, places):
+Text: S and J of two are tables over pairs of similar values, zero for all others. J of three is the
+mean of the products of two of their J, as if each value of two were altered from the third; it
+counts in clusters of up to four. More that are all altered from a value nobody shows say nothing
+(J = 1). Measures (numbers, places):
 S(x, v) = N(x; v, s²) / g(x) with g the density of f and a learned s, and J(B) in closed form, as g
 varies little over s. A source (list) may have its own m, t and s.
 
@@ -55,6 +57,8 @@ SAME, SEEN_OTHER, SEEN_ONE, BOTH, SOURCE, OTHER_SOURCE, FACTS = 0, 1, 2, 3, 4, 5
 WEIGHT, COUNT, PRECISION, MEAN, DENSITY, SET_WIDTH = 0, 1, 2, 3, 6, 7
 #: Sets that are kept; the least probable are given up, so up to four members are exact.
 MOST_SETS = 16
+#: Members of a cluster up to which three who are all altered count: of more, some are the same.
+FEW_MEMBERS = 4
 #: More members than this may make one product vanish or overflow by itself.
 MANY_MEMBERS = 12
 LEAST = 1e-300
@@ -255,8 +259,8 @@ def ratio_given(hyper, theta, k, members, field, true, many):
 
 @lean_kernel
 def nobody_same_of_text(hyper, theta, k, members, field, many):
-    """Σ_B ... of a field with tables: J(B) is listed for two, and 1 for three or more."""
-    all_misses, product = 1.0, 1.0
+    """Σ_B ... of a field with tables."""
+    all_misses, product, known = 1.0, 1.0, 0
     for a in range(members):
         record = int(theta[k, FIRST + a])
         seen = hyper.values[record, field]
@@ -265,6 +269,7 @@ def nobody_same_of_text(hyper, theta, k, members, field, many):
             size = unit(hyper, field, record, seen, many)
             all_misses *= miss / size
             product *= (miss + (1.0 - miss) * alter) / size
+            known += 1
     if hyper.kind[field] == SAME_OR_NOT:
         return product
     for a in range(members):
@@ -274,16 +279,35 @@ def nobody_same_of_text(hyper, theta, k, members, field, many):
         for b in range(a):
             other = int(theta[k, FIRST + b])
             if hyper.values[other, field] >= 0:
-                excess = -1.0
-                if hyper.values[one, field] != hyper.values[other, field]:
-                    at = listed_at(
-                        hyper, field, hyper.values[one, field], hyper.values[other, field]
-                    )
-                    if at >= 0:
-                        excess += hyper.both_altered[at]
+                both = ratio_of_altered(hyper, field, one, other)
                 odds = altered_odds(hyper, field, one) * altered_odds(hyper, field, other)
+                excess = both - 1.0
+                if known <= FEW_MEMBERS:
+                    excess += excess_of_three(hyper, theta, k, b, field, one, other, both)
                 product += all_misses * odds * excess
     return product
+
+
+@inline_kernel
+def ratio_of_altered(hyper, field, one, other):
+    """J of two records' values of text."""
+    x, y = hyper.values[one, field], hyper.values[other, field]
+    at = listed_at(hyper, field, x, y) if x != y else -1
+    return hyper.both_altered[at] if at >= 0 else 0.0
+
+
+@lean_kernel
+def excess_of_three(hyper, theta, k, before, field, one, other, both):
+    """Σ (J - 1) c / m over the third of three, one of the row's first members ``before``."""
+    total = 0.0
+    for a in range(before):
+        third = int(theta[k, FIRST + a])
+        if hyper.values[third, field] >= 0:
+            with_one = ratio_of_altered(hyper, field, one, third)
+            with_other = ratio_of_altered(hyper, field, other, third)
+            three = (both * (with_one + with_other) + with_one * with_other) / 3.0
+            total += altered_odds(hyper, field, third) * (three - 1.0)
+    return total
 
 
 @inline_kernel

@@ -45,8 +45,9 @@ LEVEL_ROUNDS = (2, 5, 9)
 FIRST_SHARE, LEAST_SHARE = 0.25, 0.01
 #: Altered values that the first guess of P(level) is worth.
 WORTH = 20.0
-#: Pairs less probable than this say nothing of matches.
-NEGLIGIBLE = 1e-3
+#: Pairs less probable than this say nothing of a field. Where fields tell little there may be very
+#: many of them, so those count for longer that cost little: of values that are the same or not.
+NEGLIGIBLE, NEGLIGIBLE_IF_CHEAP = 1e-3, 1e-6
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,10 @@ def guess_law(
     for round_ in range(rounds):
         probable = matching.probable(_ratio(hyper, facts), matches, free)
         matches = matching.count(weight * probable, LEAST_SHARE * len(source))
-        before, kept = hyper.law.copy(), probable > NEGLIGIBLE
+        before = hyper.law.copy()
         for at, found in enumerate(facts):
+            cheap = hyper.kind[at] == kernel.SAME_OR_NOT
+            kept = probable > (NEGLIGIBLE_IF_CHEAP if cheap else NEGLIGIBLE)
             _learn(hyper, at, *_condensed(hyper, at, _only(found, kept), (weight * probable)[kept]))
         if round_ in LEVEL_ROUNDS:
             levels = _learned_levels(hyper, facts, of_level, weight * probable)
@@ -248,13 +251,14 @@ def _learned_levels(
 def _levels_of_field(
     hyper: kernel.RecordHyper, at: int, facts: PairFacts, level: Ints, probable: Floats
 ) -> Floats:
-    """P(level): how values of matches differ, if one of them is altered and not unrelated."""
+    """P(level): how values of matches differ, if just one of them is altered, and not unrelated."""
     usual = usual_levels()
     m, t = 1.0 / (1.0 + np.exp(-law_of_field(hyper, at)[:2])) if level.any() else (1.0, 0.0)
     c, e = (1.0 - m) * t, (1.0 - m) * (1.0 - t)
     unrelated = (m + c) ** 2 - c * c + 2.0 * e * m
     altered = 2.0 * e * c * facts.altered
-    weight = probable * altered / np.maximum(unrelated + altered, 1e-300)
+    both = c * c * facts.both_altered
+    weight = probable * altered / np.maximum(unrelated + altered + both, 1e-300)
     count = np.bincount(level, weights=weight, minlength=LEVELS)
     count[0] = 0.0
     return np.asarray((WORTH * usual + count) / (WORTH + count.sum()))

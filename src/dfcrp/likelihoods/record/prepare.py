@@ -92,7 +92,9 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
     law = Law.of(settings, compared, source)
     keys, images = settings.split_keys, items.image_codes
 
-    def found_by(guess: NDArray[np.float64], matches: float = 0.0) -> Candidates:
+    def found_by(
+        guess: NDArray[np.float64], matches: float = 0.0, doubt: float = 0.0
+    ) -> Candidates:
         if items.candidates is not None:
             given = np.asarray(items.candidates, np.int64)
             made = Candidates(given, (), alone(given, source), float("nan"))
@@ -101,13 +103,14 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
         else:
             lists = max(len(np.unique(source)), 2)
             thirds = 2.0 * matches / max(len(source), 1) * (lists - 2.0) / (lists - 1.0)
-            made = find_candidates(records, rates_of(compared, law, guess), source, thirds)
+            rates = rates_of(compared, law, guess)
+            made = find_candidates(records, rates, source, thirds, doubt)
         return replace(made, pairs=within_images(made.pairs, images))
 
     candidates = found_by(law.mean)
     if items.candidates is None and keys is None:
         first = guess_law(settings, compared, candidates.pairs, source, FIRST_ROUNDS)
-        candidates = found_by(first.law, first.matches)
+        candidates = found_by(first.law, first.matches, first.doubt)
     guess = guess_law(settings, compared, candidates.pairs, source)
     found = Prepared(settings, records, compared, source, items.experts, candidates, guess)
     if items.candidates is not None:

@@ -1,4 +1,4 @@
-"""Updates of the rates m and t of a field, in every scan where most clusters have two members.
+"""Updates of the rates m and t of a field, in every scan where clusters have two members.
 
 With m, c, e of one record and n, d, g of the other, R of two values x and y is
 
@@ -6,7 +6,8 @@ With m, c, e of one record and n, d, g of the other, R of two values x and y is
 
 1 / f, S and J do not hang on the rates. They are looked up once for each field, and after that an
 evaluation of all clusters of two is a walk over a table. Clusters in which three or more values are
-known are weighed as ever; the more there are of these, the less often rates are updated.
+known are weighed as ever; the larger these are, the less often rates are updated, above all those
+of measures, which take long to weigh.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from dfcrp.likelihoods.record.kernel import (
     LARGE,
     LEAST_OF_TWO,
     LOG_MARGINAL,
+    MEASURE,
     MEMBERS,
     MISS,
     NOBODY,
@@ -48,10 +50,14 @@ from dfcrp.likelihoods.record.kernel import (
     logistic,
 )
 
+#: How many times less often rates are updated for each member of the usual cluster of more than
+#: two, where values are the same or not, or similar; and where they are measures.
+LESS_OFTEN, LESS_OFTEN_MEASURES = 0.5, 8.0
+
 
 @lean_kernel
-def rates_are_due(state):
-    """Whether this scan updates rates.
+def rates_are_due(state, less_often):
+    """Whether this scan updates rates of some fields.
 
     That depends on the partition, which the update leaves as it is.
     """
@@ -59,7 +65,7 @@ def rates_are_due(state):
     for k in range(n):
         if state.size[k] > 2:
             work += state.size[k] * state.size[k]
-    return law_is_due(state) or state.scans[0] % min(1 + PERIOD * work // n, PERIOD) == 0
+    return law_is_due(state) or state.scans[0] % min(1 + int(less_often * work / n), PERIOD) == 0
 
 
 @lean_kernel
@@ -205,8 +211,11 @@ def is_chosen(hyper, rng):
 
 @lean_kernel
 def update_rates(hyper, rng, state):
-    """The entries of all rates, what sources add included, one after the other."""
+    """The entries of all rates that are due, what sources add included, one after the other."""
+    measures = rates_are_due(state, LESS_OFTEN_MEASURES)
     for field in range(hyper.kind.shape[0]):
+        if hyper.kind[field] == MEASURE and not measures:
+            continue
         pairs, larger = gather_facts(hyper, state, field)
         for what in range(SCALE):
             shared = hyper.entry[what, field]

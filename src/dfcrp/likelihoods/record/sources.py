@@ -25,6 +25,7 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.law import FARTHEST, law_is_due, log_fit, slice_law
 from dfcrp.likelihoods.record.kernel import SCALE, RecordHyper
 from dfcrp.likelihoods.record.rates import (
+    LESS_OFTEN,
     is_chosen,
     note_rates,
     rates_are_due,
@@ -140,7 +141,7 @@ def update_shared(hyper, rng, data, state):
 
     Spares stay as they are: a record alone says nothing of the law, nor the law of it.
     """
-    if rates_are_due(state):
+    if rates_are_due(state, LESS_OFTEN):
         update_rates(hyper, rng, state)
         if law_is_due(state):
             update_scales(hyper, rng, data, state)

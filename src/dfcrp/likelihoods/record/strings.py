@@ -66,7 +66,9 @@ def levels_of_words(words: Words, first: I8, second: I8, out: I8):
 
     Each word of the one with fewer should stand for one of the other: it is the same, has one
     typing error, or one of the two abbreviates the other. The longest choose first. Where some do
-    not, the level is COMMON if those that do, abbreviations aside, are half of the longer list.
+    not, the level is COMMON if those that do, abbreviations aside, are half of the longer list. Of
+    as many words either side chooses once, and the lesser level counts, so that the order of the
+    two makes no difference.
     """
     for pair in range(first.shape[0]):
         one, other = first[pair], second[pair]
@@ -78,7 +80,11 @@ def levels_of_words(words: Words, first: I8, second: I8, out: I8):
         if fewer == 0 or (more - fewer > MOST_LEFT_OUT and fewer < needed):
             out[pair] = 0
         else:
-            out[pair] = level_of_words(words, one, other, more - fewer, needed)
+            found = level_of_words(words, one, other, more - fewer, needed)
+            if 1 < fewer == more:
+                turned = level_of_words(words, other, one, 0, needed)
+                found = min(found, turned) if min(found, turned) > 0 else max(found, turned)
+            out[pair] = found
 
 
 @lean_kernel
