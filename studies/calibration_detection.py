@@ -208,7 +208,7 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "log false share": math.log(own["false_share"][0]),
         "log shape of false marks": math.log(own["false_shape"][0]),
         "log objects": math.log(own["objects"][0]),
-        "log objects, second image": math.log(own["objects"][1]),
+        "log objects, last image": math.log(own["objects"][-1]),
         "log mean of objects": math.log(own["objects_law"][1]),
         "log spread of skills": math.log(own["skill_sd"][0]),
         "sizes of objects": float(own["size_share"][:16].sum()),

@@ -565,6 +565,31 @@ def test_update_of_shares(setting):
         np.testing.assert_allclose(found, expected / expected.sum())
 
 
+def test_laws_of_sizes_may_be_held(setting):
+    held = setting.prior._replace(beliefs=setting.prior.beliefs._replace(size_weight=math.inf))
+    parameters = held.parameters
+    old = parameters.size_share.copy(), parameters.false_size.copy()
+    rng = KnownNumbers()
+    update.update_shares(rng, held)
+    np.testing.assert_array_equal((parameters.size_share, parameters.false_size), old)
+    objects = held.counts.objects[..., : setting.classes]
+    expected = held.beliefs.class_weight + objects.sum(axis=(0, 1))
+    np.testing.assert_allclose(parameters.weight, expected / expected.sum())
+
+
+def test_the_spread_of_false_marks_may_be_held(setting, monkeypatch):
+    held = setting.prior._replace(beliefs=setting.prior.beliefs._replace(false_shape_sd=0.0))
+    asked = noted(monkeypatch, update)
+    monkeypatch.setattr(update, "update_listing", lambda rng, p, f: None)
+    old, share = held.parameters.false_shape[0], held.parameters.false_share[0]
+    update.update_rates(KnownNumbers(), held)
+    assert not asked
+    assert held.parameters.false_shape[0] == old
+    expected = share * held.beliefs.markings / held.looks.covered
+    rate = old / expected + held.looks.covered
+    np.testing.assert_allclose(held.parameters.false, (old + held.counts.false) / rate)
+
+
 def test_shape_of_false_marks(setting):
     prior, beliefs = setting.prior, setting.prior.beliefs
     false, covered = prior.counts.false, prior.looks.covered

@@ -133,6 +133,7 @@ class Beliefs(NamedTuple):
     log γ_f ~ N(m, score_slope_sd²), m ~ N(log score_slope, usual_slope_sd²),
     a_f ~ N(score_offset, score_offset_sd²).
 
+    ω and ψ are held at m if ``size_weight`` is ∞, c at ``false_shape`` if its spread is 0.
     What is found less often than ``ease_least`` says cannot be told from false marks, so that
     it is not called an object.
     """

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 from dfcrp.errors import check, check_choice
 
+#: ``size_weight`` and ``false_shape_sd`` where they are learned, unless the settings say otherwise.
+LEARNED_SIZES = 20.0
+LEARNED_SPREAD = 1.0
+
 
 @dataclass(frozen=True)
 class DetectionSettings:
@@ -37,12 +41,16 @@ class DetectionSettings:
     objects_shape_sd: float = 1.0
     objects_mean_sd: float = 2.0
     #: Weight, in objects, of the markings' sizes in what sizes all objects and false marks have.
-    size_weight: float = 20.0
+    #: "held": both have the markings' sizes, and nothing is learned of them. "auto": "held" if all
+    #: places were seen by the same experts, ``LEARNED_SIZES`` if not.
+    size_weight: float | str = "auto"
     #: Gamma shape of an expert's expected false marks per image: small where few experts make
-    #: most of them. It is learned; what it is about, and how sure that is: the standard deviation
-    #: of its logarithm. Their mean is a share of the expert's markings that is learned as well.
+    #: most of them. What it is about, and how sure that is where it is learned: the standard
+    #: deviation of its logarithm. "held": it is ``false_shape``. "auto": "held" if all places were
+    #: seen by the same experts, ``LEARNED_SPREAD`` if not. Their mean is a share of the expert's
+    #: markings that is learned in any case.
     false_shape: float = 1.0
-    false_shape_sd: float = 1.0
+    false_shape_sd: float | str = "auto"
     #: What that share is about, and how sure that is: 1 / share is Gamma of this shape.
     false_share: float = 0.1
     share_shape: float = 1.0
@@ -73,10 +81,9 @@ class DetectionSettings:
             check(1 <= self.classes <= 4, "prior.classes", self.classes, '1 to 4, or "auto"')
         for name in (
             *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "slope_sd", "listing_a"),
-            *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd", "size_weight"),
+            *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd"),
             *(
                 "false_shape",
-                "false_shape_sd",
                 "false_share",
                 "share_shape",
                 "category_weight",
@@ -86,4 +93,10 @@ class DetectionSettings:
             *("usual_slope_sd", "score_offset_sd"),
         ):
             check(getattr(self, name) > 0, f"prior.{name}", getattr(self, name), "above 0")
+        for name in ("size_weight", "false_shape_sd"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                check_choice(f"prior.{name}", value, ("auto", "held"))
+            else:
+                check(value > 0, f"prior.{name}", value, 'above 0, "auto" or "held"')
         check(0 < self.accuracy < 1, "prior.accuracy", self.accuracy, "between 0 and 1")

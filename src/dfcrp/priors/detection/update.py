@@ -385,20 +385,29 @@ def update_curves(rng, prior):
 
 @lean_kernel
 def update_shares(rng, prior):
-    """π, ω and ψ given the counts: Dirichlet."""
+    """π, and ω and ψ unless they are held, given the counts: Dirichlet."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
-    classes, levels = parameters.weight.shape[0], prior.away.shape[0]
-    for g in range(classes):
+    for g in range(parameters.weight.shape[0]):
         parameters.weight[g] = beliefs.class_weight
-    for level in range(levels):
-        parameters.size_share[level] = beliefs.size_weight * prior.usual[level]
-        parameters.false_size[level] = parameters.size_share[level] + counts.false_at[level]
-    for zone in range(counts.objects.shape[0]):
-        for level in range(levels):
-            for g in range(classes):
+        for zone in range(counts.objects.shape[0]):
+            for level in range(prior.away.shape[0]):
                 parameters.weight[g] += counts.objects[zone, level, g]
-                parameters.size_share[level] += counts.objects[zone, level, g]
     draw_dirichlet(rng, parameters.weight)
+    if beliefs.size_weight < math.inf:
+        update_sizes(rng, prior)
+
+
+@lean_kernel
+def update_sizes(rng, prior):
+    """ω and ψ given the counts."""
+    parameters, counts = prior.parameters, prior.counts
+    for level in range(prior.away.shape[0]):
+        expected = prior.beliefs.size_weight * prior.usual[level]
+        parameters.size_share[level] = expected
+        parameters.false_size[level] = expected + counts.false_at[level]
+        for zone in range(counts.objects.shape[0]):
+            for g in range(parameters.weight.shape[0]):
+                parameters.size_share[level] += counts.objects[zone, level, g]
     draw_dirichlet(rng, parameters.size_share)
     draw_dirichlet(rng, parameters.false_size)
 
@@ -431,7 +440,10 @@ def log_shape_of_false(target, value):
 
 @lean_kernel
 def update_rates(rng, prior):
-    """φ, its law and r given the counts, conjugate but for the shape; and the tally."""
+    """φ, its law and r given the counts, conjugate but for the shape; and the tally.
+
+    The shape stays as it is if it is known.
+    """
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
     objects, total = 0.0, 0.0
     for v in range(counts.on_image.shape[0]):
@@ -441,9 +453,10 @@ def update_rates(rng, prior):
             for g in range(parameters.weight.shape[0]):
                 total += counts.objects[zone, level, g]
     parameters.tally[0], parameters.tally[1], parameters.tally[2] = objects, total - objects, 0.0
-    start = math.log(parameters.false_shape[0])
-    drawn = slice_update(rng, ShapeOfFalse(prior), start, WIDTH, 1e-13)
-    parameters.false_shape[0] = math.exp(drawn)
+    if beliefs.false_shape_sd > 0.0:
+        start = math.log(parameters.false_shape[0])
+        drawn = slice_update(rng, ShapeOfFalse(prior), start, WIDTH, 1e-13)
+        parameters.false_shape[0] = math.exp(drawn)
     for f in range(prior.person.shape[0]):
         parameters.tally[2] += counts.false[f]
         covered = prior.looks.covered[f]
