@@ -75,9 +75,10 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
     sizes = [np.tile(prior.usual, (count, 1))] * 2
     if math.isfinite(beliefs.size_weight):
         sizes = [rng.dirichlet(beliefs.size_weight * prior.usual, count) for _ in range(2)]
-    slope = slope if len(prior.away) > 1 else 0.0 * slope
     words = draw_categories(rng, prior, count) if len(prior.categories.said) else []
     words += draw_scores(rng, prior, count) if len(prior.scores.level) else []
+    slope = slope + beliefs.size_slope_sd * rng.standard_normal((count, 1))
+    slope = slope if len(prior.away) > 1 else 0.0 * slope
     return np.concatenate(
         [
             *(weight, ease, skill.reshape(count, -1), spread, slope, listing.reshape(count, -1)),

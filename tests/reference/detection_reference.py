@@ -37,11 +37,11 @@ def make_prior(
     """A prior for a few markings; with a seed its parameters are random.
 
     ``zones`` are the markings' zones, and of every zone its image, share and lists. Nothing is
-    held unless the settings say so.
+    held unless the settings say so, and slopes are moderate.
     """
     families = np.asarray(families)
     learned = {"size_weight": LEARNED_SIZES, "false_shape_sd": LEARNED_SPREAD}
-    chosen = DetectionSettings(**{"classes": 2, **learned, **settings})
+    chosen = DetectionSettings(**{"classes": 2, "size_slope_sd": 0.5, **learned, **settings})
     log_sizes = None if sizes is None else np.linspace(*sizes, len(families))
     images = None if images is None else np.asarray(images)
     looks = None if looks is None else np.asarray(looks)

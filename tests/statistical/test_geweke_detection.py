@@ -47,6 +47,14 @@ def spread_of_false_marks_overrated(problem):
     return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
 
 
+def slopes_apart(problem):
+    """Nothing is learned of an expert's slope from the others'."""
+    beliefs = problem.prior.beliefs
+    sd = math.hypot(beliefs.slope_sd, beliefs.size_slope_sd)
+    beliefs = beliefs._replace(slope_sd=sd, size_slope_sd=1e-6)
+    return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
+
+
 def test_geweke():
     outcome = geweke(CASE, 3000, seed=21)
     assert outcome["ok"], outcome
@@ -54,7 +62,13 @@ def test_geweke():
 
 @pytest.mark.parametrize(
     "mistake",
-    [base_forgotten, bound_forgotten, viewers_forgotten, spread_of_false_marks_overrated],
+    [
+        base_forgotten,
+        bound_forgotten,
+        viewers_forgotten,
+        spread_of_false_marks_overrated,
+        slopes_apart,
+    ],
 )
 def test_geweke_catches_a_planted_bug(mistake):
     assert not geweke(CASE, 3000, seed=21, mistake=mistake)["ok"]

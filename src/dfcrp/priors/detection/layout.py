@@ -279,6 +279,7 @@ def _beliefs(
         skill_sd=settings.skill_sd,
         skill_sd_shape=settings.skill_sd_shape,
         slope_sd=settings.slope_sd,
+        size_slope_sd=settings.size_slope_sd,
         category_weight=settings.category_weight,
         accuracy=settings.accuracy,
         accuracy_weight=settings.accuracy_weight,

@@ -24,12 +24,14 @@ class DetectionSettings:
     class_weight: float = 0.05
     #: Log odds that an expert finds an object: mean over classes, spread between classes, the
     #: least that a class may have (what is found less often is not called an object), spread
-    #: between experts within a class, and how much they change with the log size (spread).
+    #: between experts within a class, and how much they change with the log size: how much experts
+    #: differ in that, and how much a typical one's may be (spreads).
     ease_mean: float = 1.0
     ease_sd: float = 1.25
     ease_least: float = -2.2
     skill_sd: float = 1.0
     slope_sd: float = 1.0
+    size_slope_sd: float = 3.0
     #: How sure the spread between experts is: 1 / its square is Gamma of this shape.
     skill_sd_shape: float = 4.0
     #: Probability that a person with several lists puts what they notice on one (Beta).
@@ -80,7 +82,8 @@ class DetectionSettings:
         else:
             check(1 <= self.classes <= 4, "prior.classes", self.classes, '1 to 4, or "auto"')
         for name in (
-            *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "slope_sd", "listing_a"),
+            *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "slope_sd"),
+            *("size_slope_sd", "listing_a"),
             *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd"),
             *(
                 "false_shape",
