@@ -59,7 +59,7 @@ def detection(contents: Any) -> Section:
             "Sensitivity and false marks of the experts",
             f"Probability that an expert {verb} an object where they looked, and false marks per "
             "image (posterior mean and 95 % interval). The expert who finds most comes first; "
-            "looks are in brackets. Experts whose marks are mostly false are red.",
+            "looks are in brackets. Experts whose marks are mostly false are orange.",
         ),
         _images(contents, found),
         contents.figure(
