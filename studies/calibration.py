@@ -297,6 +297,9 @@ def compare_moments(
     for name in independent[0]:
         one = np.array([row[name] for row in independent])
         two = np.array([row[name] for row in successive])
+        if np.array_equal(np.unique(one), np.unique(two)) and np.ptp(one) == 0.0:
+            # It is held, and has no moments to compare.
+            continue
         centre = one.mean()
         for power in (1, 2):
             # An indicator is its own square.

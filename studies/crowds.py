@@ -294,7 +294,7 @@ def _page(plans: dict[str, CrowdPlan], tables: dict[str, Any]) -> str:
             )
         )
     parts.extend(f"Left out, {reason}.\n" for reason in skipped())
-    return "\n".join(parts)
+    return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def plans_for(quick: bool, kind: str, seed: int, varied: bool = False) -> dict[str, CrowdPlan]:

@@ -72,10 +72,13 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
     mean = beliefs.objects_mean * np.exp(beliefs.objects_mean_sd * rng.normal(size=(count, 1)))
     objects = np.maximum(rng.standard_gamma(shape, (count, images)) * mean / shape, 1e-300)
     weight = rng.dirichlet([beliefs.class_weight] * classes, count)
-    sizes = [rng.dirichlet(beliefs.size_weight * prior.usual, count) for _ in range(2)]
-    slope = slope if len(prior.away) > 1 else 0.0 * slope
+    sizes = [np.tile(prior.usual, (count, 1))] * 2
+    if math.isfinite(beliefs.size_weight):
+        sizes = [rng.dirichlet(beliefs.size_weight * prior.usual, count) for _ in range(2)]
     words = draw_categories(rng, prior, count) if len(prior.categories.said) else []
     words += draw_scores(rng, prior, count) if len(prior.scores.level) else []
+    slope = slope + beliefs.size_slope_sd * rng.standard_normal((count, 1))
+    slope = slope if len(prior.away) > 1 else 0.0 * slope
     return np.concatenate(
         [
             *(weight, ease, skill.reshape(count, -1), spread, slope, listing.reshape(count, -1)),
@@ -173,7 +176,11 @@ def level_edges(prior: Detection, mean: float, sd: float) -> Floats:
 
 def with_base(prior: Detection, mean: float, sd: float) -> Detection:
     """The prior whose m is the share of the levels under a normal base measure of log sizes."""
-    return prior._replace(usual=np.diff(level_edges(prior, mean, sd)))
+    usual = np.diff(level_edges(prior, mean, sd))
+    # Where the laws of sizes are held, they are held there.
+    prior.parameters.size_share[:] = usual
+    prior.parameters.false_size[:] = usual
+    return prior._replace(usual=usual)
 
 
 class Base(NamedTuple):

@@ -9,7 +9,7 @@ from dfcrp.markup import number
 from dfcrp.plots.flat import FlatMap
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_overview
-from dfcrp.report.overview import _frame
+from dfcrp.report.overview import _frame, _roomy
 
 COUNT = 70
 
@@ -183,6 +183,14 @@ def test_a_picture_shows_the_whole_of_a_single_object():
     assert high >= 2.5
 
 
+def test_a_single_object_is_not_drawn_as_large_as_the_picture():
+    large, small = (-300.0, 100.0, -150.0, 150.0), (-2.0, 2.0, -3.0, 3.0)
+    found = _roomy([large, large, small])
+    assert found[:2].tolist() == [[*large], [*large]]
+    assert found[2].tolist() == [-199.0, 199.0, -200.0, 200.0]
+    assert _roomy([small]).tolist() == [[*small]]
+
+
 @pytest.mark.parametrize("prior", ["detection", "dfcrp"])
 def test_images_without_a_marking_have_a_tile(show, tmp_path, prior):
     """It says that somebody looked, and stands where its name belongs."""
@@ -203,6 +211,8 @@ def test_images_without_a_marking_have_a_tile(show, tmp_path, prior):
     if prior == "detection":
         table = posterior.image_table().set_index("image")
         assert f"{number(table.loc['b', 'n_objects'], 1)} real objects" in words[1]
+        p = posterior["a"].catalogue()["p_real"]
+        assert f"{((p > 0.05) & (p < 0.95)).sum()} in doubt" in words[0]
         assert not [name for name in table if name.startswith("alpha")]
         page.locator("#explorer-order").select_option("need")
         assert shown(page) == list(table.sort_values("look_value", ascending=False).index)

@@ -102,6 +102,9 @@ def test_settings_survive_toml(tmp_path):
         ({"run": {"persons": ["A", "B"]}}, "lists of names|a list"),
         ({"run": {"prior": "detection", "sampler": "paper"}}, "use sampler"),
         ({"run": {"prior": "detection"}, "prior": {"false_share": 0.0}}, "above 0"),
+        ({"run": {"prior": "detection"}, "prior": {"size_weight": 0.0}}, "above 0"),
+        ({"run": {"prior": "detection"}, "prior": {"size_weight": "large"}}, "held"),
+        ({"run": {"prior": "detection"}, "prior": {"false_shape_sd": -1.0}}, "above 0"),
         ({"run": {"prior": "attraction"}, "prior": {"strength": "strong"}}, "learned"),
     ],
 )

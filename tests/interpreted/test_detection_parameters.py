@@ -502,10 +502,27 @@ def test_conditionals_of_curves(setting):
             density += 0.5 * math.log(2.0 * math.pi) + math.log(parameters.skill_sd[0])
             expected = density + log_counts(prior, g, p, value, parameters.slope[p])
             assert log_target(update.Curve(prior, g, p), value) == pytest.approx(expected)
-            expected = -0.5 * (value / prior.beliefs.slope_sd) ** 2
+            expected = -0.5 * ((value - 0.4) / 1.7) ** 2
             for h in range(setting.classes):
                 expected += log_counts(prior, h, p, parameters.skill[h, p], value)
-            assert log_target(update.Curve(prior, NONE, p), value) == pytest.approx(expected)
+            curve = update.Curve(prior, NONE, p, 0.4, 1.7)
+            assert log_target(curve, value) == pytest.approx(expected)
+
+
+def test_a_slope_given_the_others(setting):
+    """Against the joint normal law of all slopes, their common mean integrated out."""
+    beliefs = setting.prior.beliefs
+    slopes = np.array([0.7, -0.4, 2.0, 1.1])
+    covariance = beliefs.slope_sd**2 * np.eye(4) + beliefs.size_slope_sd**2
+    for p in range(4):
+        others = np.delete(np.arange(4), p)
+        gain = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, p])
+        mean, sd = update.slope_given_others(beliefs, slopes[others].sum(), 3.0)
+        assert mean == pytest.approx(gain @ slopes[others])
+        assert sd**2 == pytest.approx(covariance[p, p] - gain @ covariance[others, p])
+    mean, sd = update.slope_given_others(beliefs, 0.0, 0.0)
+    assert mean == 0.0
+    assert sd == pytest.approx(math.hypot(beliefs.slope_sd, beliefs.size_slope_sd))
 
 
 def test_update_of_curves(setting, monkeypatch):
@@ -545,6 +562,11 @@ def test_update_of_curves(setting, monkeypatch):
     ]
     for target, start, width, least in asked:
         at = old["slope"][target.p] if target.g == NONE else old["skill"][target.g, target.p]
+        if target.g == NONE:
+            # Those before it are new, those after it old.
+            others = old["slope"].sum() - at + 0.25 * target.p
+            given = update.slope_given_others(beliefs, others, persons - 1.0)
+            assert (target.mean, target.sd) == pytest.approx(given)
         assert start == at
         assert width > 0.5
         assert least == pytest.approx(1e-13 * (1.0 + abs(start)))
@@ -563,6 +585,31 @@ def test_update_of_shares(setting):
         (parameters.false_size, beliefs.size_weight * prior.usual + prior.counts.false_at),
     ):
         np.testing.assert_allclose(found, expected / expected.sum())
+
+
+def test_laws_of_sizes_may_be_held(setting):
+    held = setting.prior._replace(beliefs=setting.prior.beliefs._replace(size_weight=math.inf))
+    parameters = held.parameters
+    old = parameters.size_share.copy(), parameters.false_size.copy()
+    rng = KnownNumbers()
+    update.update_shares(rng, held)
+    np.testing.assert_array_equal((parameters.size_share, parameters.false_size), old)
+    objects = held.counts.objects[..., : setting.classes]
+    expected = held.beliefs.class_weight + objects.sum(axis=(0, 1))
+    np.testing.assert_allclose(parameters.weight, expected / expected.sum())
+
+
+def test_the_spread_of_false_marks_may_be_held(setting, monkeypatch):
+    held = setting.prior._replace(beliefs=setting.prior.beliefs._replace(false_shape_sd=0.0))
+    asked = noted(monkeypatch, update)
+    monkeypatch.setattr(update, "update_listing", lambda rng, p, f: None)
+    old, share = held.parameters.false_shape[0], held.parameters.false_share[0]
+    update.update_rates(KnownNumbers(), held)
+    assert not asked
+    assert held.parameters.false_shape[0] == old
+    expected = share * held.beliefs.markings / held.looks.covered
+    rate = old / expected + held.looks.covered
+    np.testing.assert_allclose(held.parameters.false, (old + held.counts.false) / rate)
 
 
 def test_shape_of_false_marks(setting):

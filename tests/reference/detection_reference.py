@@ -12,7 +12,7 @@ from dfcrp.draws import Columns
 from dfcrp.priors.base import Zones
 from dfcrp.priors.detection.kernel import Detection, rebuild_tables
 from dfcrp.priors.detection.layout import make_detection
-from dfcrp.priors.detection.settings import DetectionSettings
+from dfcrp.priors.detection.settings import LEARNED_SIZES, LEARNED_SPREAD, DetectionSettings
 from dfcrp.sampling.problem import Problem
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -36,10 +36,12 @@ def make_prior(
 ) -> Detection:
     """A prior for a few markings; with a seed its parameters are random.
 
-    ``zones`` are the markings' zones, and of every zone its image, share and lists.
+    ``zones`` are the markings' zones, and of every zone its image, share and lists. Nothing is
+    held unless the settings say so, and slopes are moderate.
     """
     families = np.asarray(families)
-    chosen = DetectionSettings(**{"classes": 2, **settings})
+    learned = {"size_weight": LEARNED_SIZES, "false_shape_sd": LEARNED_SPREAD}
+    chosen = DetectionSettings(**{"classes": 2, "size_slope_sd": 0.5, **learned, **settings})
     log_sizes = None if sizes is None else np.linspace(*sizes, len(families))
     images = None if images is None else np.asarray(images)
     looks = None if looks is None else np.asarray(looks)

@@ -10,6 +10,7 @@ has its outcome.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,14 @@ def spread_of_false_marks_overrated(problem):
     return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
 
 
+def slopes_apart(problem):
+    """Nothing is learned of an expert's slope from the others'."""
+    beliefs = problem.prior.beliefs
+    sd = math.hypot(beliefs.slope_sd, beliefs.size_slope_sd)
+    beliefs = beliefs._replace(slope_sd=sd, size_slope_sd=1e-6)
+    return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
+
+
 def test_geweke():
     outcome = geweke(CASE, 3000, seed=21)
     assert outcome["ok"], outcome
@@ -53,10 +62,48 @@ def test_geweke():
 
 @pytest.mark.parametrize(
     "mistake",
-    [base_forgotten, bound_forgotten, viewers_forgotten, spread_of_false_marks_overrated],
+    [
+        base_forgotten,
+        bound_forgotten,
+        viewers_forgotten,
+        spread_of_false_marks_overrated,
+        slopes_apart,
+    ],
 )
 def test_geweke_catches_a_planted_bug(mistake):
     assert not geweke(CASE, 3000, seed=21, mistake=mistake)["ok"]
+
+
+#: One image at which all looked: laws of sizes and the spread of false marks are held.
+HELD = DetectionCase(
+    families=(0, 0, 1, 1, 2),
+    settings=replace(CASE.settings, size_weight="auto", false_shape_sd="auto"),
+    images=(0,) * 5,
+    looks=((0, 0), (0, 1), (0, 2)),
+)
+
+
+def sizes_learned(problem):
+    """Laws of sizes are learned where they are held."""
+    beliefs = problem.prior.beliefs._replace(size_weight=3.0)
+    return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
+
+
+def spread_learned(problem):
+    """How much experts differ in their false marks is learned where it is held."""
+    beliefs = problem.prior.beliefs._replace(false_shape_sd=0.5)
+    return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
+
+
+def test_geweke_on_one_image_at_which_all_looked():
+    assert HELD.prior().beliefs.size_weight == math.inf
+    outcome = geweke(HELD, 3000, seed=23)
+    assert outcome["ok"], outcome
+
+
+@pytest.mark.parametrize("mistake", [sizes_learned, spread_learned, bound_forgotten])
+def test_geweke_on_one_image_catches_a_planted_bug(mistake):
+    assert not geweke(HELD, 3000, seed=23, mistake=mistake)["ok"]
 
 
 def footprints_forgotten(problem):

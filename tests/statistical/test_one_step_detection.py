@@ -49,7 +49,7 @@ SAID = [0, 1, 2, -1, 0]
 SCORES = [0.1, 0.9, 3.0, 5.0, math.nan]
 SETTINGS = {
     "classes": 2, "class_weight": 0.7, "ease_mean": 0.3, "ease_sd": 1.0, "skill_sd": 0.7,
-    "slope_sd": 1.5, "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
+    "slope_sd": 1.2, "size_slope_sd": 1.0, "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
     "objects_shape_sd": 0.5, "objects_mean_sd": 0.5, "size_weight": 12.0,
     "false_shape": 1.2, "false_shape_sd": 0.5, "false_share": 0.3, "share_shape": 6.0,
     "ease_least": -0.8,
@@ -201,6 +201,7 @@ def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.
         slope = own[:, where["slope"]][:, PERSONS[FAMILIES[i]]]
         found[f"slope and size of {i}"] = slope * (sizes[:, i] - 3.0)
         found[f"slope and error of {i}"] = slope * (marked[:, i] - sizes[:, i])
+    found["slopes together"] = own[:, where["slope"]][:, 0] * own[:, where["slope"]][:, 1]
     clusters = table.max(axis=1) + 1
     found["objects by cluster"] = own[:, where["objects"]][:, 0] / clusters
     alone = (same == 1).sum(axis=1)
@@ -308,7 +309,7 @@ def test_scans_leave_few_draws_unchanged(joint_of_few):
     "belief",
     [
         {"false_shape": 3.6}, {"listing_a": 4.5}, {"skill_sd": 1.4}, {"objects_mean_sd": 1.5},
-        {"slope_sd": 3.0}, {"ease_mean": -0.9},
+        {"slope_sd": 3.0}, {"size_slope_sd": 4.0}, {"ease_mean": -0.9},
     ],
     ids=lambda belief: next(iter(belief)),
 )  # fmt: skip

@@ -54,7 +54,7 @@ def prepare_skills(posterior: Posterior) -> SkillTable:
 
 
 def draw_skills(table: SkillTable, axes: Any = None) -> list[Any]:
-    """Two panels with a row for each expert; those whose marks are mostly false are red."""
+    """Two panels with a row for each expert; those whose marks are mostly false are orange."""
     count = len(table.experts)
     rows = np.arange(count)
     with styled():

@@ -50,8 +50,10 @@ function chosenImages(data, asked) {
 /** What is in doubt; of images without a marking, that they have none. */
 function doubtOf(data, k) {
   if (k >= data.names.length - data.empty) return `looked at, no ${data.nouns}`;
-  if (!data.undecided[k]) return `no undecided ${data.nouns}`;
-  return `${number(data.undecided[k])} undecided ${data.undecided[k] === 1 ? data.noun : data.nouns}`;
+  const undecided = `${number(data.undecided[k])} undecided ${data.undecided[k] === 1 ? data.noun : data.nouns}`;
+  // Whether an object is real is one question, which object an item belongs to another.
+  if (data.byNeed) return `${number(data.inDoubt[k])} in doubt` + (data.undecided[k] ? `, ${undecided}` : "");
+  return data.undecided[k] ? undecided : `no undecided ${data.nouns}`;
 }
 
 function tile(data, k) {

@@ -68,6 +68,8 @@ MAX_OUTLINES = 400
 MAX_ALL_OUTLINES = 1_000_000
 #: Bars of one picture, where objects have no place.
 MAX_BARS = 12
+#: Frames below this share of the usual one have room added.
+SMALL_FRAME = 0.25
 #: Width over height of a picture.
 TILE_SHAPE = 4.0 / 3.0
 
@@ -113,6 +115,7 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str,
     packer.counts("good", [*(found.verdict.ok for found in findings), *[True] * len(empty)])
     undecided = (np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings)
     packer.counts("undecided", [*undecided, *nothing])
+    packer.counts("inDoubt", [*(_in_doubt(f.catalogue) for f in findings), *nothing])
     packer.counts("place", _places(posterior, names))
     packer.counts("byName", np.argsort(np.argsort(names, kind="stable"), kind="stable"))
     by_need = _pack_need(packer, posterior, names)
@@ -196,7 +199,7 @@ def _pack_outlines(packer: Packer, posterior: Posterior, empty: int) -> str | No
         frames.append(_frame(placed))
         start.append(start[-1] + len(order))
     packer.counts("outlineStart", [*start, *start[-1:] * empty])
-    packer.floats("frames", [*frames, *[(-1.0, 1.0, -1.0, 1.0)] * empty])
+    packer.floats("frames", [*_roomy(frames), *[(-1.0, 1.0, -1.0, 1.0)] * empty])
     for name, values in zip("XYWHAP", np.concatenate(shown, axis=1), strict=True):
         packer.floats(f"outline{name}", values)
     return placed.shape
@@ -224,6 +227,21 @@ def _frame(placed: FlatMap) -> tuple[float, float, float, float]:
     room = 0.1 * max(high - low for low, high in ends) or 1.0
     (left, right), (low, high) = ((a, b) if b > a else (a - room, b + room) for a, b in ends)
     return left, right, low, high
+
+
+def _roomy(frames: list[tuple[float, float, float, float]]) -> Any:
+    """Frames far smaller than most, as of a single outline, are made as large as those."""
+    left, right, low, high = np.array(frames).T
+    size = np.maximum(right - left, high - low)
+    usual = float(np.median(size))
+    more = np.where(size < SMALL_FRAME * usual, 0.5 * (usual - size), 0.0)
+    return np.stack([left - more, right + more, low - more, high + more], axis=1)
+
+
+def _in_doubt(catalogue: Mapping[str, Any]) -> int:
+    """Objects of which it is not clear whether they are real, or agreed on."""
+    p, (low, high) = certainty(catalogue), DOUBTFUL
+    return int(np.count_nonzero((p > low) & (p < high)))
 
 
 def certainty(table: Mapping[str, Any]) -> Any:

@@ -127,12 +127,14 @@ class Beliefs(NamedTuple):
     π ~ Dirichlet(class_weight, ...),
     ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing), a_gp ~ N(ease_g, σ²),
     1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
-    ``ease_least``, b_p ~ N(0, slope_sd²). ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
+    ``ease_least``, b_p ~ N(β, slope_sd²), β ~ N(0, size_slope_sd²), integrated out.
+    ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
     Dirichlet(accuracy_weight · (``accuracy`` on the diagonal, the rest in equal parts)),
     s ~ Gamma(confusion_shape) with the mean ``confusion_strength``.
     log γ_f ~ N(m, score_slope_sd²), m ~ N(log score_slope, usual_slope_sd²),
     a_f ~ N(score_offset, score_offset_sd²).
 
+    ω and ψ are held at m if ``size_weight`` is ∞, c at ``false_shape`` if its spread is 0.
     What is found less often than ``ease_least`` says cannot be told from false marks, so that
     it is not called an object.
     """
@@ -156,6 +158,7 @@ class Beliefs(NamedTuple):
     skill_sd: float
     skill_sd_shape: float
     slope_sd: float
+    size_slope_sd: float
     category_weight: float
     accuracy: float
     accuracy_weight: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,11 @@ from dfcrp.priors.detection.kernel import (
     with_room,
 )
 from dfcrp.priors.detection.scores import no_scores, score_levels, score_start
-from dfcrp.priors.detection.settings import DetectionSettings
+from dfcrp.priors.detection.settings import (
+    LEARNED_SIZES,
+    LEARNED_SPREAD,
+    DetectionSettings,
+)
 
 #: Levels into which the range of log sizes is cut.
 LEVELS = 32
@@ -88,7 +92,7 @@ def make_detection(
     if not sizes_drawn and log_sizes is not None and len(away) > 1:
         sizes = _in_levels(log_sizes, low, step)
     per_family = np.maximum(np.bincount(families, minlength=len(persons)), 1)
-    beliefs = _beliefs(settings, per_family.astype(np.float64), len(view.zones) - 1)
+    beliefs = _beliefs(settings, per_family.astype(np.float64), view)
     nothing = np.empty(0)
     words = np.zeros(0, np.int32) if said is None else said.astype(np.int32)
     categories = 0 if said is None else int(said.max()) + 1
@@ -224,19 +228,49 @@ def _zones_of(looks: LookTables, image: int, items: Codes, lists: Codes) -> Zone
     )
 
 
-def _beliefs(settings: DetectionSettings, markings: NDArray[np.float64], images: int) -> Beliefs:
+def what_is_held(settings: DetectionSettings, looks: LookTables) -> tuple[float, float]:
+    """``size_weight`` and ``false_shape_sd`` as numbers: ∞ and 0 for what is held.
+
+    Where the same persons saw every place, "seen" means one thing, and a single marking says
+    little about whether it is real: what is learned of sizes and spreads of false marks, from
+    these markings above all, rests on the form of the model.
+    """
+    same = seen_by_the_same(looks)
+
+    def number(value: float | str, held: float, learned: float) -> float:
+        if isinstance(value, str):
+            return held if value == "held" or same else learned
+        return value
+
+    return (
+        number(settings.size_weight, math.inf, LEARNED_SIZES),
+        number(settings.false_shape_sd, 0.0, LEARNED_SPREAD),
+    )
+
+
+def seen_by_the_same(looks: LookTables) -> bool:
+    """Whether every zone of every image has the same viewers."""
+    viewers = [looks.viewer[a:b] for a, b in pairwise(looks.start)]
+    return all(np.array_equal(viewers[0], those) for those in viewers)
+
+
+def _beliefs(
+    settings: DetectionSettings, markings: NDArray[np.float64], looks: LookTables
+) -> Beliefs:
+    images = len(looks.zones) - 1
+    size_weight, false_shape_sd = what_is_held(settings, looks)
     return Beliefs(
         objects_shape=settings.objects_shape,
         objects_shape_sd=settings.objects_shape_sd,
         objects_mean=float(markings.sum()) / images,
         objects_mean_sd=settings.objects_mean_sd,
         false_shape=settings.false_shape,
-        false_shape_sd=settings.false_shape_sd,
+        false_shape_sd=false_shape_sd,
         markings=markings,
         share_shape=settings.share_shape,
         share_rate=settings.share_shape * settings.false_share,
         class_weight=settings.class_weight,
-        size_weight=settings.size_weight,
+        size_weight=size_weight,
         listing_a=settings.listing_a,
         listing_b=settings.listing_b,
         ease_mean=settings.ease_mean,
@@ -245,6 +279,7 @@ def _beliefs(settings: DetectionSettings, markings: NDArray[np.float64], images:
         skill_sd=settings.skill_sd,
         skill_sd_shape=settings.skill_sd_shape,
         slope_sd=settings.slope_sd,
+        size_slope_sd=settings.size_slope_sd,
         category_weight=settings.category_weight,
         accuracy=settings.accuracy,
         accuracy_weight=settings.accuracy_weight,

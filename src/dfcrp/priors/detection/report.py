@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.markup import (
     Column,
@@ -16,6 +18,7 @@ from dfcrp.markup import (
     number,
     paragraph,
     plural,
+    significant,
     table,
 )
 from dfcrp.priors.detection.answers import (
@@ -23,8 +26,10 @@ from dfcrp.priors.detection.answers import (
     careless_words,
     finds_nothing,
     mostly_false,
+    parameters_of,
     retired,
 )
+from dfcrp.priors.detection.settings import LEARNED_SIZES
 from dfcrp.summaries.streaming import summarise
 
 #: Experts in the table; the file holds them all.
@@ -33,6 +38,9 @@ MAX_ROWS = 100
 MAX_IMAGES = 15
 #: Above and below these a cluster is called real or false.
 SURELY, HARDLY = 0.9, 0.1
+#: Sizes of so many false marks, at least, are told. They differ from those of all items if the
+#: medians lie further apart than this many standard deviations of log sizes.
+LEAST_FALSE, FAR_APART = 10, 0.5
 
 
 def detection(contents: Any) -> Section:
@@ -44,13 +52,14 @@ def detection(contents: Any) -> Section:
         _words(contents),
         _objects(contents, found),
         _looks(contents),
+        _sizes(contents, found),
         _experts(contents, found),
         contents.figure(
             "skills",
             "Sensitivity and false marks of the experts",
             f"Probability that an expert {verb} an object where they looked, and false marks per "
             "image (posterior mean and 95 % interval). The expert who finds most comes first; "
-            "looks are in brackets. Experts whose marks are mostly false are red.",
+            "looks are in brackets. Experts whose marks are mostly false are orange.",
         ),
         _images(contents, found),
         contents.figure(
@@ -127,6 +136,45 @@ def _looks(contents: Any) -> Markup:
         words += _parts_words(items)
     careless = careless_words(mostly_false(posterior), finds_nothing(posterior))
     return paragraph(" ".join([words, *careless]))
+
+
+def _sizes(contents: Any, found: DetectionSummary) -> Markup:
+    """What was assumed of sizes, and whether that seems to hold."""
+    posterior = contents.posterior
+    log_sizes = posterior.likelihood.log_sizes(posterior.items)
+    prior, _ = parameters_of(posterior)
+    if log_sizes is None or len(prior.away) == 1:
+        return Markup("")
+    nouns, word = plural(posterior.likelihood.noun), posterior.likelihood.size_word
+    if math.isfinite(prior.beliefs.size_weight):
+        return paragraph(
+            f"The {word}s of all objects, and those of false marks, each have a law of their own, "
+            "which was learned (size_weight)."
+        )
+    words = (
+        f"Objects and false marks were taken to have {word}s like those of all {nouns} "
+        "(size_weight): where the same experts looked everywhere nothing is learned of this."
+    )
+    middle, spread = float(np.median(log_sizes)), float(np.std(log_sizes))
+    of_false = weighted_median(log_sizes, 1.0 - found.p_real_marking)
+    if summarise(found.false[:, 0].sum(axis=1)).mean >= LEAST_FALSE:
+        words += (
+            f" The median {word} is {significant(math.exp(of_false), 3)} among false marks and "
+            f"{significant(math.exp(middle), 3)} among all {nouns}."
+        )
+        if abs(of_false - middle) > FAR_APART * spread:
+            words += (
+                " As these differ, compare a run in which the laws are learned "
+                f"(size_weight = {LEARNED_SIZES:g} in the settings)."
+            )
+    return paragraph(words)
+
+
+def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """The value with half of the weight at or below it."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(total, 0.5 * total[-1])]])
 
 
 def _parts_words(items: Any) -> str:

@@ -7,7 +7,8 @@ The shape of φ's law sees the numbers of false marks in the same way.
 Then the objects that nobody marked are drawn, and each viewer who may have noticed an object
 without listing it is asked whether they did. Given all that the other parameters part: φ and 1/q
 are Gamma, π, ω and ψ Dirichlet, r Beta, 1/σ² Gamma, the eases normal (above their bound), and
-(a_gp, b_p) have the likelihood of a logistic regression on counts by level; what belongs to
+(a_gp, b_p) have the likelihood of a logistic regression on counts by level, slopes being normal
+about a mean that is integrated out; what belongs to
 categories and scores is in the modules of their names. What was filled in is
 then forgotten: the update leaves p(parameters | partition, sizes) unchanged.
 """
@@ -308,9 +309,9 @@ def log_skill(prior, g, p, skill):
 
 
 @lean_kernel
-def log_slope(prior, p, slope):
-    """log p(b_p | the rest) up to a constant."""
-    z = slope / prior.beliefs.slope_sd
+def log_slope(prior, p, slope, mean, sd):
+    """log p(b_p | the rest) up to a constant; given the others' slopes it has this mean and sd."""
+    z = (slope - mean) / sd
     value = -0.5 * z * z
     for g in range(prior.parameters.weight.shape[0]):
         value += log_logistic(prior, g, p, prior.parameters.skill[g, p], slope)
@@ -318,11 +319,16 @@ def log_slope(prior, p, slope):
 
 
 class Curve(NamedTuple):
-    """A skill a_gp, or the slope b_p if the class is NONE, given the rest."""
+    """A skill a_gp, or the slope b_p if the class is NONE, given the rest.
+
+    A slope has the mean and standard deviation that follow from those of the others.
+    """
 
     prior: Detection
     g: int
     p: int
+    mean: float = 0.0
+    sd: float = 1.0
 
 
 @implements(log_target, Curve)
@@ -330,13 +336,27 @@ class Curve(NamedTuple):
 def log_curve(target, value):
     """Its conditional."""
     prior, g, p = target.prior, target.g, target.p
-    return log_slope(prior, p, value) if g == NONE else log_skill(prior, g, p, value)
+    if g == NONE:
+        return log_slope(prior, p, value, target.mean, target.sd)
+    return log_skill(prior, g, p, value)
 
 
 @inline_kernel
-def slice_curve(rng, prior, g, p, start):
+def slice_curve(rng, curve, start):
     """One slice update of a skill or slope."""
-    return slice_update(rng, Curve(prior, g, p), start, WIDTH, 1e-13 * (1.0 + abs(start)))
+    return slice_update(rng, curve, start, WIDTH, 1e-13 * (1.0 + abs(start)))
+
+
+@inline_kernel
+def slope_given_others(beliefs, total, others):
+    """Mean and standard deviation of a slope, if so many others sum to ``total``.
+
+    b_p ~ N(β, slope_sd²) with β integrated out: given the others it is normal with their mean,
+    shrunk.
+    """
+    each = beliefs.slope_sd**2
+    precision = 1.0 / beliefs.size_slope_sd**2 + others / each
+    return total / each / precision, math.sqrt(each + 1.0 / precision)
 
 
 @inline_kernel
@@ -366,7 +386,8 @@ def update_curves(rng, prior):
     for g in range(classes):
         skills = 0.0
         for p in range(persons):
-            parameters.skill[g, p] = slice_curve(rng, prior, g, p, parameters.skill[g, p])
+            curve = Curve(prior, g, p, 0.0, 1.0)
+            parameters.skill[g, p] = slice_curve(rng, curve, parameters.skill[g, p])
             skills += parameters.skill[g, p]
         own, each = 1.0 / beliefs.ease_sd**2, 1.0 / parameters.skill_sd[0] ** 2
         precision = own + persons * each
@@ -379,26 +400,47 @@ def update_curves(rng, prior):
     rate = beliefs.skill_sd_shape * beliefs.skill_sd**2 + 0.5 * apart
     parameters.skill_sd[0] = math.sqrt(rate / rng.standard_gamma(shape))
     if prior.away.shape[0] > 1:
-        for p in range(persons):
-            parameters.slope[p] = slice_curve(rng, prior, NONE, p, parameters.slope[p])
+        update_slopes(rng, prior)
+
+
+@lean_kernel
+def update_slopes(rng, prior):
+    """Slopes one by one, each given the others."""
+    parameters, persons, total = prior.parameters, prior.lists.shape[0], 0.0
+    for p in range(persons):
+        total += parameters.slope[p]
+    for p in range(persons):
+        old = parameters.slope[p]
+        mean, sd = slope_given_others(prior.beliefs, total - old, persons - 1.0)
+        parameters.slope[p] = slice_curve(rng, Curve(prior, NONE, p, mean, sd), old)
+        total += parameters.slope[p] - old
 
 
 @lean_kernel
 def update_shares(rng, prior):
-    """π, ω and ψ given the counts: Dirichlet."""
+    """π, and ω and ψ unless they are held, given the counts: Dirichlet."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
-    classes, levels = parameters.weight.shape[0], prior.away.shape[0]
-    for g in range(classes):
+    for g in range(parameters.weight.shape[0]):
         parameters.weight[g] = beliefs.class_weight
-    for level in range(levels):
-        parameters.size_share[level] = beliefs.size_weight * prior.usual[level]
-        parameters.false_size[level] = parameters.size_share[level] + counts.false_at[level]
-    for zone in range(counts.objects.shape[0]):
-        for level in range(levels):
-            for g in range(classes):
+        for zone in range(counts.objects.shape[0]):
+            for level in range(prior.away.shape[0]):
                 parameters.weight[g] += counts.objects[zone, level, g]
-                parameters.size_share[level] += counts.objects[zone, level, g]
     draw_dirichlet(rng, parameters.weight)
+    if beliefs.size_weight < math.inf:
+        update_sizes(rng, prior)
+
+
+@lean_kernel
+def update_sizes(rng, prior):
+    """ω and ψ given the counts."""
+    parameters, counts = prior.parameters, prior.counts
+    for level in range(prior.away.shape[0]):
+        expected = prior.beliefs.size_weight * prior.usual[level]
+        parameters.size_share[level] = expected
+        parameters.false_size[level] = expected + counts.false_at[level]
+        for zone in range(counts.objects.shape[0]):
+            for g in range(parameters.weight.shape[0]):
+                parameters.size_share[level] += counts.objects[zone, level, g]
     draw_dirichlet(rng, parameters.size_share)
     draw_dirichlet(rng, parameters.false_size)
 
@@ -431,7 +473,10 @@ def log_shape_of_false(target, value):
 
 @lean_kernel
 def update_rates(rng, prior):
-    """φ, its law and r given the counts, conjugate but for the shape; and the tally."""
+    """φ, its law and r given the counts, conjugate but for the shape; and the tally.
+
+    The shape stays as it is if it is known.
+    """
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
     objects, total = 0.0, 0.0
     for v in range(counts.on_image.shape[0]):
@@ -441,9 +486,10 @@ def update_rates(rng, prior):
             for g in range(parameters.weight.shape[0]):
                 total += counts.objects[zone, level, g]
     parameters.tally[0], parameters.tally[1], parameters.tally[2] = objects, total - objects, 0.0
-    start = math.log(parameters.false_shape[0])
-    drawn = slice_update(rng, ShapeOfFalse(prior), start, WIDTH, 1e-13)
-    parameters.false_shape[0] = math.exp(drawn)
+    if beliefs.false_shape_sd > 0.0:
+        start = math.log(parameters.false_shape[0])
+        drawn = slice_update(rng, ShapeOfFalse(prior), start, WIDTH, 1e-13)
+        parameters.false_shape[0] = math.exp(drawn)
     for f in range(prior.person.shape[0]):
         parameters.tally[2] += counts.false[f]
         covered = prior.looks.covered[f]
