@@ -70,6 +70,10 @@ def test_the_first_of_all_words_is_a_word():
         # "sareta" abbreviates it, and "sb" is left to "saretb".
         ("sareta sb", "sarexxeta saretb", strings.SHORT),
         ("sarexxeta saretb", "sareta sb", strings.SHORT),
+        # Both may choose, one of them better.
+        ("b bssbsba bssssba", "b bssbsb bssssba", strings.ORDER),
+        ("b bssbsb bssssba", "b bssbsba bssssba", strings.ORDER),
+        ("assb sasbba bbasas", "assbba sasbba bbasas", strings.SHORT),
     ],
 )
 def test_levels_of_two(one, other, level):
