@@ -40,7 +40,7 @@ MAX_IMAGES = 15
 SURELY, HARDLY = 0.9, 0.1
 #: Sizes of so many false marks, at least, are told. They differ from those of all items if the
 #: medians lie further apart than this many standard deviations of log sizes.
-LEAST_FALSE, FAR_APART = 10, 0.5
+LEAST_FALSE, FAR_APART = 10, 0.25
 
 
 def detection(contents: Any) -> Section:
@@ -164,8 +164,8 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
         )
         if abs(of_false - middle) > FAR_APART * spread:
             words += (
-                " As these differ, compare a run in which the laws are learned "
-                f"(size_weight = {LEARNED_SIZES:g} in the settings)."
+                " As these differ, the numbers depend on it: compare a run in which the laws are "
+                f"learned (size_weight = {LEARNED_SIZES:g} in the settings)."
             )
     return paragraph(words)
 
