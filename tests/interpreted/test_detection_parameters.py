@@ -610,6 +610,9 @@ def test_the_spread_of_false_marks_may_be_held(setting, monkeypatch):
     expected = share * held.beliefs.markings / held.looks.covered
     rate = old / expected + held.looks.covered
     np.testing.assert_allclose(held.parameters.false, (old + held.counts.false) / rate)
+    nearly = held._replace(beliefs=held.beliefs._replace(false_shape_sd=0.01))
+    update.update_rates(KnownNumbers(), nearly)
+    assert len(asked) == 1
 
 
 def test_shape_of_false_marks(setting):
