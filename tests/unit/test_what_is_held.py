@@ -35,7 +35,8 @@ def test_one_image_at_which_all_looked():
 
 
 def test_images_with_the_same_viewers():
-    assert held([0, 0, 0, 1, 1], [(1, 2)]) == HELD
+    """Several images are learned from, whoever looked."""
+    assert held([0, 0, 0, 1, 1], [(1, 2)]) == LEARNED
 
 
 def test_images_with_other_viewers():

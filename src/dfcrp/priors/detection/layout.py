@@ -231,11 +231,11 @@ def _zones_of(looks: LookTables, image: int, items: Codes, lists: Codes) -> Zone
 def what_is_held(settings: DetectionSettings, looks: LookTables) -> tuple[float, float]:
     """``size_weight`` and ``false_shape_sd`` as numbers: ∞ and 0 for what is held.
 
-    Where the same persons saw every place, "seen" means one thing, and a single marking says
+    On one image of which everybody saw all, "seen" means one thing, and a single marking says
     little about whether it is real: what is learned of sizes and spreads of false marks, from
     these markings above all, rests on the form of the model.
     """
-    same = seen_by_the_same(looks)
+    same = is_one_image_for_all(looks)
 
     def number(value: float | str, held: float, learned: float) -> float:
         if isinstance(value, str):
@@ -248,8 +248,10 @@ def what_is_held(settings: DetectionSettings, looks: LookTables) -> tuple[float,
     )
 
 
-def seen_by_the_same(looks: LookTables) -> bool:
-    """Whether every zone of every image has the same viewers."""
+def is_one_image_for_all(looks: LookTables) -> bool:
+    """Whether there is one image, all zones of which have the same viewers."""
+    if len(looks.zones) > 2:
+        return False
     viewers = [looks.viewer[a:b] for a, b in pairwise(looks.start)]
     return all(np.array_equal(viewers[0], those) for those in viewers)
 

@@ -153,7 +153,7 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
         )
     words = (
         f"Objects and false marks were taken to have {word}s like those of all {nouns} "
-        "(size_weight): where the same experts looked everywhere nothing is learned of this."
+        "(size_weight): on one image at which all looked nothing is learned of this."
     )
     middle, spread = float(np.median(log_sizes)), float(np.std(log_sizes))
     of_false = weighted_median(log_sizes, 1.0 - found.p_real_marking)

@@ -43,13 +43,13 @@ class DetectionSettings:
     objects_shape_sd: float = 1.0
     objects_mean_sd: float = 2.0
     #: Weight, in objects, of the markings' sizes in what sizes all objects and false marks have.
-    #: "held": both have the markings' sizes, and nothing is learned of them. "auto": "held" if all
-    #: places were seen by the same experts, ``LEARNED_SIZES`` if not.
+    #: "held": both have the markings' sizes, and nothing is learned of them. "auto": "held" on
+    #: one image of which everybody saw all, else ``LEARNED_SIZES``.
     size_weight: float | str = "auto"
     #: Gamma shape of an expert's expected false marks per image: small where few experts make
     #: most of them. What it is about, and how sure that is where it is learned: the standard
-    #: deviation of its logarithm. "held": it is ``false_shape``. "auto": "held" if all places were
-    #: seen by the same experts, ``LEARNED_SPREAD`` if not. Their mean is a share of the expert's
+    #: deviation of its logarithm. "held": it is ``false_shape``. "auto": "held" on one image of
+    #: which everybody saw all, else ``LEARNED_SPREAD``. Their mean is a share of the expert's
     #: markings that is learned in any case.
     false_shape: float = 1.0
     false_shape_sd: float | str = "auto"
