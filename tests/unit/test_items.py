@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.spellings import digits_of_date
 from dfcrp.likelihoods.registry import HOMES, likelihood_named
+from dfcrp.neighbours.circles import learned_reach, side_by_side
 from dfcrp.neighbours.neighbourhood import nearest_on_others, nearest_pairs
 from dfcrp.settings.config import make_config
 
@@ -238,6 +241,24 @@ def test_nearest_on_others_are_the_nearest_of_the_next_lists(images):
         distance = np.linalg.norm(position[some] - position[i], axis=1)
         assert found[i] == some[distance.argmin()]
     assert len(nearest_on_others(position[:0], experts[:0])) == 0
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_the_reach_of_circles_does_not_depend_on_who_looked_where(alone):
+    """Volunteers who saw different images, or every item by an expert of its own."""
+    rng = np.random.default_rng(6)
+    rows, experts, images = [], [], []
+    for image in range(40):
+        places = rng.uniform(0.0, 500.0, (5, 2))
+        for expert in rng.choice(60, 7, replace=False).tolist():
+            found = places[rng.random(5) < 0.7]
+            found = found + 2.0 * rng.standard_normal(found.shape)
+            rows.append(np.column_stack([found, np.full(len(found), math.log(20.0))]))
+            experts += [expert] * len(found)
+            images += [image] * len(found)
+    circles = side_by_side(np.vstack(rows), np.array(images))
+    who = np.arange(len(circles)) if alone else np.array(experts)
+    assert learned_reach(circles, who)[0] == pytest.approx(20.0, rel=0.3)
 
 
 def test_pilot_allows_for_errors_that_grow_with_size():

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.neighbours.neighbourhood import nearest_on_others, pairs_within, refuse_crowds
+from dfcrp.neighbours.neighbourhood import pairs_within, refuse_crowds
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int64]
@@ -42,13 +42,13 @@ def learned_reach(features: Floats, families: NDArray[np.int64]) -> tuple[Floats
     Two markings are excluded if their centres lie farther apart than the larger diameter and
     farther than PILOT_FACTOR times a pilot distance, or if their diameters differ by more than
     LEARNED_RATIO and PILOT_FACTOR times a pilot difference. The pilots are low quantiles of the
-    distance from a marking to the nearest one on a few other lists: about one standard deviation
+    distance from a marking to the nearest one of another expert: about one standard deviation
     where experts agree at all, however small the objects.
     """
     distance, size = np.exp(features[:, 2]), np.full(len(features), math.log(LEARNED_RATIO))
     # Whoever lies within a diameter is a neighbour; searches among copies would take minutes.
     refuse_crowds(places(features), float(distance.min()))
-    nearest = nearest_on_others(places(features), families)
+    nearest = _nearest_of_others(places(features), families)
     some = nearest >= 0
     if some.any():
         apart = features[some] - features[nearest[some]]
@@ -57,6 +57,20 @@ def learned_reach(features: Floats, families: NDArray[np.int64]) -> tuple[Floats
         distance = np.maximum(distance, PILOT_FACTOR * near)
         size = np.maximum(size, PILOT_FACTOR * alike)
     return distance, size
+
+
+def _nearest_of_others(position: Floats, families: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each marking the nearest of another family among its few nearest, or -1."""
+    from scipy.spatial import cKDTree
+
+    k = min(9, len(position))
+    if k < 2:
+        return np.full(len(position), -1)
+    around = cKDTree(position).query(position, k=k)[1]
+    other = families[around] != families[:, np.newaxis]
+    first = np.argmax(other, axis=1)
+    rows = np.arange(len(position))
+    return np.where(other[rows, first], around[rows, first], -1)
 
 
 def auto_pairs(features: Floats, reach: tuple[Floats, Floats]) -> Pairs:
