@@ -36,19 +36,21 @@ def places(features: Floats) -> Floats:
     return features[:, :2] if features.shape[1] == 3 else features[:, [0, 1, 3]]
 
 
-def learned_reach(features: Floats, families: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def learned_reach(
+    features: Floats, families: NDArray[np.int64], images: NDArray[np.int64] | None = None
+) -> tuple[Floats, Floats]:
     """The same where tolerances are learned, in proportion to the data's own lengths.
 
     Two markings are excluded if their centres lie farther apart than the larger diameter and
     farther than PILOT_FACTOR times a pilot distance, or if their diameters differ by more than
     LEARNED_RATIO and PILOT_FACTOR times a pilot difference. The pilots are low quantiles of the
-    distance from a marking to the nearest one of another expert: about one standard deviation
-    where experts agree at all, however small the objects.
+    distance from a marking to the nearest one of another expert on the same image: about one
+    standard deviation where experts agree at all, however small the objects.
     """
     distance, size = np.exp(features[:, 2]), np.full(len(features), math.log(LEARNED_RATIO))
     # Whoever lies within a diameter is a neighbour; searches among copies would take minutes.
     refuse_crowds(places(features), float(distance.min()))
-    nearest = _nearest_of_others(places(features), families)
+    nearest = _nearest_of_others(places(features), families, images)
     some = nearest >= 0
     if some.any():
         apart = features[some] - features[nearest[some]]
@@ -59,7 +61,9 @@ def learned_reach(features: Floats, families: NDArray[np.int64]) -> tuple[Floats
     return distance, size
 
 
-def _nearest_of_others(position: Floats, families: NDArray[np.int64]) -> NDArray[np.int64]:
+def _nearest_of_others(
+    position: Floats, families: NDArray[np.int64], images: NDArray[np.int64] | None
+) -> NDArray[np.int64]:
     """For each marking the nearest of another family among its few nearest, or -1."""
     from scipy.spatial import cKDTree
 
@@ -68,6 +72,8 @@ def _nearest_of_others(position: Floats, families: NDArray[np.int64]) -> NDArray
         return np.full(len(position), -1)
     around = cKDTree(position).query(position, k=k)[1]
     other = families[around] != families[:, np.newaxis]
+    if images is not None:
+        other &= images[around] == images[:, np.newaxis]
     first = np.argmax(other, axis=1)
     rows = np.arange(len(position))
     return np.where(other[rows, first], around[rows, first], -1)

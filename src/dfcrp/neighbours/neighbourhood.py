@@ -178,18 +178,44 @@ def number_by_place(position: Floats, component: NDArray[np.int64]) -> NDArray[n
     return numbering
 
 
-def nearest_pairs(scaled: Floats, most: int, reach: float = math.inf) -> Pairs:
-    """Index pairs (i < j) of which one is among the other's nearest, within reach."""
+def nearest_pairs(scaled: Floats, most: int | NDArray[np.int64], reach: float = math.inf) -> Pairs:
+    """Index pairs (i < j) of which one is among the other's nearest, within reach.
+
+    ``most`` may differ between items. Memory goes with the pairs that are found, not with ``most``.
+    """
     from scipy.spatial import cKDTree
 
     n = len(scaled)
-    most = min(most + 1, n)
-    near = cKDTree(scaled).query(scaled, k=most, distance_upper_bound=reach)[1]
-    near = near.reshape(n, most)
-    first = np.repeat(np.arange(n), most)
-    second = near.ravel()
-    other = (second < n) & (second != first)  # n stands for none
-    return unique_pairs(np.column_stack([first[other], second[other]]))
+    wanted = np.minimum(np.broadcast_to(most, n) + 1, n)  # an item is nearest to itself
+    by_wanted = np.argsort(-wanted, kind="stable")
+    tree = cKDTree(scaled)
+    found, total, start = [np.empty(0, np.int64)], 0, 0
+    while start < n:
+        widest = int(wanted[by_wanted[start]])
+        rows = by_wanted[start : start + max(CHUNK // widest, 1)]
+        start += len(rows)
+        near = tree.query(scaled[rows], k=widest, distance_upper_bound=reach)[1]
+        near = near.reshape(len(rows), widest)
+        first, place = np.nonzero((near < n) & (np.arange(widest) < wanted[rows, np.newaxis]))
+        second, first = near[first, place], rows[first]
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        found.append((low * n + high)[low < high])
+        total += len(found[-1])
+        if total > 2 * MOST_PAIRS:
+            raise InputError(
+                f"more than {MOST_PAIRS:,} pairs of items lie close enough to be of one object: "
+                "more than fit into memory; give a smaller radius= (--radius) or fewer nearest= "
+                "(--nearest), or remove copies of the same items"
+            )
+    return np.column_stack(np.divmod(np.unique(np.concatenate(found)), n))
+
+
+def per_image(experts: NDArray[np.int64], images: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """How many experts have items on each item's image."""
+    if images is None:
+        return np.full(len(experts), len(np.unique(experts)))
+    both = np.unique(np.column_stack([images, experts]), axis=0)
+    return np.bincount(both[:, 0])[images]
 
 
 def unique_pairs(pairs: NDArray[np.integer]) -> Pairs:

@@ -57,7 +57,7 @@ def find_neighbours(
         bounded = images is not None
         pairs = np.empty((0, 2), dtype=np.int64) if images is None else all_pairs(images)
     elif radius == "auto":
-        reach = learned_reach(features, experts) if hyper.learned else None
+        reach = learned_reach(features, experts, images) if hyper.learned else None
         pairs = auto_pairs(features, reach or auto_reach(features[:, 2], hyper))
     else:
         pairs = pairs_within(position, np.full(len(position), float(radius)))

@@ -21,9 +21,11 @@ from dfcrp.neighbours.neighbourhood import (
     Pairs,
     all_pairs,
     components_of,
+    in_chunks,
     nearest_pairs,
     number_by_place,
     pairs_within,
+    per_image,
     set_images_apart,
     unique_pairs,
     within_images,
@@ -35,7 +37,7 @@ Codes = NDArray[np.int64]
 #: ``auto`` lets items share a cluster up to so many standard deviations (by the pilot) in each
 #: feature, on average, ...
 REACH = 20.0
-#: ... and with at most so many nearest ones for each, plus a few for each expert.
+#: ... and with at most so many nearest ones for each, plus a few for each expert of the image.
 MOST_NEAREST, MOST_PER_EXPERT = 64, 8
 #: Nearest items that are looked at for rivals and contacts where everything may share a cluster.
 LOOKED_AT = 24
@@ -103,8 +105,8 @@ def _auto(
         circles = np.column_stack([features[:, :2], np.log(sizes.max(axis=1))])
         if images is not None:
             circles = side_by_side(circles, images)
-        return auto_pairs(circles, learned_reach(circles, experts))
-    most = MOST_NEAREST + MOST_PER_EXPERT * len(np.unique(experts))
+        return auto_pairs(circles, learned_reach(circles, experts, images))
+    most = MOST_NEAREST + MOST_PER_EXPERT * per_image(experts, images)
     return nearest_pairs(scaled, most, REACH * math.sqrt(features.shape[1]))
 
 
@@ -127,14 +129,17 @@ def close_pairs(
     features: Floats, experts: Codes, scales: Floats, pairs: Pairs
 ) -> tuple[Pairs, Pairs]:
     """Rivals and contacts, by distance in standard deviations within an object."""
-    first, second = pairs[:, 0], pairs[:, 1]
-    wide = np.maximum(scales[first], scales[second])
-    apart = (((features[first] - features[second]) / wide) ** 2).sum(axis=1)
-    scaled = np.sqrt(apart * USUAL_FEATURES / features.shape[1])
-    relatives = experts[first] == experts[second]
     low, high = CONTACT_DEVIATIONS
-    middling = (scaled >= low) & (scaled <= high)
-    return pairs[relatives & (scaled <= RIVAL_DEVIATIONS)], pairs[~relatives & middling]
+    rivals, contacts = [pairs[:0]], [pairs[:0]]
+    for chunk in in_chunks(pairs):
+        first, second = chunk[:, 0], chunk[:, 1]
+        wide = np.maximum(scales[first], scales[second])
+        apart = (((features[first] - features[second]) / wide) ** 2).sum(axis=1)
+        scaled = np.sqrt(apart * USUAL_FEATURES / features.shape[1])
+        relatives = experts[first] == experts[second]
+        rivals.append(chunk[relatives & (scaled <= RIVAL_DEVIATIONS)])
+        contacts.append(chunk[~relatives & (scaled >= low) & (scaled <= high)])
+    return np.concatenate(rivals), np.concatenate(contacts)
 
 
 def _random_pairs(n: int) -> Pairs:
