@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 from collections.abc import Sequence
@@ -15,10 +14,11 @@ from scipy.special import betaincc
 
 from dfcrp.compiled.random import stream
 from dfcrp.draws import ClusterBlock, Draws
+from dfcrp.errors import InputError
 from dfcrp.persons import Persons, persons_of
 from dfcrp.priors.base import Facts
 from dfcrp.priors.detection import one_more_look
-from dfcrp.priors.detection.kernel import Detection, shapes
+from dfcrp.priors.detection.kernel import Detection
 from dfcrp.priors.detection.layout import detection_of, image_of
 from dfcrp.priors.detection.skills import ExpertRates, expert_rates
 from dfcrp.priors.detection.summaries import (
@@ -230,21 +230,19 @@ def prior_of(posterior: Any) -> LaidOut:
         **items.look_facts(),
     )
     prior = detection_of(facts, config.prior)
-    own = _with_shape(prior, posterior.draws, posterior.draws.shared())
+    own = _own_parameters(prior, posterior.draws)
     return LaidOut(prior, persons, own, np.asarray(posterior.size_classes.edges, np.float64))
 
 
-def _with_shape(prior: Detection, draws: Draws, shared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The prior's parameters; in runs of earlier versions one of them was no parameter."""
-    if "false_shape" in draws.columns.slices:
-        return shared[:, :, -len(prior.own) :]
-    own = shared[:, :, 1 - len(prior.own) :]
-    before = itertools.takewhile(
-        lambda entry: entry[0] != "false_shape",
-        shapes(prior, len(prior.parameters.weight)).items(),
-    )
-    at = sum(math.prod(shape) for _, shape in before)
-    return np.insert(own, at, prior.beliefs.false_shape, axis=2)
+def _own_parameters(prior: Detection, draws: Draws) -> NDArray[np.float64]:
+    """The prior's parameters in every draw; those of earlier versions were others."""
+    if "look_shape" not in draws.columns.slices:
+        raise InputError(
+            "this run was made by an earlier version, whose detection prior had other parameters "
+            "(skills that were free in every class of objects); its files are as that version "
+            "left them. Fit the items again with this version"
+        )
+    return draws.shared()[:, :, -len(prior.own) :]
 
 
 class _Image(NamedTuple):

@@ -42,7 +42,7 @@ def sensitivity_curves(posterior: Any) -> SensitivityCurves:
 def _curves(prior: Detection) -> Floats:
     """(experts, levels) at one draw's parameters."""
     parameters, person = prior.parameters, prior.person
-    logit = parameters.skill[:, :, None] + parameters.slope[:, None] * prior.away
+    logit = parameters.notice[:, :, None] + parameters.slope[:, None] * prior.away
     noticed = 1.0 / (1.0 + np.exp(-logit))  # (classes, persons, levels)
     listing = np.where(prior.lists[person] > 1, parameters.listing, 1.0)
     found = noticed[:, person] * listing[:, :, None]  # (classes, experts, levels)

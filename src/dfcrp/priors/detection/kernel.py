@@ -4,17 +4,18 @@ Image v holds Poisson(Λ_v) objects, Λ_v ~ Gamma with a shape and mean learned 
 object is of class g with probability π_g and of size level l with probability ω_l, seen or not.
 Person p, where they look, notices an object of class g and level l with probability
 
-    logit s_gp(l) = a_gp + b_p x_l,
+    logit s_gp(l) = a_gp + b_p x_l,     a_gp ~ N(ease_g + skill_p, interaction²),
 
 and puts what they notice on their list f with probability r_gf; for a person with one list r = 1.
-Persons notice independently given class and level. List f has Poisson(φ_f) false marks on every
-image that it covers, each alone, of level l with probability ψ_l. With W_v the lists that cover
-image v, the probability of its partition is a product over clusters S ⊆ W_v, at most one marking
-of an expert in each:
+Skills are additive but for a small interaction: a class cannot consist of what one person sees.
+Persons notice independently given class and level. List f has Poisson(φ_fv) false marks on an
+image v that it covers, φ_fv ~ Gamma(κ, κ / φ_f), each alone, of level l with probability ψ_l: false
+marks come in clumps, by list and image. With W_v the lists that cover image v, the probability of
+its partition is a product over clusters S ⊆ W_v, at most one marking of an expert in each:
 
-    exp(−Λ_v Σ_gl π_g ω_l (1 − P_gv(∅; l)) − Σ_{f ∈ W_v} φ_f) · Π_S factor(S)
+    exp(−Λ_v Σ_gl π_g ω_l (1 − P_gv(∅; l)) − Σ_{f ∈ W_v} φ_fv) · Π_S factor(S)
     factor(S) = Λ_v Σ_g π_g ω_l / m_l P_gv(S; l)               two markings or more
-    factor({f}) = the same + φ_f ψ_l / m_l                     real, or false
+    factor({f}) = the same + φ_fv ψ_l / m_l                    real, or false
 
     P_gv(S; l) = Π_p [ s_gp Π_{f ∈ S of p} r_gf Π_{f ∉ S of p} (1 − r_gf)
                        + (1 − s_gp) 1(no f of p in S) ]        over persons and lists of W_v
@@ -32,7 +33,7 @@ entries.
 Where looks cover parts of an image only, it is cut into *zones*, in each of which all places have
 the same viewers. Zone z holds the share w_z of the image's objects, W_v becomes W_z, and
 
-    exp(−Λ_v Σ_z w_z Σ_gl π_g ω_l (1 − P_gz(∅; l)) − Σ_f φ_f Σ_{z of f} w_z)
+    exp(−Λ_v Σ_z w_z Σ_gl π_g ω_l (1 − P_gz(∅; l)) − Σ_f φ_fv Σ_{z of f} w_z)
 
 takes the place of the first line. The factors are without w_z: a zone has the same share of the
 objects and of the base measure. A cluster lies in the zone of most of its members, of several in
@@ -95,11 +96,14 @@ class Parameters(NamedTuple):
 
     weight: F8  # (G,): π
     ease: F8  # (G,): expected a_gp of a person, in falling order
-    skill: F8x2  # (G, P): a
-    skill_sd: F8  # (1,): spread of a_gp about the ease
+    notice: F8x2  # (G, P): a
+    skill: F8  # (P,): by how much a person's a_gp is above the ease, in all classes
+    skill_sd: F8  # (1,): spread of the skills
     slope: F8  # (P,): b
     listing: F8x2  # (G, F): r
-    false: F8  # (F,): φ, by image
+    false: F8  # (F,): φ_f, expected on an image
+    look_false: F8  # (K,): φ_fv of the looks with markings
+    look_shape: F8  # (1,): κ, the smaller the more false marks come in clumps
     false_share: F8  # (1,): q, of an expert's markings typically false
     false_shape: F8  # (1,): c, the larger the more alike experts are in their false marks
     objects: F8  # (V,): Λ
@@ -124,8 +128,9 @@ class Beliefs(NamedTuple):
     Λ_v ~ Gamma(shape, shape / mean), log shape ~ N(log objects_shape, objects_shape_sd²),
     log mean ~ N(log objects_mean, objects_mean_sd²), φ_f ~ Gamma(c, c looks_f / (q markings_f))
     with log c ~ N(log false_shape, false_shape_sd²), 1/q ~ Gamma(shape, rate),
-    π ~ Dirichlet(class_weight, ...),
-    ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing), a_gp ~ N(ease_g, σ²),
+    log κ ~ N(log look_shape, look_shape_sd²), π ~ Dirichlet(class_weight, ...),
+    ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing),
+    a_gp ~ N(ease_g + skill_p, interaction_sd²), skill_p ~ N(0, σ²),
     1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
     ``ease_least``, b_p ~ N(β, slope_sd²), β ~ N(0, size_slope_sd²), integrated out.
     ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
@@ -134,7 +139,8 @@ class Beliefs(NamedTuple):
     log γ_f ~ N(m, score_slope_sd²), m ~ N(log score_slope, usual_slope_sd²),
     a_f ~ N(score_offset, score_offset_sd²).
 
-    ω and ψ are held at m if ``size_weight`` is ∞, c at ``false_shape`` if its spread is 0.
+    ω and ψ are held at m if ``size_weight`` is ∞, c at ``false_shape`` if its spread is 0. κ is
+    held at ``look_shape`` if its spread is 0; at ∞ false marks are Poisson(φ_f) on every image.
     What is found less often than ``ease_least`` says cannot be told from false marks, so that
     it is not called an object.
     """
@@ -145,6 +151,8 @@ class Beliefs(NamedTuple):
     objects_mean_sd: float
     false_shape: float
     false_shape_sd: float
+    look_shape: float
+    look_shape_sd: float
     markings: F8  # (F,) float64: of each expert
     share_shape: float
     share_rate: float
@@ -157,6 +165,7 @@ class Beliefs(NamedTuple):
     ease_least: float
     skill_sd: float
     skill_sd_shape: float
+    interaction_sd: float
     slope_sd: float
     size_slope_sd: float
     category_weight: float
@@ -192,6 +201,13 @@ class LookTables(NamedTuple):
     start: I8  # (Z + 1,) int64: where the looks at each zone begin
     viewer: I4  # (looks,) int32: the viewers of the zones, ascending in each
     covered: F8  # (F,) float64: how many images a list covers
+    look: I4  # (n,) int32: by item in input order the look that it was made in
+    look_list: I4  # (K,) int32: the list of each look with markings, ascending
+    look_share: F8  # (K,) float64: the share of its image that it covers
+    list_look: I8  # (F + 1,) int64: where the looks of each list begin
+    blank_share: F8  # (B,) float64: of looks without markings the share that they cover, ...
+    blank_count: F8  # (B,) float64: ... and how many looks of the list cover as much
+    list_blank: I8  # (F + 1,) int64: where those of each list begin
 
 
 @frame
@@ -206,7 +222,8 @@ class DetectionTables(NamedTuple):
     gain: F8x3  # (R, L, CLASSES): the same, not its logarithm
     again: F8x2  # (F, CLASSES): what it gains by another list of that viewer
     most: F8x2  # (R, L): the largest of found and again
-    false: F8x2  # (F, L): log φ_f ψ_l / m_l
+    false: F8  # (L,): log ψ_l / m_l
+    look_false: F8  # (K,): log φ_fv
 
 
 @frame
@@ -221,6 +238,7 @@ class Counts(NamedTuple):
     noticed: F8x3  # (T, L, CLASSES)
     listed: F8x2  # (CLASSES, F): real markings
     false: F8  # (F,): false markings
+    look_false: F8  # (K,): the same by look
     false_at: F8  # (L,): the same by level
 
 
@@ -250,7 +268,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
     categories = len(prior.categories.share)
     levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.zones) - 1
     viewers, rows = len(prior.looks.viewer_person), len(prior.looks.row_list)
-    zones = len(prior.looks.share)
+    zones, looks = len(prior.looks.share), len(prior.looks.look_list)
     return prior._replace(
         parameters=_parts(prior.own, shapes(prior, classes)),
         tables=DetectionTables(
@@ -262,7 +280,8 @@ def with_room(prior: Detection, classes: int) -> Detection:
             gain=np.ones((rows, levels, CLASSES)),
             again=np.zeros((lists, CLASSES)),
             most=np.zeros((rows, levels)),
-            false=np.zeros((lists, levels)),
+            false=np.zeros(levels),
+            look_false=np.zeros(looks),
         ),
         counts=Counts(
             seen=np.zeros((zones, levels, CLASSES)),
@@ -273,6 +292,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
             noticed=np.zeros((viewers, levels, CLASSES)),
             listed=np.zeros((CLASSES, lists)),
             false=np.zeros(lists),
+            look_false=np.zeros(looks),
             false_at=np.zeros(levels),
         ),
         categories=category_room(prior.categories.said, categories, len(prior.lists)),
@@ -287,11 +307,14 @@ def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
     return {
         "weight": (classes,),
         "ease": (classes,),
-        "skill": (classes, persons),
+        "notice": (classes, persons),
+        "skill": (persons,),
         "skill_sd": (1,),
         "slope": (persons,),
         "listing": (classes, lists),
         "false": (lists,),
+        "look_false": (len(prior.looks.look_list),),
+        "look_shape": (1,),
         "false_share": (1,),
         "false_shape": (1,),
         "objects": (images,),
@@ -398,7 +421,8 @@ def class_weights(prior, data, state, k, zone, level):
 @inline_kernel
 def log_false(prior, data, i, level):
     """log of the part of factor({f}) of marking i that is false."""
-    return prior.tables.false[data.family[i], level] + log_marks_false(prior, data, i)
+    rate = prior.tables.look_false[prior.looks.look[data.original[i]]]
+    return rate + prior.tables.false[level] + log_marks_false(prior, data, i)
 
 
 @lean_kernel
@@ -525,7 +549,7 @@ def update_block(prior, rng, data, state, scratch, block):
 @inline_kernel
 def log_noticed(parameters, g, p, away):
     """log s and log(1 − s) of a person for a class at a level."""
-    logit = parameters.skill[g, p] + parameters.slope[p] * away
+    logit = parameters.notice[g, p] + parameters.slope[p] * away
     if logit > 0.0:
         log_s = -math.log1p(math.exp(-logit))
         return log_s, log_s - logit
@@ -622,11 +646,11 @@ def rebuild_tables(prior: Detection):
         objects = math.log(max(parameters.objects[v], LEAST))
         for zone in range(looks.zones[v], looks.zones[v + 1]):
             rebuild_zone(prior, zone, objects)
-    for f in range(prior.person.shape[0]):
-        for level in range(prior.away.shape[0]):
-            rate = max(parameters.false[f], LEAST)
-            share = max(parameters.false_size[level], LEAST) / prior.usual[level]
-            tables.false[f, level] = math.log(rate) + math.log(share)
+    for look in range(looks.look_list.shape[0]):
+        tables.look_false[look] = math.log(max(parameters.look_false[look], LEAST))
+    for level in range(prior.away.shape[0]):
+        share = max(parameters.false_size[level], LEAST) / prior.usual[level]
+        tables.false[level] = math.log(share)
     if has_categories(prior):
         rebuild_categories(prior)
     if has_scores(prior):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from dfcrp.priors.detection.kernel import (
 )
 from dfcrp.priors.detection.scores import no_scores, score_levels, score_start
 from dfcrp.priors.detection.settings import (
+    LEARNED_CLUMPS,
     LEARNED_SIZES,
     LEARNED_SPREAD,
     DetectionSettings,
@@ -179,7 +181,8 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
     )
     classes = len(prior.parameters.weight)
     chosen: dict[str, NDArray[Any]] = {
-        "skill": persons, "slope": persons, "listing": lists, "false": lists,
+        "notice": persons, "skill": persons, "slope": persons, "listing": lists, "false": lists,
+        "look_false": looks_of_image(prior.looks, items),
         "confusion": persons, "score_slope": lists, "score_offset": lists,
         "objects": np.array([image]),
     }  # fmt: skip
@@ -206,6 +209,11 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
     return OneImage(with_room(bare, classes), where)
 
 
+def looks_of_image(looks: LookTables, items: Codes) -> Codes:
+    """The looks with markings of an image, by list, of which these are the items."""
+    return np.unique(looks.look[items]).astype(np.int64)
+
+
 def _of_items(said: NDArray[Any], items: Codes) -> NDArray[Any]:
     """What some items say; nothing if none says anything."""
     return said[items] if len(said) else said
@@ -228,51 +236,66 @@ def _zones_of(looks: LookTables, image: int, items: Codes, lists: Codes) -> Zone
     )
 
 
-def what_is_held(settings: DetectionSettings, looks: LookTables) -> tuple[float, float]:
-    """``size_weight`` and ``false_shape_sd`` as numbers: ∞ and 0 for what is held.
+def what_is_held(settings: DetectionSettings, looks: LookTables) -> Held:
+    """What the settings say as numbers: ∞ and 0 for what is held.
 
-    On one image of which everybody saw all, "seen" means one thing, and a single marking says
-    little about whether it is real: what is learned of sizes and spreads of false marks, from
-    these markings above all, rests on the form of the model.
+    Where every list covers one image, false marks on its image are all there is to learn of its
+    rate: κ is held at ∞.
     """
-    same = is_one_image_for_all(looks)
 
     def number(value: float | str, held: float, learned: float) -> float:
         if isinstance(value, str):
-            return held if value == "held" or same else learned
+            return held if value == "held" else learned
         return value
 
-    return (
+    clumps = number(settings.look_shape_sd, 0.0, LEARNED_CLUMPS)
+    shape = settings.look_shape
+    if most_looks(looks) <= 1 and settings.look_shape_sd == "auto":
+        clumps, shape = 0.0, math.inf
+    return Held(
         number(settings.size_weight, math.inf, LEARNED_SIZES),
         number(settings.false_shape_sd, 0.0, LEARNED_SPREAD),
+        shape,
+        clumps,
     )
 
 
-def is_one_image_for_all(looks: LookTables) -> bool:
-    """Whether there is one image, all zones of which have the same viewers."""
-    if len(looks.zones) > 2:
-        return False
-    viewers = [looks.viewer[a:b] for a, b in pairwise(looks.start)]
-    return all(np.array_equal(viewers[0], those) for those in viewers)
+class Held(NamedTuple):
+    """Of the beliefs those that may be about something that is held."""
+
+    size_weight: float
+    false_shape_sd: float
+    look_shape: float
+    look_shape_sd: float
+
+
+def most_looks(looks: LookTables) -> int:
+    """How many images the list that covers most of them covers."""
+    lists = len(looks.covered)
+    marked = np.bincount(looks.look_list, minlength=lists)
+    blank = [looks.blank_count[a:b].sum() for a, b in pairwise(looks.list_blank)]
+    return int((marked + blank).max())
 
 
 def _beliefs(
     settings: DetectionSettings, markings: NDArray[np.float64], looks: LookTables
 ) -> Beliefs:
     images = len(looks.zones) - 1
-    size_weight, false_shape_sd = what_is_held(settings, looks)
+    held = what_is_held(settings, looks)
     return Beliefs(
         objects_shape=settings.objects_shape,
         objects_shape_sd=settings.objects_shape_sd,
         objects_mean=float(markings.sum()) / images,
         objects_mean_sd=settings.objects_mean_sd,
         false_shape=settings.false_shape,
-        false_shape_sd=false_shape_sd,
+        false_shape_sd=held.false_shape_sd,
+        look_shape=held.look_shape,
+        look_shape_sd=held.look_shape_sd,
         markings=markings,
         share_shape=settings.share_shape,
         share_rate=settings.share_shape * settings.false_share,
         class_weight=settings.class_weight,
-        size_weight=size_weight,
+        size_weight=held.size_weight,
         listing_a=settings.listing_a,
         listing_b=settings.listing_b,
         ease_mean=settings.ease_mean,
@@ -280,6 +303,7 @@ def _beliefs(
         ease_least=settings.ease_least,
         skill_sd=settings.skill_sd,
         skill_sd_shape=settings.skill_sd_shape,
+        interaction_sd=settings.interaction_sd,
         slope_sd=settings.slope_sd,
         size_slope_sd=settings.size_slope_sd,
         category_weight=settings.category_weight,
@@ -331,6 +355,7 @@ def make_looks(
     covered = np.zeros(len(persons))
     for z, (_, lists) in at_zone:
         covered[list(lists)] += zones.share[z]
+    shares = _shares_covered(at_zone, zones)
     return LookTables(
         image=images.astype(np.int32),
         zone=zones.zone.astype(np.int32),
@@ -347,7 +372,41 @@ def make_looks(
         start=np.searchsorted([z for z, _ in at_zone], np.arange(len(zones.share) + 1)),
         viewer=np.array([number[viewer] for _, viewer in at_zone], np.int32),
         covered=covered,
+        **_looks_by_list(images, families, shares, len(persons)),
     )
+
+
+def _shares_covered(
+    at_zone: Sequence[tuple[int, tuple[int, tuple[int, ...]]]], zones: Zones
+) -> dict[tuple[int, int], float]:
+    """By list and image: the share of the image that the list covers."""
+    shares: dict[tuple[int, int], float] = {}
+    for z, (_, lists) in at_zone:
+        for f in lists:
+            at = (f, int(zones.image[z]))
+            shares[at] = shares.get(at, 0.0) + float(zones.share[z])
+    return shares
+
+
+def _looks_by_list(
+    images: Codes, families: Codes, shares: dict[tuple[int, int], float], lists: int
+) -> dict[str, NDArray[Any]]:
+    """Looks with markings one by one, those without by how much they cover; both by list."""
+    made, look = np.unique(np.column_stack([families, images]), axis=0, return_inverse=True)
+    marked = [(int(f), int(v)) for f, v in made]
+    blank = Counter((f, share) for (f, v), share in shares.items())
+    blank.subtract((at[0], shares[at]) for at in marked)
+    kinds = sorted((f, share, count) for (f, share), count in blank.items() if count > 0)
+    ends = np.arange(lists + 1)
+    return {
+        "look": look.ravel().astype(np.int32),
+        "look_list": made[:, 0].astype(np.int32),
+        "look_share": np.array([shares[at] for at in marked]),
+        "list_look": np.searchsorted(made[:, 0], ends),
+        "blank_share": np.array([share for _, share, _ in kinds], np.float64),
+        "blank_count": np.array([count for _, _, count in kinds], np.float64),
+        "list_blank": np.searchsorted(np.array([f for f, _, _ in kinds], np.int64), ends),
+    }
 
 
 def parameter_columns(
@@ -365,11 +424,14 @@ def parameter_columns(
     by_name: dict[str, tuple[str, ...]] = {
         "class_weight": ("class",),
         "ease": ("class",),
-        "skill": ("class", "person"),
+        "notice": ("class", "person"),
+        "skill": ("person",),
         "skill_sd": (),
         "slope": ("person",),
         "listing": ("class", "expert"),
         "false_marks": ("expert",),
+        "false_marks_on": ("look",),
+        "look_shape": (),
         "false_share": (),
         "false_shape": (),
         "expected_objects": ("image_of_objects",),
@@ -399,6 +461,7 @@ def parameter_columns(
             "person": tuple(persons),
             "expert": tuple(experts),
             "image_of_objects": tuple(images),
+            "look": tuple(str(look + 1) for look in range(len(prior.looks.look_list))),
             "law_of_objects": ("shape", "mean"),
             "level": tuple(str(level + 1) for level in range(len(prior.away))),
             **coords,
@@ -435,6 +498,7 @@ def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     spread = np.linspace(1.0, -1.0, classes) if classes > 1 else np.zeros(1)
     ease = np.maximum(beliefs.ease_mean + beliefs.ease_sd * spread, beliefs.ease_least)
     share = beliefs.share_rate / beliefs.share_shape
+    false = share * beliefs.markings / looks.covered
     images = len(looks.zones) - 1
     most = np.zeros(images)
     np.maximum.at(
@@ -445,10 +509,13 @@ def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
             np.full(classes, 1.0 / classes),
             ease,
             np.repeat(ease, n_persons),
+            np.zeros(n_persons),
             [beliefs.skill_sd],
             np.zeros(n_persons),
             np.full(classes * len(beliefs.markings), 0.5),
-            share * beliefs.markings / looks.covered,
+            false,
+            false[looks.look_list],
+            [beliefs.look_shape],
             [share],
             [beliefs.false_shape],
             np.maximum(most, 0.5),

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from dfcrp.errors import check, check_choice
 
-#: ``size_weight`` and ``false_shape_sd`` where they are learned, unless the settings say otherwise.
+#: ``size_weight``, ``false_shape_sd`` and ``look_shape_sd`` where they are learned, unless the
+#: settings say otherwise.
 LEARNED_SIZES = 20.0
 LEARNED_SPREAD = 1.0
+LEARNED_CLUMPS = 1.0
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,14 @@ class DetectionSettings:
     class_weight: float = 0.05
     #: Log odds that an expert finds an object: mean over classes, spread between classes, the
     #: least that a class may have (what is found less often is not called an object), spread
-    #: between experts within a class, and how much they change with the log size: how much experts
-    #: differ in that, and how much a typical one's may be (spreads).
+    #: between experts, what else an expert's odds may differ by in a single class, and how much
+    #: they change with the log size: how much experts differ in that, and how much a typical one's
+    #: may be (spreads).
     ease_mean: float = 1.0
     ease_sd: float = 1.25
     ease_least: float = -2.2
     skill_sd: float = 1.0
+    interaction_sd: float = 0.25
     slope_sd: float = 1.0
     size_slope_sd: float = 3.0
     #: How sure the spread between experts is: 1 / its square is Gamma of this shape.
@@ -43,16 +47,21 @@ class DetectionSettings:
     objects_shape_sd: float = 1.0
     objects_mean_sd: float = 2.0
     #: Weight, in objects, of the markings' sizes in what sizes all objects and false marks have.
-    #: "held": both have the markings' sizes, and nothing is learned of them. "auto": "held" on
-    #: one image of which everybody saw all, else ``LEARNED_SIZES``.
+    #: "held": both have the markings' sizes, and nothing is learned of them. "auto":
+    #: ``LEARNED_SIZES``.
     size_weight: float | str = "auto"
     #: Gamma shape of an expert's expected false marks per image: small where few experts make
     #: most of them. What it is about, and how sure that is where it is learned: the standard
-    #: deviation of its logarithm. "held": it is ``false_shape``. "auto": "held" on one image of
-    #: which everybody saw all, else ``LEARNED_SPREAD``. Their mean is a share of the expert's
-    #: markings that is learned in any case.
+    #: deviation of its logarithm. "held": it is ``false_shape``. "auto": ``LEARNED_SPREAD``. Their
+    #: mean is a share of the expert's markings that is learned in any case.
     false_shape: float = 1.0
     false_shape_sd: float | str = "auto"
+    #: Gamma shape of an expert's false marks on different images: small where they come in clumps.
+    #: What it is about, and how sure that is: the standard deviation of its logarithm. "held": it
+    #: is ``look_shape``. "auto": ``LEARNED_CLUMPS`` where some list covers several images; where
+    #: none does, there is nothing to learn, and every list has one rate.
+    look_shape: float = 1.0
+    look_shape_sd: float | str = "auto"
     #: What that share is about, and how sure that is: 1 / share is Gamma of this shape.
     false_share: float = 0.1
     share_shape: float = 1.0
@@ -82,11 +91,12 @@ class DetectionSettings:
         else:
             check(1 <= self.classes <= 4, "prior.classes", self.classes, '1 to 4, or "auto"')
         for name in (
-            *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "slope_sd"),
-            *("size_slope_sd", "listing_a"),
+            *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "interaction_sd"),
+            *("slope_sd", "size_slope_sd", "listing_a"),
             *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd"),
             *(
                 "false_shape",
+                "look_shape",
                 "false_share",
                 "share_shape",
                 "category_weight",
@@ -96,7 +106,7 @@ class DetectionSettings:
             *("usual_slope_sd", "score_offset_sd"),
         ):
             check(getattr(self, name) > 0, f"prior.{name}", getattr(self, name), "above 0")
-        for name in ("size_weight", "false_shape_sd"):
+        for name in ("size_weight", "false_shape_sd", "look_shape_sd"):
             value = getattr(self, name)
             if isinstance(value, str):
                 check_choice(f"prior.{name}", value, ("auto", "held"))

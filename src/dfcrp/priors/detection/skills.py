@@ -59,7 +59,7 @@ def expert_rates(prior: Detection, own: Floats, edges: Floats) -> ExpertRates:
     total = weight.sum(axis=2, keepdims=True)
     weight = np.divide(weight, total, out=np.full_like(weight, np.nan), where=total > 0.0)
     found = np.empty((len(own), len(held), len(prior.person)), np.float32)
-    some = max(MAX_VALUES // (by_name["skill"][:, :, 0].size * len(middle)), 1)
+    some = max(MAX_VALUES // (by_name["notice"][:, :, 0].size * len(middle)), 1)
     for start in range(0, len(prior.person), some):
         lists = np.arange(start, min(start + some, len(prior.person)))
         found[:, :, lists] = _sensitivity(prior, by_name, weight, lists)
@@ -75,7 +75,7 @@ def _sensitivity(
     listing = np.where(several, by_name["listing"][:, :, lists], 1.0)
     share = by_name["weight"] / by_name["weight"].sum(axis=1, keepdims=True)
     logit = by_name["slope"][:, np.newaxis, person, np.newaxis] * prior.away
-    logit = logit + by_name["skill"][:, :, person, np.newaxis]
+    logit = logit + by_name["notice"][:, :, person, np.newaxis]
     noticed = 1.0 / (1.0 + np.exp(-logit))  # (d, classes, lists, levels)
     at_level = np.einsum("dg,dgf,dgfl->dfl", share, listing, noticed)
     return np.asarray(np.einsum("dcl,dfl->dcf", weight, at_level))

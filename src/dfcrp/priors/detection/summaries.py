@@ -170,6 +170,13 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
     return g
 
 
+@inline_kernel
+def new_rate(rng, prior, f):
+    """A list's rate of false marks on a new image."""
+    rate, shape = prior.parameters.false[f], prior.parameters.look_shape[0]
+    return rate if shape == math.inf else rate * rng.standard_gamma(shape) / shape
+
+
 @lean_kernel
 def summarise_missed(rng, prior, size_numbers, found, draw):
     """Objects that nobody marked, and as many new ones as are expected, by who marks them."""
@@ -190,7 +197,7 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
                 for _ in range(int(draw_poisson(rng, rate))):
                     found.new_sizes[draw, new_markings(rng, prior, g, zone, level)] += 1
     for f in range(prior.person.shape[0]):
-        rate = parameters.false[f] * looks.covered[f]
+        rate = new_rate(rng, prior, f) * looks.covered[f]
         found.new_sizes[draw, 1] += int(draw_poisson(rng, rate))
 
 

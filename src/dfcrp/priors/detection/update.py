@@ -3,12 +3,10 @@
 For a moment every cluster gets a class, or is called false if it is one marking. Given that, Λ and
 its law see the numbers of seen objects only: K_v is Poisson(Λ_v E_v) with E_v the share of objects
 that somebody sees, so that Λ_v | K_v is Gamma and p(K | law) a product of negative binomials.
-The shape of φ's law sees the numbers of false marks in the same way.
+The rates of false marks are in ``false_marks``: what a list does on one image is integrated out.
 Then the objects that nobody marked are drawn, and each viewer who may have noticed an object
-without listing it is asked whether they did. Given all that the other parameters part: φ and 1/q
-are Gamma, π, ω and ψ Dirichlet, r Beta, 1/σ² Gamma, the eases normal (above their bound), and
-(a_gp, b_p) have the likelihood of a logistic regression on counts by level, slopes being normal
-about a mean that is integrated out; what belongs to
+without listing it is asked whether they did. Given all that the other parameters part: π, ω and ψ
+are Dirichlet, r Beta, and what persons notice is in ``noticing``; what belongs to
 categories and scores is in the modules of their names. What was filled in is
 then forgotten: the update leaves p(parameters | partition, sizes) unchanged.
 """
@@ -31,6 +29,7 @@ from dfcrp.priors.detection.categories import (
     has_categories,
     update_categories,
 )
+from dfcrp.priors.detection.false_marks import update_false_marks
 from dfcrp.priors.detection.kernel import (
     CLASSES,
     LEAST,
@@ -44,6 +43,7 @@ from dfcrp.priors.detection.kernel import (
     rebuild_tables,
 )
 from dfcrp.priors.detection.marks import log_marks_alone
+from dfcrp.priors.detection.noticing import update_curves
 from dfcrp.priors.detection.places import is_outside, level_with, zone_of
 from dfcrp.priors.detection.scores import (
     count_score,
@@ -122,6 +122,7 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
     counts.noticed[:] = 0.0
     counts.listed[:] = 0.0
     counts.false[:] = 0.0
+    counts.look_false[:] = 0.0
     counts.false_at[:] = 0.0
     if has_categories(prior):
         forget_categories(prior)
@@ -137,6 +138,7 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
         j = state.head[k]
         if g == FALSE:
             counts.false[data.family[j]] += 1.0
+            counts.look_false[looks.look[data.original[j]]] += 1.0
             counts.false_at[level] += 1.0
             if has_categories(prior):
                 count_false_category(prior, data, j)
@@ -287,136 +289,6 @@ def fill_in_unlisted(rng, prior):
 
 
 @lean_kernel
-def log_logistic(prior, g, p, skill, slope):
-    """log likelihood of (a_gp, b_p) from the counts of class g."""
-    total, noticed, away = prior.counts.total, prior.counts.noticed, prior.away
-    value = 0.0
-    for viewer in range(prior.looks.person_viewer[p], prior.looks.person_viewer[p + 1]):
-        for level in range(away.shape[0]):
-            if total[viewer, level, g] > 0.0:
-                logit = skill + slope * away[level]
-                value += noticed[viewer, level, g] * logit
-                softplus = max(logit, 0.0) + math.log1p(math.exp(-abs(logit)))
-                value -= total[viewer, level, g] * softplus
-    return value
-
-
-@inline_kernel
-def log_skill(prior, g, p, skill):
-    """log p(a_gp | the rest) up to a constant."""
-    z = (skill - prior.parameters.ease[g]) / prior.parameters.skill_sd[0]
-    return -0.5 * z * z + log_logistic(prior, g, p, skill, prior.parameters.slope[p])
-
-
-@lean_kernel
-def log_slope(prior, p, slope, mean, sd):
-    """log p(b_p | the rest) up to a constant; given the others' slopes it has this mean and sd."""
-    z = (slope - mean) / sd
-    value = -0.5 * z * z
-    for g in range(prior.parameters.weight.shape[0]):
-        value += log_logistic(prior, g, p, prior.parameters.skill[g, p], slope)
-    return value
-
-
-class Curve(NamedTuple):
-    """A skill a_gp, or the slope b_p if the class is NONE, given the rest.
-
-    A slope has the mean and standard deviation that follow from those of the others.
-    """
-
-    prior: Detection
-    g: int
-    p: int
-    mean: float = 0.0
-    sd: float = 1.0
-
-
-@implements(log_target, Curve)
-@inline_kernel
-def log_curve(target, value):
-    """Its conditional."""
-    prior, g, p = target.prior, target.g, target.p
-    if g == NONE:
-        return log_slope(prior, p, value, target.mean, target.sd)
-    return log_skill(prior, g, p, value)
-
-
-@inline_kernel
-def slice_curve(rng, curve, start):
-    """One slice update of a skill or slope."""
-    return slice_update(rng, curve, start, WIDTH, 1e-13 * (1.0 + abs(start)))
-
-
-@inline_kernel
-def slope_given_others(beliefs, total, others):
-    """Mean and standard deviation of a slope, if so many others sum to ``total``.
-
-    b_p ~ N(β, slope_sd²) with β integrated out: given the others it is normal with their mean,
-    shrunk.
-    """
-    each = beliefs.slope_sd**2
-    precision = 1.0 / beliefs.size_slope_sd**2 + others / each
-    return total / each / precision, math.sqrt(each + 1.0 / precision)
-
-
-@inline_kernel
-def normal_above(rng, mean, sd, least):
-    """A normal number, given that it is not below ``least``."""
-    bound = (least - mean) / sd
-    if bound < 0.5:
-        z = rng.standard_normal()
-        while z < bound:
-            z = rng.standard_normal()
-        return mean + sd * z
-    # Far out the normal falls like an exponential of this rate, which bounds it from above.
-    rate = 0.5 * (bound + math.sqrt(bound * bound + 4.0))
-    while True:
-        z = bound + rng.standard_exponential() / rate
-        # Said in this way it also ends for a mean that is no number.
-        if not rng.standard_exponential() <= 0.5 * (z - rate) ** 2:
-            return mean + sd * z
-
-
-@lean_kernel
-def update_curves(rng, prior):
-    """Skills, eases, their spread and slopes given the counts."""
-    parameters, beliefs = prior.parameters, prior.beliefs
-    persons, classes = prior.lists.shape[0], parameters.weight.shape[0]
-    apart = 0.0
-    for g in range(classes):
-        skills = 0.0
-        for p in range(persons):
-            curve = Curve(prior, g, p, 0.0, 1.0)
-            parameters.skill[g, p] = slice_curve(rng, curve, parameters.skill[g, p])
-            skills += parameters.skill[g, p]
-        own, each = 1.0 / beliefs.ease_sd**2, 1.0 / parameters.skill_sd[0] ** 2
-        precision = own + persons * each
-        mean = (own * beliefs.ease_mean + each * skills) / precision
-        ease = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
-        parameters.ease[g] = ease
-        for p in range(persons):
-            apart += (parameters.skill[g, p] - ease) ** 2
-    shape = beliefs.skill_sd_shape + 0.5 * classes * persons
-    rate = beliefs.skill_sd_shape * beliefs.skill_sd**2 + 0.5 * apart
-    parameters.skill_sd[0] = math.sqrt(rate / rng.standard_gamma(shape))
-    if prior.away.shape[0] > 1:
-        update_slopes(rng, prior)
-
-
-@lean_kernel
-def update_slopes(rng, prior):
-    """Slopes one by one, each given the others."""
-    parameters, persons, total = prior.parameters, prior.lists.shape[0], 0.0
-    for p in range(persons):
-        total += parameters.slope[p]
-    for p in range(persons):
-        old = parameters.slope[p]
-        mean, sd = slope_given_others(prior.beliefs, total - old, persons - 1.0)
-        parameters.slope[p] = slice_curve(rng, Curve(prior, NONE, p, mean, sd), old)
-        total += parameters.slope[p] - old
-
-
-@lean_kernel
 def update_shares(rng, prior):
     """π, and ω and ψ unless they are held, given the counts: Dirichlet."""
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
@@ -445,39 +317,10 @@ def update_sizes(rng, prior):
     draw_dirichlet(rng, parameters.false_size)
 
 
-class ShapeOfFalse(NamedTuple):
-    """The logarithm of the shape of φ's law, given the numbers of false marks."""
-
-    prior: Detection
-
-
-@implements(log_target, ShapeOfFalse)
-@lean_kernel
-def log_shape_of_false(target, value):
-    """Negative binomials, φ integrated out, and the log-normal prior."""
-    prior, beliefs, parameters = target.prior, target.prior.beliefs, target.prior.parameters
-    if abs(value) > 50.0:
-        return -math.inf
-    shape = math.exp(value)
-    z = (value - math.log(beliefs.false_shape)) / beliefs.false_shape_sd
-    total = -0.5 * z * z
-    for f in range(prior.person.shape[0]):
-        covered, false = prior.looks.covered[f], prior.counts.false[f]
-        rate = shape * covered / (parameters.false_share[0] * beliefs.markings[f])
-        total -= shape * math.log1p(covered / rate)
-        if false > 0.0:
-            total += math.lgamma(shape + false) - math.lgamma(shape)
-            total -= false * math.log(rate + covered)
-    return total
-
-
 @lean_kernel
 def update_rates(rng, prior):
-    """φ, its law and r given the counts, conjugate but for the shape; and the tally.
-
-    The shape stays as it is if it is known.
-    """
-    parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
+    """The rates of false marks and r given the counts; and the tally."""
+    parameters, counts = prior.parameters, prior.counts
     objects, total = 0.0, 0.0
     for v in range(counts.on_image.shape[0]):
         objects += counts.on_image[v]
@@ -486,20 +329,11 @@ def update_rates(rng, prior):
             for g in range(parameters.weight.shape[0]):
                 total += counts.objects[zone, level, g]
     parameters.tally[0], parameters.tally[1], parameters.tally[2] = objects, total - objects, 0.0
-    if beliefs.false_shape_sd > 0.0:
-        start = math.log(parameters.false_shape[0])
-        drawn = slice_update(rng, ShapeOfFalse(prior), start, WIDTH, 1e-13)
-        parameters.false_shape[0] = math.exp(drawn)
     for f in range(prior.person.shape[0]):
         parameters.tally[2] += counts.false[f]
-        covered = prior.looks.covered[f]
-        shape = parameters.false_shape[0] + counts.false[f]
-        expected = parameters.false_share[0] * beliefs.markings[f] / covered
-        rate = parameters.false_shape[0] / expected
-        parameters.false[f] = rng.standard_gamma(shape) / (rate + covered)
         if prior.lists[prior.person[f]] > 1:
             update_listing(rng, prior, f)
-    update_false_share(rng, prior)
+    update_false_marks(rng, prior)
 
 
 @lean_kernel
@@ -516,19 +350,6 @@ def update_listing(rng, prior, f):
         parameters.listing[g, f] = min(max(r, TINY), ALMOST_ONE)
 
 
-@inline_kernel
-def update_false_share(rng, prior):
-    """q given φ: 1/q is Gamma."""
-    parameters, beliefs = prior.parameters, prior.beliefs
-    experts = prior.person.shape[0]
-    rate = beliefs.share_rate
-    for f in range(experts):
-        expected = beliefs.markings[f] / prior.looks.covered[f]
-        rate += parameters.false_shape[0] * parameters.false[f] / expected
-    shape = beliefs.share_shape + experts * parameters.false_shape[0]
-    parameters.false_share[0] = rate / rng.standard_gamma(shape)
-
-
 @lean_kernel
 def sort_classes(prior):
     """The easiest class first: the model does not care which is called which, a reader does."""
@@ -538,7 +359,7 @@ def sort_classes(prior):
             if parameters.ease[g] < parameters.ease[g + 1]:
                 for values in (parameters.ease, parameters.weight):
                     values[g], values[g + 1] = values[g + 1], values[g]
-                for table in (parameters.skill, parameters.listing):
+                for table in (parameters.notice, parameters.listing):
                     for column in range(table.shape[1]):
                         first, second = table[g, column], table[g + 1, column]
                         table[g, column], table[g + 1, column] = second, first

@@ -1,0 +1,222 @@
+"""What persons notice: eases of classes, skills of persons, slopes, given who noticed what.
+
+Given the class and level of every object, seen or missed, and who noticed it, (a_gp, b_p) have the
+likelihood of a logistic regression on counts by level, and a_gp is normal about ease_g + skill_p
+with a small spread. One a_gp at a time would hardly move the sum: so all a_gp of a person, or of a
+class, are also moved together with the skill or the ease. Slopes are normal about a mean that is
+integrated out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.slice import log_target, slice_update
+from dfcrp.compiled.state import NONE
+from dfcrp.priors.detection.kernel import Detection
+
+#: Width of the first bracket of the slice updates.
+WIDTH = 1.0
+
+
+@lean_kernel
+def log_logistic(prior, g, p, notice, slope):
+    """log likelihood of (a_gp, b_p) from the counts of class g."""
+    total, noticed, away = prior.counts.total, prior.counts.noticed, prior.away
+    value = 0.0
+    for viewer in range(prior.looks.person_viewer[p], prior.looks.person_viewer[p + 1]):
+        for level in range(away.shape[0]):
+            if total[viewer, level, g] > 0.0:
+                logit = notice + slope * away[level]
+                value += noticed[viewer, level, g] * logit
+                softplus = max(logit, 0.0) + math.log1p(math.exp(-abs(logit)))
+                value -= total[viewer, level, g] * softplus
+    return value
+
+
+@inline_kernel
+def log_notice(prior, g, p, notice):
+    """log p(a_gp | the rest) up to a constant."""
+    expected = prior.parameters.ease[g] + prior.parameters.skill[p]
+    z = (notice - expected) / prior.beliefs.interaction_sd
+    return -0.5 * z * z + log_logistic(prior, g, p, notice, prior.parameters.slope[p])
+
+
+@lean_kernel
+def log_slope(prior, p, slope, mean, sd):
+    """log p(b_p | the rest) up to a constant; given the others' slopes it has this mean and sd."""
+    z = (slope - mean) / sd
+    value = -0.5 * z * z
+    for g in range(prior.parameters.weight.shape[0]):
+        value += log_logistic(prior, g, p, prior.parameters.notice[g, p], slope)
+    return value
+
+
+class Curve(NamedTuple):
+    """A skill a_gp, or the slope b_p if the class is NONE, given the rest.
+
+    A slope has the mean and standard deviation that follow from those of the others.
+    """
+
+    prior: Detection
+    g: int
+    p: int
+    mean: float = 0.0
+    sd: float = 1.0
+
+
+@implements(log_target, Curve)
+@inline_kernel
+def log_curve(target, value):
+    """Its conditional."""
+    prior, g, p = target.prior, target.g, target.p
+    if g == NONE:
+        return log_slope(prior, p, value, target.mean, target.sd)
+    return log_notice(prior, g, p, value)
+
+
+@inline_kernel
+def slice_curve(rng, curve, start):
+    """One slice update of a skill or slope."""
+    return slice_update(rng, curve, start, WIDTH, 1e-13 * (1.0 + abs(start)))
+
+
+@inline_kernel
+def slope_given_others(beliefs, total, others):
+    """Mean and standard deviation of a slope, if so many others sum to ``total``.
+
+    b_p ~ N(β, slope_sd²) with β integrated out: given the others it is normal with their mean,
+    shrunk.
+    """
+    each = beliefs.slope_sd**2
+    precision = 1.0 / beliefs.size_slope_sd**2 + others / each
+    return total / each / precision, math.sqrt(each + 1.0 / precision)
+
+
+@inline_kernel
+def normal_above(rng, mean, sd, least):
+    """A normal number, given that it is not below ``least``."""
+    bound = (least - mean) / sd
+    if bound < 0.5:
+        z = rng.standard_normal()
+        while z < bound:
+            z = rng.standard_normal()
+        return mean + sd * z
+    # Far out the normal falls like an exponential of this rate, which bounds it from above.
+    rate = 0.5 * (bound + math.sqrt(bound * bound + 4.0))
+    while True:
+        z = bound + rng.standard_exponential() / rate
+        # Said in this way it also ends for a mean that is no number.
+        if not rng.standard_exponential() <= 0.5 * (z - rate) ** 2:
+            return mean + sd * z
+
+
+class ShiftOfPerson(NamedTuple):
+    """By how much a person's skill changes, in all classes alike."""
+
+    prior: Detection
+    p: int
+
+
+@implements(log_target, ShiftOfPerson)
+@inline_kernel
+def log_shift_of_person(target, shift):
+    """log p(skill_p, a_1p, a_2p, ... | the rest), all moved by ``shift``."""
+    prior, p, parameters = target.prior, target.p, target.prior.parameters
+    z = (parameters.skill[p] + shift) / parameters.skill_sd[0]
+    value = -0.5 * z * z
+    for g in range(parameters.weight.shape[0]):
+        value += log_logistic(prior, g, p, parameters.notice[g, p] + shift, parameters.slope[p])
+    return value
+
+
+class ShiftOfClass(NamedTuple):
+    """By how much the ease of a class changes, for all persons alike."""
+
+    prior: Detection
+    g: int
+
+
+@implements(log_target, ShiftOfClass)
+@inline_kernel
+def log_shift_of_class(target, shift):
+    """log p(ease_g, a_g1, a_g2, ... | the rest), all moved by ``shift``."""
+    prior, g, parameters = target.prior, target.g, target.prior.parameters
+    ease = parameters.ease[g] + shift
+    if ease < prior.beliefs.ease_least:
+        return -math.inf
+    z = (ease - prior.beliefs.ease_mean) / prior.beliefs.ease_sd
+    value = -0.5 * z * z
+    for p in range(prior.lists.shape[0]):
+        value += log_logistic(prior, g, p, parameters.notice[g, p] + shift, parameters.slope[p])
+    return value
+
+
+@inline_kernel
+def slice_shift(rng, target):
+    """One slice update of a shift, which is 0 now."""
+    return slice_update(rng, target, 0.0, WIDTH, 1e-13)
+
+
+@lean_kernel
+def update_persons(rng, prior):
+    """Skills: all of a person's a_gp moved together, then the skill given these; then their σ."""
+    parameters, beliefs = prior.parameters, prior.beliefs
+    persons, classes = prior.lists.shape[0], parameters.weight.shape[0]
+    spread = 0.0
+    for p in range(persons):
+        shift, above = slice_shift(rng, ShiftOfPerson(prior, p)), 0.0
+        for g in range(classes):
+            parameters.notice[g, p] += shift
+            above += parameters.notice[g, p] - parameters.ease[g]
+        own, each = 1.0 / parameters.skill_sd[0] ** 2, 1.0 / beliefs.interaction_sd**2
+        precision = own + classes * each
+        skill = each * above / precision + rng.standard_normal() / math.sqrt(precision)
+        parameters.skill[p] = skill
+        spread += skill * skill
+    shape = beliefs.skill_sd_shape + 0.5 * persons
+    rate = beliefs.skill_sd_shape * beliefs.skill_sd**2 + 0.5 * spread
+    parameters.skill_sd[0] = math.sqrt(rate / rng.standard_gamma(shape))
+
+
+@lean_kernel
+def update_class(rng, prior, g):
+    """Every a_gp; the ease moved with all of them, then given them: normal, above its bound."""
+    parameters, beliefs, persons = prior.parameters, prior.beliefs, prior.lists.shape[0]
+    for p in range(persons):
+        start = parameters.notice[g, p]
+        parameters.notice[g, p] = slice_curve(rng, Curve(prior, g, p, 0.0, 1.0), start)
+    shift, above = slice_shift(rng, ShiftOfClass(prior, g)), 0.0
+    parameters.ease[g] += shift
+    for p in range(persons):
+        parameters.notice[g, p] += shift
+        above += parameters.notice[g, p] - parameters.skill[p]
+    own, each = 1.0 / beliefs.ease_sd**2, 1.0 / beliefs.interaction_sd**2
+    precision = own + persons * each
+    mean = (own * beliefs.ease_mean + each * above) / precision
+    parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
+
+
+@lean_kernel
+def update_curves(rng, prior):
+    """What persons notice given the counts: by class, by person, by size."""
+    for g in range(prior.parameters.weight.shape[0]):
+        update_class(rng, prior, g)
+    update_persons(rng, prior)
+    if prior.away.shape[0] > 1:
+        update_slopes(rng, prior)
+
+
+@lean_kernel
+def update_slopes(rng, prior):
+    """Slopes one by one, each given the others."""
+    parameters, persons, total = prior.parameters, prior.lists.shape[0], 0.0
+    for p in range(persons):
+        total += parameters.slope[p]
+    for p in range(persons):
+        old = parameters.slope[p]
+        mean, sd = slope_given_others(prior.beliefs, total - old, persons - 1.0)
+        parameters.slope[p] = slice_curve(rng, Curve(prior, NONE, p, mean, sd), old)
+        total += parameters.slope[p] - old
