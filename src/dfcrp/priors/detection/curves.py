@@ -42,8 +42,9 @@ def sensitivity_curves(posterior: Any) -> SensitivityCurves:
 def _curves(prior: Detection) -> Floats:
     """(experts, levels) at one draw's parameters."""
     parameters, person = prior.parameters, prior.person
-    logit = parameters.notice[:, :, None] + parameters.slope[:, None] * prior.away
+    weight = parameters.weight[: prior.real]
+    logit = parameters.notice[: prior.real, :, None] + parameters.slope[:, None] * prior.away
     noticed = 1.0 / (1.0 + np.exp(-logit))  # (classes, persons, levels)
-    listing = np.where(prior.lists[person] > 1, parameters.listing, 1.0)
+    listing = np.where(prior.lists[person] > 1, parameters.listing[: prior.real], 1.0)
     found = noticed[:, person] * listing[:, :, None]  # (classes, experts, levels)
-    return np.asarray(np.einsum("g,gfl->fl", parameters.weight / parameters.weight.sum(), found))
+    return np.asarray(np.einsum("g,gfl->fl", weight / weight.sum(), found))

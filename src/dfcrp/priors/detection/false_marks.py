@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
-from dfcrp.priors.detection.kernel import LEAST, Detection
+from dfcrp.priors.detection.kernel import LEAST, Detection, has_decoys
+from dfcrp.priors.detection.noticing import log_ease, log_logistic
 
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
-#: Beyond e^±FAR no rate or shape is looked for.
-FAR = 50.0
+#: Beyond e^±FAR no rate is looked for, and beyond e^±LARGEST no shape: laws of such shapes cannot
+#: be told apart, and sums of their logarithms would be made of rounding errors.
+FAR, LARGEST = 50.0, 15.0
 
 
 @inline_kernel
@@ -35,6 +37,8 @@ def expected_of(prior, f):
 def log_counts(prior, f, shape, rate):
     """log p(m_fv | κ, φ_f) over the looks of list f, but for what depends on neither."""
     looks, counts, total = prior.looks, prior.counts, 0.0
+    if shape == math.inf:
+        return counts.false[f] * math.log(rate) - looks.covered[f] * rate
     blank, at_one = 0.0, math.log1p(rate / shape)
     for look in range(looks.list_look[f], looks.list_look[f + 1]):
         false, share = counts.look_false[look], looks.look_share[look]
@@ -57,22 +61,37 @@ def log_counts(prior, f, shape, rate):
 
 
 class RateOfList(NamedTuple):
-    """log φ_f given the counts of the list's looks, what it did on each integrated out."""
+    """log φ_f given the counts of the list's looks, what it did on each integrated out.
+
+    With decoys the a_dp of its person moves along, from where it is at ``start``.
+    """
 
     prior: Detection
     f: int
+    start: float
+
+
+@inline_kernel
+def decoys_noticed(prior, f, step):
+    """a_dp of list f's person if log φ_f moves by ``step``, and p."""
+    p = prior.person[f]
+    return prior.parameters.notice[prior.real, p] + step / prior.lists[p], p
 
 
 @implements(log_target, RateOfList)
 @lean_kernel
 def log_rate_of_list(target, value):
-    """Negative binomials, and the Gamma law."""
+    """The Gamma law, what is known of false marks, and of decoys."""
     prior, f, parameters = target.prior, target.f, target.prior.parameters
     if abs(value) > FAR:
         return -math.inf
     shape, rate = parameters.false_shape[0], math.exp(value)
-    log_prior = shape * value - shape * rate / expected_of(prior, f)
-    return log_prior + log_counts(prior, f, parameters.look_shape[0], rate)
+    total = shape * value - shape * rate / expected_of(prior, f)
+    total += log_counts(prior, f, parameters.look_shape[0], rate)
+    if has_decoys(prior):
+        notice, p = decoys_noticed(prior, f, value - target.start)
+        total += log_logistic(prior, prior.real, p, notice, parameters.slope[p])
+    return total
 
 
 class ShapeOfLooks(NamedTuple):
@@ -86,7 +105,7 @@ class ShapeOfLooks(NamedTuple):
 def log_shape_of_looks(target, value):
     """Negative binomials, and the log-normal prior."""
     prior, beliefs = target.prior, target.prior.beliefs
-    if abs(value) > FAR:
+    if abs(value) > LARGEST:
         return -math.inf
     z = (value - math.log(beliefs.look_shape)) / beliefs.look_shape_sd
     total, shape = -0.5 * z * z, math.exp(value)
@@ -106,11 +125,11 @@ class ShapeOfLists(NamedTuple):
 def log_shape_of_lists(target, value):
     """The log-normal prior, and Gamma laws; where κ is ∞ negative binomials, φ integrated out."""
     prior, beliefs, parameters = target.prior, target.prior.beliefs, target.prior.parameters
-    if abs(value) > FAR:
+    if abs(value) > LARGEST:
         return -math.inf
     shape = math.exp(value)
     z = (value - math.log(beliefs.false_shape)) / beliefs.false_shape_sd
-    total, alike = -0.5 * z * z, parameters.look_shape[0] == math.inf
+    total, alike = -0.5 * z * z, are_known(prior)
     for f in range(prior.person.shape[0]):
         rate = shape / expected_of(prior, f)
         if alike:
@@ -131,36 +150,63 @@ def slice_log(rng, target, start):
     return math.exp(slice_update(rng, target, math.log(start), WIDTH, 1e-13))
 
 
+@inline_kernel
+def are_known(prior):
+    """Whether φ is Gamma given the counts: one rate for all images, and no decoys."""
+    return prior.parameters.look_shape[0] == math.inf and not has_decoys(prior)
+
+
 @lean_kernel
-def update_alike(rng, prior):
-    """φ where lists have one rate on all their images: Gamma."""
+def update_list(rng, prior, f):
+    """φ of a list, and with decoys how readily its person marks these."""
     parameters = prior.parameters
-    for f in range(prior.person.shape[0]):
+    if are_known(prior):
         shape = parameters.false_shape[0] + prior.counts.false[f]
         rate = parameters.false_shape[0] / expected_of(prior, f) + prior.looks.covered[f]
         parameters.false[f] = rng.standard_gamma(shape) / rate
-    for look in range(prior.looks.look_list.shape[0]):
-        parameters.look_false[look] = parameters.false[prior.looks.look_list[look]]
+        return
+    start = math.log(min(max(parameters.false[f], math.exp(-FAR)), math.exp(FAR)))
+    moved = slice_update(rng, RateOfList(prior, f, start), start, WIDTH, 1e-13)
+    parameters.false[f] = math.exp(moved)
+    if has_decoys(prior):
+        notice, p = decoys_noticed(prior, f, moved - start)
+        parameters.notice[prior.real, p] = notice
 
 
 @lean_kernel
-def update_looks(rng, prior):
-    """κ, then φ of the lists, then of their looks."""
+def update_looks(rng, prior, f):
+    """φ of a list on the images that it has markings on."""
     parameters, looks = prior.parameters, prior.looks
-    if prior.beliefs.look_shape_sd > 0.0:
-        shape = slice_log(rng, ShapeOfLooks(prior), parameters.look_shape[0])
-        parameters.look_shape[0] = shape
-    shape = parameters.look_shape[0]
-    for f in range(prior.person.shape[0]):
-        start = min(max(parameters.false[f], math.exp(-FAR)), math.exp(FAR))
-        rate = slice_log(rng, RateOfList(prior, f), start)
-        parameters.false[f] = rate
-        for look in range(looks.list_look[f], looks.list_look[f + 1]):
+    shape, rate = parameters.look_shape[0], parameters.false[f]
+    for look in range(looks.list_look[f], looks.list_look[f + 1]):
+        if shape == math.inf:
+            parameters.look_false[look] = rate
+        else:
             drawn = rng.standard_gamma(shape + prior.counts.look_false[look])
             parameters.look_false[look] = drawn / (shape / rate + looks.look_share[look])
 
 
+class Share(NamedTuple):
+    """log q given the φ_f; the ease of the decoys, which is that for q, moves along."""
+
+    prior: Detection
+    shape: float
+    rate: float
+    start: float
+
+
+@implements(log_target, Share)
 @inline_kernel
+def log_share(target, value):
+    """1/q is Gamma, but for the ease."""
+    prior = target.prior
+    if abs(value) > FAR:
+        return -math.inf
+    ease = prior.parameters.ease[prior.real] + value - target.start
+    return log_ease(prior, prior.real, ease) - target.shape * value - target.rate * math.exp(-value)
+
+
+@lean_kernel
 def update_false_share(rng, prior):
     """q given φ: 1/q is Gamma."""
     parameters, beliefs = prior.parameters, prior.beliefs
@@ -170,7 +216,13 @@ def update_false_share(rng, prior):
         expected = beliefs.markings[f] / prior.looks.covered[f]
         rate += parameters.false_shape[0] * parameters.false[f] / expected
     shape = beliefs.share_shape + experts * parameters.false_shape[0]
-    parameters.false_share[0] = rate / rng.standard_gamma(shape)
+    if not has_decoys(prior):
+        parameters.false_share[0] = rate / rng.standard_gamma(shape)
+        return
+    start = math.log(parameters.false_share[0])
+    moved = slice_update(rng, Share(prior, shape, rate, start), start, WIDTH, 1e-13)
+    parameters.false_share[0] = math.exp(moved)
+    parameters.ease[prior.real] += moved - start
 
 
 @lean_kernel
@@ -179,11 +231,12 @@ def update_false_marks(rng, prior):
 
     The shape of the lists' law stays as it is if it is known.
     """
-    parameters = prior.parameters
-    if prior.beliefs.false_shape_sd > 0.0:
+    parameters, beliefs = prior.parameters, prior.beliefs
+    if beliefs.false_shape_sd > 0.0:
         parameters.false_shape[0] = slice_log(rng, ShapeOfLists(prior), parameters.false_shape[0])
-    if parameters.look_shape[0] == math.inf:
-        update_alike(rng, prior)
-    else:
-        update_looks(rng, prior)
+    if beliefs.look_shape_sd > 0.0:
+        parameters.look_shape[0] = slice_log(rng, ShapeOfLooks(prior), parameters.look_shape[0])
+    for f in range(prior.person.shape[0]):
+        update_list(rng, prior, f)
+        update_looks(rng, prior, f)
     update_false_share(rng, prior)

@@ -8,6 +8,13 @@ Person p, where they look, notices an object of class g and level l with probabi
 
 and puts what they notice on their list f with probability r_gf; for a person with one list r = 1.
 Skills are additive but for a small interaction: a class cannot consist of what one person sees.
+Where there are *decoys*, the last class consists of what several persons may mark though it is
+none of the objects: shadows, parts, groups. Who makes many false marks marks them more readily,
+
+    a_dp ~ N(ease_d + z_p, decoy²),     z_p the mean of log φ_f / φ_0 over the person's lists,
+
+with φ_0 = q times the markings of a typical list on an image, what is usual. Decoys are counted
+with the objects by Λ and π, and are not real.
 Persons notice independently given class and level. List f has Poisson(φ_fv) false marks on an
 image v that it covers, φ_fv ~ Gamma(κ, κ / φ_f), each alone, of level l with probability ψ_l: false
 marks come in clumps, by list and image. With W_v the lists that cover image v, the probability of
@@ -94,8 +101,8 @@ CLASSES = 4
 class Parameters(NamedTuple):
     """What is updated; every array is float64 and a part of ``Detection.own``."""
 
-    weight: F8  # (G,): π
-    ease: F8  # (G,): expected a_gp of a person, in falling order
+    weight: F8  # (G,): π; with decoys these are the last class
+    ease: F8  # (G,): expected a_gp of a person, in falling order, but for the decoys'
     notice: F8x2  # (G, P): a
     skill: F8  # (P,): by how much a person's a_gp is above the ease, in all classes
     skill_sd: F8  # (1,): spread of the skills
@@ -131,6 +138,7 @@ class Beliefs(NamedTuple):
     log κ ~ N(log look_shape, look_shape_sd²), π ~ Dirichlet(class_weight, ...),
     ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing),
     a_gp ~ N(ease_g + skill_p, interaction_sd²), skill_p ~ N(0, σ²),
+    a_dp ~ N(ease_d + z_p, decoy_sd²), ease_d ~ N(decoy_ease, decoy_ease_sd²),
     1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
     ``ease_least``, b_p ~ N(β, slope_sd²), β ~ N(0, size_slope_sd²), integrated out.
     ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
@@ -166,6 +174,10 @@ class Beliefs(NamedTuple):
     skill_sd: float
     skill_sd_shape: float
     interaction_sd: float
+    decoy_ease: float
+    decoy_ease_sd: float
+    decoy_sd: float
+    usual_marks: float  # log of the markings of a typical list on an image
     slope_sd: float
     size_slope_sd: float
     category_weight: float
@@ -253,6 +265,7 @@ class Detection(NamedTuple):
     sizes: F8  # (n,) float64: log sizes of items, in levels; empty if clusters have their own
     person: I4  # (F,) int32
     lists: I4  # (P,) int32: how many lists a person has
+    real: int  # how many classes are of objects; one more are decoys
     looks: LookTables
     beliefs: Beliefs
     own: F8  # (...,) float64: all parameters in one
@@ -544,6 +557,12 @@ def log_tilt(prior, data, state, k, size):
 @inline_kernel
 def update_block(prior, rng, data, state, scratch, block):
     """Nothing belongs to a block of the data alone."""
+
+
+@inline_kernel
+def has_decoys(prior):
+    """Whether the last class is none of objects."""
+    return prior.parameters.weight.shape[0] > prior.real
 
 
 @inline_kernel

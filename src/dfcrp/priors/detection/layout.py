@@ -88,7 +88,10 @@ def make_detection(
         looks = np.column_stack([np.zeros(len(persons), np.int64), np.arange(len(persons))])
     view = make_looks(where, families, persons, looks, zones)
     most = int(np.diff(view.start).max())
-    classes = number_of_classes(settings, most)
+    decoys = settings.decoys
+    if isinstance(decoys, str):
+        decoys = most > 2 and len(view.zones) > 2
+    real = min(number_of_classes(settings, most), CLASSES - decoys)
     low, step, away, usual = _levels(log_sizes if settings.by_size else None)
     sizes = np.empty(0)
     if not sizes_drawn and log_sizes is not None and len(away) > 1:
@@ -106,6 +109,7 @@ def make_detection(
         sizes=sizes,
         person=persons.astype(np.int32),
         lists=np.bincount(persons).astype(np.int32),
+        real=real,
         looks=view,
         beliefs=beliefs,
         own=nothing,
@@ -117,6 +121,7 @@ def make_detection(
         if scores is None
         else score_levels(scores, families, len(persons)),
     )
+    classes = real + decoys
     return with_room(bare._replace(own=_start(bare, classes)), classes)
 
 
@@ -304,6 +309,10 @@ def _beliefs(
         skill_sd=settings.skill_sd,
         skill_sd_shape=settings.skill_sd_shape,
         interaction_sd=settings.interaction_sd,
+        decoy_ease=settings.decoy_ease,
+        decoy_ease_sd=settings.decoy_ease_sd,
+        decoy_sd=settings.decoy_sd,
+        usual_marks=math.log(float((markings / looks.covered).mean())),
         slope_sd=settings.slope_sd,
         size_slope_sd=settings.size_slope_sd,
         category_weight=settings.category_weight,
@@ -495,8 +504,9 @@ def _in_levels(log_sizes: NDArray[np.float64], low: float, step: float) -> NDArr
 def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     """Where chains begin: classes of equal weight from easy to hard, few false marks."""
     beliefs, looks, n_persons = bare.beliefs, bare.looks, len(bare.lists)
-    spread = np.linspace(1.0, -1.0, classes) if classes > 1 else np.zeros(1)
+    spread = np.linspace(1.0, -1.0, bare.real) if bare.real > 1 else np.zeros(1)
     ease = np.maximum(beliefs.ease_mean + beliefs.ease_sd * spread, beliefs.ease_least)
+    ease = np.append(ease, [beliefs.decoy_ease] * (classes - bare.real))
     share = beliefs.share_rate / beliefs.share_shape
     false = share * beliefs.markings / looks.covered
     images = len(looks.zones) - 1

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection.kernel import Detection
+from dfcrp.priors.detection.kernel import LEAST, Detection
 
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
@@ -37,10 +37,33 @@ def log_logistic(prior, g, p, notice, slope):
 
 
 @inline_kernel
+def readiness(prior, p):
+    """z_p: by how much a person's log rate of false marks is above the usual one."""
+    usual = math.log(prior.parameters.false_share[0]) + prior.beliefs.usual_marks
+    total = 0.0
+    for f in range(prior.person.shape[0]):
+        if prior.person[f] == p:
+            total += math.log(max(prior.parameters.false[f], LEAST)) - usual
+    return total / prior.lists[p]
+
+
+@inline_kernel
+def expected_notice(prior, g, p):
+    """The mean of a_gp given the ease."""
+    above = prior.parameters.skill[p] if g < prior.real else readiness(prior, p)
+    return prior.parameters.ease[g] + above
+
+
+@inline_kernel
+def spread_of_notice(prior, g):
+    """The standard deviation of a_gp given the ease."""
+    return prior.beliefs.interaction_sd if g < prior.real else prior.beliefs.decoy_sd
+
+
+@inline_kernel
 def log_notice(prior, g, p, notice):
     """log p(a_gp | the rest) up to a constant."""
-    expected = prior.parameters.ease[g] + prior.parameters.skill[p]
-    z = (notice - expected) / prior.beliefs.interaction_sd
+    z = (notice - expected_notice(prior, g, p)) / spread_of_notice(prior, g)
     return -0.5 * z * z + log_logistic(prior, g, p, notice, prior.parameters.slope[p])
 
 
@@ -114,7 +137,7 @@ def normal_above(rng, mean, sd, least):
 
 
 class ShiftOfPerson(NamedTuple):
-    """By how much a person's skill changes, in all classes alike."""
+    """By how much a person's skill changes, in all classes of objects alike."""
 
     prior: Detection
     p: int
@@ -127,9 +150,22 @@ def log_shift_of_person(target, shift):
     prior, p, parameters = target.prior, target.p, target.prior.parameters
     z = (parameters.skill[p] + shift) / parameters.skill_sd[0]
     value = -0.5 * z * z
-    for g in range(parameters.weight.shape[0]):
+    for g in range(prior.real):
         value += log_logistic(prior, g, p, parameters.notice[g, p] + shift, parameters.slope[p])
     return value
+
+
+@inline_kernel
+def log_ease(prior, g, ease):
+    """log p(ease_g)."""
+    beliefs = prior.beliefs
+    if ease < beliefs.ease_least:
+        return -math.inf
+    if g >= prior.real:
+        z = (ease - beliefs.decoy_ease) / beliefs.decoy_ease_sd
+    else:
+        z = (ease - beliefs.ease_mean) / beliefs.ease_sd
+    return -0.5 * z * z
 
 
 class ShiftOfClass(NamedTuple):
@@ -144,11 +180,7 @@ class ShiftOfClass(NamedTuple):
 def log_shift_of_class(target, shift):
     """log p(ease_g, a_g1, a_g2, ... | the rest), all moved by ``shift``."""
     prior, g, parameters = target.prior, target.g, target.prior.parameters
-    ease = parameters.ease[g] + shift
-    if ease < prior.beliefs.ease_least:
-        return -math.inf
-    z = (ease - prior.beliefs.ease_mean) / prior.beliefs.ease_sd
-    value = -0.5 * z * z
+    value = log_ease(prior, g, parameters.ease[g] + shift)
     for p in range(prior.lists.shape[0]):
         value += log_logistic(prior, g, p, parameters.notice[g, p] + shift, parameters.slope[p])
     return value
@@ -164,7 +196,7 @@ def slice_shift(rng, target):
 def update_persons(rng, prior):
     """Skills: all of a person's a_gp moved together, then the skill given these; then their σ."""
     parameters, beliefs = prior.parameters, prior.beliefs
-    persons, classes = prior.lists.shape[0], parameters.weight.shape[0]
+    persons, classes = prior.lists.shape[0], prior.real
     spread = 0.0
     for p in range(persons):
         shift, above = slice_shift(rng, ShiftOfPerson(prior, p)), 0.0
@@ -192,10 +224,13 @@ def update_class(rng, prior, g):
     parameters.ease[g] += shift
     for p in range(persons):
         parameters.notice[g, p] += shift
-        above += parameters.notice[g, p] - parameters.skill[p]
-    own, each = 1.0 / beliefs.ease_sd**2, 1.0 / beliefs.interaction_sd**2
+        above += parameters.notice[g, p] - expected_notice(prior, g, p) + parameters.ease[g]
+    about, sd = beliefs.ease_mean, beliefs.ease_sd
+    if g >= prior.real:
+        about, sd = beliefs.decoy_ease, beliefs.decoy_ease_sd
+    own, each = 1.0 / sd**2, 1.0 / spread_of_notice(prior, g) ** 2
     precision = own + persons * each
-    mean = (own * beliefs.ease_mean + each * above) / precision
+    mean = (own * about + each * above) / precision
     parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
 
 

@@ -22,6 +22,9 @@ class DetectionSettings:
     classes: int | str = "auto"
     #: Whether finding an object depends on its size.
     by_size: bool = True
+    #: Whether there may be decoys: what several experts mark though it is no object. "auto": where
+    #: there are several images, and three experts or more looked at one.
+    decoys: bool | str = "auto"
     #: Dirichlet parameter of the classes' weights; below 1 classes tend to be empty.
     class_weight: float = 0.05
     #: Log odds that an expert finds an object: mean over classes, spread between classes, the
@@ -34,6 +37,11 @@ class DetectionSettings:
     ease_least: float = -2.2
     skill_sd: float = 1.0
     interaction_sd: float = 0.25
+    #: Log odds that an expert marks a decoy who makes as many false marks as is usual: mean and
+    #: spread, and how much experts differ in it who make equally many.
+    decoy_ease: float = -1.0
+    decoy_ease_sd: float = 1.0
+    decoy_sd: float = 0.5
     slope_sd: float = 1.0
     size_slope_sd: float = 3.0
     #: How sure the spread between experts is: 1 / its square is Gamma of this shape.
@@ -92,7 +100,7 @@ class DetectionSettings:
             check(1 <= self.classes <= 4, "prior.classes", self.classes, '1 to 4, or "auto"')
         for name in (
             *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "interaction_sd"),
-            *("slope_sd", "size_slope_sd", "listing_a"),
+            *("decoy_ease_sd", "decoy_sd", "slope_sd", "size_slope_sd", "listing_a"),
             *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd"),
             *(
                 "false_shape",
@@ -112,4 +120,6 @@ class DetectionSettings:
                 check_choice(f"prior.{name}", value, ("auto", "held"))
             else:
                 check(value > 0, f"prior.{name}", value, 'above 0, "auto" or "held"')
+        if isinstance(self.decoys, str):
+            check_choice("prior.decoys", self.decoys, ("auto",))
         check(0 < self.accuracy < 1, "prior.accuracy", self.accuracy, "between 0 and 1")

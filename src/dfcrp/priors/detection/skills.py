@@ -72,10 +72,11 @@ def _sensitivity(
     """(d, c, lists)."""
     person = prior.person[lists]
     several = prior.lists[person] > 1
-    listing = np.where(several, by_name["listing"][:, :, lists], 1.0)
-    share = by_name["weight"] / by_name["weight"].sum(axis=1, keepdims=True)
+    real = slice(prior.real)
+    listing = np.where(several, by_name["listing"][:, real][:, :, lists], 1.0)
+    share = by_name["weight"][:, real] / by_name["weight"][:, real].sum(axis=1, keepdims=True)
     logit = by_name["slope"][:, np.newaxis, person, np.newaxis] * prior.away
-    logit = logit + by_name["notice"][:, :, person, np.newaxis]
+    logit = logit + by_name["notice"][:, real][:, :, person, np.newaxis]
     noticed = 1.0 / (1.0 + np.exp(-logit))  # (d, classes, lists, levels)
     at_level = np.einsum("dg,dgf,dgfl->dfl", share, listing, noticed)
     return np.asarray(np.einsum("dcl,dfl->dcf", weight, at_level))

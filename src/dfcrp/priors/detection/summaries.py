@@ -16,6 +16,7 @@ from dfcrp.compiled.jit import entry_kernel, inline_kernel, lean_kernel
 from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import NONE
 from dfcrp.priors.detection.kernel import (
+    LEAST,
     Detection,
     class_weights,
     log_alone,
@@ -130,16 +131,21 @@ def typical(prior, g):
 
 
 @lean_kernel
-def found_once_more(prior, lists, seats, k, zone, level):
-    """How likely one more, typical expert marks the object of cluster k, given that it is one."""
+def chances(prior, lists, seats, k, zone, level):
+    """How likely cluster k is an object if it is no false mark, and one more expert marks it then.
+
+    What is no false mark is an object or a decoy; the expert is a typical one.
+    """
     weights = class_weights(prior, lists, seats, k, zone, level)
     largest = max(weights)
-    total, found = 0.0, 0.0
+    total, real, found = 0.0, 0.0, 0.0
     for g in range(prior.parameters.weight.shape[0]):
         weight = math.exp(weights[g] - largest)
         total += weight
-        found += weight * typical(prior, g)
-    return found / total
+        if g < prior.real:
+            real += weight
+            found += weight * typical(prior, g)
+    return real / total, found / max(real, LEAST)
 
 
 @lean_kernel
@@ -148,21 +154,22 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
     zone = zone_of(prior, lists, seats, k, NONE)
     level = level_with(prior, lists, seats, k, NONE, log_size)
     head = seats.head[k]
-    first = lists.family[head]
     found.sizes[draw, seats.size[k]] += 1
-    found.real[draw, k] = 1.0
+    real, once_more = chances(prior, lists, seats, k, zone, level)
     if seats.size[k] == 1:
         false = log_false(prior, lists, head, level) - log_alone(prior, lists, head, level)
-        found.real[draw, k] = -math.expm1(min(false, 0.0))
-    once_more = found_once_more(prior, lists, seats, k, zone, level)
-    found.marked[draw, k] = found.real[draw, k] * once_more
+        real *= -math.expm1(min(false, 0.0))
+    found.real[draw, k] = real
+    found.marked[draw, k] = real * once_more
     g = draw_class(rng, prior, lists, seats, k, zone, level)
-    if g == FALSE:
-        found.false[draw, size_number, first] += 1
+    i = head
+    if g == FALSE or g >= prior.real:
+        while i != NONE:
+            found.false[draw, size_number, lists.family[i]] += 1
+            i = seats.after[i]
         return FALSE
     found.seen[draw, size_number] += 1
     found.seen_at[draw, level] += 1
-    i = head
     while i != NONE:
         found.listed[draw, size_number, lists.family[i]] += 1
         i = seats.after[i]
@@ -186,6 +193,10 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
             for g in range(parameters.weight.shape[0]):
                 rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
                 rate *= looks.share[zone]
+                for _ in range(int(draw_poisson(rng, rate))):
+                    found.new_sizes[draw, new_markings(rng, prior, g, zone, level)] += 1
+                if g >= prior.real:
+                    continue
                 hidden = rate * math.exp(prior.tables.missed[zone, level, g])
                 found.hidden[draw, 0] += hidden
                 found.hidden[draw, 1] += hidden * typical(prior, g)
@@ -194,8 +205,6 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
                 found.missed_at[draw, level] += int(missed)
                 if missed > 0.0:
                     add_common(prior, found, draw, g, level, missed)
-                for _ in range(int(draw_poisson(rng, rate))):
-                    found.new_sizes[draw, new_markings(rng, prior, g, zone, level)] += 1
     for f in range(prior.person.shape[0]):
         rate = new_rate(rng, prior, f) * looks.covered[f]
         found.new_sizes[draw, 1] += int(draw_poisson(rng, rate))
@@ -233,7 +242,7 @@ def summarise_draws(
             )
             if g != FALSE:
                 in_use |= 1 << g
-        for g in range(FALSE):
+        for g in range(prior.real):
             found.classes[draw] += (in_use >> g) & 1
         summarise_missed(rng, prior, size_numbers, found, draw)
 
@@ -262,7 +271,7 @@ def draw_missed_on(
             for zone in range(prior.looks.zones[v], prior.looks.zones[v + 1]):
                 objects = parameters.objects[v] * prior.looks.share[zone]
                 for level in range(prior.away.shape[0]):
-                    for g in range(parameters.weight.shape[0]):
+                    for g in range(prior.real):
                         rate = objects * parameters.weight[g] * parameters.size_share[level]
                         rate *= math.exp(prior.tables.missed[zone, level, g])
                         hidden[draw, at, 0] += rate

@@ -321,16 +321,17 @@ def update_sizes(rng, prior):
 def update_rates(rng, prior):
     """The rates of false marks and r given the counts; and the tally."""
     parameters, counts = prior.parameters, prior.counts
-    objects, total = 0.0, 0.0
-    for v in range(counts.on_image.shape[0]):
-        objects += counts.on_image[v]
+    seen, total = 0.0, 0.0
     for zone in range(counts.objects.shape[0]):
         for level in range(prior.away.shape[0]):
-            for g in range(parameters.weight.shape[0]):
+            for g in range(prior.real):
+                seen += counts.seen[zone, level, g]
                 total += counts.objects[zone, level, g]
-    parameters.tally[0], parameters.tally[1], parameters.tally[2] = objects, total - objects, 0.0
+    parameters.tally[0], parameters.tally[1], parameters.tally[2] = seen, total - seen, 0.0
     for f in range(prior.person.shape[0]):
         parameters.tally[2] += counts.false[f]
+        for g in range(prior.real, parameters.weight.shape[0]):
+            parameters.tally[2] += counts.listed[g, f]
         if prior.lists[prior.person[f]] > 1:
             update_listing(rng, prior, f)
     update_false_marks(rng, prior)
@@ -355,7 +356,7 @@ def sort_classes(prior):
     """The easiest class first: the model does not care which is called which, a reader does."""
     parameters = prior.parameters
     for _ in range(CLASSES):
-        for g in range(parameters.weight.shape[0] - 1):
+        for g in range(prior.real - 1):
             if parameters.ease[g] < parameters.ease[g + 1]:
                 for values in (parameters.ease, parameters.weight):
                     values[g], values[g + 1] = values[g + 1], values[g]
