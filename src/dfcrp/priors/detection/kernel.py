@@ -176,6 +176,7 @@ class Beliefs(NamedTuple):
     interaction_sd: float
     decoy_ease: float
     decoy_ease_sd: float
+    decoy_least: float
     decoy_sd: float
     usual_marks: float  # log of the markings of a typical list on an image
     slope_sd: float

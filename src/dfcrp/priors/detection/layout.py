@@ -311,6 +311,7 @@ def _beliefs(
         interaction_sd=settings.interaction_sd,
         decoy_ease=settings.decoy_ease,
         decoy_ease_sd=settings.decoy_ease_sd,
+        decoy_least=settings.decoy_least,
         decoy_sd=settings.decoy_sd,
         usual_marks=math.log(float((markings / looks.covered).mean())),
         slope_sd=settings.slope_sd,

@@ -156,10 +156,16 @@ def log_shift_of_person(target, shift):
 
 
 @inline_kernel
+def least_ease(prior, g):
+    """The least that the ease of a class may be."""
+    return prior.beliefs.ease_least if g < prior.real else prior.beliefs.decoy_least
+
+
+@inline_kernel
 def log_ease(prior, g, ease):
     """log p(ease_g)."""
     beliefs = prior.beliefs
-    if ease < beliefs.ease_least:
+    if ease < least_ease(prior, g):
         return -math.inf
     if g >= prior.real:
         z = (ease - beliefs.decoy_ease) / beliefs.decoy_ease_sd
@@ -231,7 +237,7 @@ def update_class(rng, prior, g):
     own, each = 1.0 / sd**2, 1.0 / spread_of_notice(prior, g) ** 2
     precision = own + persons * each
     mean = (own * about + each * above) / precision
-    parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
+    parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), least_ease(prior, g))
 
 
 @lean_kernel

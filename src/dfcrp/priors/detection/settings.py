@@ -39,8 +39,9 @@ class DetectionSettings:
     interaction_sd: float = 0.25
     #: Log odds that an expert marks a decoy who makes as many false marks as is usual: mean and
     #: spread, and how much experts differ in it who make equally many.
-    decoy_ease: float = -1.0
+    decoy_ease: float = 0.0
     decoy_ease_sd: float = 1.0
+    decoy_least: float = -0.7
     decoy_sd: float = 0.5
     slope_sd: float = 1.0
     size_slope_sd: float = 3.0
