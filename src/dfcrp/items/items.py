@@ -442,6 +442,7 @@ class Items:
             "image_names": looks.images,
             "images": looks.image,
             "looks": looks.pairs,
+            "looks_known": self.looked is not None,
             "zones": self.zones,
             "category_names": self.categories,
             "categories": self.category_codes,

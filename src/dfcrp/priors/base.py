@@ -57,6 +57,8 @@ class Facts:
     image_names: tuple[str, ...] = ("",)
     images: NDArray[np.int64] | None = None
     looks: NDArray[np.int64] | None = None
+    #: Whether somebody said who looked; if not, the pairs are of those who marked something.
+    looks_known: bool = True
     #: Where looks cover parts of images only, the zones that images are cut into by them.
     zones: Zones | None = None
     #: Names of the categories, and the category of each item as a number, −1 where it has none.

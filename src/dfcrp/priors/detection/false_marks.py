@@ -18,7 +18,7 @@ from typing import NamedTuple
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.priors.detection.kernel import LEAST, Detection, has_decoys
-from dfcrp.priors.detection.noticing import log_ease, log_logistic
+from dfcrp.priors.detection.noticing import log_ease, log_logistic, log_silent, move_notice
 
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
@@ -90,6 +90,8 @@ def log_rate_of_list(target, value):
     total += log_counts(prior, f, parameters.look_shape[0], rate)
     if has_decoys(prior):
         notice, p = decoys_noticed(prior, f, value - target.start)
+        step = (notice - parameters.notice[prior.real, p]) / prior.lists.shape[0]
+        total += log_silent(prior, prior.real, step)
         total += log_logistic(prior, prior.real, p, notice, parameters.slope[p])
     return total
 
@@ -170,7 +172,7 @@ def update_list(rng, prior, f):
     parameters.false[f] = math.exp(moved)
     if has_decoys(prior):
         notice, p = decoys_noticed(prior, f, moved - start)
-        parameters.notice[prior.real, p] = notice
+        move_notice(prior, prior.real, p, notice - parameters.notice[prior.real, p])
 
 
 @lean_kernel

@@ -33,6 +33,10 @@ markings. Objects that nobody marked are Poisson(Λ_v π_g ω_l P_gv(∅; l)) in
 What markings say besides, by their categories and scores, multiplies the two parts of a factor
 (``priors/detection/marks``).
 
+Where nothing says who looked, an image has *silent* looks besides, so many that it comes to what is
+usual: persons like those who are known, who notice an object of class g with the log odds
+ā_g = Σ_p a_gp / P, and marked nothing. They multiply P_gv(∅).
+
 Those lists of one person that cover the same images together are a *viewer*: P_gv(∅) is a product
 over the viewers of an image. Sizes count in narrow levels, so that every weight is a sum of table
 entries.
@@ -138,7 +142,8 @@ class Beliefs(NamedTuple):
     log κ ~ N(log look_shape, look_shape_sd²), π ~ Dirichlet(class_weight, ...),
     ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing),
     a_gp ~ N(ease_g + skill_p, interaction_sd²), skill_p ~ N(0, σ²),
-    a_dp ~ N(ease_d + z_p, decoy_sd²), ease_d ~ N(decoy_ease, decoy_ease_sd²),
+    a_dp ~ N(ease_d + z_p, decoy_sd²), ease_d ~ N(decoy_ease, decoy_ease_sd²) between
+    ``decoy_least`` and ``decoy_most``,
     1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
     ``ease_least``, b_p ~ N(β, slope_sd²), β ~ N(0, size_slope_sd²), integrated out.
     ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
@@ -177,6 +182,7 @@ class Beliefs(NamedTuple):
     decoy_ease: float
     decoy_ease_sd: float
     decoy_least: float
+    decoy_most: float
     decoy_sd: float
     usual_marks: float  # log of the markings of a typical list on an image
     slope_sd: float
@@ -213,6 +219,7 @@ class LookTables(NamedTuple):
     share: F8  # (Z,) float64: w, of each zone in its image
     start: I8  # (Z + 1,) int64: where the looks at each zone begin
     viewer: I4  # (looks,) int32: the viewers of the zones, ascending in each
+    silent: F8  # (Z,) float64: assumed looks of persons who marked nothing on the image
     covered: F8  # (F,) float64: how many images a list covers
     look: I4  # (n,) int32: by item in input order the look that it was made in
     look_list: I4  # (K,) int32: the list of each look with markings, ascending
@@ -250,6 +257,8 @@ class Counts(NamedTuple):
     total: F8x3  # (T, L, CLASSES): objects where a viewer looked
     noticed: F8x3  # (T, L, CLASSES)
     listed: F8x2  # (CLASSES, F): real markings
+    silent: F8  # (CLASSES,): silent looks at objects
+    usual: F8  # (CLASSES,): ā_g
     false: F8  # (F,): false markings
     look_false: F8  # (K,): the same by look
     false_at: F8  # (L,): the same by level
@@ -305,6 +314,8 @@ def with_room(prior: Detection, classes: int) -> Detection:
             total=np.zeros((viewers, levels, CLASSES)),
             noticed=np.zeros((viewers, levels, CLASSES)),
             listed=np.zeros((CLASSES, lists)),
+            silent=np.zeros(CLASSES),
+            usual=np.zeros(CLASSES),
             false=np.zeros(lists),
             look_false=np.zeros(looks),
             false_at=np.zeros(levels),
@@ -577,6 +588,21 @@ def log_noticed(parameters, g, p, away):
     return log_not + logit, log_not
 
 
+@inline_kernel
+def log_unseen(logit):
+    """log of the probability not to notice an object with these log odds."""
+    return -max(logit, 0.0) - math.log1p(math.exp(-abs(logit)))
+
+
+@inline_kernel
+def usual_notice(prior, g):
+    """ā_g: the mean of a_gp over all persons."""
+    total, persons = 0.0, prior.lists.shape[0]
+    for p in range(persons):
+        total += prior.parameters.notice[g, p]
+    return total / persons
+
+
 @lean_kernel
 def log_unlisted(prior, g, viewer):
     """log of the probability that what a viewer notices of a class is on none of their lists."""
@@ -643,6 +669,11 @@ def rebuild_usual(prior):
 def rebuild_zone(prior, zone, objects):
     """What nobody finds in a zone of an image with so many objects, as a logarithm."""
     tables, looks = prior.tables, prior.looks
+    if looks.silent[zone] > 0.0:
+        for g in range(prior.parameters.weight.shape[0]):
+            unseen = looks.silent[zone] * log_unseen(usual_notice(prior, g))
+            for level in range(prior.away.shape[0]):
+                tables.missed[zone, level, g] += unseen
     for look in range(looks.start[zone], looks.start[zone + 1]):
         absent = tables.absent[looks.viewer[look]]
         for level in range(prior.away.shape[0]):

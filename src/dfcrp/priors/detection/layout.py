@@ -41,6 +41,10 @@ SMOOTHING = 1.5
 #: Of the prior's own parameters those that need no class to be named: a run is judged by them.
 TALLY_NAMES = ("n_objects", "n_missed", "n_false_marks")
 
+#: If nothing says who looked, images are taken to have had as many looks as this share of them has
+#: persons with markings, at most.
+BUSY = 0.9
+
 #: Categories, and numbers in the confusion matrices of all persons, at most: every draw has them.
 MOST_CATEGORIES = 100
 MOST_CONFUSIONS = 50_000
@@ -72,6 +76,7 @@ def make_detection(
     zones: Zones | None = None,
     *,
     sizes_drawn: bool = True,
+    looks_known: bool = True,
 ) -> Detection:
     """The prior for these markings.
 
@@ -81,12 +86,15 @@ def make_detection(
     image looked at it. On one image without ``looks`` every list counts. ``said`` are the markings'
     categories, from 0, −1 where there is none; None without categories. ``scores`` are NaN where
     there is none. ``zones`` are those of the images where looks cover parts only. Unless
-    ``sizes_drawn``, the log size of a cluster is the mean of its members'.
+    ``sizes_drawn``, the log size of a cluster is the mean of its members'. Unless ``looks_known``,
+    ``looks`` are those with markings only.
     """
     where = np.zeros(len(families), np.int64) if images is None else images
     if looks is None and images is None:
         looks = np.column_stack([np.zeros(len(persons), np.int64), np.arange(len(persons))])
     view = make_looks(where, families, persons, looks, zones)
+    if not looks_known:
+        view = view._replace(silent=silent_looks(settings, view))
     most = int(np.diff(view.start).max())
     decoys = settings.decoys
     if isinstance(decoys, str):
@@ -142,6 +150,7 @@ def detection_of(facts: Facts, settings: DetectionSettings) -> Detection:
         facts.scores,
         facts.zones,
         sizes_drawn=facts.sizes_drawn,
+        looks_known=facts.looks_known,
     )
 
 
@@ -184,6 +193,8 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         np.column_stack([np.zeros(len(lists), np.int64), np.arange(len(lists))]),
         _zones_of(prior.looks, image, items, lists),
     )
+    here = slice(prior.looks.zones[image], prior.looks.zones[image + 1])
+    looks = looks._replace(silent=prior.looks.silent[here].copy())
     classes = len(prior.parameters.weight)
     chosen: dict[str, NDArray[Any]] = {
         "notice": persons, "skill": persons, "slope": persons, "listing": lists, "false": lists,
@@ -212,6 +223,20 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         ),
     )
     return OneImage(with_room(bare, classes), where)
+
+
+def silent_looks(settings: DetectionSettings, looks: LookTables) -> NDArray[np.float64]:
+    """By zone how many looked and marked nothing, if nobody says who looked.
+
+    One image has none: whoever looked at it has a marking, or is unknown.
+    """
+    viewers = np.diff(looks.start).astype(np.float64)
+    if len(looks.zones) <= 2 or settings.assumed_looks == 0:
+        return np.zeros(len(viewers))
+    usual = settings.assumed_looks
+    if isinstance(usual, str):
+        usual = float(np.quantile(viewers, BUSY, method="higher"))
+    return np.maximum(usual - viewers, 0.0)
 
 
 def looks_of_image(looks: LookTables, items: Codes) -> Codes:
@@ -312,6 +337,7 @@ def _beliefs(
         decoy_ease=settings.decoy_ease,
         decoy_ease_sd=settings.decoy_ease_sd,
         decoy_least=settings.decoy_least,
+        decoy_most=settings.decoy_most,
         decoy_sd=settings.decoy_sd,
         usual_marks=math.log(float((markings / looks.covered).mean())),
         slope_sd=settings.slope_sd,
@@ -381,6 +407,7 @@ def make_looks(
         share=np.ascontiguousarray(zones.share, np.float64),
         start=np.searchsorted([z for z, _ in at_zone], np.arange(len(zones.share) + 1)),
         viewer=np.array([number[viewer] for _, viewer in at_zone], np.int32),
+        silent=np.zeros(len(zones.share)),
         covered=covered,
         **_looks_by_list(images, families, shares, len(persons)),
     )

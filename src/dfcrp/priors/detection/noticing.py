@@ -15,7 +15,7 @@ from typing import NamedTuple
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection.kernel import LEAST, Detection
+from dfcrp.priors.detection.kernel import LEAST, Detection, log_unseen, usual_notice
 
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
@@ -61,10 +61,23 @@ def spread_of_notice(prior, g):
 
 
 @inline_kernel
+def log_silent(prior, g, step):
+    """log of the probability that silent looks notice nothing of class g, if ā_g moves so far."""
+    if prior.counts.silent[g] == 0.0:
+        return 0.0
+    return prior.counts.silent[g] * log_unseen(prior.counts.usual[g] + step)
+
+
+@inline_kernel
 def log_notice(prior, g, p, notice):
     """log p(a_gp | the rest) up to a constant."""
     z = (notice - expected_notice(prior, g, p)) / spread_of_notice(prior, g)
-    return -0.5 * z * z + log_logistic(prior, g, p, notice, prior.parameters.slope[p])
+    step = (notice - prior.parameters.notice[g, p]) / prior.lists.shape[0]
+    return (
+        log_silent(prior, g, step)
+        - 0.5 * z * z
+        + log_logistic(prior, g, p, notice, prior.parameters.slope[p])
+    )
 
 
 @lean_kernel
@@ -151,27 +164,40 @@ def log_shift_of_person(target, shift):
     z = (parameters.skill[p] + shift) / parameters.skill_sd[0]
     value = -0.5 * z * z
     for g in range(prior.real):
+        value += log_silent(prior, g, shift / prior.lists.shape[0])
         value += log_logistic(prior, g, p, parameters.notice[g, p] + shift, parameters.slope[p])
     return value
 
 
 @inline_kernel
-def least_ease(prior, g):
-    """The least that the ease of a class may be."""
-    return prior.beliefs.ease_least if g < prior.real else prior.beliefs.decoy_least
-
-
-@inline_kernel
 def log_ease(prior, g, ease):
-    """log p(ease_g)."""
+    """log p(ease_g). What most people mark is an object: a typical one marks few decoys."""
     beliefs = prior.beliefs
-    if ease < least_ease(prior, g):
-        return -math.inf
     if g >= prior.real:
+        if ease < beliefs.decoy_least or ease > beliefs.decoy_most:
+            return -math.inf
         z = (ease - beliefs.decoy_ease) / beliefs.decoy_ease_sd
+    elif ease < beliefs.ease_least:
+        return -math.inf
     else:
         z = (ease - beliefs.ease_mean) / beliefs.ease_sd
     return -0.5 * z * z
+
+
+class Ease(NamedTuple):
+    """The ease of the decoys given the a_dp, which are normal about it but for what they add."""
+
+    prior: Detection
+    mean: float
+    precision: float
+
+
+@implements(log_target, Ease)
+@inline_kernel
+def log_ease_given(target, value):
+    """log p(ease_d | a_d1, a_d2, ...)."""
+    away = value - target.mean
+    return log_ease(target.prior, target.prior.real, value) - 0.5 * target.precision * away * away
 
 
 class ShiftOfClass(NamedTuple):
@@ -186,7 +212,7 @@ class ShiftOfClass(NamedTuple):
 def log_shift_of_class(target, shift):
     """log p(ease_g, a_g1, a_g2, ... | the rest), all moved by ``shift``."""
     prior, g, parameters = target.prior, target.g, target.prior.parameters
-    value = log_ease(prior, g, parameters.ease[g] + shift)
+    value = log_ease(prior, g, parameters.ease[g] + shift) + log_silent(prior, g, shift)
     for p in range(prior.lists.shape[0]):
         value += log_logistic(prior, g, p, parameters.notice[g, p] + shift, parameters.slope[p])
     return value
@@ -198,6 +224,13 @@ def slice_shift(rng, target):
     return slice_update(rng, target, 0.0, WIDTH, 1e-13)
 
 
+@inline_kernel
+def move_notice(prior, g, p, step):
+    """Move a_gp, and ā_g with it."""
+    prior.parameters.notice[g, p] += step
+    prior.counts.usual[g] += step / prior.lists.shape[0]
+
+
 @lean_kernel
 def update_persons(rng, prior):
     """Skills: all of a person's a_gp moved together, then the skill given these; then their σ."""
@@ -207,7 +240,7 @@ def update_persons(rng, prior):
     for p in range(persons):
         shift, above = slice_shift(rng, ShiftOfPerson(prior, p)), 0.0
         for g in range(classes):
-            parameters.notice[g, p] += shift
+            move_notice(prior, g, p, shift)
             above += parameters.notice[g, p] - parameters.ease[g]
         own, each = 1.0 / parameters.skill_sd[0] ** 2, 1.0 / beliefs.interaction_sd**2
         precision = own + classes * each
@@ -225,25 +258,29 @@ def update_class(rng, prior, g):
     parameters, beliefs, persons = prior.parameters, prior.beliefs, prior.lists.shape[0]
     for p in range(persons):
         start = parameters.notice[g, p]
-        parameters.notice[g, p] = slice_curve(rng, Curve(prior, g, p, 0.0, 1.0), start)
+        drawn = slice_curve(rng, Curve(prior, g, p, 0.0, 1.0), start)
+        move_notice(prior, g, p, drawn - start)
     shift, above = slice_shift(rng, ShiftOfClass(prior, g)), 0.0
     parameters.ease[g] += shift
     for p in range(persons):
-        parameters.notice[g, p] += shift
+        move_notice(prior, g, p, shift)
         above += parameters.notice[g, p] - expected_notice(prior, g, p) + parameters.ease[g]
-    about, sd = beliefs.ease_mean, beliefs.ease_sd
+    each = 1.0 / spread_of_notice(prior, g) ** 2
     if g >= prior.real:
-        about, sd = beliefs.decoy_ease, beliefs.decoy_ease_sd
-    own, each = 1.0 / sd**2, 1.0 / spread_of_notice(prior, g) ** 2
+        target = Ease(prior, above / persons, each * persons)
+        parameters.ease[g] = slice_update(rng, target, parameters.ease[g], WIDTH, 1e-13)
+        return
+    own = 1.0 / beliefs.ease_sd**2
     precision = own + persons * each
-    mean = (own * about + each * above) / precision
-    parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), least_ease(prior, g))
+    mean = (own * beliefs.ease_mean + each * above) / precision
+    parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
 
 
 @lean_kernel
 def update_curves(rng, prior):
     """What persons notice given the counts: by class, by person, by size."""
     for g in range(prior.parameters.weight.shape[0]):
+        prior.counts.usual[g] = usual_notice(prior, g)
         update_class(rng, prior, g)
     update_persons(rng, prior)
     if prior.away.shape[0] > 1:

@@ -25,6 +25,10 @@ class DetectionSettings:
     #: Whether there may be decoys: what several experts mark though it is no object. "auto": where
     #: there are several images, and three experts or more looked at one.
     decoys: bool | str = "auto"
+    #: How many looked at each of several images, if nothing says who looked. Those who marked
+    #: nothing there are taken to be typical. "auto": as many as marked something on the busiest
+    #: tenth of the images; 0: only those who marked something.
+    assumed_looks: float | str = "auto"
     #: Dirichlet parameter of the classes' weights; below 1 classes tend to be empty.
     class_weight: float = 0.05
     #: Log odds that an expert finds an object: mean over classes, spread between classes, the
@@ -38,10 +42,12 @@ class DetectionSettings:
     skill_sd: float = 1.0
     interaction_sd: float = 0.25
     #: Log odds that an expert marks a decoy who makes as many false marks as is usual: mean and
-    #: spread, and how much experts differ in it who make equally many.
-    decoy_ease: float = 0.0
+    #: spread, the least (what is marked less often is an ordinary false mark) and the most (what
+    #: is marked more often is an object), and how much experts differ who make equally many.
+    decoy_ease: float = -0.35
     decoy_ease_sd: float = 1.0
     decoy_least: float = -0.7
+    decoy_most: float = 0.0
     decoy_sd: float = 0.5
     slope_sd: float = 1.0
     size_slope_sd: float = 3.0
@@ -121,6 +127,21 @@ class DetectionSettings:
                 check_choice(f"prior.{name}", value, ("auto", "held"))
             else:
                 check(value > 0, f"prior.{name}", value, 'above 0, "auto" or "held"')
+        check(
+            self.decoy_most > self.decoy_least,
+            "prior.decoy_most",
+            self.decoy_most,
+            "above prior.decoy_least",
+        )
         if isinstance(self.decoys, str):
             check_choice("prior.decoys", self.decoys, ("auto",))
+        if isinstance(self.assumed_looks, str):
+            check_choice("prior.assumed_looks", self.assumed_looks, ("auto",))
+        else:
+            check(
+                self.assumed_looks >= 0,
+                "prior.assumed_looks",
+                self.assumed_looks,
+                'at least 0, or "auto"',
+            )
         check(0 < self.accuracy < 1, "prior.accuracy", self.accuracy, "between 0 and 1")

@@ -22,7 +22,9 @@ from dfcrp.priors.detection.kernel import (
     log_alone,
     log_false,
     log_noticed,
+    log_unseen,
     rebuild_tables,
+    usual_notice,
 )
 from dfcrp.priors.detection.places import level_with, zone_of
 from dfcrp.priors.detection.update import FALSE, draw_class, draw_poisson
@@ -193,7 +195,9 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
             for g in range(parameters.weight.shape[0]):
                 rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
                 rate *= looks.share[zone]
-                for _ in range(int(draw_poisson(rng, rate))):
+                # What typical persons who marked nothing saw is not among the new ones, either.
+                unseen = math.exp(looks.silent[zone] * log_unseen(usual_notice(prior, g)))
+                for _ in range(int(draw_poisson(rng, rate * unseen))):
                     found.new_sizes[draw, new_markings(rng, prior, g, zone, level)] += 1
                 if g >= prior.real:
                     continue

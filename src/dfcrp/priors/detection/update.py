@@ -252,6 +252,7 @@ def fill_in_missed(rng, prior):
     """
     counts, parameters, looks = prior.counts, prior.parameters, prior.looks
     classes, levels = parameters.weight.shape[0], prior.away.shape[0]
+    counts.silent[:] = 0.0
     for zone in range(looks.share.shape[0]):
         for level in range(levels):
             for g in range(classes):
@@ -265,6 +266,7 @@ def fill_in_missed(rng, prior):
         for level in range(levels):
             for g in range(classes):
                 objects = counts.objects[zone, level, g]
+                counts.silent[g] += objects * looks.silent[zone]
                 if objects > 0.0:
                     for look in range(looks.start[zone], looks.start[zone + 1]):
                         counts.total[looks.viewer[look], level, g] += objects
