@@ -18,7 +18,14 @@ from typing import NamedTuple
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.priors.detection.kernel import LEAST, Detection, has_decoys
-from dfcrp.priors.detection.noticing import log_ease, log_logistic, log_silent, move_notice
+from dfcrp.priors.detection.noticing import (
+    is_decoy,
+    log_ease,
+    log_logistic,
+    log_silent,
+    move_notice,
+    readily_with,
+)
 
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
@@ -90,6 +97,8 @@ def log_rate_of_list(target, value):
     total += log_counts(prior, f, parameters.look_shape[0], rate)
     if has_decoys(prior):
         notice, p = decoys_noticed(prior, f, value - target.start)
+        if not is_decoy(prior, readily_with(prior, p, notice)):
+            return -math.inf
         step = (notice - parameters.notice[prior.real, p]) / prior.lists.shape[0]
         total += log_silent(prior, prior.real, step)
         total += log_logistic(prior, prior.real, p, notice, parameters.slope[p])

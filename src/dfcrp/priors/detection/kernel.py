@@ -142,8 +142,8 @@ class Beliefs(NamedTuple):
     log κ ~ N(log look_shape, look_shape_sd²), π ~ Dirichlet(class_weight, ...),
     ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing),
     a_gp ~ N(ease_g + skill_p, interaction_sd²), skill_p ~ N(0, σ²),
-    a_dp ~ N(ease_d + z_p, decoy_sd²), ease_d ~ N(decoy_ease, decoy_ease_sd²) between
-    ``decoy_least`` and ``decoy_most``,
+    a_dp ~ N(ease_d + z_p, decoy_sd²), ease_d ~ N(decoy_ease, decoy_ease_sd²), all given that
+    the mean of s_dp over persons is between ``decoy_least`` and ``decoy_most``,
     1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
     ``ease_least``, b_p ~ N(β, slope_sd²), β ~ N(0, size_slope_sd²), integrated out.
     ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
@@ -259,6 +259,7 @@ class Counts(NamedTuple):
     listed: F8x2  # (CLASSES, F): real markings
     silent: F8  # (CLASSES,): silent looks at objects
     usual: F8  # (CLASSES,): ā_g
+    readily: F8  # (1,): Σ_p s_dp, of the decoys at the middle size
     false: F8  # (F,): false markings
     look_false: F8  # (K,): the same by look
     false_at: F8  # (L,): the same by level
@@ -316,6 +317,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
             listed=np.zeros((CLASSES, lists)),
             silent=np.zeros(CLASSES),
             usual=np.zeros(CLASSES),
+            readily=np.zeros(1),
             false=np.zeros(lists),
             look_false=np.zeros(looks),
             false_at=np.zeros(levels),

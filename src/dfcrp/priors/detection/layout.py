@@ -534,7 +534,9 @@ def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     beliefs, looks, n_persons = bare.beliefs, bare.looks, len(bare.lists)
     spread = np.linspace(1.0, -1.0, bare.real) if bare.real > 1 else np.zeros(1)
     ease = np.maximum(beliefs.ease_mean + beliefs.ease_sd * spread, beliefs.ease_least)
-    ease = np.append(ease, [beliefs.decoy_ease] * (classes - bare.real))
+    likely = 0.5 * (beliefs.decoy_least + beliefs.decoy_most)
+    decoys = math.log(likely / (1.0 - likely))
+    ease = np.append(ease, [decoys] * (classes - bare.real))
     share = beliefs.share_rate / beliefs.share_shape
     false = share * beliefs.markings / looks.covered
     images = len(looks.zones) - 1

@@ -69,6 +69,26 @@ def log_silent(prior, g, step):
 
 
 @inline_kernel
+def likely(logit):
+    """The probability of these log odds."""
+    return math.exp(-max(-logit, 0.0)) / (1.0 + math.exp(-abs(logit)))
+
+
+@inline_kernel
+def readily_with(prior, p, notice):
+    """Σ_p s_dp if a person's a_dp is ``notice``."""
+    old = likely(prior.parameters.notice[prior.real, p])
+    return prior.counts.readily[0] + likely(notice) - old
+
+
+@inline_kernel
+def is_decoy(prior, readily):
+    """Whether what is marked by as many is a decoy: no rare false mark, and no object."""
+    share = readily / prior.lists.shape[0]
+    return prior.beliefs.decoy_least <= share <= prior.beliefs.decoy_most
+
+
+@inline_kernel
 def log_notice(prior, g, p, notice):
     """log p(a_gp | the rest) up to a constant."""
     z = (notice - expected_notice(prior, g, p)) / spread_of_notice(prior, g)
@@ -171,11 +191,9 @@ def log_shift_of_person(target, shift):
 
 @inline_kernel
 def log_ease(prior, g, ease):
-    """log p(ease_g). What most people mark is an object: a typical one marks few decoys."""
+    """log p(ease_g)."""
     beliefs = prior.beliefs
     if g >= prior.real:
-        if ease < beliefs.decoy_least or ease > beliefs.decoy_most:
-            return -math.inf
         z = (ease - beliefs.decoy_ease) / beliefs.decoy_ease_sd
     elif ease < beliefs.ease_least:
         return -math.inf
@@ -184,20 +202,13 @@ def log_ease(prior, g, ease):
     return -0.5 * z * z
 
 
-class Ease(NamedTuple):
-    """The ease of the decoys given the a_dp, which are normal about it but for what they add."""
-
-    prior: Detection
-    mean: float
-    precision: float
-
-
-@implements(log_target, Ease)
 @inline_kernel
-def log_ease_given(target, value):
-    """log p(ease_d | a_d1, a_d2, ...)."""
-    away = value - target.mean
-    return log_ease(target.prior, target.prior.real, value) - 0.5 * target.precision * away * away
+def readily(prior, shift):
+    """Σ_p s_dp if all a_dp move by ``shift``."""
+    total = 0.0
+    for p in range(prior.lists.shape[0]):
+        total += likely(prior.parameters.notice[prior.real, p] + shift)
+    return total
 
 
 class ShiftOfClass(NamedTuple):
@@ -213,6 +224,8 @@ def log_shift_of_class(target, shift):
     """log p(ease_g, a_g1, a_g2, ... | the rest), all moved by ``shift``."""
     prior, g, parameters = target.prior, target.g, target.prior.parameters
     value = log_ease(prior, g, parameters.ease[g] + shift) + log_silent(prior, g, shift)
+    if g >= prior.real and not is_decoy(prior, readily(prior, shift)):
+        return -math.inf
     for p in range(prior.lists.shape[0]):
         value += log_logistic(prior, g, p, parameters.notice[g, p] + shift, parameters.slope[p])
     return value
@@ -226,7 +239,9 @@ def slice_shift(rng, target):
 
 @inline_kernel
 def move_notice(prior, g, p, step):
-    """Move a_gp, and ā_g with it."""
+    """Move a_gp, and with it ā_g and of decoys Σ_p s_dp."""
+    if g >= prior.real:
+        prior.counts.readily[0] = readily_with(prior, p, prior.parameters.notice[g, p] + step)
     prior.parameters.notice[g, p] += step
     prior.counts.usual[g] += step / prior.lists.shape[0]
 
@@ -265,15 +280,13 @@ def update_class(rng, prior, g):
     for p in range(persons):
         move_notice(prior, g, p, shift)
         above += parameters.notice[g, p] - expected_notice(prior, g, p) + parameters.ease[g]
-    each = 1.0 / spread_of_notice(prior, g) ** 2
+    about, sd, least = beliefs.ease_mean, beliefs.ease_sd, beliefs.ease_least
     if g >= prior.real:
-        target = Ease(prior, above / persons, each * persons)
-        parameters.ease[g] = slice_update(rng, target, parameters.ease[g], WIDTH, 1e-13)
-        return
-    own = 1.0 / beliefs.ease_sd**2
+        about, sd, least = beliefs.decoy_ease, beliefs.decoy_ease_sd, -math.inf
+    own, each = 1.0 / sd**2, 1.0 / spread_of_notice(prior, g) ** 2
     precision = own + persons * each
-    mean = (own * beliefs.ease_mean + each * above) / precision
-    parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), beliefs.ease_least)
+    mean = (own * about + each * above) / precision
+    parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), least)
 
 
 @lean_kernel
@@ -281,6 +294,8 @@ def update_curves(rng, prior):
     """What persons notice given the counts: by class, by person, by size."""
     for g in range(prior.parameters.weight.shape[0]):
         prior.counts.usual[g] = usual_notice(prior, g)
+        if g >= prior.real:
+            prior.counts.readily[0] = readily(prior, 0.0)
         update_class(rng, prior, g)
     update_persons(rng, prior)
     if prior.away.shape[0] > 1:

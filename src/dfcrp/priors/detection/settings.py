@@ -42,13 +42,14 @@ class DetectionSettings:
     skill_sd: float = 1.0
     interaction_sd: float = 0.25
     #: Log odds that an expert marks a decoy who makes as many false marks as is usual: mean and
-    #: spread, the least (what is marked less often is an ordinary false mark) and the most (what
-    #: is marked more often is an object), and how much experts differ who make equally many.
-    decoy_ease: float = -0.35
-    decoy_ease_sd: float = 1.0
-    decoy_least: float = -0.7
-    decoy_most: float = 0.0
+    #: spread, and how much experts differ who make equally many.
+    decoy_ease: float = 0.0
+    decoy_ease_sd: float = 1.5
     decoy_sd: float = 0.5
+    #: The share of experts who mark a decoy, on average: at least (what fewer mark is an ordinary
+    #: false mark) and at most (what more mark is an object).
+    decoy_least: float = 0.15
+    decoy_most: float = 0.4
     slope_sd: float = 1.0
     size_slope_sd: float = 3.0
     #: How sure the spread between experts is: 1 / its square is Gamma of this shape.
@@ -128,10 +129,10 @@ class DetectionSettings:
             else:
                 check(value > 0, f"prior.{name}", value, 'above 0, "auto" or "held"')
         check(
-            self.decoy_most > self.decoy_least,
+            0 <= self.decoy_least < self.decoy_most <= 1,
             "prior.decoy_most",
             self.decoy_most,
-            "above prior.decoy_least",
+            "above prior.decoy_least, both from 0 to 1",
         )
         if isinstance(self.decoys, str):
             check_choice("prior.decoys", self.decoys, ("auto",))
