@@ -20,11 +20,11 @@ from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.priors.detection.kernel import LEAST, Detection, has_decoys
 from dfcrp.priors.detection.noticing import (
     is_decoy,
-    log_ease,
     log_logistic,
     log_silent,
     move_notice,
     readily_with,
+    readiness_by,
 )
 
 #: Width of the first bracket of the slice updates.
@@ -70,18 +70,18 @@ def log_counts(prior, f, shape, rate):
 class RateOfList(NamedTuple):
     """log φ_f given the counts of the list's looks, what it did on each integrated out.
 
-    With decoys the a_dp of its person moves along, from where it is at ``start``.
+    With decoys the a_dp of its person moves along.
     """
 
     prior: Detection
     f: int
-    start: float
 
 
 @inline_kernel
-def decoys_noticed(prior, f, step):
-    """a_dp of list f's person if log φ_f moves by ``step``, and p."""
+def decoys_noticed(prior, f, rate):
+    """a_dp of list f's person if φ_f becomes ``rate`` and a_dp moves as z_p does, and p."""
     p = prior.person[f]
+    step = readiness_by(prior, rate) - readiness_by(prior, prior.parameters.false[f])
     return prior.parameters.notice[prior.real, p] + step / prior.lists[p], p
 
 
@@ -96,7 +96,7 @@ def log_rate_of_list(target, value):
     total = shape * value - shape * rate / expected_of(prior, f)
     total += log_counts(prior, f, parameters.look_shape[0], rate)
     if has_decoys(prior):
-        notice, p = decoys_noticed(prior, f, value - target.start)
+        notice, p = decoys_noticed(prior, f, rate)
         if not is_decoy(prior, readily_with(prior, p, notice)):
             return -math.inf
         step = (notice - parameters.notice[prior.real, p]) / prior.lists.shape[0]
@@ -177,11 +177,11 @@ def update_list(rng, prior, f):
         parameters.false[f] = rng.standard_gamma(shape) / rate
         return
     start = math.log(min(max(parameters.false[f], math.exp(-FAR)), math.exp(FAR)))
-    moved = slice_update(rng, RateOfList(prior, f, start), start, WIDTH, 1e-13)
-    parameters.false[f] = math.exp(moved)
+    rate = math.exp(slice_update(rng, RateOfList(prior, f), start, WIDTH, 1e-13))
     if has_decoys(prior):
-        notice, p = decoys_noticed(prior, f, moved - start)
+        notice, p = decoys_noticed(prior, f, rate)
         move_notice(prior, prior.real, p, notice - parameters.notice[prior.real, p])
+    parameters.false[f] = rate
 
 
 @lean_kernel
@@ -197,27 +197,7 @@ def update_looks(rng, prior, f):
             parameters.look_false[look] = drawn / (shape / rate + looks.look_share[look])
 
 
-class Share(NamedTuple):
-    """log q given the φ_f; the ease of the decoys, which is that for q, moves along."""
-
-    prior: Detection
-    shape: float
-    rate: float
-    start: float
-
-
-@implements(log_target, Share)
 @inline_kernel
-def log_share(target, value):
-    """1/q is Gamma, but for the ease."""
-    prior = target.prior
-    if abs(value) > FAR:
-        return -math.inf
-    ease = prior.parameters.ease[prior.real] + value - target.start
-    return log_ease(prior, prior.real, ease) - target.shape * value - target.rate * math.exp(-value)
-
-
-@lean_kernel
 def update_false_share(rng, prior):
     """q given φ: 1/q is Gamma."""
     parameters, beliefs = prior.parameters, prior.beliefs
@@ -227,13 +207,7 @@ def update_false_share(rng, prior):
         expected = beliefs.markings[f] / prior.looks.covered[f]
         rate += parameters.false_shape[0] * parameters.false[f] / expected
     shape = beliefs.share_shape + experts * parameters.false_shape[0]
-    if not has_decoys(prior):
-        parameters.false_share[0] = rate / rng.standard_gamma(shape)
-        return
-    start = math.log(parameters.false_share[0])
-    moved = slice_update(rng, Share(prior, shape, rate, start), start, WIDTH, 1e-13)
-    parameters.false_share[0] = math.exp(moved)
-    parameters.ease[prior.real] += moved - start
+    parameters.false_share[0] = rate / rng.standard_gamma(shape)
 
 
 @lean_kernel

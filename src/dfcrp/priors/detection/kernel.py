@@ -11,10 +11,10 @@ Skills are additive but for a small interaction: a class cannot consist of what 
 Where there are *decoys*, the last class consists of what several persons may mark though it is
 none of the objects: shadows, parts, groups. Who makes many false marks marks them more readily,
 
-    a_dp ~ N(ease_d + z_p, decoy²),     z_p the mean of log φ_f / φ_0 over the person's lists,
+    a_dp ~ N(ease_d + z_p, decoy²),     z_p the mean of log (φ_f / φ_0 + ε) over the person's lists,
 
-with φ_0 = q times the markings of a typical list on an image, what is usual. Decoys are counted
-with the objects by Λ and π, and are not real.
+with φ_0 a usual rate of false marks. Decoys are counted with the objects by Λ and π, and are not
+real.
 Persons notice independently given class and level. List f has Poisson(φ_fv) false marks on an
 image v that it covers, φ_fv ~ Gamma(κ, κ / φ_f), each alone, of level l with probability ψ_l: false
 marks come in clumps, by list and image. With W_v the lists that cover image v, the probability of
@@ -184,7 +184,7 @@ class Beliefs(NamedTuple):
     decoy_least: float
     decoy_most: float
     decoy_sd: float
-    usual_marks: float  # log of the markings of a typical list on an image
+    usual_false: float  # φ_0
     slope_sd: float
     size_slope_sd: float
     category_weight: float

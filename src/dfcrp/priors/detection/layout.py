@@ -45,6 +45,10 @@ TALLY_NAMES = ("n_objects", "n_missed", "n_false_marks")
 #: persons with markings, at most.
 BUSY = 0.9
 
+#: The share of false marks that chains start from. A chain that starts from few takes single marks
+#: for objects that are hard to find, and may stay there.
+MANY_FALSE = 0.3
+
 #: Categories, and numbers in the confusion matrices of all persons, at most: every draw has them.
 MOST_CATEGORIES = 100
 MOST_CONFUSIONS = 50_000
@@ -339,7 +343,7 @@ def _beliefs(
         decoy_least=settings.decoy_least,
         decoy_most=settings.decoy_most,
         decoy_sd=settings.decoy_sd,
-        usual_marks=math.log(float((markings / looks.covered).mean())),
+        usual_false=settings.false_share * float((markings / looks.covered).mean()),
         slope_sd=settings.slope_sd,
         size_slope_sd=settings.size_slope_sd,
         category_weight=settings.category_weight,
@@ -537,7 +541,7 @@ def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     likely = 0.5 * (beliefs.decoy_least + beliefs.decoy_most)
     decoys = math.log(likely / (1.0 - likely))
     ease = np.append(ease, [decoys] * (classes - bare.real))
-    share = beliefs.share_rate / beliefs.share_shape
+    share = MANY_FALSE
     false = share * beliefs.markings / looks.covered
     images = len(looks.zones) - 1
     most = np.zeros(images)

@@ -15,10 +15,12 @@ from typing import NamedTuple
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection.kernel import LEAST, Detection, log_unseen, usual_notice
+from dfcrp.priors.detection.kernel import Detection, log_unseen, usual_notice
 
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
+#: ε: who makes hardly any false marks marks a decoy with these odds, relative to what is usual.
+LEAST_READY = 0.1
 
 
 @lean_kernel
@@ -37,13 +39,18 @@ def log_logistic(prior, g, p, notice, slope):
 
 
 @inline_kernel
+def readiness_by(prior, false):
+    """log (φ / φ_0 + ε) of a list that makes so many false marks."""
+    return math.log(false / prior.beliefs.usual_false + LEAST_READY)
+
+
+@inline_kernel
 def readiness(prior, p):
-    """z_p: by how much a person's log rate of false marks is above the usual one."""
-    usual = math.log(prior.parameters.false_share[0]) + prior.beliefs.usual_marks
+    """z_p: the more, the more false marks a person makes."""
     total = 0.0
     for f in range(prior.person.shape[0]):
         if prior.person[f] == p:
-            total += math.log(max(prior.parameters.false[f], LEAST)) - usual
+            total += readiness_by(prior, prior.parameters.false[f])
     return total / prior.lists[p]
 
 
