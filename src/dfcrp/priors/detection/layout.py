@@ -188,7 +188,12 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
     ``items`` are the rows of its items, ``lists`` the codes of all lists that cover it, ascending.
     Given the parameters, images are independent.
     """
+    here = slice(prior.looks.zones[image], prior.looks.zones[image + 1])
+    silent = prior.looks.silent[here].copy()
     persons, person_here = np.unique(prior.person[lists], return_inverse=True)
+    if silent.any():
+        # What silent persons notice is the mean over everybody, who looked here or not.
+        persons, person_here = np.arange(len(prior.lists)), prior.person[lists]
     list_of = prior.looks.row_list[prior.looks.row[items]]
     looks = make_looks(
         np.zeros(len(items), np.int64),
@@ -197,8 +202,7 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         np.column_stack([np.zeros(len(lists), np.int64), np.arange(len(lists))]),
         _zones_of(prior.looks, image, items, lists),
     )
-    here = slice(prior.looks.zones[image], prior.looks.zones[image + 1])
-    looks = looks._replace(silent=prior.looks.silent[here].copy())
+    looks = looks._replace(silent=silent)
     classes = len(prior.parameters.weight)
     chosen: dict[str, NDArray[Any]] = {
         "notice": persons, "skill": persons, "slope": persons, "listing": lists, "false": lists,
@@ -286,6 +290,8 @@ def what_is_held(settings: DetectionSettings, looks: LookTables) -> Held:
     shape = settings.look_shape
     if most_looks(looks) <= 1 and settings.look_shape_sd == "auto":
         clumps, shape = 0.0, math.inf
+    if shape == math.inf:
+        clumps = 0.0
     return Held(
         number(settings.size_weight, math.inf, LEARNED_SIZES),
         number(settings.false_shape_sd, 0.0, LEARNED_SPREAD),

@@ -98,6 +98,8 @@ def is_decoy(prior, readily):
 @inline_kernel
 def log_notice(prior, g, p, notice):
     """log p(a_gp | the rest) up to a constant."""
+    if g >= prior.real and not is_decoy(prior, readily_with(prior, p, notice)):
+        return -math.inf
     z = (notice - expected_notice(prior, g, p)) / spread_of_notice(prior, g)
     step = (notice - prior.parameters.notice[g, p]) / prior.lists.shape[0]
     return (
