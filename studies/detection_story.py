@@ -1,8 +1,8 @@
 """Exact draws of everything under the detection prior, made by the story that the model tells.
 
 Objects and false marks come about, experts find or miss, and whatever does not come to the
-asked-for numbers of markings is thrown away. Where looks cover parts of images, all markings of an
-object lie in its zone.
+asked-for numbers of markings is thrown away; so are stories in which a silent look notices an
+object. Where looks cover parts of images, all markings of an object lie in its zone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from dfcrp.priors.detection.kernel import Detection
+from dfcrp.priors.detection.kernel import Detection, has_decoys
+from dfcrp.priors.detection.noticing import LEAST_READY
 
 Floats = NDArray[np.float64]
 #: Parameters drawn at a time.
@@ -50,24 +51,25 @@ def parts(prior: Detection) -> dict[str, slice]:
 
 
 def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> Floats:
-    """Draws of ``own`` from the beliefs, (count, parameters); the easiest class first."""
-    beliefs, (classes, persons) = prior.beliefs, prior.parameters.skill.shape
-    families, images = len(prior.person), len(prior.parameters.objects)
-    ease = rng.normal(beliefs.ease_mean, beliefs.ease_sd, (count, classes))
-    while (low := ease < beliefs.ease_least).any():
-        ease[low] = rng.normal(beliefs.ease_mean, beliefs.ease_sd, low.sum())
-    ease = -np.sort(-ease, axis=1)
-    c = beliefs.skill_sd_shape
-    spread = beliefs.skill_sd * np.sqrt(c / rng.standard_gamma(c, (count, 1)))
-    skill = ease[:, :, None] + spread[:, :, None] * rng.standard_normal((count, classes, persons))
-    slope = beliefs.slope_sd * rng.standard_normal((count, persons))
-    listing = rng.beta(beliefs.listing_a, beliefs.listing_b, (count, classes, families))
-    alone = prior.lists[prior.person] == 1
-    listing[:, :, alone] = prior.parameters.listing[:, alone]
-    share = beliefs.share_rate / rng.standard_gamma(beliefs.share_shape, (count, 1))
-    alike = beliefs.false_shape * np.exp(beliefs.false_shape_sd * rng.normal(size=(count, 1)))
-    false = np.maximum(rng.standard_gamma(alike, (count, families)) / alike, 1e-300)
-    false *= share * beliefs.markings / prior.looks.covered
+    """Draws of ``own`` from the beliefs, (count, parameters); the easiest class first.
+
+    Decoys are as common as the beliefs say: other draws are thrown away.
+    """
+    kept: list[Floats] = []
+    while sum(map(len, kept)) < count:
+        kept.append(_draw_parameters(rng, prior, count))
+        if has_decoys(prior):
+            drawn = kept[-1][:, parts(prior)["notice"]].reshape(count, -1, len(prior.lists))
+            share = expit(drawn[:, prior.real]).mean(axis=1)
+            allowed = (share >= prior.beliefs.decoy_least) & (share <= prior.beliefs.decoy_most)
+            kept[-1] = kept[-1][allowed]
+    return np.concatenate(kept)[:count]
+
+
+def _draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> Floats:
+    beliefs, classes = prior.beliefs, len(prior.parameters.weight)
+    images = len(prior.parameters.objects)
+    false_marks = _draw_false_marks(rng, prior, count)
     shape = beliefs.objects_shape * np.exp(beliefs.objects_shape_sd * rng.normal(size=(count, 1)))
     mean = beliefs.objects_mean * np.exp(beliefs.objects_mean_sd * rng.normal(size=(count, 1)))
     objects = np.maximum(rng.standard_gamma(shape, (count, images)) * mean / shape, 1e-300)
@@ -77,15 +79,75 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
         sizes = [rng.dirichlet(beliefs.size_weight * prior.usual, count) for _ in range(2)]
     words = draw_categories(rng, prior, count) if len(prior.categories.said) else []
     words += draw_scores(rng, prior, count) if len(prior.scores.level) else []
-    slope = slope + beliefs.size_slope_sd * rng.standard_normal((count, 1))
-    slope = slope if len(prior.away) > 1 else 0.0 * slope
+    noticing = _draw_noticing(rng, prior, false_marks[0])
     return np.concatenate(
         [
-            *(weight, ease, skill.reshape(count, -1), spread, slope, listing.reshape(count, -1)),
-            *(false, share, alike, objects, shape, mean, *sizes, *words),
+            weight,
+            *noticing,
+            *false_marks,
+            *(objects, shape, mean, *sizes, *words),
             np.zeros((count, len(prior.parameters.tally))),
         ],
         axis=1,
+    )
+
+
+def _draw_false_marks(rng: np.random.Generator, prior: Detection, count: int) -> list[Floats]:
+    """Draws of φ_f, φ_fv, κ, q and c."""
+    beliefs, families = prior.beliefs, len(prior.person)
+    share = beliefs.share_rate / rng.standard_gamma(beliefs.share_shape, (count, 1))
+    alike = beliefs.false_shape * np.exp(beliefs.false_shape_sd * rng.normal(size=(count, 1)))
+    false = np.maximum(rng.standard_gamma(alike, (count, families)) / alike, 1e-300)
+    false *= share * beliefs.markings / prior.looks.covered
+    clumps = beliefs.look_shape * np.exp(beliefs.look_shape_sd * rng.normal(size=(count, 1)))
+    on_looks = rates_of_looks(rng, false[:, prior.looks.look_list], clumps)
+    return [false, on_looks, clumps, share, alike]
+
+
+def rates_of_looks(rng: np.random.Generator, usual: Floats, clumps: Floats) -> Floats:
+    """φ_fv about the lists' usual rates, given κ in every row."""
+    if not np.isfinite(clumps).all():
+        return usual.copy()
+    spread = rng.standard_gamma(np.broadcast_to(clumps, usual.shape)) / clumps
+    return np.asarray(np.maximum(spread, 1e-300) * usual)
+
+
+def _draw_noticing(rng: np.random.Generator, prior: Detection, false: Floats) -> list[Floats]:
+    """Draws of eases, a_gp, skills and their spread, slopes and r, given the φ_f."""
+    beliefs, count = prior.beliefs, len(false)
+    (classes, persons), families = prior.parameters.notice.shape, len(prior.person)
+    ease = rng.normal(beliefs.ease_mean, beliefs.ease_sd, (count, prior.real))
+    while (low := ease < beliefs.ease_least).any():
+        ease[low] = rng.normal(beliefs.ease_mean, beliefs.ease_sd, low.sum())
+    ease = -np.sort(-ease, axis=1)
+    c = beliefs.skill_sd_shape
+    spread = beliefs.skill_sd * np.sqrt(c / rng.standard_gamma(c, (count, 1)))
+    skill = spread * rng.standard_normal((count, persons))
+    notice = ease[:, :, np.newaxis] + skill[:, np.newaxis]
+    notice += beliefs.interaction_sd * rng.standard_normal(notice.shape)
+    if has_decoys(prior):
+        of_decoys = rng.normal(beliefs.decoy_ease, beliefs.decoy_ease_sd, (count, 1))
+        own = of_decoys + readiness(prior, false)
+        own += beliefs.decoy_sd * rng.standard_normal(own.shape)
+        ease = np.column_stack([ease, of_decoys])
+        notice = np.concatenate([notice, own[:, np.newaxis]], axis=1)
+    slope = beliefs.slope_sd * rng.standard_normal((count, persons))
+    slope = slope + beliefs.size_slope_sd * rng.standard_normal((count, 1))
+    slope = slope if len(prior.away) > 1 else 0.0 * slope
+    listing = rng.beta(beliefs.listing_a, beliefs.listing_b, (count, classes, families))
+    alone = prior.lists[prior.person] == 1
+    listing[:, :, alone] = prior.parameters.listing[:, alone]
+    return [
+        *(ease, notice.reshape(count, -1), skill, spread),
+        *(slope, listing.reshape(count, -1)),
+    ]
+
+
+def readiness(prior: Detection, false: Floats) -> Floats:
+    """z_p of every person in each row of φ_f: how much more readily than usual they mark decoys."""
+    each = np.log(false / prior.beliefs.usual_false + LEAST_READY)
+    return np.column_stack(
+        [each[:, prior.person == p].mean(axis=1) for p in range(len(prior.lists))]
     )
 
 
@@ -215,6 +277,8 @@ class _Seen(NamedTuple):
     zone: NDArray[np.int64]
     size: Floats
     listed: NDArray[np.bool_]  # (objects, lists)
+    decoy: NDArray[np.bool_]  # (objects,): whether it is none of the objects
+    betrayed: NDArray[np.bool_]  # (objects,): whether one who marked nothing noticed it
 
 
 def find_objects(
@@ -228,18 +292,20 @@ def find_objects(
     g = pick(rng, own["weight"])
     level, size = base.draw(rng, prior, own["size_share"])
     every = np.arange(len(row))
-    skill = own["skill"].reshape(len(row), *prior.parameters.skill.shape)
+    notice = own["notice"].reshape(len(row), *prior.parameters.notice.shape)
     listing = own["listing"].reshape(len(row), *prior.parameters.listing.shape)
     listed = np.zeros((len(row), len(prior.person)), bool)
     for z, (first, last) in enumerate(pairwise(looks.start)):
         for viewer in looks.viewer[first:last]:
             p = looks.viewer_person[viewer]
-            logit = skill[every, g, p] + own["slope"][:, p] * prior.away[level]
+            logit = notice[every, g, p] + own["slope"][:, p] * prior.away[level]
             notices = (rng.random(len(row)) < expit(logit)) & (zone == z)
             for f in looks.row_list[looks.row_viewer == viewer]:
                 puts = (rng.random(len(row)) < listing[every, g, f]) | (prior.lists[p] == 1)
                 listed[:, f] = np.where(zone == z, notices & puts, listed[:, f])
-    return _Seen(row, zone, size, listed)
+    unseen = (1.0 - expit(notice[every, g].mean(axis=1))) ** looks.silent[zone]
+    betrayed = rng.random(len(row)) >= unseen
+    return _Seen(row, zone, size, listed, g >= prior.real, betrayed)
 
 
 def tell_stories(
@@ -253,8 +319,8 @@ def tell_stories(
     covers = _covers(prior) * share[:, np.newaxis]
     while True:
         batch = draw_parameters(rng, prior, BATCH)
-        rate = np.minimum(batch[:, where["false"]], TOO_MANY)
-        n_false = rng.poisson(rate[:, np.newaxis] * covers)
+        rate = np.minimum(_rates_on_images(rng, prior, batch), TOO_MANY)
+        n_false = rng.poisson(rate[:, image_of] * covers)
         n_objects = rng.poisson(
             np.minimum(batch[:, where["objects"]], TOO_MANY)[:, image_of] * share
         )
@@ -266,7 +332,9 @@ def tell_stories(
         seen = find_objects(rng, prior, batch, n_objects[hopeful], base)
         got = np.zeros_like(lacking)
         np.add.at(got, (seen.row, seen.zone), seen.listed)
-        for at in np.flatnonzero((got == lacking).all(axis=(1, 2))):
+        told = (got == lacking).all(axis=(1, 2))
+        told[seen.row[seen.betrayed]] = False
+        for at in np.flatnonzero(told):
             drawn = [
                 _Cluster(
                     int(seen.zone[k]),
@@ -293,6 +361,19 @@ def tell_stories(
             if len(prior.scores.level):
                 scored = score(rng, prior, batch[at], lists, real)
             yield Story(batch[at], labels, sizes, said, scored)
+
+
+def _rates_on_images(rng: np.random.Generator, prior: Detection, batch: Floats) -> Floats:
+    """φ_fv of every list and image, (stories, images, lists).
+
+    Only looks with markings have a parameter; the others' are drawn.
+    """
+    where, looks = parts(prior), prior.looks
+    usual = np.repeat(batch[:, np.newaxis, where["false"]], len(looks.zones) - 1, axis=1)
+    rates = rates_of_looks(rng, usual, batch[:, np.newaxis, where["look_shape"]])
+    item = np.unique(looks.look, return_index=True)[1]
+    rates[:, looks.image[item], looks.look_list] = batch[:, where["look_false"]]
+    return rates
 
 
 def _accepted(share: Floats, zone: NDArray[np.int32], of_clusters: list[int]) -> float:

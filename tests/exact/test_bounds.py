@@ -235,7 +235,7 @@ def detection_states():
             families, persons, seed=seed, classes=int(rng.integers(1, 5))
         )
         if seed % 2:
-            prior.parameters.skill[:] *= 10.0
+            prior.parameters.notice[:] *= 10.0
             detection_reference.rebuild_tables(prior)
         problem = detection_reference.with_prior(small.make_problem(families), prior)
         labels = random_partition(rng, families, int(rng.integers(1, 5)))

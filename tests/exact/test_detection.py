@@ -129,6 +129,35 @@ CASES = [
     ),
     # Sizes of the members without footprints.
     ([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2, "slope_sd": 2.0, "sizes_drawn": False}),
+    # Decoys, on one image and on two, with lists of one person, categories and scores.
+    ([0, 1, 2, 0, 1], [0, 1, 2], {"classes": 1, "decoys": True}),
+    (
+        [0, 1, 2, 1, 2, 0],
+        [0, 0, 1],
+        {
+            "classes": 2, "decoys": True, "images": [0, 0, 0, 1, 1, 1], "looks": [(2, 0)],
+            "said": [0, 1, -1, 1, 1, 0], "scores": [0.1, np.nan, 0.7, 0.5, 3.0, 1.0],
+        },
+    ),
+    # Nobody says who looked: silent looks, on two images, and with decoys and parts of images.
+    (
+        [0, 1, 2, 0, 1, 0],
+        [0, 1, 2],
+        {
+            "classes": 2, "images": [0, 0, 0, 1, 1, 2], "looks_known": False,
+            "assumed_looks": 4.5,
+        },
+    ),
+    (
+        [0, 1, 2, 0, 1, 2],
+        [0, 0, 1],
+        {
+            "classes": 3, "decoys": True, "images": [0, 0, 0, 0, 1, 1], "looks_known": False,
+            "assumed_looks": 3.0,
+            "zones": ([0, 1, 1, 1, 2, 2],
+                      [(0, 0.3, (0, 1)), (0, 0.7, (0, 1, 2)), (1, 1.0, (1, 2))]),
+        },
+    ),
 ]  # fmt: skip
 
 
@@ -264,7 +293,11 @@ def test_histories_sum_to_one():
             for level in range(0, len(setting.prior.away), 5):
                 for zone in range(len(setting.prior.looks.share)):
                     total = sum(twin.history(setting.prior, g, level, s, zone) for s in sets)
-                    assert total == pytest.approx(1.0, abs=1e-12)
+                    # Of silent looks only one history is possible, that they noticed nothing.
+                    usual = setting.prior.parameters.notice[g].mean()
+                    silent = setting.prior.looks.silent[zone]
+                    unseen = (1.0 / (1.0 + math.exp(usual))) ** silent
+                    assert total == pytest.approx(unseen, abs=1e-12)
                     missed = math.exp(setting.prior.tables.missed[zone, level, g])
                     nobody = twin.history(setting.prior, g, level, (), zone)
                     assert missed == pytest.approx(nobody)
@@ -277,10 +310,10 @@ def test_lists_of_what_is_seen_sum_to_one():
     partition of n_vf markings of each counts once for Π n_vf! orders of theirs.
     """
     prior = twin.make_prior(
-        [0, 1], [0, 1], sizes=None, classes=2, seed=8, images=[0, 1], looks=[(0, 1), (1, 0)]
+        [0, 1, 0, 1], [0, 1], sizes=None, classes=2, decoys=True, seed=8, images=[0, 0, 1, 1]
     )
     parameters = prior.parameters
-    parameters.objects[:], parameters.false[:] = (0.6, 0.3), (0.2, 0.1)
+    parameters.objects[:], parameters.look_false[:] = (0.6, 0.3), (0.2, 0.1, 0.15, 0.05)
     total, most = 0.0, 5
     for counts in product(range(most), repeat=4):
         images = np.repeat([0, 0, 1, 1], counts)
@@ -320,7 +353,9 @@ def test_updates_of_the_partition(setting):
 
 def test_planted_bugs_move_the_target():
     """A single that is never false; two lists of a person that notice apart."""
-    setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}, 1)
+    setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}, 5)
+    setting.prior.parameters.look_false[:] = 0.5 * setting.prior.parameters.objects
+    detection.rebuild_tables(setting.prior)
     assert setting.worst_change(setting.one(0)) < TOLERANCE
     setting.prior.tables.false[:] -= 0.4
     assert setting.worst_change(setting.one(0)) > 1e-3
@@ -333,13 +368,37 @@ def test_bugs_about_who_looked_move_the_target():
     """Who looked and found nothing is forgotten; a list counts where it does not cover."""
     families, persons, chosen = CASES[3]
     for looks in ([], [(1, 1), (0, 2)]):
-        setting = Setting(families, persons, {**chosen, "ease_mean": -0.5}, 3)
+        chosen = {**chosen, "ease_mean": -0.5, "decoys": True}
+        setting = Setting(families, persons, chosen, 3)
         assert max(setting.worst_change(setting.one(i)) for i in range(6)) < TOLERANCE
         wrong = twin.make_prior(families, persons, **{**chosen, "looks": [(1, 2), *looks]})
         wrong.own[:] = setting.prior.own
         detection.rebuild_tables(wrong)
         setting.prior.tables.empty[:] = wrong.tables.empty
         assert max(setting.worst_change(setting.one(i)) for i in range(6)) > 1e-4
+
+
+def test_bugs_about_false_marks_and_silent_looks_move_the_target():
+    """A list's false marks are as many on every image; silent looks are forgotten."""
+
+    def worst(case, plant) -> float:
+        setting = Setting(*case, 18)
+        plant(setting.prior)
+        return max(setting.worst_change(setting.one(i)) for i in range(len(setting.families)))
+
+    def one_rate(prior):
+        rates = prior.parameters.false[prior.looks.look_list]
+        prior.tables.look_false[:] = np.log(rates)
+
+    def forgotten(prior):
+        silent = prior.looks.silent.copy()
+        prior.looks.silent[:] = 0.0
+        detection.rebuild_tables(prior)
+        prior.looks.silent[:] = silent
+
+    assert worst(CASES[18], lambda _: None) < TOLERANCE
+    assert worst(CASES[18], one_rate) > 1e-4
+    assert worst(CASES[18], forgotten) > 1e-4
 
 
 def test_bugs_about_zones_and_sizes_of_members_move_the_target():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from dfcrp.draws import Columns
 from dfcrp.priors.base import Zones
@@ -17,7 +19,7 @@ from dfcrp.sampling.problem import Problem
 from reference import kernel_reference as reference
 from reference import small_problems as small
 from reference.joint_draws import JointDraws, seat_partition_row
-from studies.detection_story import Base, draw_parameters, level_of, tell_stories
+from studies.detection_story import Base, draw_parameters, level_of, readiness, tell_stories
 
 
 def make_prior(
@@ -31,6 +33,7 @@ def make_prior(
     zones=None,
     sizes=(2.0, 4.0),
     sizes_drawn=True,
+    looks_known=True,
     seed=None,
     **settings,
 ) -> Detection:
@@ -48,7 +51,8 @@ def make_prior(
     said = None if said is None else np.asarray(said)
     scores = None if scores is None else np.array(scores, float)
     about = (np.asarray(persons), images, looks, said, scores, zones and make_zones(*zones))
-    prior = make_detection(chosen, log_sizes, families, *about, sizes_drawn=sizes_drawn)
+    how = {"sizes_drawn": sizes_drawn, "looks_known": looks_known}
+    prior = make_detection(chosen, log_sizes, families, *about, **how)
     if seed is not None:
         rng = np.random.default_rng([seed, 90])
         prior.own[:] = draw_parameters(rng, prior, 1)[0]
@@ -83,14 +87,16 @@ def covering(prior: Detection, zone: int) -> list[int]:
 def history(prior: Detection, g: int, level: int, members, zone: int = 0, also=()) -> float:
     """P_gz(S): the probability that exactly the experts ``members`` list an object of a zone.
 
-    Lists in ``also`` looked there too.
+    Lists in ``also`` looked there too; silent looks notice nothing.
     """
     parameters, probability = prior.parameters, 1.0
     there = sorted({*covering(prior, zone), *also})
     if not set(members) <= set(there):
         return 0.0
+    usual = float(np.mean(parameters.notice[g]))
+    probability *= (1.0 / (1.0 + math.exp(usual))) ** prior.looks.silent[zone]
     for p in {int(prior.person[f]) for f in there}:
-        logit = parameters.skill[g, p] + parameters.slope[p] * prior.away[level]
+        logit = parameters.notice[g, p] + parameters.slope[p] * prior.away[level]
         s = 1.0 / (1.0 + math.exp(-logit))
         lists = [f for f in there if prior.person[f] == p]
         noticed = s
@@ -121,9 +127,18 @@ def beside(prior: Detection, items) -> list[int]:
     return [int(f) for f in looks.row_list[np.isin(looks.row_viewer, viewers)]]
 
 
-def false_factor(prior: Detection, f: int, level: int) -> float:
+def look_at(prior: Detection, f: int, image: int) -> int:
+    """The look of list f with markings on an image."""
+    looks = prior.looks
+    lists = looks.row_list[looks.row]
+    [found] = {int(k) for k in looks.look[(lists == f) & (looks.image == image)]}
+    return found
+
+
+def false_factor(prior: Detection, f: int, level: int, image: int) -> float:
     """The part of factor({f}) that is false."""
-    return prior.parameters.false[f] * prior.parameters.false_size[level] / prior.usual[level]
+    rate = prior.parameters.look_false[look_at(prior, f, image)]
+    return rate * prior.parameters.false_size[level] / prior.usual[level]
 
 
 def real_words(prior: Detection, members, words) -> float:
@@ -157,7 +172,7 @@ def log_factor(prior: Detection, members, size: float, image: int = 0, items=())
         share = weight * parameters.size_share[level] / prior.usual[level]
         listed = history(prior, g, level, members, zone, also)
         total += parameters.objects[image] * share * listed
-    false = false_factor(prior, members[0], level) if len(members) == 1 else 0.0
+    false = false_factor(prior, members[0], level, image) if len(members) == 1 else 0.0
     if len(prior.categories.said):
         words = [int(prior.categories.said[i]) for i in items]
         assert len(words) == len(members)
@@ -186,8 +201,30 @@ def log_partition(prior: Detection, labels, families, sizes=None) -> float:
     )
 
 
+def shares_covered(prior: Detection) -> dict[tuple[int, int], float]:
+    """By list and image the share of the image that the list covers."""
+    looks, found = prior.looks, {}
+    for image in range(len(looks.zones) - 1):
+        for zone in range(looks.zones[image], looks.zones[image + 1]):
+            for f in covering(prior, zone):
+                found[f, image] = found.get((f, image), 0.0) + float(looks.share[zone])
+    return found
+
+
+def looks_with_markings(prior: Detection) -> dict[tuple[int, int], int]:
+    """By list and image the number of the look, of those with markings."""
+    looks = prior.looks
+    lists = looks.row_list[looks.row]
+    return {
+        (int(f), int(v)): int(k) for f, v, k in zip(lists, looks.image, looks.look, strict=True)
+    }
+
+
 def log_nothing_more(prior: Detection) -> float:
-    """log of exp(−Λ_v Σ w_z π_g ω_l (1 − P_gz(∅; l)) − Σ w_z φ_f), over all images."""
+    """log of exp(−Λ_v Σ w_z π_g ω_l (1 − P_gz(∅; l)) − Σ φ_fv A_fv), over all images.
+
+    Of looks without markings φ_fv is integrated out.
+    """
     parameters, looks, total = prior.parameters, prior.looks, 0.0
     for image, objects in enumerate(parameters.objects):
         for zone in range(looks.zones[image], looks.zones[image + 1]):
@@ -195,9 +232,146 @@ def log_nothing_more(prior: Detection) -> float:
                 for level, share in enumerate(parameters.size_share):
                     seen = 1.0 - history(prior, g, level, (), zone)
                     total -= looks.share[zone] * objects * weight * share * seen
-            false = sum(parameters.false[f] for f in covering(prior, zone))
-            total -= looks.share[zone] * false
+    made = looks_with_markings(prior)
+    for at, share in shares_covered(prior).items():
+        if at in made:
+            total -= parameters.look_false[made[at]] * share
+        else:
+            total += log_marks_of_look(0.0, share, parameters.false[at[0]], prior)
     return total
+
+
+def log_marks_of_look(false: float, share: float, rate: float, prior: Detection) -> float:
+    """log of the probability of so many false marks of a look, its own rate integrated out."""
+    shape, expected = float(prior.parameters.look_shape[0]), rate * share
+    if math.isinf(shape):
+        return float(stats.poisson.logpmf(false, expected))
+    return float(stats.nbinom.logpmf(false, shape, shape / (shape + expected)))
+
+
+class Integrated(NamedTuple):
+    """What a density is without: rates of looks, and of lists as well."""
+
+    looks: bool = False
+    lists: bool = False
+
+
+NOTHING = Integrated()
+
+
+def log_joint(prior: Detection, without: Integrated = NOTHING) -> float:
+    """log p(parameters, who noticed and listed what) for the completed counts, but for a constant.
+
+    Given are, of every zone, level and class, how many objects there are; of every viewer how many
+    of them they noticed; of every list how many it has; of every look how many false marks it has.
+    Densities are those of 1 / σ², 1 / q, log κ, log c and of all other parameters themselves.
+    Categories and scores are left out.
+    """
+    return (
+        _log_beliefs(prior, without) + _log_objects(prior) + _log_noticed(prior)
+        + _log_false_marks(prior, without)
+    )  # fmt: skip
+
+
+def _log_beliefs(prior: Detection, without: Integrated) -> float:
+    parameters, beliefs = prior.parameters, prior.beliefs
+    n, real = len(prior.lists), prior.real
+    total = _log_notice(prior)
+    c = beliefs.skill_sd_shape
+    total += stats.gamma.logpdf(
+        parameters.skill_sd[0] ** -2, c, scale=1.0 / (c * beliefs.skill_sd**2)
+    )
+    total += stats.norm.logpdf(parameters.skill, 0.0, parameters.skill_sd[0]).sum()
+    if (parameters.ease[:real] < beliefs.ease_least).any():
+        return -math.inf
+    total += stats.norm.logpdf(parameters.ease[:real], beliefs.ease_mean, beliefs.ease_sd).sum()
+    if len(prior.away) > 1:
+        covariance = beliefs.slope_sd**2 * np.eye(n) + beliefs.size_slope_sd**2
+        total += stats.multivariate_normal.logpdf(parameters.slope, np.zeros(n), covariance)
+    total += stats.gamma.logpdf(
+        1.0 / parameters.false_share[0], beliefs.share_shape, scale=1.0 / beliefs.share_rate
+    )
+    if not without.lists:
+        expected = parameters.false_share[0] * beliefs.markings / prior.looks.covered
+        shape = parameters.false_shape[0]
+        total += stats.gamma.logpdf(parameters.false, shape, scale=expected / shape).sum()
+    for name in ("false_shape", "look_shape"):
+        about, sd = getattr(beliefs, name), getattr(beliefs, f"{name}_sd")
+        if sd > 0.0:
+            value = math.log(getattr(parameters, name)[0])
+            total += stats.norm.logpdf(value, math.log(about), sd)
+    return float(total)
+
+
+def _log_notice(prior: Detection) -> float:
+    """log p(a | ease, skills, φ) and, of decoys, p(ease), where these are allowed."""
+    parameters, beliefs, real = prior.parameters, prior.beliefs, prior.real
+    total = 0.0
+    for g, p in np.ndindex(real, len(prior.lists)):
+        mean = parameters.ease[g] + parameters.skill[p]
+        total += stats.norm.logpdf(parameters.notice[g, p], mean, beliefs.interaction_sd)
+    if len(parameters.weight) == real:
+        return float(total)
+    ready = readiness(prior, parameters.false[np.newaxis])[0]
+    own = parameters.notice[real]
+    total += stats.norm.logpdf(own, parameters.ease[real] + ready, beliefs.decoy_sd).sum()
+    total += stats.norm.logpdf(parameters.ease[real], beliefs.decoy_ease, beliefs.decoy_ease_sd)
+    share = float(np.mean(1.0 / (1.0 + np.exp(-own))))
+    return float(total) if beliefs.decoy_least <= share <= beliefs.decoy_most else -math.inf
+
+
+def _log_objects(prior: Detection) -> float:
+    """Poisson numbers of objects by zone, level and class."""
+    parameters, looks, total = prior.parameters, prior.looks, 0.0
+    for image, objects in enumerate(parameters.objects):
+        total -= objects
+        for zone in range(looks.zones[image], looks.zones[image + 1]):
+            for level, share in enumerate(parameters.size_share):
+                for g, weight in enumerate(parameters.weight):
+                    count = prior.counts.objects[zone, level, g]
+                    total += count * math.log(objects * looks.share[zone] * share * weight)
+    return float(total)
+
+
+def _log_noticed(prior: Detection) -> float:
+    """Who noticed and listed what, and that silent looks noticed nothing."""
+    parameters, looks, counts = prior.parameters, prior.looks, prior.counts
+    total = 0.0
+    for viewer, p in enumerate(looks.viewer_person):
+        for level, away in enumerate(prior.away):
+            for g in range(len(parameters.weight)):
+                logit = parameters.notice[g, p] + parameters.slope[p] * away
+                noticed = counts.noticed[viewer, level, g]
+                missed = counts.total[viewer, level, g] - noticed
+                total -= noticed * math.log1p(math.exp(-logit))
+                total -= missed * math.log1p(math.exp(logit))
+    for zone, silent in enumerate(looks.silent):
+        for g in range(len(parameters.weight)):
+            objects = counts.objects[zone, :, g].sum()
+            total -= silent * objects * math.log1p(math.exp(np.mean(parameters.notice[g])))
+    return float(total)
+
+
+def _log_false_marks(prior: Detection, without: Integrated) -> float:
+    """How many false marks there are on every image, and the rates that are not integrated out."""
+    parameters, counts = prior.parameters, prior.counts
+    shape, made, total = parameters.look_shape[0], looks_with_markings(prior), 0.0
+    if without.lists:
+        # One rate on all images.
+        assert math.isinf(shape)
+        c = parameters.false_shape[0]
+        expected = parameters.false_share[0] * prior.beliefs.markings
+        return float(stats.nbinom.logpmf(counts.false, c, c / (c + expected)).sum())
+    for at, share in shares_covered(prior).items():
+        usual = parameters.false[at[0]]
+        false = counts.look_false[made[at]] if at in made else 0.0
+        if at not in made or without.looks or math.isinf(shape):
+            total += log_marks_of_look(false, share, usual, prior)
+        else:
+            rate = parameters.look_false[made[at]]
+            total += stats.poisson.logpmf(false, rate * share)
+            total += stats.gamma.logpdf(rate, shape, scale=usual / shape)
+    return float(total)
 
 
 def draw_joint(problem: Problem, families, draws: int, seed: int) -> JointDraws:
