@@ -72,6 +72,7 @@ SETTINGS = DetectionSettings(
     ease_sd=1.0,
     ease_least=-0.8,
     skill_sd=0.7,
+    interaction_sd=0.5,
     slope_sd=1.2,
     size_slope_sd=1.2,
     listing_a=2.0,
@@ -82,6 +83,8 @@ SETTINGS = DetectionSettings(
     size_weight=12.0,
     false_shape=1.2,
     false_shape_sd=0.5,
+    look_shape=1.5,
+    look_shape_sd=0.5,
     false_share=0.3,
     share_shape=4.0,
 )
@@ -98,6 +101,8 @@ class DetectionCase:
     #: on the first. The first list does not cover the second image, though its person looked.
     images: tuple[int, ...] = (0, 0, 0, 1, 1)
     looks: tuple[tuple[int, int], ...] = ((0, 2),)
+    #: Unless it is known who looked, there are silent looks.
+    looks_known: bool = True
     #: Of cases with footprints: the zones of the markings, and of each zone its image, its share
     #: and the lists that cover it. Only markings in one zone may share a cluster.
     zones: tuple[tuple[int, ...], tuple[tuple[int, float, tuple[int, ...]], ...]] | None = None
@@ -118,10 +123,11 @@ class DetectionCase:
             families,
             np.array(self.persons, np.int64),
             np.array(self.images, np.int64),
-            np.array(self.looks, np.int64),
+            np.array(self.looks, np.int64).reshape(-1, 2),
             None if self.said is None else np.array(self.said, np.int64),
             None if self.scores is None else np.array(self.scores),
             self._zones(),
+            looks_known=self.looks_known,
         )
         prior = prior._replace(beliefs=prior.beliefs._replace(objects_mean=self.objects_mean))
         return with_base(prior, *BASE)
@@ -157,6 +163,24 @@ WORDS = DetectionCase(
     zones=((0, 0, 0, 1, 2), ((0, 0.6, (0, 1, 2)), (0, 0.4, (2,)), (1, 1.0, (1, 2)))),
     said=(0, 1, 0, 1, -1),
     scores=(math.nan, 0.1, 0.9, 0.3, 5.0),
+)
+
+#: Decoys, and images at which more looked than marked something. Λ counts both kinds.
+DECOYS = DetectionCase(
+    families=(0, 1, 2, 0, 1),
+    persons=(0, 1, 2),
+    settings=replace(
+        SETTINGS,
+        classes=1,
+        by_size=False,
+        decoys=True,
+        assumed_looks=3.5,
+        decoy_ease_sd=0.7,
+        decoy_least=0.2,
+        decoy_most=0.5,
+    ),
+    looks=(),
+    looks_known=False,
 )
 
 
@@ -201,8 +225,11 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "weight": float(own["weight"][0]),
         "ease": float(own["ease"][0]),
         "ease of the hard": float(own["ease"][-1]),
+        "notice": float(own["notice"][0]),
+        "notice of the other": float(own["notice"][-1]),
         "skill": float(own["skill"][0]),
-        "skill of the other": float(own["skill"][-1]),
+        "interaction": float(own["notice"][0] - own["ease"][0] - own["skill"][0]),
+        "interaction, squared": float(own["notice"][0] - own["ease"][0] - own["skill"][0]) ** 2,
         "slope": float(own["slope"][0]),
         "slopes together": float(own["slope"][0] * own["slope"][-1]),
         "listing": float(own["listing"][0]),
@@ -221,15 +248,27 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "clusters": float(len(sizes)),
         "pairs together": float((sizes * (sizes - 1) / 2).sum()),
         "one person's together": together,
-        "skill if together": together * float(own["skill"][0]),
+        "notice if together": together * float(own["notice"][0]),
         "listing if together": together * float(own["listing"][0]),
         "false if alone": alone * math.log(own["false"][0]),
+        "false on the image": float(own["look_false"][0] ** 0.25),
+        "false on the image if alone": alone * float(own["look_false"][0] ** 0.25),
         "log size": float(first[2]),
         "slope by log size": float(own["slope"][0]) * (float(first[2]) - WIDE.mu0_l),
         "size if alone": alone * (float(first[2]) - WIDE.mu0_l),
         "log variance": math.log(first[3]),
+        **_of_clumps(own),
         **_of_words(state, own, together),
     }
+
+
+def _of_clumps(own: dict[str, Floats]) -> dict[str, float]:
+    """How unlike a list's false marks on different images are, where that is learned."""
+    shape = own["look_shape"][0]
+    if math.isinf(shape):
+        return {}
+    again = (own["look_false"][0] / own["false"][0]) ** 0.25
+    return {"log clumps": math.log(shape), "clumps": math.log(shape) * again}
 
 
 def _of_words(state: DetectionDraw, own: dict[str, Floats], together: float) -> dict[str, float]:
@@ -322,7 +361,8 @@ def _with_words(rng: np.random.Generator, prior: Detection, now: DetectionDraw) 
             listed = (
                 prior.tables.empty[looks.zone[i], level] + prior.tables.found[looks.row[i], level]
             )
-            odds = np.logaddexp.reduce(listed) - prior.tables.false[lists[i], level]
+            false = prior.tables.look_false[looks.look[i]] + prior.tables.false[level]
+            odds = np.logaddexp.reduce(listed) - false
             real[i] = rng.random() < expit(odds)
     number = np.unique(now.labels, return_inverse=True)[1]
     if len(prior.categories.said):
@@ -390,9 +430,10 @@ def main(arguments: list[str] | None = None) -> None:
         "steps": options.steps,
         "geweke": geweke(case, options.steps, options.seed),
         "geweke with zones, categories and scores": geweke(WORDS, options.steps, options.seed),
+        "geweke with decoys and silent looks": geweke(DECOYS, options.steps, options.seed),
     }
     outcome["seconds"] = round(time.perf_counter() - begun, 1)
-    for name in ("geweke", "geweke with zones, categories and scores"):
+    for name in [name for name in outcome if name.startswith("geweke")]:
         found: Any = outcome[name]
         print(f"detection prior, {name}: smallest p {found['smallest_p']:.2g} of {found['tests']}")
     options.out.write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")

@@ -1,7 +1,8 @@
 """The detection prior's updates of its parameters, one by one, against the formulas in words.
 
 Random numbers are known (a Gamma is its shape, slices are noted and moved by a little), so that
-each update is a function of the counts, which is compared with plain loops.
+each update is a function of the counts, which is compared with plain loops. That targets and laws
+are those of the joint density is shown in test_detection_targets.py.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dfcrp.compiled.slice import log_target
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection import categories, kernel, scores, update
+from dfcrp.priors.detection import categories, false_marks, kernel, noticing, scores, update
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -44,8 +44,16 @@ CASES = [
             "said": [0, 1, -1, 1, 1, 0], "scores": [0.1, np.nan, 0.7, 0.5, 3.0, 1.0],
         },
     ),
+    (
+        [0, 1, 2, 1, 2, 0],
+        [0, 1, 1],
+        {
+            "classes": 2, "decoys": True, "images": [0, 0, 0, 1, 1, 1], "looks_known": False,
+            "assumed_looks": 3.5,
+        },
+    ),
 ]  # fmt: skip
-NAMES = ["one image", "three images", "zones"]
+NAMES = ["one image", "three images", "zones", "decoys and silent looks"]
 
 
 class Setting:
@@ -59,12 +67,12 @@ class Setting:
             name: value * (1.07 + 0.03 * at)
             for at, (name, value) in enumerate(prior.beliefs._asdict().items())
         }
-        beliefs["accuracy"] = 0.83
+        beliefs |= {"accuracy": 0.83, "decoy_least": 0.01, "decoy_most": 0.99}
         self.prior = prior._replace(beliefs=prior.beliefs._replace(**beliefs))
         # Every class is likely enough to show.
         weight = self.prior.parameters.weight
         weight[:] = np.linspace(1.0, 2.0, len(weight)) / (1.5 * len(weight))
-        self.prior.parameters.skill[:] *= 0.2
+        self.prior.parameters.notice[:] *= 0.2
         update.rebuild_tables(self.prior)
         self.images = settings.get("images") or [0] * len(families)
         allowed = [[a == b for b in self.images] for a in self.images]
@@ -80,7 +88,9 @@ class Setting:
         counts.objects[:] = counts.seen + self.rng.integers(0, 3, counts.seen.shape) * used
         counts.on_image[:] = self.rng.integers(0, 5, counts.on_image.shape)
         counts.listed[:] = self.rng.integers(0, 3, counts.listed.shape)
-        counts.false[:] = self.rng.integers(0, 4, counts.false.shape)
+        counts.look_false[:] = self.rng.integers(0, 4, counts.look_false.shape)
+        lists = self.prior.looks.look_list
+        counts.false[:] = np.bincount(lists, counts.look_false, len(counts.false))
         counts.false_at[:] = self.rng.integers(0, 4, counts.false_at.shape)
         update.expose(self.prior)
 
@@ -275,6 +285,8 @@ def test_counts_of_who_found_what(setting, monkeypatch):
                     rates[int(g == update.FALSE)][setting.families[i], b] += 1.0
             if g == update.FALSE:
                 expected["false"][setting.families[members[0]]] += 1.0
+                look = twin.look_at(prior, setting.families[members[0]], image)
+                expected["look_false"][look] += 1.0
                 expected["false_at"][level] += 1.0
                 words.append(("false", members[0]))
                 continue
@@ -297,7 +309,10 @@ def test_counts_of_who_found_what(setting, monkeypatch):
         assert sorted(asked) == sorted(cells)
         # Those who would count what is said are not asked here: all is forgotten.
         assert not any(values.any() for values in words_seen if len(prior.categories.said))
-        for name in ("seen", "on_image", "total", "noticed", "listed", "false", "false_at"):
+        for name in (
+            *("seen", "on_image", "total", "noticed", "listed", "false", "look_false"),
+            "false_at",
+        ):
             np.testing.assert_array_equal(getattr(counts, name), expected[name], err_msg=name)
         assert sorted(said) == (sorted(words) if len(prior.categories.said) else [])
         if len(prior.scores.level):
@@ -325,9 +340,9 @@ def test_poisson_and_binomial_numbers():
 
 def test_a_normal_above_a_bound():
     rng = KnownNumbers(normals=[-1.0, 0.3, 0.45])
-    assert update.normal_above(rng, 1.0, 2.0, 1.8) == pytest.approx(1.0 + 2.0 * 0.45)
+    assert noticing.normal_above(rng, 1.0, 2.0, 1.8) == pytest.approx(1.0 + 2.0 * 0.45)
     rng = KnownNumbers(normals=[0.4])
-    assert update.normal_above(rng, 1.0, 2.0, 1.8) == pytest.approx(1.8)
+    assert noticing.normal_above(rng, 1.0, 2.0, 1.8) == pytest.approx(1.8)
     bound = 1.5
     rate = 0.5 * (bound + math.sqrt(bound**2 + 4.0))
     # Rejected, then accepted: the density over that of the exponential is exp(-(z - rate)² / 2).
@@ -335,14 +350,14 @@ def test_a_normal_above_a_bound():
     far, near = bound + first / rate, bound + second / rate
     levels = 0.5 * (far - rate) ** 2 - 1e-9, 0.5 * (near - rate) ** 2 + 1e-9
     rng = KnownNumbers(exponentials=[first, levels[0], second, levels[1]])
-    assert update.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * near)
+    assert noticing.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * near)
     assert rng.used_up()
     # At 1.5 beyond the rate.
     rng = KnownNumbers(exponentials=[4.0, 0.5 * 1.5**2 + 1e-9])
-    assert update.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * 3.5)
+    assert noticing.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * 3.5)
     # A bound of exactly a half takes the way of those far out.
     rng = KnownNumbers(exponentials=[0.0, 9.0])
-    assert update.normal_above(rng, 0.0, 1.0, 0.5) == 0.5
+    assert noticing.normal_above(rng, 0.0, 1.0, 0.5) == 0.5
 
 
 # Objects ------------------------------------------------------------------------------------------
@@ -450,6 +465,8 @@ def test_missed_objects_are_added(setting, monkeypatch):
         for viewer in looks.viewer[looks.start[zone] : looks.start[zone + 1]]:
             total[viewer, :, used] += objects[zone, :, used]
     np.testing.assert_array_equal(counts.total, total)
+    silent = (objects.sum(axis=1) * looks.silent[:, np.newaxis]).sum(axis=0)
+    np.testing.assert_allclose(counts.silent[used], silent[used])
 
 
 def test_who_noticed_and_did_not_list(setting, monkeypatch):
@@ -468,7 +485,8 @@ def test_who_noticed_and_did_not_list(setting, monkeypatch):
         for g, level in product(range(setting.classes), range(len(prior.away))):
             absent = counts.total[viewer, level, g] - noticed[viewer, level, g]
             if absent > 0.0:
-                logit = prior.parameters.skill[g, p] + prior.parameters.slope[p] * prior.away[level]
+                away = prior.parameters.slope[p] * prior.away[level]
+                logit = prior.parameters.notice[g, p] + away
                 s = 1.0 / (1.0 + math.exp(-logit))
                 silent = s * np.prod(1.0 - prior.parameters.listing[g, mine])
                 expected.append((absent, silent / (silent + 1.0 - s)))
@@ -481,34 +499,6 @@ def test_who_noticed_and_did_not_list(setting, monkeypatch):
 # Curves -------------------------------------------------------------------------------------------
 
 
-def log_counts(prior, g, p, skill, slope) -> float:
-    """Binomial log probabilities of who noticed how many, without their constants."""
-    looks, counts, total = prior.looks, prior.counts, 0.0
-    for viewer in range(len(looks.viewer_person)):
-        if looks.viewer_person[viewer] == p:
-            for level, away in enumerate(prior.away):
-                s = 1.0 / (1.0 + math.exp(-skill - slope * away))
-                found = counts.noticed[viewer, level, g]
-                missed = counts.total[viewer, level, g] - found
-                total += found * math.log(s) + missed * math.log1p(-s)
-    return total
-
-
-def test_conditionals_of_curves(setting):
-    prior, parameters = setting.prior, setting.prior.parameters
-    for p, g in product(range(len(prior.lists)), range(setting.classes)):
-        for value in (-1.3, 0.0, 2.1):
-            density = stats.norm.logpdf(value, parameters.ease[g], parameters.skill_sd[0])
-            density += 0.5 * math.log(2.0 * math.pi) + math.log(parameters.skill_sd[0])
-            expected = density + log_counts(prior, g, p, value, parameters.slope[p])
-            assert log_target(update.Curve(prior, g, p), value) == pytest.approx(expected)
-            expected = -0.5 * ((value - 0.4) / 1.7) ** 2
-            for h in range(setting.classes):
-                expected += log_counts(prior, h, p, parameters.skill[h, p], value)
-            curve = update.Curve(prior, NONE, p, 0.4, 1.7)
-            assert log_target(curve, value) == pytest.approx(expected)
-
-
 def test_a_slope_given_the_others(setting):
     """Against the joint normal law of all slopes, their common mean integrated out."""
     beliefs = setting.prior.beliefs
@@ -517,58 +507,60 @@ def test_a_slope_given_the_others(setting):
     for p in range(4):
         others = np.delete(np.arange(4), p)
         gain = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, p])
-        mean, sd = update.slope_given_others(beliefs, slopes[others].sum(), 3.0)
+        mean, sd = noticing.slope_given_others(beliefs, slopes[others].sum(), 3.0)
         assert mean == pytest.approx(gain @ slopes[others])
         assert sd**2 == pytest.approx(covariance[p, p] - gain @ covariance[others, p])
-    mean, sd = update.slope_given_others(beliefs, 0.0, 0.0)
+    mean, sd = noticing.slope_given_others(beliefs, 0.0, 0.0)
     assert mean == 0.0
     assert sd == pytest.approx(math.hypot(beliefs.slope_sd, beliefs.size_slope_sd))
 
 
 def test_update_of_curves(setting, monkeypatch):
-    prior, parameters, beliefs = setting.prior, setting.prior.parameters, setting.prior.beliefs
-    old = {
-        name: getattr(parameters, name).copy() for name in ("skill", "skill_sd", "slope", "ease")
-    }
-    asked, bounded = noted(monkeypatch, update), []
+    """Class by class, then person by person, then slopes; what moves together is kept together."""
+    prior, parameters = setting.prior, setting.prior.parameters
+    old = {name: getattr(parameters, name).copy() for name in ("notice", "slope")}
+    asked, bounded = noted(monkeypatch, noticing), []
 
     def normal_above(rng, mean, sd, least):
-        bounded.append((mean, sd, least))
-        return mean + sd
+        bounded.append(least)
+        return 0.1 * len(bounded)
 
-    monkeypatch.setattr(update, "normal_above", normal_above)
-    rng = KnownNumbers()
-    update.update_curves(rng, prior)
-    persons, by_size = len(prior.lists), len(prior.away) > 1
-    skill = old["skill"] + 0.25
-    np.testing.assert_allclose(parameters.skill, skill)
+    monkeypatch.setattr(noticing, "normal_above", normal_above)
+    prior.counts.usual[:] = prior.counts.readily[:] = 99.0
+    rng = KnownNumbers(normals=[0.0] * len(prior.lists))
+    noticing.update_curves(rng, prior)
+    assert rng.used_up()
+    classes, persons, by_size = setting.classes, len(prior.lists), len(prior.away) > 1
+    moved = old["notice"] + 0.5
+    moved[: prior.real] += 0.25
+    np.testing.assert_allclose(parameters.notice, moved)
     np.testing.assert_allclose(parameters.slope, old["slope"] + 0.25 * by_size)
-    own, each = beliefs.ease_sd**-2, old["skill_sd"][0] ** -2
-    precision = own + persons * each
-    means = (own * beliefs.ease_mean + each * skill.sum(axis=1)) / precision
-    expected = [(mean, precision**-0.5, beliefs.ease_least) for mean in means]
-    np.testing.assert_allclose(bounded, expected)
-    ease = means + precision**-0.5
-    np.testing.assert_allclose(parameters.ease, ease)
-    shape = beliefs.skill_sd_shape + 0.5 * skill.size
-    rate = beliefs.skill_sd_shape * beliefs.skill_sd**2
-    rate += 0.5 * ((skill - ease[:, None]) ** 2).sum()
-    assert rng.gammas == [pytest.approx(shape)]
-    assert parameters.skill_sd[0] == pytest.approx(math.sqrt(rate / shape))
-    which = [(one[0].g, one[0].p) for one in asked]
-    assert which == [
-        *product(range(setting.classes), range(persons)),
-        *((NONE, p) for p in range(persons if by_size else 0)),
-    ]
+    np.testing.assert_allclose(parameters.ease, 0.1 * np.arange(1, classes + 1))
+    bounds = [prior.beliefs.ease_least] * prior.real
+    assert bounded == [*bounds, *([-math.inf] * (classes - prior.real))]
+    np.testing.assert_allclose(prior.counts.usual[:classes], moved.mean(axis=1))
+    if classes > prior.real:
+        readily = (1.0 / (1.0 + np.exp(-moved[-1]))).sum()
+        assert prior.counts.readily[0] == pytest.approx(readily)
+    expected = []
+    for g in range(classes):
+        expected += [("Curve", g, p) for p in range(persons)] + [("ShiftOfClass", g)]
+    expected += [("ShiftOfPerson", p) for p in range(persons)]
+    expected += [("Curve", NONE, p) for p in range(persons if by_size else 0)]
+    assert [(type(one[0]).__name__, *one[0][1:3]) for one in asked] == expected
     for target, start, width, least in asked:
-        at = old["slope"][target.p] if target.g == NONE else old["skill"][target.g, target.p]
+        assert width > 0.5
+        if not isinstance(target, noticing.Curve):
+            assert start == 0.0
+            assert 0.0 < least < 1e-10
+            continue
+        at = old["slope"][target.p] if target.g == NONE else old["notice"][target.g, target.p]
         if target.g == NONE:
             # Those before it are new, those after it old.
             others = old["slope"].sum() - at + 0.25 * target.p
-            given = update.slope_given_others(beliefs, others, persons - 1.0)
+            given = noticing.slope_given_others(prior.beliefs, others, persons - 1.0)
             assert (target.mean, target.sd) == pytest.approx(given)
         assert start == at
-        assert width > 0.5
         assert least == pytest.approx(1e-13 * (1.0 + abs(start)))
 
 
@@ -599,66 +591,63 @@ def test_laws_of_sizes_may_be_held(setting):
     np.testing.assert_allclose(parameters.weight, expected / expected.sum())
 
 
-def test_the_spread_of_false_marks_may_be_held(setting, monkeypatch):
-    held = setting.prior._replace(beliefs=setting.prior.beliefs._replace(false_shape_sd=0.0))
-    asked = noted(monkeypatch, update)
-    monkeypatch.setattr(update, "update_listing", lambda rng, p, f: None)
-    old, share = held.parameters.false_shape[0], held.parameters.false_share[0]
-    update.update_rates(KnownNumbers(), held)
-    assert not asked
-    assert held.parameters.false_shape[0] == old
-    expected = share * held.beliefs.markings / held.looks.covered
-    rate = old / expected + held.looks.covered
-    np.testing.assert_allclose(held.parameters.false, (old + held.counts.false) / rate)
-    nearly = held._replace(beliefs=held.beliefs._replace(false_shape_sd=0.01))
-    update.update_rates(KnownNumbers(), nearly)
-    assert len(asked) == 1
-
-
-def test_shape_of_false_marks(setting):
-    prior, beliefs = setting.prior, setting.prior.beliefs
-    false, covered = prior.counts.false, prior.looks.covered
-    values = [math.log(prior.parameters.false_shape[0]) + more for more in (0.0, 0.5, -0.7)]
-    found = [update.log_shape_of_false(update.ShapeOfFalse(prior), value) for value in values]
-    expected = []
-    for value in values:
-        shape = math.exp(value)
-        rate = shape * covered / (prior.parameters.false_share[0] * beliefs.markings)
-        law = stats.nbinom.logpmf(false, shape, rate / (rate + covered)).sum()
-        about = math.log(beliefs.false_shape), beliefs.false_shape_sd
-        expected.append(law + stats.norm.logpdf(value, *about))
-    np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-9)
-    for value, open_ in ((50.0, True), (-50.0, True), (50.1, False), (-50.1, False)):
-        at = update.log_shape_of_false(update.ShapeOfFalse(prior), value)
-        assert (at > -math.inf) == open_
+@pytest.mark.parametrize("lists_sd", [0.0, 0.01])
+@pytest.mark.parametrize("looks_sd", [0.0, 0.01])
+def test_update_of_false_marks(setting, monkeypatch, lists_sd, looks_sd):
+    """Shapes first, unless they are held; then every list with its looks; then their share."""
+    known = math.isinf(setting.prior.parameters.look_shape[0])
+    looks_sd = 0.0 if known else looks_sd
+    beliefs = {"false_shape_sd": lists_sd, "look_shape_sd": looks_sd}
+    prior = setting.prior._replace(beliefs=setting.prior.beliefs._replace(**beliefs))
+    parameters, counts, looks = prior.parameters, prior.counts, prior.looks
+    asked = noted(monkeypatch, false_marks)
+    names = ("false_shape", "look_shape", "false", "false_share")
+    old = {name: getattr(parameters, name).copy() for name in names}
+    rng = KnownNumbers()
+    false_marks.update_false_marks(rng, prior)
+    lists, decoys = range(len(prior.person)), setting.classes > prior.real
+    expected = [("ShapeOfLists",)] * (lists_sd > 0.0) + [("ShapeOfLooks",)] * (looks_sd > 0.0)
+    if not known or decoys:
+        expected += [("RateOfList", f) for f in lists]
+    assert [(type(one[0]).__name__, *one[0][1:]) for one in asked] == expected
+    assert all(width > 0.5 and 0.0 < least < 1e-10 for *_, width, least in asked)
+    starts = [old[name][0] for name, sd in zip(names, (lists_sd, looks_sd), strict=False) if sd]
+    starts += old["false"].tolist() if len(expected) > len(starts) else []
+    np.testing.assert_allclose([start for _, start, *_ in asked], np.log(starts))
+    shape = old["false_shape"][0] * math.exp(0.25 * (lists_sd > 0.0))
+    clumps = old["look_shape"][0] * math.exp(0.25 * (looks_sd > 0.0))
+    assert parameters.false_shape[0] == pytest.approx(shape)
+    assert parameters.look_shape[0] == pytest.approx(clumps)
+    false = old["false"] * math.exp(0.25)
+    if known and not decoys:
+        share = old["false_share"][0] * prior.beliefs.markings / looks.covered
+        false = (shape + counts.false) / (shape / share + looks.covered)
+    np.testing.assert_allclose(parameters.false, false)
+    usual = false[looks.look_list]
+    if not known:
+        usual = (clumps + counts.look_false) / (clumps / usual + looks.look_share)
+    np.testing.assert_allclose(parameters.look_false, usual)
+    # 1 / q is Gamma.
+    rate = prior.beliefs.share_rate
+    rate += (shape * false * looks.covered / prior.beliefs.markings).sum()
+    of_share = prior.beliefs.share_shape + len(lists) * shape
+    assert rng.gammas[-1] == pytest.approx(of_share)
+    assert parameters.false_share[0] == pytest.approx(rate / of_share)
 
 
 def test_update_of_rates(setting, monkeypatch):
-    prior, parameters, beliefs = setting.prior, setting.prior.parameters, setting.prior.beliefs
-    counts, covered = prior.counts, prior.looks.covered
-    asked, listed = noted(monkeypatch, update), []
+    """Decoys are no objects, and what is marked of them counts as false."""
+    prior, counts = setting.prior, setting.prior.counts
+    updated, listed = [], []
+    monkeypatch.setattr(update, "update_false_marks", lambda *_: updated.append(1))
     monkeypatch.setattr(update, "update_listing", lambda rng, p, f: listed.append(f))
-    old = parameters.false_shape[0]
-    share = parameters.false_share[0]
-    rng = KnownNumbers()
-    update.update_rates(rng, prior)
-    seen, total = counts.on_image.sum(), counts.objects[..., : setting.classes].sum()
-    np.testing.assert_allclose(parameters.tally, [seen, total - seen, counts.false.sum()])
-    [(target, start, width, least)] = asked
-    assert isinstance(target, update.ShapeOfFalse)
-    assert start == pytest.approx(math.log(old))
-    assert width > 0.5
-    assert 0.0 < least < 1e-10
-    shape = old * math.exp(0.25)
-    assert parameters.false_shape[0] == pytest.approx(shape)
-    rate = shape * covered / (share * beliefs.markings)
-    np.testing.assert_allclose(parameters.false, (shape + counts.false) / (rate + covered))
+    update.update_rates(None, prior)
+    real, decoys = slice(prior.real), slice(prior.real, setting.classes)
+    seen, total = counts.seen[..., real].sum(), counts.objects[..., real].sum()
+    false = counts.false.sum() + counts.listed[decoys].sum()
+    np.testing.assert_allclose(prior.parameters.tally, [seen, total - seen, false])
+    assert updated == [1]
     assert listed == [f for f, p in enumerate(prior.person) if prior.lists[p] > 1]
-    # 1 / q is Gamma.
-    rate = beliefs.share_rate + (shape * parameters.false * covered / beliefs.markings).sum()
-    shape = beliefs.share_shape + len(prior.person) * shape
-    assert rng.gammas[-1] == pytest.approx(shape)
-    assert parameters.false_share[0] == pytest.approx(rate / shape)
 
 
 def test_update_of_listing(setting):
@@ -683,19 +672,23 @@ def test_update_of_listing(setting):
 
 
 def test_easy_classes_come_first(setting):
-    parameters, classes = setting.prior.parameters, setting.classes
+    """Decoys stay the last, however readily they are marked."""
+    parameters, real = setting.prior.parameters, setting.prior.real
+    decoys = np.arange(real, setting.classes) + 0.0
     for order in ([3, 1, 0, 2], [0, 1, 2, 3], [1, 0, 3, 2]):
-        rank = np.array([at for at in order if at < classes], float)
+        rank = np.array([*(at for at in order if at < real), *decoys], float)
         parameters.ease[:] = -rank
+        parameters.ease[real:] = 50.0
         parameters.weight[:] = 10.0 + rank
-        parameters.skill[:] = rank[:, None] + 0.01 * np.arange(parameters.skill.shape[1])
+        parameters.notice[:] = rank[:, None] + 0.01 * np.arange(parameters.notice.shape[1])
         parameters.listing[:] = rank[:, None] + 0.02 * np.arange(parameters.listing.shape[1])
         update.sort_classes(setting.prior)
         rank.sort()
-        np.testing.assert_array_equal(parameters.ease, -rank)
+        np.testing.assert_array_equal(parameters.ease[:real], -rank[:real])
+        assert (parameters.ease[real:] == 50.0).all()
         np.testing.assert_array_equal(parameters.weight, 10.0 + rank)
         np.testing.assert_array_equal(
-            parameters.skill, rank[:, None] + 0.01 * np.arange(parameters.skill.shape[1])
+            parameters.notice, rank[:, None] + 0.01 * np.arange(parameters.notice.shape[1])
         )
         np.testing.assert_array_equal(
             parameters.listing, rank[:, None] + 0.02 * np.arange(parameters.listing.shape[1])
@@ -720,7 +713,7 @@ def test_a_round_updates_everything(setting, monkeypatch):
 # Categories ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=CASES[1:], ids=NAMES[1:])
+@pytest.fixture(params=CASES[1:3], ids=NAMES[1:3])
 def worded(request) -> Setting:
     setting = Setting(*request.param)
     table = setting.prior.categories

@@ -27,6 +27,7 @@ CASES = [
                       [(0, 0.4, (0, 1)), (0, 0.5, (2,)), (0, 0.1, (0, 1, 2))]),
         },
     ),
+    ([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2, "decoys": True, "look_shape_sd": 0.5}),
 ]  # fmt: skip
 EDGES = np.array([math.exp(2.4), math.exp(3.1)])
 
@@ -40,6 +41,9 @@ class Setting:
         self.lists = summaries.Lists(np.array(families, np.int32), np.arange(n, dtype=np.int32))
         self.seats = summaries.SummarySeats(*(np.full(n, 5, np.int32) for _ in range(3)))
         self.levels, self.experts = len(self.prior.away), len(persons)
+        # Somebody has looked besides who marked nothing.
+        self.prior.looks.silent[:] = 0.7 if "decoys" in settings else 0.0
+        twin.rebuild_tables(self.prior)
 
     @property
     def classes(self) -> int:
@@ -67,7 +71,7 @@ class Setting:
 
     def noticed(self, g, p, level) -> float:
         parameters = self.prior.parameters
-        logit = parameters.skill[g, p] + parameters.slope[p] * self.prior.away[level]
+        logit = parameters.notice[g, p] + parameters.slope[p] * self.prior.away[level]
         return 1.0 / (1.0 + math.exp(-logit))
 
     def common(self, g, level) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +88,7 @@ class Setting:
         return 1.0 / (1.0 + math.exp(-self.prior.parameters.ease[g]))
 
 
-@pytest.fixture(params=CASES, ids=["sizes", "persons", "zones"])
+@pytest.fixture(params=CASES, ids=["sizes", "persons", "zones", "decoys"])
 def setting(request) -> Setting:
     return Setting(*request.param)
 
@@ -167,7 +171,9 @@ def test_a_cluster_is_summed_up(setting, monkeypatch):
     labels = PARTITIONS[len(setting.families)]
     summaries.seat(np.array(labels, np.int32), setting.seats)
     for members in reference.clusters(labels):
-        for g in (0, 1, FALSE):
+        for g in (0, 1, 2, FALSE):
+            if g == 2 and setting.classes == 2:
+                continue
             if g == FALSE and len(members) > 1:
                 continue
             asked = []
@@ -182,28 +188,29 @@ def test_a_cluster_is_summed_up(setting, monkeypatch):
             said = summaries.summarise_cluster(
                 None, prior, setting.lists, setting.seats, k, size, 2, found, 1
             )
-            assert said == g
+            decoy = setting.prior.real <= g < FALSE
+            assert said == (FALSE if decoy else g)
             weights, zone, level = weights_of(setting, members, size)
             assert asked == [(k, zone, level)]
             assert found.sizes[1, len(members)] == 1
             assert found.sizes.sum() == 1
-            real = 1.0
+            objects, real = weights[: prior.real], sum(weights[: prior.real]) / sum(weights)
             if len(members) == 1:
-                false = twin.false_factor(prior, setting.families[members[0]], level)
-                real = sum(weights) / (sum(weights) + false)
-            once_more = sum(w * setting.typical(h) for h, w in enumerate(weights)) / sum(weights)
+                false = twin.false_factor(prior, setting.families[members[0]], level, 0)
+                real = sum(objects) / (sum(weights) + false)
+            once_more = sum(w * setting.typical(h) for h, w in enumerate(objects)) / sum(objects)
             assert found.real[1, k] == pytest.approx(real)
             assert found.marked[1, k] == pytest.approx(real * once_more)
             listed, false_marks = np.zeros((3, setting.experts)), np.zeros((3, setting.experts))
-            if g == FALSE:
-                false_marks[2, setting.families[members[0]]] = 1
+            if g == FALSE or decoy:
+                false_marks[2, [setting.families[i] for i in members]] = 1
             else:
                 listed[2, [setting.families[i] for i in members]] = 1
                 np.testing.assert_allclose(found.common[1], setting.common(g, level)[0])
             np.testing.assert_array_equal(found.false[1], false_marks)
             np.testing.assert_array_equal(found.listed[1], listed)
-            assert found.seen[1].tolist() == [0, 0, int(g != FALSE)]
-            assert found.seen_at[1].sum() == found.seen_at[1, level] == int(g != FALSE)
+            assert found.seen[1].tolist() == [0, 0, int(said != FALSE)]
+            assert found.seen_at[1].sum() == found.seen_at[1, level] == int(said != FALSE)
 
 
 def numbers_of(monkeypatch):
@@ -226,7 +233,8 @@ def test_missed_and_new_objects(setting, monkeypatch):
     )
     found = setting.found()
     numbers = np.arange(setting.levels) % 3
-    summaries.summarise_missed(None, prior, numbers, found, 1)
+    # The rate of a new look is κ's Gamma, which is its mean here.
+    summaries.summarise_missed(KnownNumbers(), prior, numbers, found, 1)
     expected, asked = setting.found(), []
 
     def draw(rate):
@@ -238,13 +246,17 @@ def test_missed_and_new_objects(setting, monkeypatch):
             for g in range(setting.classes):
                 rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
                 rate *= looks.share[zone]
+                usual = parameters.notice[g].mean()
+                unseen = (1.0 / (1.0 + math.exp(usual))) ** looks.silent[zone]
+                expected.new_sizes[1, (g + zone + level) % 3] += draw(rate * unseen)
+                if g >= prior.real:
+                    continue
                 hidden = rate * twin.history(prior, g, level, (), zone)
                 expected.hidden[1] += [hidden, hidden * setting.typical(g)]
                 missed = draw(hidden)
                 expected.missed[1, numbers[level]] += missed
                 expected.missed_at[1, level] += missed
                 expected.common[1] += missed * setting.common(g, level)[0]
-                expected.new_sizes[1, (g + zone + level) % 3] += draw(rate)
     for f in range(setting.experts):
         expected.new_sizes[1, 1] += draw(parameters.false[f] * looks.covered[f])
     np.testing.assert_allclose(rates, asked)
@@ -259,7 +271,8 @@ def test_draws_are_summed_up(setting, monkeypatch):
     monkeypatch.setattr(
         summaries, "summarise_missed", lambda *given: done.append(("missed", given[-1]))
     )
-    classes = iter([3, 3, FALSE, 1, 1])
+    drawn = [0, 0, FALSE, prior.real - 1, prior.real - 1]
+    classes = iter(drawn)
 
     def cluster(rng, p, lists, seats, k, size, number, found, draw):
         done.append((k, size, number, draw, int(seats.size[k])))
@@ -282,7 +295,6 @@ def test_draws_are_summed_up(setting, monkeypatch):
         number = int(sizes[at] >= 2.4) + int(sizes[at] >= 3.1)
         expected.append((k, sizes[at], number, 0, PARTITIONS[n].count(k)))
     assert done == [*expected, ("missed", 0), (0, 4.0, 2, 1, n), ("missed", 1)]
-    drawn = [3, 3, FALSE, 1, 1]
     assert found.classes.tolist() == [
         len(set(drawn[:first]) - {FALSE}),
         len({drawn[first]} - {FALSE}),

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from studies import calibration_detection
-from studies.calibration_detection import WORDS, DetectionCase, geweke
+from studies.calibration_detection import DECOYS, WORDS, DetectionCase, geweke
 
 CASE = DetectionCase()
 
@@ -47,6 +47,22 @@ def spread_of_false_marks_overrated(problem):
     return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
 
 
+def with_beliefs(problem, **beliefs):
+    """The problem with other beliefs."""
+    beliefs = problem.prior.beliefs._replace(**beliefs)
+    return replace(problem, prior=problem.prior._replace(beliefs=beliefs))
+
+
+def interactions_overrated(problem):
+    """Experts differ in single classes by more than they do."""
+    return with_beliefs(problem, interaction_sd=1.2)
+
+
+def clumps_overrated(problem):
+    """False marks of a list are as many on every image, about."""
+    return with_beliefs(problem, look_shape=6.0)
+
+
 def slopes_apart(problem):
     """Nothing is learned of an expert's slope from the others'."""
     beliefs = problem.prior.beliefs
@@ -67,6 +83,8 @@ def test_geweke():
         bound_forgotten,
         viewers_forgotten,
         spread_of_false_marks_overrated,
+        interactions_overrated,
+        clumps_overrated,
         slopes_apart,
     ],
 )
@@ -74,10 +92,12 @@ def test_geweke_catches_a_planted_bug(mistake):
     assert not geweke(CASE, 3000, seed=21, mistake=mistake)["ok"]
 
 
-#: One image at which all looked: laws of sizes and the spread of false marks are held.
+#: One image at which all looked: laws of sizes and the spread of false marks may be held.
 HELD = DetectionCase(
     families=(0, 0, 1, 1, 2),
-    settings=replace(CASE.settings, size_weight="auto", false_shape_sd="auto"),
+    settings=replace(
+        CASE.settings, size_weight="held", false_shape_sd="held", look_shape_sd="auto"
+    ),
     images=(0,) * 5,
     looks=((0, 0), (0, 1), (0, 2)),
 )
@@ -104,6 +124,39 @@ def test_geweke_on_one_image_at_which_all_looked():
 @pytest.mark.parametrize("mistake", [sizes_learned, spread_learned, bound_forgotten])
 def test_geweke_on_one_image_catches_a_planted_bug(mistake):
     assert not geweke(HELD, 3000, seed=23, mistake=mistake)["ok"]
+
+
+def constraint_forgotten(problem):
+    """Decoys may be marked by nobody and by everybody."""
+    return with_beliefs(problem, decoy_least=0.0, decoy_most=1.0)
+
+
+def readiness_overrated(problem):
+    """Who makes many false marks is taken for one who makes few."""
+    return with_beliefs(problem, usual_false=20.0 * problem.prior.beliefs.usual_false)
+
+
+def silent_forgotten(problem):
+    """Nobody looked but those who marked something."""
+    looks = problem.prior.looks
+    looks = looks._replace(silent=np.zeros(len(looks.silent)))
+    return replace(problem, prior=problem.prior._replace(looks=looks))
+
+
+def test_geweke_with_decoys_and_silent_looks():
+    prior = DECOYS.prior()
+    assert (prior.real, len(prior.parameters.weight)) == (1, 2)
+    assert prior.looks.silent.tolist() == [0.5, 1.5]
+    assert prior.beliefs.look_shape_sd > 0.0
+    outcome = geweke(DECOYS, 3000, seed=24)
+    assert outcome["ok"], outcome
+
+
+@pytest.mark.parametrize(
+    "mistake", [constraint_forgotten, readiness_overrated, silent_forgotten, clumps_overrated]
+)
+def test_geweke_with_decoys_and_silent_looks_catches_a_planted_bug(mistake):
+    assert not geweke(DECOYS, 3000, seed=24, mistake=mistake)["ok"]
 
 
 def footprints_forgotten(problem):
