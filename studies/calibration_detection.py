@@ -230,8 +230,6 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "skill": float(own["skill"][0]),
         "interaction": float(own["notice"][0] - own["ease"][0] - own["skill"][0]),
         "interaction, squared": float(own["notice"][0] - own["ease"][0] - own["skill"][0]) ** 2,
-        "slope": float(own["slope"][0]),
-        "slopes together": float(own["slope"][0] * own["slope"][-1]),
         "listing": float(own["listing"][0]),
         "log false marks": math.log(own["false"][0]),
         "log false share": math.log(own["false_share"][0]),
@@ -240,11 +238,6 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "log objects, last image": math.log(own["objects"][-1]),
         "log mean of objects": math.log(own["objects_law"][1]),
         "log spread of skills": math.log(own["skill_sd"][0]),
-        "sizes of objects": float(own["size_share"][:16].sum()),
-        "sizes of false marks": float(own["false_size"][:16].sum()),
-        # The base measure is symmetric about the middle of the levels: only these know its shape.
-        "middle sizes of objects": float(own["size_share"][8:24].sum()),
-        "middle sizes of false marks": float(own["false_size"][8:24].sum()),
         "clusters": float(len(sizes)),
         "pairs together": float((sizes * (sizes - 1) / 2).sum()),
         "one person's together": together,
@@ -254,11 +247,27 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "false on the image": float(own["look_false"][0] ** 0.25),
         "false on the image if alone": alone * float(own["look_false"][0] ** 0.25),
         "log size": float(first[2]),
-        "slope by log size": float(own["slope"][0]) * (float(first[2]) - WIDE.mu0_l),
         "size if alone": alone * (float(first[2]) - WIDE.mu0_l),
         "log variance": math.log(first[3]),
+        **_of_sizes(state, own),
         **_of_clumps(own),
         **_of_words(state, own, together),
+    }
+
+
+def _of_sizes(state: DetectionDraw, own: dict[str, Floats]) -> dict[str, float]:
+    """Laws of sizes, and how finding depends on them, if it does."""
+    if len(own["size_share"]) == 1:
+        return {}
+    return {
+        "slope": float(own["slope"][0]),
+        "slopes together": float(own["slope"][0] * own["slope"][-1]),
+        "slope by log size": float(own["slope"][0]) * (float(state.rows[0][2]) - WIDE.mu0_l),
+        "sizes of objects": float(own["size_share"][:16].sum()),
+        "sizes of false marks": float(own["false_size"][:16].sum()),
+        # The base measure is symmetric about the middle of the levels: only these know its shape.
+        "middle sizes of objects": float(own["size_share"][8:24].sum()),
+        "middle sizes of false marks": float(own["false_size"][8:24].sum()),
     }
 
 

@@ -185,6 +185,18 @@ def log_factor(prior: Detection, members, size: float, image: int = 0, items=())
     return math.log(total + false)
 
 
+def chance_of_object(prior: Detection, members, size: float, image: int = 0) -> float:
+    """How likely a cluster is an object: neither a decoy nor, alone, a false mark."""
+    parameters, (_, level) = prior.parameters, cell(prior, size, image, ())
+    zone, weights = int(prior.looks.zones[image]), []
+    for g, weight in enumerate(parameters.weight):
+        share = weight * parameters.size_share[level] / prior.usual[level]
+        listed = history(prior, g, level, members, zone)
+        weights.append(parameters.objects[image] * share * listed)
+    false = false_factor(prior, members[0], level, image) if len(members) == 1 else 0.0
+    return sum(weights[: prior.real]) / (sum(weights) + false)
+
+
 def log_partition(prior: Detection, labels, families, sizes=None) -> float:
     """log of the product over clusters; ``sizes`` by marking, of its cluster."""
     sizes = np.zeros(len(labels)) if sizes is None else sizes

@@ -49,7 +49,8 @@ SAID = [0, 1, 2, -1, 0]
 SCORES = [0.1, 0.9, 3.0, 5.0, math.nan]
 SETTINGS = {
     "classes": 2, "class_weight": 0.7, "ease_mean": 0.3, "ease_sd": 1.0, "skill_sd": 0.7,
-    "slope_sd": 1.2, "size_slope_sd": 1.0, "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
+    "interaction_sd": 0.4, "look_shape": 1.5, "slope_sd": 1.2, "size_slope_sd": 1.0,
+    "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
     "objects_shape_sd": 0.5, "objects_mean_sd": 0.5, "size_weight": 12.0,
     "false_shape": 1.2, "false_shape_sd": 0.5, "false_share": 0.3, "share_shape": 6.0,
     "ease_least": -0.8,
@@ -57,12 +58,24 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def make_joint(images, looks, draws, **words):
+#: Where markings may be of decoys, and more looked than marked something.
+DECOYS = {
+    "classes": 1, "decoys": True, "looks_known": False, "assumed_looks": 2.5, "decoy_least": 0.2,
+    "decoy_most": 0.6, "decoy_ease_sd": 0.7,
+}  # fmt: skip
+
+
+def make_joint(images, looks, draws, **others):
     """Two independent sets of draws."""
     # Items say little of their object's size, so that the prior's word on it counts.
     hyper = small.HYPER._replace(kappa_d=0.15)
     prior = twin.make_prior(
-        FAMILIES, PERSONS, images=images, looks=looks, sizes=(1.8, 4.2), **words, **SETTINGS
+        FAMILIES,
+        PERSONS,
+        images=images,
+        looks=looks,
+        sizes=(1.8, 4.2),
+        **{**SETTINGS, "look_shape_sd": 0.5 if images else "auto", **others},
     )
     # So many objects are expected that the asked-for numbers come up often.
     prior = prior._replace(beliefs=prior.beliefs._replace(objects_mean=1.5))
@@ -96,6 +109,12 @@ def joint_of_categories():
 def joint_of_scores():
     """Markings with scores, on images with different viewers."""
     return make_joint(IMAGES, LOOKS, FEWER, scores=SCORES)
+
+
+@pytest.fixture(scope="module")
+def joint_of_decoys():
+    """Decoys, and silent looks."""
+    return make_joint(IMAGES, None, FEWER, **DECOYS)
 
 
 class Step:
@@ -168,10 +187,12 @@ SHOWN = (
     *(
         "weight",
         "ease",
+        "notice",
         "skill",
         "skill_sd",
         "slope",
         "false",
+        "look_false",
         "false_share",
         "false_shape",
         "objects",
@@ -190,10 +211,22 @@ def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.
         for name in SHOWN
         for column in range(own[:, where[name]].shape[1])
     }
+    clumps = own[:, where["look_shape"]][:, 0]
+    if np.isfinite(clumps).all():
+        found["look_shape"] = clumps
+        more = own[:, where["look_false"]][:, 0] / own[:, where["false"]][:, 0]
+        found["clumps"] = np.log(clumps) * more**0.25
     for name in ("size_share", "false_size"):
         found |= {f"{name} {column}": own[:, where[name]][:, column] for column in (4, 15, 28)}
     # Of the person with two lists, in both classes; the third list has no such parameter.
     found |= {f"listing {c}": own[:, where["listing"]][:, c] for c in (0, 1, 3, 4)}
+    notice = own[:, where["notice"]].reshape(len(own), -1, 2)
+    apart = notice[:, 0] - own[:, where["ease"]][:, :1] - own[:, where["skill"]]
+    found |= {f"interaction {p}": apart[:, p] for p in range(2)}
+    found["interactions"] = (apart**2).sum(axis=1)
+    if prior.real < notice.shape[1]:
+        found["share who mark a decoy"] = (1.0 / (1.0 + np.exp(-notice[:, -1]))).mean(axis=1)
+        found["decoys and false"] = notice[:, -1, 1] * np.log(own[:, where["false"]][:, 2])
     for i in (0, 2, 4):
         found[f"size of {i} alone"] = np.where(same[:, i] == 1, sizes[:, i], np.nan)
         found[f"size of {i} together"] = np.where(same[:, i] > 1, sizes[:, i], np.nan)
@@ -207,7 +240,7 @@ def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.
     alone = (same == 1).sum(axis=1)
     found["false where alone"] = np.where(alone > 2, own[:, where["false"]].sum(axis=1), np.nan)
     together = np.where(same[:, 0] > 1, 1.0, np.nan)
-    found["skill where together"] = own[:, where["skill"]][:, 0] * together
+    found["notice where together"] = own[:, where["notice"]][:, 0] * together
     found |= {} if said is None else of_categories(table, own, said, where)
     return found if scored is None else found | of_scores(table, own, scored, where)
 
@@ -292,6 +325,11 @@ def joint_of_few():
     return make_joint(None, None, FEW)
 
 
+@pytest.fixture(scope="module")
+def joint_of_few_decoys():
+    return make_joint(IMAGES, None, FEW, **DECOYS)
+
+
 def scan_under(draws, **beliefs):
     """What three scans make of the draws, with other beliefs than they were drawn from."""
     step, prior = Step(draws, 1), draws.problem.prior
@@ -303,6 +341,26 @@ def test_scans_leave_few_draws_unchanged(joint_of_few):
     one, two = joint_of_few
     found = p_values(scan_under(one), fresh(two), one.problem.prior)
     assert not alarm(found), found
+
+
+def test_scans_leave_few_draws_with_decoys_unchanged(joint_of_few_decoys):
+    one, two = joint_of_few_decoys
+    found = p_values(scan_under(one), fresh(two), one.problem.prior)
+    assert not alarm(found), found
+
+
+@pytest.mark.parametrize(
+    "belief",
+    [
+        {"decoy_least": 0.0, "decoy_most": 1.0}, {"interaction_sd": 1.5}, {"look_shape": 8.0},
+        {"decoy_sd": 2.0},
+    ],
+    ids=lambda belief: next(iter(belief)),
+)  # fmt: skip
+def test_a_wrong_belief_about_decoys_shows_in_few_draws(joint_of_few_decoys, belief):
+    one, two = joint_of_few_decoys
+    found = p_values(scan_under(one, **belief), fresh(two), one.problem.prior)
+    assert alarm(found), min(found.items(), key=lambda item: item[1])
 
 
 @pytest.mark.parametrize(
@@ -353,8 +411,19 @@ def test_update_leaves_the_joint_with_scores_unchanged(joint_of_scores, update, 
 
 
 @pytest.mark.long
-def test_fresh_draws_pass(joint, joint_of_images):
-    for one, two in (joint, joint_of_images):
+@pytest.mark.parametrize(
+    ("update", "times"), UPDATES, ids=[update.__name__ for update, _ in UPDATES]
+)
+def test_update_leaves_the_joint_with_decoys_unchanged(joint_of_decoys, update, times):
+    one, two = joint_of_decoys
+    after = apply(one, Step(one, 1), update, times, len(one))
+    found = p_values(after, fresh(two), one.problem.prior)
+    assert not alarm(found), found
+
+
+@pytest.mark.long
+def test_fresh_draws_pass(joint, joint_of_images, joint_of_decoys):
+    for one, two in (joint, joint_of_images, joint_of_decoys):
         found = p_values(fresh(one), fresh(two), one.problem.prior)
         assert not alarm(found), found
 

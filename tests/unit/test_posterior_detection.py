@@ -10,7 +10,7 @@ import pytest
 
 import dfcrp
 from dfcrp.draws import Columns, MemoryDraws, shared_variable
-from dfcrp.errors import DfcrpWarning, SettingsError
+from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.items.items import Items
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection import one_more_look
@@ -59,12 +59,8 @@ def test_probability_to_be_real(posterior):
     expected = np.zeros(len(families))
     for chain, draw, prior in priors(posterior):
         for members, size in clusters_of(posterior, chain, draw):
-            real = 1.0
-            if len(members) == 1:
-                f = int(families[members[0]])
-                whole = math.exp(twin.log_factor(prior, [f], size))
-                real -= twin.false_factor(prior, f, twin.level_of(prior, size)) / whole
-            expected[members] += real
+            lists = [int(families[i]) for i in members]
+            expected[members] += twin.chance_of_object(prior, lists, size)
     expected /= posterior.draws.n_chains * posterior.draws.n_draws
     assert posterior.detection.p_real_marking == pytest.approx(expected, abs=1e-6)
     assert posterior.members()["p_real"].to_numpy() == pytest.approx(expected, abs=1e-6)
@@ -115,7 +111,7 @@ def expected_missed(prior, image=0) -> float:
     parameters = prior.parameters
     return parameters.objects[image] * sum(
         weight * share * twin.history(prior, g, level, (), image)
-        for g, weight in enumerate(parameters.weight)
+        for g, weight in enumerate(parameters.weight[: prior.real])
         for level, share in enumerate(parameters.size_share)
     )
 
@@ -157,7 +153,7 @@ def test_what_two_lists_of_a_person_share():
     for f, person in enumerate(found.detection.persons.codes):
         expected = np.zeros(len(rows))
         if np.count_nonzero(found.detection.persons.codes == person) > 1:
-            skill = [prior.parameters.skill[0, person] for _, _, prior in priors(found)]
+            skill = [prior.parameters.notice[0, person] for _, _, prior in priors(found)]
             expected = 1.0 / (1.0 + np.exp(skill))
         assert rows[:, f] == pytest.approx(expected, abs=1e-9)
 
@@ -198,13 +194,17 @@ def test_parameters_have_their_axes(posterior):
     assert columns.coords["expert"] == experts
     assert persons == ("expert A/expert C", "expert B", "expert D", "expert E")
     skill = shared_variable(posterior.draws, "skill")
-    assert skill.shape == (*posterior.alpha.shape, len(columns.coords["class"]), len(persons))
+    assert skill.shape == (*posterior.alpha.shape, len(persons))
     for chain, draw, prior in priors(posterior):
         assert (skill[chain, draw] == prior.parameters.skill).all()
+        notice = shared_variable(posterior.draws, "notice")[chain, draw]
+        assert (notice == prior.parameters.notice).all()
         listing = shared_variable(posterior.draws, "listing")[chain, draw]
         assert (listing == prior.parameters.listing).all()
     found = posterior.to_arviz().posterior
-    assert found["skill"].dims == ("chain", "draw", "class", "person")
+    assert found["skill"].dims == ("chain", "draw", "person")
+    assert found["notice"].dims == ("chain", "draw", "class", "person")
+    assert found["false_marks_on"].dims == ("chain", "draw", "look")
     assert found["listing"].dims == ("chain", "draw", "class", "expert")
     assert found["false_marks"].sel(expert="expert B").shape == posterior.alpha.shape
 
@@ -239,12 +239,9 @@ def test_every_image_is_judged_with_the_parameters_of_all(crowd):
     expected = np.zeros(len(families))
     for chain, draw, prior in priors(crowd):
         for members, size in clusters_of(crowd, chain, draw):
-            real = 1.0
-            if len(members) == 1:
-                f, image = int(families[members[0]]), int(images[members[0]])
-                whole = math.exp(twin.log_factor(prior, [f], size, image))
-                real -= twin.false_factor(prior, f, twin.level_of(prior, size)) / whole
-            expected[members] += real / 80
+            assert len(prior.parameters.weight) > prior.real  # there are decoys
+            lists, image = [int(families[i]) for i in members], int(images[members[0]])
+            expected[members] += twin.chance_of_object(prior, lists, size, image) / 80
     assert crowd.detection.p_real_marking == pytest.approx(expected, abs=1e-6)
     assert crowd["b"].detection.p_real_marking == pytest.approx(expected[3:], abs=1e-6)
 
@@ -401,11 +398,11 @@ def test_who_marks_nothing_is_named_as_such():
     assert words == ["Experts who find fewer than 1 in 10 objects where they look: idle."]
 
 
-def test_runs_without_a_learned_spread_of_false_marks_are_read(posterior):
-    """Earlier versions did not store it, as it was fixed."""
+def test_runs_of_earlier_models_are_refused(posterior):
+    """Their parameters were others: nothing is read into them."""
     columns, shared = posterior.draws.columns, posterior.draws.shared()
-    place = columns.slices["false_shape"]
-    fewer = tuple(one for one in columns.shared if one.name != "false_shape")
+    place = columns.slices["look_shape"]
+    fewer = tuple(one for one in columns.shared if one.name != "look_shape")
     kept = np.delete(shared, np.arange(place.start, place.stop), axis=2)
     draws = posterior.draws
     old = MemoryDraws(
@@ -416,5 +413,5 @@ def test_runs_without_a_learned_spread_of_false_marks_are_read(posterior):
         kept.reshape(-1, kept.shape[2]),
     )
     again = Posterior(old, posterior.items, posterior.config, posterior.record)
-    assert (again.prior_laid_out.own[..., place] == 1.0).all()
-    assert (again.detection.p_real_marking == posterior.detection.p_real_marking).all()
+    with pytest.raises(InputError, match="made by an earlier version"):
+        assert again.detection

@@ -1,4 +1,7 @@
-"""Where laws of sizes and the spread of false marks are held under the detection prior."""
+"""Laws of sizes and the spread of false marks are learned unless settings hold them.
+
+That of one list's false marks over its images is learned where some list covers several.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,12 @@ import numpy as np
 import pytest
 
 from dfcrp.priors.detection.layout import make_detection
-from dfcrp.priors.detection.settings import LEARNED_SIZES, LEARNED_SPREAD, DetectionSettings
+from dfcrp.priors.detection.settings import (
+    LEARNED_CLUMPS,
+    LEARNED_SIZES,
+    LEARNED_SPREAD,
+    DetectionSettings,
+)
 from reference.detection_reference import make_zones
 
 HELD = (math.inf, 0.0)
@@ -16,8 +24,8 @@ LEARNED = (LEARNED_SIZES, LEARNED_SPREAD)
 FAMILIES = np.array([0, 1, 2, 0, 1])
 
 
-def held(images=None, looks=None, zones=None, persons=(0, 1, 2), **settings):
-    beliefs = make_detection(
+def made(images=None, looks=None, zones=None, persons=(0, 1, 2), looks_known=True, **settings):
+    return make_detection(
         DetectionSettings(**settings),
         np.linspace(2.0, 4.0, len(FAMILIES)),
         FAMILIES,
@@ -25,13 +33,23 @@ def held(images=None, looks=None, zones=None, persons=(0, 1, 2), **settings):
         None if images is None else np.array(images),
         None if looks is None else np.array(looks),
         zones=zones,
-    ).beliefs
+        looks_known=looks_known,
+    )
+
+
+def held(*given, **settings):
+    beliefs = made(*given, **settings).beliefs
     return beliefs.size_weight, beliefs.false_shape_sd
 
 
+def clumps(*given, **settings):
+    beliefs = made(*given, **settings).beliefs
+    return beliefs.look_shape, beliefs.look_shape_sd
+
+
 def test_one_image_at_which_all_looked():
-    assert held() == HELD
-    assert held(persons=(0, 0, 1)) == HELD
+    assert held() == LEARNED
+    assert held(persons=(0, 0, 1)) == LEARNED
 
 
 def test_images_with_the_same_viewers():
@@ -48,7 +66,7 @@ def test_parts_of_an_image():
     both = make_zones([0, 0, 1, 1, 1], [(0, 0.5, (0, 1, 2)), (0, 0.5, (0, 1, 2))])
     some = make_zones([0, 0, 1, 1, 1], [(0, 0.5, (0, 1)), (0, 0.5, (0, 1, 2))])
     looks = [(0, 0), (0, 1), (0, 2)]
-    assert held([0] * 5, looks, both) == HELD
+    assert held([0] * 5, looks, both) == LEARNED
     assert held([0] * 5, looks, some) == LEARNED
 
 
@@ -56,3 +74,52 @@ def test_parts_of_an_image():
 def test_settings_have_the_last_word(images):
     assert held(images, size_weight="held", false_shape_sd="held") == HELD
     assert held(images, size_weight=7.0, false_shape_sd=0.3) == (7.0, 0.3)
+
+
+def test_clumps_of_false_marks():
+    """On one image there is nothing to learn of them, and one rate is all there is."""
+    one, several = (math.inf, 0.0), (1.0, LEARNED_CLUMPS)
+    assert clumps() == one
+    assert clumps([0, 0, 0, 1, 1], [(1, 2)]) == several
+    # Nobody looked twice.
+    assert clumps([0, 0, 1, 0, 1], persons=(0, 1, 2)) == several
+    disjoint = make_detection(
+        DetectionSettings(), None, np.array([0, 1]), np.array([0, 0]), np.array([0, 1])
+    )
+    assert disjoint.beliefs.look_shape == math.inf
+    # A look without markings counts.
+    assert clumps([0] * 5, [(1, 0)]) == several
+    assert clumps(look_shape=2.0, look_shape_sd="held") == (2.0, 0.0)
+    assert clumps([0, 0, 0, 1, 1], look_shape_sd=0.3) == (1.0, 0.3)
+    assert clumps([0, 0, 0, 1, 1], look_shape=math.inf) == one
+    assert made().parameters.look_shape[0] == math.inf
+
+
+def test_decoys_need_images_and_experts():
+    """By default where there are several images, and three experts looked at one."""
+
+    def decoys(*given, **settings):
+        prior = made(*given, **settings)
+        return len(prior.parameters.weight) - prior.real
+
+    assert decoys() == 0
+    assert decoys([0, 0, 0, 1, 1]) == 1
+    assert decoys([0, 0, 0, 1, 1], persons=(0, 0, 1)) == 0
+    assert decoys([0, 0, 0, 1, 1], decoys=False) == 0
+    assert decoys(decoys=True) == 1
+    prior = made(decoys=True, classes=4)
+    assert (prior.real, len(prior.parameters.weight)) == (3, 4)
+
+
+def test_silent_looks():
+    """As many as on busy images, if nobody says who looked; none on one image."""
+    images = [0, 0, 0, 1, 1]
+
+    def silent(*given, **settings):
+        return made(*given, looks_known=False, **settings).looks.silent.tolist()
+
+    assert silent(images) == [0.0, 1.0]
+    assert silent(images, assumed_looks=4.5) == [1.5, 2.5]
+    assert silent(images, assumed_looks=0) == [0.0, 0.0]
+    assert silent() == [0.0]
+    assert made(images).looks.silent.tolist() == [0.0, 0.0]
