@@ -74,6 +74,11 @@ class Distance(click.ParamType):
     "object), those that both name, or a table with a column image.",
 )
 @click.option(
+    "--two-lists",
+    is_flag=True,
+    help="Pairs of records, in a catalogue: left and right ids are of different lists.",
+)
+@click.option(
     "--columns", metavar="ROLE=NAME,...", help="Names of the columns of a catalogue, as for fit."
 )
 @click.option(
@@ -146,6 +151,8 @@ def _of_run(
         raise SettingsError(
             f"--likelihood is {kind}, but {run} is a run of {posterior.items.kind}; leave it out"
         )
+    if options.pop("two_lists"):
+        raise SettingsError("--two-lists is for a catalogue; a run knows its lists; leave it out")
     if columns is not None:
         raise SettingsError(
             "--columns is for a catalogue, and this is a run; of the truth give --truth-columns"

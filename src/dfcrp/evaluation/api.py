@@ -6,10 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dfcrp.errors import SettingsError
 from dfcrp.evaluation.detected import Scene, evaluate_objects, listing, on_same_images
+from dfcrp.evaluation.identities import Records, has_entities, in_numbers, read_identities
+from dfcrp.evaluation.linked import answer_of_table, evaluate_links
 from dfcrp.evaluation.matching import Rule, checked_rule
 from dfcrp.evaluation.objects import Objects, objects_of
-from dfcrp.evaluation.of_run import learned_distance, objects_of_run, totals_of_run
+from dfcrp.evaluation.of_run import (
+    learned_distance,
+    links_of_run,
+    objects_of_run,
+    totals_of_run,
+)
 from dfcrp.evaluation.result import Evaluation
 from dfcrp.items.columns import ColumnChoice
 
@@ -22,6 +30,14 @@ def evaluate_run(
     **options: Any,
 ) -> Evaluation:
     """A run beside a truth; see `Posterior.evaluate`."""
+    kind = posterior.items.kind
+    if kind == "records" or has_entities(truth, columns):
+        least = _only_links(options)
+        records = Records(posterior.items)
+        table = read_identities(truth, "the truth", columns)
+        named = in_numbers(table, records)
+        answer_links = links_of_run(posterior, least)
+        return evaluate_links(answer_links, named, table.name, len(records), kind)
     answer = objects_of_run(posterior)
     return _evaluate(
         answer,
@@ -53,8 +69,13 @@ def evaluate(
         What they are, as in ``read_items``.
     columns, truth_columns : dict or str, optional
         Which column plays which role in each, as in ``read_items``.
-    iou, distance, same_category, p_real, min_experts, min_score, on
+    iou, distance, same_category, p_real, min_experts, on
         As in `Posterior.evaluate`.
+    min_score : float, optional
+        List what has at least this score; otherwise all, if there is no p_real.
+    two_lists : bool
+        Of pairs of records: the left ids are of one list and the right ones of another, so that an
+        id on the left and the same one on the right are two records.
 
     Returns
     -------
@@ -64,8 +85,32 @@ def evaluate(
     --------
     >>> found = dfcrp.evaluate("rival.csv", "truth.csv", "boxes")  # doctest: +SKIP
     """
+    two_lists = options.pop("two_lists", False)
+    if kind == "records" or (has_entities(truth, truth_columns) and has_entities(catalogue)):
+        least = _only_links(options)
+        ours = read_identities(catalogue, "the catalogue", columns)
+        theirs = read_identities(truth, "the truth", truth_columns)
+        records = Records()
+        named = in_numbers(ours, records, two_lists=two_lists)
+        true = in_numbers(theirs, records, two_lists=two_lists)
+        found = answer_of_table(ours.name, named, len(records), least)
+        return evaluate_links(found, true, theirs.name, len(records), kind)
     answer = objects_of(catalogue, kind, "the catalogue", columns)
     return _evaluate(answer, objects_of(truth, kind, "the truth", truth_columns), **options)
+
+
+def _only_links(options: dict[str, Any]) -> float | None:
+    """The least probability of a link; what is about objects is refused."""
+    least: float | None = options.get("p_real")
+    for name, value in options.items():
+        if name != "p_real" and value not in (None, False, "truth"):
+            raise SettingsError(
+                f"{name} is about objects with a place, and the truth is of records or entities; "
+                "leave it out"
+            )
+    if least is not None and not 0.0 <= least < 1.0:
+        raise SettingsError(f"p_real is {least:g}; it must be at least 0 and below 1")
+    return least
 
 
 def _evaluate(

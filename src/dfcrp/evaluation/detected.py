@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from dfcrp.evaluation.scores import (
     agreement,
     average_precision,
     calibration,
-    precision_recall,
+    curve_of,
     with_intervals,
 )
 from dfcrp.markup import plural
@@ -27,8 +27,6 @@ from dfcrp.summaries.streaming import summarise
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-#: Of the precision-recall curve, so many points are kept.
-CURVE_POINTS = 200
 #: Classes of size, by terciles of the true sizes.
 SIZE_CLASSES = ("small", "medium", "large")
 #: What ``on`` may be besides names of images.
@@ -193,8 +191,6 @@ def _on_one_image(answer: Objects, truth: Objects, on: str | Sequence[str]) -> S
                 "image; add one, or name it with --columns image=NAME (of the truth with "
                 "--truth-columns)"
             )
-    from dataclasses import replace
-
     bare = [replace(one, image=None, empty_images=()) for one in (answer, truth)]
     return Scene(bare[0], bare[1], ("",), 0, 0, on)
 
@@ -265,21 +261,9 @@ def _ranked(pairs: Any, chosen: Listing, n_true: int) -> dict[str, Any]:
     return {
         "score": chosen.score_name,
         "average_precision": average_precision(right, chosen.score, n_true),
-        "curve": _curve(right, chosen.score, n_true),
+        "curve": curve_of(right, chosen.score, n_true),
         **sure,
     }
-
-
-def _curve(right: Flags, score: Floats, n_true: int) -> list[dict[str, float]]:
-    """The precision-recall curve, thinned evenly where it has very many points."""
-    if not n_true or not len(right):
-        return []
-    each = np.column_stack(precision_recall(right, score, n_true))
-    kept = np.unique(
-        np.linspace(0, len(each) - 1, min(len(each), CURVE_POINTS)).round().astype(int)
-    )
-    names = ("score", "precision", "recall")
-    return [dict(zip(names, row, strict=True)) for row in each[kept].tolist()]
 
 
 def _total(scene: Scene, totals: Mapping[str, Whole] | None) -> dict[str, Any] | None:

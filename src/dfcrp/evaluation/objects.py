@@ -142,7 +142,9 @@ def objects_of(
 def _of_path(path: PathLike, kind: str, columns: ColumnChoice) -> Objects:
     file = Path(path)
     if file.is_dir():
-        return _of_table(read_table(file, kind, columns=columns), file.name)
+        table = read_table(file, kind, columns=columns)
+        _refuse_lists(table.about.get("expert", ()), file.name)
+        return _of_table(table, file.name)
     try:
         raw, _ = read_file(file.name, file, ReadOptions(kind=kind))
     except NothingToReadError as error:
@@ -155,6 +157,7 @@ def _of_path(path: PathLike, kind: str, columns: ColumnChoice) -> Objects:
     if said := told(raw, kind):
         warnings.warn(f"{file.name}: {said}", DfcrpWarning, stacklevel=4)
     table = raw.checked(kind, columns)
+    _refuse_lists(table.about.get("expert", ()), file.name)
     found = _of_table(table, file.name)
     return replace(found, places=[raw.where(row) for row in range(len(table))])
 
@@ -196,7 +199,7 @@ def _of_items(items: Items, name: str) -> Objects:
 def _of_frame(frame: Any, kind: str, name: str, columns: ColumnChoice) -> Objects:
     likelihood = likelihood_named(kind)
     described, about, titles = frame_columns(frame, likelihood, columns)
-    about.pop("expert", None)
+    _refuse_lists(to_names(np.asarray(about.pop("expert", ()))), name)
 
     def place(role: str, row: int) -> str:
         return f"{name}, index {row}" + (f", column {titles[role]!r}" if role in titles else "")
@@ -205,6 +208,17 @@ def _of_frame(frame: Any, kind: str, name: str, columns: ColumnChoice) -> Object
     there = [title for title in NUMBERS if title in frame]
     numbers = {title: np.asarray(frame[title], np.float64) for title in there}
     return replace(_of_items(items, name), numbers=numbers)
+
+
+def _refuse_lists(experts: Sequence[str], name: str) -> None:
+    """Lists of several experts are no objects: each of these is there once."""
+    count = len(set(experts))
+    if count > 1:
+        raise InputError(
+            f"{name}: the column expert names {count} experts, so its rows are what each of them "
+            "listed, and not objects; give a table with one row for each object, or leave the "
+            "column aside with --columns expert= (of the truth --truth-columns expert=)"
+        )
 
 
 def _names(cells: Sequence[Any] | None) -> NDArray[np.str_] | None:

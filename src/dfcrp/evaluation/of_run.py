@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from dfcrp.evaluation.linked import Links, pairs_within
 from dfcrp.evaluation.objects import NUMBERS, Objects
+from dfcrp.summaries.streaming import label_blocks
 
 #: Share of the items of an object that lie within the usual distance of it, if they are normal.
 WITHIN = 0.997
@@ -76,3 +78,37 @@ def learned_distance(posterior: Any) -> tuple[float | Mapping[str, float], str] 
     if all(isinstance(found.get(name), dict) for name in columns):
         return {name: reach * found[name]["mean"] for name in columns}, words
     return None
+
+
+def links_of_run(posterior: Any, least: float | None) -> Links:
+    """The clusters of the catalogue, and the probability of every pair to be one entity.
+
+    Pairs are listed if they share a cluster, or with ``least``, if they are more probable.
+    """
+    labels = np.asarray(posterior.point_partition().labels, np.int64)
+    found = posterior.pairs
+    pairs, p = np.column_stack([found.first, found.second]), found.probability
+    within, n = pairs_within(labels), len(labels)
+    # A cluster of the point partition may hold a pair that no draw has.
+    keys = within[:, 0] * n + within[:, 1]
+    extra = within[~np.isin(keys, pairs[:, 0] * n + pairs[:, 1])]
+    pairs, p = np.vstack([pairs, extra]), np.append(p, np.zeros(len(extra)))
+    if least is None:
+        listed, words = labels[pairs[:, 0]] == labels[pairs[:, 1]], "all in one cluster"
+    else:
+        listed, words = p > least, f"pairs with p > {least:g}"
+    return Links("the run", labels, pairs, p, listed, words, _numbers_of(posterior))
+
+
+def _numbers_of(posterior: Any) -> Any:
+    def numbers(known: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Entities and links among these records, in every draw."""
+        entities, links = [], []
+        for _, _, _, block in label_blocks(posterior.draws):
+            for labels in block[:, known]:
+                sizes = np.bincount(labels)
+                entities.append(np.count_nonzero(sizes))
+                links.append(int((sizes * (sizes - 1) // 2).sum()))
+        return np.array(entities, np.int64), np.array(links, np.int64)
+
+    return numbers

@@ -23,8 +23,10 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 #: Bins of the calibration curve.
 EDGES = np.linspace(0.0, 1.0, 11)
-#: Objects at least as probable as this are called sure.
-SURE = 0.9
+#: Objects at least as probable as this are called sure; and other probabilities of interest.
+SURE, LEAST = 0.9, (0.5, 0.9, 0.95, 0.99)
+#: Of the precision-recall curve, so many points are kept.
+CURVE_POINTS = 200
 #: Bootstrap samples behind the intervals, and their seed: the same data give the same intervals.
 SAMPLES, SEED = 2_000, 7
 
@@ -51,22 +53,25 @@ def with_intervals(right: Floats, listed: Floats, true: Floats) -> dict[str, Any
     The arguments are counts by image. Of one image, the units that are drawn are the objects:
     pairs, what is wrong in the answer, and what it missed.
     """
-    counts = np.column_stack([right, listed, true]).astype(np.float64)
-    total = counts.sum(axis=0)
-    rng = np.random.default_rng(SEED)
-    if len(counts) > 1:
-        units = len(counts)
-        drawn = np.array(
-            [counts[rng.integers(units, size=units)].sum(axis=0) for _ in range(SAMPLES)]
-        )
-    else:
-        t, n, m = total
-        whole = int(n + m - t)
-        parts = np.array([t, n - t, m - t]) / max(whole, 1)
-        pairs, wrong, missed = rng.multinomial(whole, parts if whole else [1, 0, 0], SAMPLES).T
-        drawn = np.column_stack([pairs, pairs + wrong, pairs + missed])
-    each = agreement(*drawn.T)
+    rows = np.column_stack([right, listed, true]).astype(np.float64)
+    total = rows.sum(axis=0)
+    if len(rows) == 1:
+        t, n, m = (int(count) for count in total)
+        rows = np.repeat(np.array([[1.0, 1, 1], [0, 1, 0], [0, 0, 1]]), [t, n - t, m - t], axis=0)
+    each = agreement(*resampled(rows).T)
     return {**agreement(*total), "intervals": {name: interval(each[name]) for name in each}}
+
+
+def resampled(rows: Floats) -> Floats:
+    """Sums over as many rows as there are, drawn with replacement; (SAMPLES, columns).
+
+    Equal rows are drawn together.
+    """
+    kinds, counts = np.unique(rows, axis=0, return_counts=True)
+    if not len(rows):
+        return np.zeros((SAMPLES, rows.shape[1]))
+    drawn = np.random.default_rng(SEED).multinomial(len(rows), counts / len(rows), SAMPLES)
+    return np.asarray(drawn @ kinds)
 
 
 def interval(values: Floats) -> dict[str, float] | None:
@@ -87,6 +92,16 @@ def precision_recall(right: Flags, score: Floats, n_true: int) -> tuple[Floats, 
     return score[order][last], hits / (last + 1.0), hits / n_true
 
 
+def curve_of(right: Flags, score: Floats, n_true: int) -> list[dict[str, float]]:
+    """The curve for JSON, thinned evenly where it has very many points."""
+    if not n_true or not len(right):
+        return []
+    each = np.column_stack(precision_recall(right, score, n_true))
+    kept = np.linspace(0, len(each) - 1, min(len(each), CURVE_POINTS)).round().astype(int)
+    names = ("score", "precision", "recall")
+    return [dict(zip(names, row, strict=True)) for row in each[np.unique(kept)].tolist()]
+
+
 def average_precision(right: Flags, score: Floats, n_true: int) -> float | None:
     """Area under the curve; None without a true object."""
     if not n_true:
@@ -101,7 +116,8 @@ def average_precision(right: Flags, score: Floats, n_true: int) -> float | None:
 def calibration(right: Flags, p: Floats) -> dict[str, Any]:
     """Brier score, curve, expected calibration error, and how many of the sure ones are right."""
     if not len(p):
-        return {"brier": None, "calibration": [], "calibration_error": None, "sure": None}
+        nothing: dict[str, Any] = {"brier": None, "calibration": [], "calibration_error": None}
+        return {**nothing, "sure": None, "at_least": []}
     bins = np.clip(np.searchsorted(EDGES, p, side="right") - 1, 0, len(EDGES) - 2)
     rows, error = [], 0.0
     for b in np.unique(bins):
@@ -112,14 +128,16 @@ def calibration(right: Flags, p: Floats) -> dict[str, Any]:
             "lo": float(EDGES[b]), "hi": float(EDGES[b + 1]), "n": int(mine.sum()),
             "mean_p": mean_p, "right": share,
         })  # fmt: skip
-    sure = p >= SURE
     return {
         "brier": float(np.mean((p - right) ** 2)),
         "calibration": rows,
         "calibration_error": error,
-        "sure": {
-            "least": SURE,
-            "n": int(sure.sum()),
-            "right": float(right[sure].mean()) if sure.any() else None,
-        },
+        "sure": _at_least(SURE, right, p),
+        "at_least": [_at_least(least, right, p) for least in LEAST],
     }
+
+
+def _at_least(least: float, right: Flags, p: Floats) -> dict[str, Any]:
+    chosen = p >= least
+    share = float(right[chosen].mean()) if chosen.any() else None
+    return {"least": least, "n": int(chosen.sum()), "right": share}

@@ -24,7 +24,7 @@ def describe(found: Mapping[str, Any]) -> str:
     if found["score"] is not None:
         words = f"by {found['score']}, of all {found['n_entries']:,}"
         lines.append(f"  {'average precision':<20}{share(found['average_precision'])}   {words}")
-    lines += _sure(found)
+    lines += calibration_lines(found)
     lines += _numbers(found)
     lines += _classes(found)
     return "\n".join(lines)
@@ -54,7 +54,7 @@ def _images(found: Mapping[str, Any]) -> str:
     return words
 
 
-def _sure(found: Mapping[str, Any]) -> list[str]:
+def calibration_lines(found: Mapping[str, Any]) -> list[str]:
     """Calibration."""
     if found["brier"] is None:
         return []
