@@ -457,6 +457,14 @@ def test_on_a_sphere_distances_are_along_the_ground():
     away = 0.2 * degree * np.cos(np.radians(60.0))
     assert dfcrp.evaluate(answer, truth, distance=away * 1.01).n_right == 1
     assert dfcrp.evaluate(answer, truth, distance=away * 0.99).n_right == 0
+    columns = {"lon": [10.2], "lat": [60.0], "diameter_km": [10.0]}
+    assert dfcrp.evaluate(columns, truth, distance=away * 1.01).n_right == 1
+    with pytest.raises(InputError, match="--body moon"):
+        dfcrp.evaluate(columns, columns)
+    assert dfcrp.evaluate(columns, columns, body="moon").n_right == 1
+    in_km = Items.circles([10.0], [60.0], [10.0], ["a"], site=dfcrp.items.site.Site("km"))
+    with pytest.raises(InputError, match="in deg, the truth in km; convert"):
+        dfcrp.evaluate(answer, in_km)
     near = Items.circles([10.0 + 2.5 / (degree * 0.5)], [60.0], [10.0], ["a"], site=site)
     assert dfcrp.evaluate(near, truth).n_right == 1
     assert dfcrp.evaluate(answer, truth).n_right == 0

@@ -74,6 +74,12 @@ class Distance(click.ParamType):
     "object), those that both name, or a table with a column image.",
 )
 @click.option(
+    "--body",
+    metavar="NAME|KM",
+    help="The body of longitudes and latitudes: moon, mars, mercury, ceres, earth, or its radius "
+    "in km.  [default: that of the run]",
+)
+@click.option(
     "--two-lists",
     is_flag=True,
     help="Pairs of records, in a catalogue: left and right ids are of different lists.",

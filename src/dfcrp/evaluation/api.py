@@ -11,7 +11,7 @@ from dfcrp.evaluation.detected import Scene, evaluate_objects, listing, on_same_
 from dfcrp.evaluation.identities import Records, has_entities, in_numbers, read_identities
 from dfcrp.evaluation.linked import answer_of_table, evaluate_links
 from dfcrp.evaluation.matching import Rule, checked_rule
-from dfcrp.evaluation.objects import Objects, objects_of
+from dfcrp.evaluation.objects import Objects, in_one_unit, objects_of
 from dfcrp.evaluation.of_run import (
     learned_distance,
     links_of_run,
@@ -19,6 +19,7 @@ from dfcrp.evaluation.of_run import (
     totals_of_run,
 )
 from dfcrp.evaluation.result import Evaluation
+from dfcrp.io.drawings import body_radius
 from dfcrp.items.columns import ColumnChoice
 
 
@@ -41,7 +42,7 @@ def evaluate_run(
     answer = objects_of_run(posterior)
     return _evaluate(
         answer,
-        objects_of(truth, answer.kind, "the truth", columns, answer.site),
+        objects_of(truth, answer.kind, "the truth", columns),
         learned=learned_distance(posterior),
         totals=totals_of_run(posterior),
         knows_images=True,
@@ -73,6 +74,8 @@ def evaluate(
         As in `Posterior.evaluate`.
     min_score : float, optional
         List what has at least this score; otherwise all, if there is no p_real.
+    body : str or number, optional
+        Of longitudes and latitudes: moon, mars, mercury, ceres, earth, or a radius in km.
     two_lists : bool
         Of pairs of records: the left ids are of one list and the right ones of another, so that an
         id on the left and the same one on the right are two records.
@@ -124,10 +127,13 @@ def _evaluate(
     min_experts: int | None = None,
     min_score: float | None = None,
     on: str | Sequence[str] = "truth",
+    body: str | float | None = None,
     learned: Any = None,
     totals: Any = None,
     knows_images: bool = False,
 ) -> Evaluation:
+    radius = None if body is None else body_radius(str(body))
+    answer, truth = in_one_unit(answer, truth, radius)
     rule = _rule(answer, iou, distance, same_category, learned)
     scene: Scene = on_same_images(answer, truth, on, knows_images=knows_images)
     scene = replace(scene, answer=scene.answer.in_order(), truth=scene.truth.in_order())

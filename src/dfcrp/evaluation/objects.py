@@ -19,7 +19,7 @@ from dfcrp.io.drawings import told
 from dfcrp.io.opening import PathLike, read_file
 from dfcrp.io.tables import NothingToReadError, ReadOptions, ReadTable
 from dfcrp.items.checks import to_names, to_numbers
-from dfcrp.items.columns import ABOUT, ColumnChoice, frame_columns, listed, plain
+from dfcrp.items.columns import ABOUT, ColumnChoice, frame_columns, listed, plain, units_by_name
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Likelihood
@@ -111,13 +111,8 @@ class Objects:
         return np.asarray(np.sqrt(outlines.width * outlines.height))
 
 
-def objects_of(
-    source: Any, kind: str, name: str, columns: ColumnChoice = None, site: Site | None = None
-) -> Objects:
-    """Objects from whatever holds them: a path, items, a data frame or a dict of columns.
-
-    ``site`` is that of the answer, for a truth that does not say its own.
-    """
+def objects_of(source: Any, kind: str, name: str, columns: ColumnChoice = None) -> Objects:
+    """Objects from whatever holds them: a path, items, a data frame or a dict of columns."""
     if isinstance(source, Objects):
         found = source
     elif isinstance(source, Items):
@@ -134,9 +129,24 @@ def objects_of(
         raise InputError(
             f"{found.name} has {found.kind}, but the answer has {kind}; give a truth of {kind}"
         )
-    if site is not None and found.site.units == site.units:
-        found = replace(found, site=site)
     return found
+
+
+def in_one_unit(answer: Objects, truth: Objects, body: float | None) -> tuple[Objects, Objects]:
+    """Both in the unit that one of them names; ``body`` is the radius in km, if it is given.
+
+    One that is in pixels, or does not say, takes the unit of the other.
+    """
+    sites = [one.site for one in (answer, truth) if one.site.units != "px"] or [answer.site]
+    if len({site.units for site in sites}) > 1:
+        raise InputError(
+            f"{answer.name} is in {answer.site.units}, {truth.name} in {truth.site.units}; convert "
+            "one of them (dfcrp convert)"
+        )
+    radii = [body, *(site.body_radius_km for site in sites)]
+    radius = next((one for one in radii if one is not None), None)
+    site = replace(sites[0], body_radius_km=radius)
+    return replace(answer, site=site), replace(truth, site=site)
 
 
 def _of_path(path: PathLike, kind: str, columns: ColumnChoice) -> Objects:
@@ -204,7 +214,9 @@ def _of_frame(frame: Any, kind: str, name: str, columns: ColumnChoice) -> Object
     def place(role: str, row: int) -> str:
         return f"{name}, index {row}" + (f", column {titles[role]!r}" if role in titles else "")
 
-    items = Items.from_columns(described, kind=kind, place=place, **about)
+    names = list(titles.values())
+    units = units_by_name(names, {role: names.index(titles[role]) for role in described})
+    items = Items.from_columns(described, kind=kind, place=place, site=Site(units), **about)
     there = [title for title in NUMBERS if title in frame]
     numbers = {title: np.asarray(frame[title], np.float64) for title in there}
     return replace(_of_items(items, name), numbers=numbers)

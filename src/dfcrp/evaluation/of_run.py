@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from dfcrp.errors import InputError
 from dfcrp.evaluation.linked import Links, pairs_within
 from dfcrp.evaluation.objects import NUMBERS, Objects
 from dfcrp.summaries.streaming import label_blocks
@@ -21,6 +22,11 @@ def objects_of_run(posterior: Any) -> Objects:
     """The catalogue."""
     table, items = posterior.catalogue(), posterior.items
     names = [name for name in items.columns if name in table]
+    if len(names) < len(items.columns):
+        raise InputError(
+            f"the catalogue of {items.kind} does not describe objects by the columns of items; "
+            "compare the clusters, with a truth that has the columns id and entity"
+        )
     numbers = [name for name in table if name in NUMBERS or name.endswith(("_lo", "_hi"))]
     image = None
     if "image" in table:
