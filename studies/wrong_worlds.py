@@ -1,8 +1,9 @@
 """Crowds that no model of ours made, each wrong in one way, and one of our own for a control.
 
-Objects lie on images at random; workers look at some images each. By default a worker finds an
-object with the same log odds everywhere, marks it with a normal error, and makes a Poisson number
-of false marks. ``WORLDS`` names what is different in each crowd.
+Objects lie on images at random, some easy to find and some hard; workers look at some images each.
+By default the log odds that a worker finds an object are the worker's skill plus the object's ease,
+errors are normal, and the number of false marks is Poisson.
+``WORLDS`` names what is different in each crowd.
 """
 
 from __future__ import annotations
@@ -44,10 +45,13 @@ class Design:
     error: float = 0.06
     size_error: float = 0.08
     #: Log odds to find an object, over workers, and expected false marks of a look, over workers.
-    skill: float = 1.0
+    skill: float = 0.5
     skill_sd: float = 0.9
-    false_marks: float = 0.35
+    false_marks: float = 0.5
     false_shape: float = 2.0
+    #: Share of objects that are hard to find, and by how much lower the log odds are.
+    hard: float = 0.3
+    harder: float = 2.0
     #: Share of careless marks, and by how much larger their errors are.
     careless: float = 0.0
     careless_factor: float = 6.0
@@ -163,7 +167,9 @@ def make_world(design: Design, seed: Any) -> World:
             _things(design, count, rng),
             _things(design, rng.poisson(design.decoys), rng),
         )
-        logit = rng.normal(0.0, design.image_sd) if design.image_sd else 0.0
+        logit = np.where(rng.random(count) < design.hard, -design.harder, 0.0)
+        if design.image_sd:
+            logit += rng.normal(0.0, design.image_sd)
         progress = at / max(design.images - 1, 1) - 0.5
         who = _who_looks(design, rng)
         looked += [(name, people.names[p]) for p in who]
@@ -220,7 +226,7 @@ def _look(
     p: int,
     there: Boxes,
     decoys: Boxes,
-    easier: float,
+    easier: Floats,
 ) -> tuple[Boxes, Whole]:
     """One worker's marks on one image, and the object of each."""
     found = rng.random(len(there)) < 1.0 / (1.0 + np.exp(-(people.skill[p] + easier)))
