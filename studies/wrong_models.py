@@ -77,7 +77,7 @@ def run_world(plan: Plan, name: str, index: int) -> dict[str, Any]:
 
 def judge(design: Design, world: World, posterior: Posterior) -> dict[str, Any]:
     """The answers beside the truth."""
-    rule = {} if design.kind == "boxes" else {"distance": reach(design)}
+    rule: dict[str, Any] = {} if design.kind == "boxes" else {"distance": reach(design)}
     # Without looks, images on which nobody marked anything are not in the run.
     known = posterior.items.looked is not None
     on = "all" if known else "both"

@@ -176,7 +176,7 @@ def _of_entities(answer: Links, known: Whole, entity: Whole, truth: Named) -> di
     true_by_block = np.bincount(
         block[first_of], weights=sizes * (sizes - 1) / 2.0, minlength=blocks
     )
-    found = _pairwise(np.column_stack([right_by_block, by_block, true_by_block]))
+    found = _pairwise(np.column_stack([right_by_block, by_block, true_by_block]).astype(np.float64))
     n_true = int(true_by_block.sum())
     result = {
         "partial": None if truth.pairs is not None else f"{n:,} records",
@@ -246,9 +246,9 @@ def _bcubed(labels: Whole, entity: Whole, block: Whole) -> dict[str, Any]:
     # A cluster may reach beyond the block if only some pairs of it are listed; its records still
     # are drawn with the block that they are in.
     n_blocks = int(block.max(initial=-1)) + 1
-    rows = np.column_stack(
-        [np.bincount(block, weights, n_blocks) for weights in (precision, recall, None)]
-    )
+    each_record = (precision, recall, np.ones(len(block)))
+    rows = np.column_stack([np.bincount(block, values, n_blocks) for values in each_record])
+    rows = rows.astype(np.float64)
     each = _means(*resampled(rows).T)
     return {
         **_means(*rows.sum(axis=0)),

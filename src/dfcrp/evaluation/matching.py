@@ -167,6 +167,7 @@ def _near(answer: Objects, truth: Objects, images: tuple[Whole, Whole], rule: Ru
                 [np.asarray(one.columns[n], np.float64) / d for n, d in rule.distance.items()]
             )
         else:
+            assert rule.distance is not None
             places = one.centres / rule.distance
         # Other images are out of reach.
         scaled.append(np.column_stack([places, 4.0 * codes]))
@@ -205,7 +206,8 @@ def _overlapping(
 
 def _some(one: Outlines, rows: Whole) -> Outlines:
     parts = (one.x, one.y, one.width, one.height, one.angle)
-    return Outlines(*(values[rows] for values in parts), one.shape)
+    x, y, width, height, angle = (values[rows] for values in parts)
+    return Outlines(x, y, width, height, angle, one.shape)
 
 
 def _near_discs(

@@ -82,7 +82,7 @@ class Objects:
             category=some(self.category),
             score=some(self.score),
             numbers={name: values[rows] for name, values in self.numbers.items()},
-            places=None if self.places is None else [self.places[row] for row in rows],
+            places=None if self.places is None else [self.places[row] for row in rows.tolist()],
         )
 
     def in_order(self) -> Objects:

@@ -51,9 +51,10 @@ def _images(posterior: Any) -> tuple[str, ...]:
     items, found = posterior.items, posterior.detection
     if found is not None and found.seen_on is not None:
         return tuple(found.image_names)
-    if posterior.many is not None:
-        return tuple(posterior.images)
-    return tuple(items.images)
+    images = items.images if posterior.many is None else posterior.images
+    # Where somebody looked and nobody marked anything.
+    looked = set() if items.looked is None else set(items.looked[:, 0].tolist())
+    return tuple(sorted({*images, *(looked - set(items.images))}))
 
 
 def totals_of_run(posterior: Any) -> dict[str, NDArray[np.int64]] | None:
