@@ -83,6 +83,23 @@ def test_records_by_command(tmp_path, capsys):
     assert "pairwise precision  0.500" in capsys.readouterr().out
 
 
+@pytest.mark.drawn
+def test_a_run_of_records_and_its_report(tmp_path):
+    posterior = kind_posterior("records")
+    posterior.save(tmp_path / "run")
+    labels = posterior.point_partition().labels
+    rows = [f"{name},e{label}" for name, label in zip(posterior.items.id, labels, strict=True)]
+    (tmp_path / "truth.csv").write_text("\n".join(["id,entity", *rows, ""]))
+    arguments = ["evaluate", str(tmp_path / "run"), "--truth", str(tmp_path / "truth.csv")]
+    assert main([*arguments, "--quiet"]) == 0
+    kept = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    assert kept["bcubed"]["f1"] == kept["pairwise"]["f1"] == 1.0
+    assert main(["report", str(tmp_path / "run"), "--quiet"]) == 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "B-cubed: recall" in page
+    assert "Calibration and precision against recall" in page
+
+
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [

@@ -247,8 +247,8 @@ def _bcubed(labels: Whole, entity: Whole, block: Whole) -> dict[str, Any]:
     # are drawn with the block that they are in.
     n_blocks = int(block.max(initial=-1)) + 1
     each_record = (precision, recall, np.ones(len(block)))
-    rows = np.column_stack([np.bincount(block, values, n_blocks) for values in each_record])
-    rows = rows.astype(np.float64)
+    sums = [np.bincount(block, values, n_blocks) for values in each_record]
+    rows: Floats = np.column_stack(sums).astype(np.float64)
     each = _means(*resampled(rows).T)
     return {
         **_means(*rows.sum(axis=0)),

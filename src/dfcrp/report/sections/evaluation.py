@@ -114,11 +114,11 @@ def _totals(found: Mapping[str, Any]) -> Markup:
         return Markup("")
     held = "holds" if total["covers"] else "does not hold"
     words = (
-        f"Estimated in all: {number(total['mean'])} ({interval(total['lo'], total['hi'])}); "
+        f"Estimated {'links' if 'pairwise' in found else 'objects'} in all: {number(total['mean'])} ({interval(total['lo'], total['hi'])}); "
         f"true: {total['true']:,}. The interval {held} the truth."
     )
-    counts = found["counts"]
-    if found["n_images"] > 1 and "total" in counts:
+    counts = found.get("counts", {})
+    if found.get("n_images", 1) > 1 and "total" in counts:
         share = 100 * counts["total"]["coverage"]
         words += f" The 95 % intervals of images hold the true number on {share:.0f} % of them."
     return paragraph(words)
