@@ -104,6 +104,12 @@ def test_a_run_of_records_and_its_report(tmp_path):
     ("content", "options", "message"),
     [
         ("image,x,y\na,1,2\n", [], "no column for width"),
+        ("image,x,y\na,1,2\n", [], "say which with --truth-columns width=NAME"),
+        (
+            "image,expert,x,y,width,height\na,ann,1,2,3,4\na,bob,1,2,3,4\n",
+            [],
+            "names 2 experts, so its rows are what each of them listed",
+        ),
         ("image,x,y,width,height\na,1,2,3,0\n", [], "truth.csv, row 2, column 'height'"),
         (
             "image,x,y,width,height\na,1,2,3,4\nx,1,2,3,4\n",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dfcrp.errors import SettingsError
+from dfcrp.errors import InputError, SettingsError
 from dfcrp.evaluation.detected import Scene, evaluate_objects, listing, on_same_images
 from dfcrp.evaluation.identities import Records, has_entities, in_numbers, read_identities
 from dfcrp.evaluation.linked import answer_of_table, evaluate_links
@@ -42,7 +42,7 @@ def evaluate_run(
     answer = objects_of_run(posterior)
     return _evaluate(
         answer,
-        objects_of(truth, answer.kind, "the truth", columns),
+        _truth_of(truth, answer.kind, columns),
         learned=learned_distance(posterior),
         totals=totals_of_run(posterior),
         knows_images=True,
@@ -99,7 +99,15 @@ def evaluate(
         found = answer_of_table(ours.name, named, len(records), least)
         return evaluate_links(found, true, theirs.name, len(records), kind)
     answer = objects_of(catalogue, kind, "the catalogue", columns)
-    return _evaluate(answer, objects_of(truth, kind, "the truth", truth_columns), **options)
+    return _evaluate(answer, _truth_of(truth, kind, truth_columns), **options)
+
+
+def _truth_of(truth: Any, kind: str, columns: ColumnChoice) -> Objects:
+    """The true objects; messages name the option that is about their columns."""
+    try:
+        return objects_of(truth, kind, "the truth", columns)
+    except InputError as error:
+        raise type(error)(str(error).replace("--columns ", "--truth-columns ")) from None
 
 
 def _only_links(options: dict[str, Any]) -> float | None:

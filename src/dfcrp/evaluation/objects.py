@@ -229,7 +229,7 @@ def _refuse_lists(experts: Sequence[str], name: str) -> None:
         raise InputError(
             f"{name}: the column expert names {count} experts, so its rows are what each of them "
             "listed, and not objects; give a table with one row for each object, or leave the "
-            "column aside with --columns expert= (of the truth --truth-columns expert=)"
+            "column aside with --columns expert="
         )
 
 

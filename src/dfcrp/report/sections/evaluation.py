@@ -113,8 +113,10 @@ def _totals(found: Mapping[str, Any]) -> Markup:
     if total is None:
         return Markup("")
     held = "holds" if total["covers"] else "does not hold"
+    what = "Links" if "pairwise" in found else "Objects"
+    between = interval(total["lo"], total["hi"])
     words = (
-        f"Estimated {'links' if 'pairwise' in found else 'objects'} in all: {number(total['mean'])} ({interval(total['lo'], total['hi'])}); "
+        f"{what} in all, as estimated: {number(total['mean'])} ({between}); "
         f"true: {total['true']:,}. The interval {held} the truth."
     )
     counts = found.get("counts", {})
