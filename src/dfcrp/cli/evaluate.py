@@ -148,7 +148,7 @@ def _of_run(
 ) -> Any:
     """A run's evaluation, which is kept in its folder."""
     from dfcrp.errors import DfcrpError, SettingsError
-    from dfcrp.evaluation.api import evaluate_run
+    from dfcrp.evaluation.api import Asked, evaluate_run
     from dfcrp.posterior.saving import load
     from dfcrp.report.sections.evaluation import write_evaluation
 
@@ -163,7 +163,7 @@ def _of_run(
         raise SettingsError(
             "--columns is for a catalogue, and this is a run; of the truth give --truth-columns"
         )
-    found = evaluate_run(posterior, truth, columns=truth_columns, **options)
+    found = evaluate_run(posterior, truth, Asked(**options), columns=truth_columns)
     try:
         write_evaluation(run, posterior, found)
     except DfcrpError as error:

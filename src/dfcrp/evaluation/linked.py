@@ -35,7 +35,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkAnswer:
     """An answer: clusters of records, and pairs with their probabilities."""
 
     name: str
@@ -51,7 +51,7 @@ class Links:
     draws: Callable[[Whole], tuple[Whole, Whole]] | None = None
 
 
-def answer_of_table(name: str, named: Named, n: int, least: float | None) -> Links:
+def answer_of_table(name: str, named: Named, n: int, least: float | None) -> LinkAnswer:
     """Clusters, or pairs with or without probabilities, of another program."""
     if named.pairs is None:
         assert named.record is not None
@@ -60,7 +60,9 @@ def answer_of_table(name: str, named: Named, n: int, least: float | None) -> Lin
         labels = np.arange(n) + 1 + int(named.entity.max(initial=0))
         labels[named.record] = named.entity
         pairs = pairs_within(labels)
-        return Links(name, labels, pairs, None, np.ones(len(pairs), np.bool_), "all in one cluster")
+        return LinkAnswer(
+            name, labels, pairs, None, np.ones(len(pairs), np.bool_), "all in one cluster"
+        )
     pairs, first = np.unique(named.pairs, axis=0, return_index=True)
     p = None if named.p is None else named.p[first]
     if p is None:
@@ -70,7 +72,7 @@ def answer_of_table(name: str, named: Named, n: int, least: float | None) -> Lin
     else:
         bound = 0.5 if least is None else least
         chosen, words = p > bound, f"p > {bound:g}"
-    return Links(name, closure(pairs[chosen], n), pairs, p, chosen, words)
+    return LinkAnswer(name, closure(pairs[chosen], n), pairs, p, chosen, words)
 
 
 def pairs_within(labels: Whole) -> Whole:
@@ -88,7 +90,9 @@ def pairs_within(labels: Whole) -> Whole:
     return pairs[np.lexsort(pairs.T[::-1])]
 
 
-def evaluate_links(answer: Links, truth: Named, truth_name: str, n: int, kind: str) -> Evaluation:
+def evaluate_links(
+    answer: LinkAnswer, truth: Named, truth_name: str, n: int, kind: str
+) -> Evaluation:
     """Everything about records."""
     head: dict[str, Any] = {
         "kind": kind,
@@ -116,7 +120,7 @@ def _true_labels(truth: Named, n: int) -> tuple[Whole, Whole]:
     return truth.record[order], truth.entity[order]
 
 
-def _of_labelled_pairs(answer: Links, truth: Named) -> dict[str, Any]:
+def _of_labelled_pairs(answer: LinkAnswer, truth: Named) -> dict[str, Any]:
     """Some pairs are known to match or not, and nothing else is known."""
     assert truth.pairs is not None
     assert truth.match is not None
@@ -154,7 +158,7 @@ def _of_labelled_pairs(answer: Links, truth: Named) -> dict[str, Any]:
     }
 
 
-def _of_entities(answer: Links, known: Whole, entity: Whole, truth: Named) -> dict[str, Any]:
+def _of_entities(answer: LinkAnswer, known: Whole, entity: Whole, truth: Named) -> dict[str, Any]:
     """The entity of every known record is known, so every pair of them is."""
     n = len(known)
     at = np.full(1 + int(max(known.max(initial=-1), answer.pairs.max(initial=-1))), -1, np.int64)
@@ -207,7 +211,7 @@ def _of_entities(answer: Links, known: Whole, entity: Whole, truth: Named) -> di
     }
 
 
-def _estimates(answer: Links, known: Whole, n_true: int, n_entities: int) -> dict[str, Any]:
+def _estimates(answer: LinkAnswer, known: Whole, n_true: int, n_entities: int) -> dict[str, Any]:
     """Numbers of links and entities over the draws, beside the truth."""
     if answer.draws is None:
         return {"n_total": None, "n_entities": {"true": n_entities}}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from dfcrp.errors import InputError
-from dfcrp.evaluation.linked import Links, pairs_within
+from dfcrp.evaluation.linked import LinkAnswer, pairs_within
 from dfcrp.evaluation.objects import NUMBERS, Objects
 from dfcrp.summaries.streaming import label_blocks
 
@@ -87,7 +87,7 @@ def learned_distance(posterior: Any) -> tuple[float | Mapping[str, float], str] 
     return None
 
 
-def links_of_run(posterior: Any, least: float | None) -> Links:
+def links_of_run(posterior: Any, least: float | None) -> LinkAnswer:
     """The clusters of the catalogue, and the probability of every pair to be one entity.
 
     Pairs are listed if they share a cluster, or with ``least``, if they are more probable.
@@ -104,7 +104,7 @@ def links_of_run(posterior: Any, least: float | None) -> Links:
         listed, words = labels[pairs[:, 0]] == labels[pairs[:, 1]], "all in one cluster"
     else:
         listed, words = p > least, f"pairs with p > {least:g}"
-    return Links("the run", labels, pairs, p, listed, words, _numbers_of(posterior))
+    return LinkAnswer("the run", labels, pairs, p, listed, words, _numbers_of(posterior))
 
 
 def _numbers_of(posterior: Any) -> Any:

@@ -674,19 +674,10 @@ class Posterior:
         >>> found = posterior.evaluate("truth.csv")  # doctest: +SKIP
         >>> found.f1, found.brier  # doctest: +SKIP
         """
-        from dfcrp.evaluation.api import evaluate_run
+        from dfcrp.evaluation.api import Asked, evaluate_run
 
-        return evaluate_run(
-            self,
-            truth,
-            iou=iou,
-            distance=distance,
-            same_category=same_category,
-            p_real=p_real,
-            min_experts=min_experts,
-            on=on,
-            columns=columns,
-        )
+        asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
+        return evaluate_run(self, truth, asked, columns=columns)
 
     def explore(self, image: Any = None, *, height: int = 760) -> Any:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
