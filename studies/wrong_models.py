@@ -40,8 +40,8 @@ class Plan:
     design: Design = field(default_factory=Design)
     datasets: int = 1
     chains: int = 2
-    scans: int = 600
-    burn_in: int = 200
+    scans: int = 1500
+    burn_in: int = 500
     seed: int = 1
 
     def identity(self, name: str) -> dict[str, Any]:
@@ -79,8 +79,7 @@ def judge(design: Design, world: World, posterior: Posterior) -> dict[str, Any]:
     """The answers beside the truth."""
     rule: dict[str, Any] = {} if design.kind == "boxes" else {"distance": reach(design)}
     # Without looks, images on which nobody marked anything are not in the run.
-    known = posterior.items.looked is not None
-    on = "all" if known else "both"
+    on = "answer"
     found = posterior.evaluate(world.truth, on=on, **rule)
     of_two = posterior.evaluate(world.truth, on=on, min_experts=2, **rule)
     total, sure = found["n_total"], found["sure"]

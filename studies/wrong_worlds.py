@@ -101,7 +101,10 @@ WORLDS: dict[str, tuple[Mapping[str, Any], str]] = {
         {"drift": 2.5},
         "log odds to find an object rise or fall by 2.5 from the first to the last image",
     ),
-    "looks unknown": ({"looks_known": False}, "nobody recorded who looked"),
+    "looks unknown": (
+        {"looks_known": False, "objects": 2.0, "empty": 0.5, "skill": 1.0, "false_marks": 0.3},
+        "nobody recorded who looked; half of the images are empty, the others have two objects",
+    ),
     "hard images": ({"image_sd": 1.5}, "log odds differ between images, sd 1.5"),
     "decoys": (
         {"decoys": 1.5},

@@ -447,6 +447,8 @@ def test_a_truth_of_some_images():
     with pytest.raises(InputError, match=r"the image 'd' is not in the run.*--on both"):
         posterior.evaluate(mixed)
     assert posterior.evaluate(mixed, on="both", min_experts=1).precision == 1.0
+    assert posterior.evaluate(mixed, on="answer").n_images == 3
+    assert dfcrp.evaluate(ANSWER, TRUTH, "boxes", on="answer").n_listed == 5
 
 
 def test_on_a_sphere_distances_are_along_the_ground():
@@ -488,7 +490,7 @@ NO_IMAGE = {name: values for name, values in TRUTH.items() if name != "image"}
         (ANSWER, TRUTH, {"p_real": 0.5, "min_experts": 2}, "give one of"),
         ({**ANSWER, "p_real": [2.0] * 5}, TRUTH, {}, "p_real is 2; a probability is from 0 to 1"),
         ({**ANSWER, "p_real": [np.nan] * 5}, TRUTH, {}, "no number in the column p_real"),
-        (ANSWER, TRUTH, {"on": "some"}, "must be one of truth, all, both"),
+        (ANSWER, TRUTH, {"on": "some"}, "must be one of truth, answer, all, both"),
         (ANSWER, TRUTH, {"on": ["a", "x"]}, "neither .* has an image 'x'"),
         (ANSWER, NO_IMAGE, {}, "has 2 images, but the truth has no column"),
         (ANSWER, {**TRUTH, "image": ["q"] * 4}, {}, "no image in common"),

@@ -67,11 +67,12 @@ class Distance(click.ParamType):
 )
 @click.option(
     "--on",
-    metavar="truth|all|both|FILE",
+    metavar="truth|answer|all|both|FILE",
     default="truth",
     show_default=True,
-    help="Images to evaluate on: those that the truth names, all (where it names none there is no "
-    "object), those that both name, or a table with a column image.",
+    help="Images to evaluate on: those that the truth names; those of the answer, or all, where "
+    "one that the truth does not name has no object; those that both name; or a table with a "
+    "column image.",
 )
 @click.option(
     "--body",

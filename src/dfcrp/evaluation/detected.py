@@ -30,7 +30,7 @@ Flags = NDArray[np.bool_]
 #: Classes of size, by terciles of the true sizes.
 SIZE_CLASSES = ("small", "medium", "large")
 #: What ``on`` may be besides names of images.
-ON = ("truth", "all", "both")
+ON = ("truth", "answer", "all", "both")
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,9 @@ def on_same_images(
 ) -> Scene:
     """Keep what is on the images to evaluate on.
 
-    ``on`` is "truth": images that the truth names; "all": those of the answer too, on which there
-    is then no object; "both": those that both name; or names. ``knows_images`` says that the
+    ``on`` is "truth": images that the truth names; "answer": those of the answer, without an object
+    if the truth does not name them; "all": both of these; "both": those that both name; or names.
+    ``knows_images`` says that the
     answer is of a run, so that an image it does not name was not looked at.
     """
     if isinstance(on, str) and on not in ON:
@@ -147,14 +148,15 @@ def on_same_images(
     if not answer.images or not truth.images:
         return _on_one_image(answer, truth, on)
     ours, theirs = set(answer.images), set(truth.images)
-    if not ours & theirs and on != "all":
+    if not ours & theirs and on not in ("all", "answer"):
         raise InputError(
             f"{truth.name} and {answer.name} name no image in common: {truth.name} has "
             f"{truth.images[0]!r}{_and_so_on(truth.images)}, {answer.name} has "
             f"{answer.images[0]!r}{_and_so_on(answer.images)}; make the names of images the same"
         )
     if isinstance(on, str):
-        chosen = {"truth": theirs, "all": ours | theirs, "both": ours & theirs}[on]
+        names = {"truth": theirs, "answer": ours, "all": ours | theirs, "both": ours & theirs}
+        chosen = names[on]
         if knows_images and chosen - ours:
             _refuse_unknown_image(answer, truth, sorted(chosen - ours))
     else:
@@ -203,8 +205,8 @@ def _refuse_unknown_image(answer: Objects, truth: Objects, unknown: Sequence[str
     more = f" (and {len(unknown) - 1} more such images)" if len(unknown) > 1 else ""
     raise InputError(
         f"{at}the image {first!r} is not in {answer.name}{did_you_mean(first, answer.images)}"
-        f"{more}; correct the name, or evaluate on the images that both have with --on both "
-        "(in Python on='both')"
+        f"{more}; correct the name, or leave such images out with --on both, or with --on "
+        "answer if the truth is of all images (in Python on='both', on='answer')"
     )
 
 

@@ -659,8 +659,9 @@ class Posterior:
         min_experts : int, optional
             List what at least so many experts found instead.
         on : str or sequence of str
-            Images to evaluate on: those that the truth names ("truth"), "all" (where the truth
-            names none there is no object), those that "both" have, or these.
+            Images to evaluate on: those that the truth names ("truth"); those of the "answer", or
+            "all", where one that the truth does not name has no object; those that "both" name; or
+            these.
         columns : dict or str, optional
             Which column of the truth plays which role, as in ``read_items``.
 
