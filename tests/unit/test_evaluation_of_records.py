@@ -202,6 +202,13 @@ def test_mistakes_are_named(truth, message):
         records_posterior().evaluate(truth)
 
 
+def test_one_cluster_of_everything_is_refused_if_it_is_too_large(monkeypatch):
+    monkeypatch.setattr("dfcrp.memory.memory_at_hand", lambda: 1e5)
+    many = entities("a" * 100)
+    with pytest.raises(InputError, match="4,950 pairs of records in one cluster"):
+        dfcrp.evaluate(many, many, "records")
+
+
 def test_options_of_objects_are_refused():
     posterior = records_posterior()
     for options in ({"iou": 0.5}, {"distance": 1.0}, {"min_experts": 2}, {"on": "all"}):

@@ -27,11 +27,14 @@ from dfcrp.evaluation.scores import (
     ratio,
     resampled,
 )
+from dfcrp.memory import refuse_more_than_memory
 from dfcrp.summaries.streaming import summarise
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+#: Memory that a pair takes while it is compared.
+BYTES_PER_PAIR = 100
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,14 @@ def pairs_within(labels: Whole) -> Whole:
     """Every pair of one cluster, (m, 2), sorted."""
     order = np.argsort(labels, kind="stable")
     ends = np.flatnonzero(np.diff(labels[order])) + 1
+    sizes = np.diff(np.concatenate([[0], ends, [len(labels)]])).astype(np.float64)
+    count = float((sizes * (sizes - 1.0) / 2.0).sum())
+    refuse_more_than_memory(
+        BYTES_PER_PAIR * count,
+        f"going through {count:,.0f} pairs of records in one cluster, of which the largest has "
+        f"{sizes.max(initial=0.0):,.0f},",
+        "is the column of clusters the right one?",
+    )
     found = []
     for members in np.split(order, ends):
         if len(members) > 1:
