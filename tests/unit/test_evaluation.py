@@ -373,7 +373,7 @@ def test_categories_and_sizes():
         dfcrp.evaluate(bare, truth, "boxes", same_category=True)
 
 
-@pytest.mark.parametrize("kind", ["points", "boxes", "ellipses", "diagonal", "line"])
+@pytest.mark.parametrize("kind", ["points", "boxes", "ellipses", "diagonal", "normal", "line"])
 @pytest.mark.parametrize("images", [(), ("a", "b", "c")])
 def test_a_perfect_answer_gives_one_whatever_the_order(kind, images):
     """The catalogue of a run as its own truth, from first to last and the other way round."""

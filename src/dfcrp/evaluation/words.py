@@ -11,8 +11,6 @@ from dfcrp.markup import counted, significant
 def describe(found: Mapping[str, Any]) -> str:
     """What matters, in lines."""
     if "pairwise" in found:
-        from dfcrp.evaluation.partition_words import describe_partition
-
         return describe_partition(found)
     lines = [f"{found['answer']} beside {found['truth']}", f"  {found['rule_words']}; one to one"]
     lines += [f"  listed: {found['listed']}{_images(found)}", ""]
@@ -135,3 +133,31 @@ def _classes(found: Mapping[str, Any]) -> list[str]:
         right = 100 * of_categories["right_category"]
         lines.append(f"{right:.1f} % of the matched ones have the right category")
     return lines
+
+
+def describe_partition(found: Mapping[str, Any]) -> str:
+    """What matters, in lines."""
+    partial = f"; the truth is known of {found['partial']}" if found["partial"] else ""
+    lines = [f"{found['answer']} beside {found['truth']}{partial}", f"  {found['rule_words']}"]
+    lines += [f"  listed: {found['listed']}", ""]
+    lines.append(
+        f"{found['n_true']:,} true pairs, {found['n_listed']:,} listed, {found['n_right']:,} right"
+    )
+    for title, part in (("pairwise", found["pairwise"]), ("B-cubed", found["bcubed"])):
+        if part is not None:
+            lines += [
+                f"  {title + ' ' + name:<20}{share(part[name])}{between(part['intervals'][name])}"
+                for name in ("precision", "recall", "f1")
+            ]
+    if found["average_precision"] is not None:
+        lines.append(f"  {'average precision':<20}{share(found['average_precision'])}")
+    lines += calibration_lines(found)
+    for name, word in (("n_total", "Links"), ("n_entities", "Entities")):
+        one = found.get(name)
+        if one is not None and "mean" in one:
+            held = "holds" if one["covers"] else "does not hold"
+            lines.append(
+                f"{word} in all: {one['mean']:,.0f} ({one['lo']:,.0f} to {one['hi']:,.0f}) "
+                f"estimated, {one['true']:,} true; the interval {held} the truth"
+            )
+    return "\n".join(lines)
