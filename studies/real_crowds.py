@@ -1,6 +1,6 @@
 """A real crowd with a known truth: dfcrp beside what else one would take, measured alike.
 
-    ./run python -m studies.real_crowds --data ../shared/data/crowd_boxes --out real-crowds
+    ./run python -m studies.real_crowds --data crowd_boxes --out real-crowds
 
 The folder holds ``boxes.csv`` (image, expert, x_min, y_min, x_max, y_max), ``looked.csv`` (who
 looked: image, expert), ``truth.csv`` (the true boxes), and perhaps ``rival.csv``, the answer of
