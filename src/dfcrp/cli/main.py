@@ -27,6 +27,7 @@ COMMANDS = {
     "report": "dfcrp.cli.report",
     "explain": "dfcrp.cli.explain",
     "age": "dfcrp.cli.age",
+    "evaluate": "dfcrp.cli.evaluate",
     "convert": "dfcrp.cli.convert",
     "simulate": "dfcrp.cli.simulate",
     "example": "dfcrp.cli.example",

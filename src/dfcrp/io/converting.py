@@ -212,7 +212,7 @@ def with_area(table: ReadTable, area_km2: float) -> ReadTable:
 
 def _kind_of_runs(paths: Sequence[PathLike]) -> str:
     """What the first run folder among the paths is of; circles where there is none."""
-    runs = [Path(path) for path in paths if _is_run(Path(path))]
+    runs = [Path(path) for path in paths if is_run(Path(path))]
     if not runs:
         return "circles"
     settings = runs[0] / "config.toml"
@@ -225,7 +225,7 @@ def _kind_of_runs(paths: Sequence[PathLike]) -> str:
 
 def _with_site_of_run(table: ReadTable, paths: Sequence[PathLike]) -> ReadTable:
     """A catalogue is measured in what its run was: units, scale, area and body are kept."""
-    if len(paths) != 1 or not _is_run(Path(paths[0])) or table.site.units != "px":
+    if len(paths) != 1 or not is_run(Path(paths[0])) or table.site.units != "px":
         return table
     return replace(table, site=_site_of_run(Path(paths[0])))
 
@@ -243,12 +243,13 @@ def _site_of_run(folder: Path) -> Site:
 
 def _or_catalogue(path: Path) -> Path:
     """The catalogue of a run folder, or the path itself."""
-    if not _is_run(path):
+    if not is_run(path):
         return path
     if not (path / CATALOGUE).is_file():
         raise InputError(f"{path}: the run has no {CATALOGUE}; make it with `dfcrp report {path}`")
     return path / CATALOGUE
 
 
-def _is_run(path: Path) -> bool:
+def is_run(path: Path) -> bool:
+    """Whether it is a run folder."""
     return all((path / file).is_file() for file in RUN_FILES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from scipy import sparse
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.geometry import TangentPlanes
+from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.bias_summary import ExpertBias
@@ -60,6 +61,7 @@ from dfcrp.summaries.streaming import n_clusters
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.evaluation.result import Evaluation
     from dfcrp.posterior.explain import Explanation
 
 
@@ -624,6 +626,59 @@ class Posterior:
             return self
         assert self.items.image is not None
         return self[str(self.items.image[find_item(self.items, item)])]
+
+    def evaluate(
+        self,
+        truth: Any,
+        *,
+        iou: float | None = None,
+        distance: float | Mapping[str, float] | None = None,
+        same_category: bool = False,
+        p_real: float | None = None,
+        min_experts: int | None = None,
+        on: str | Sequence[str] = "truth",
+        columns: ColumnChoice = None,
+    ) -> Evaluation:
+        """How right the answer is, beside a truth of the same kind.
+
+        Parameters
+        ----------
+        truth : path, data frame, dict of columns or items
+            The true objects, with the columns of items. Of records: columns ``id`` and ``entity``,
+            or pairs of ids.
+        iou : float, optional
+            Least intersection over union of a match; 0.5 for items with an area.
+        distance : float or dict, optional
+            Instead: the largest distance of centres, or the largest difference for each column.
+            By default, of points and rows of numbers, what the learned scatter suggests.
+        same_category : bool
+            Match only objects of the same category.
+        p_real : float, optional
+            List what is real with more than this; 0.5 under the detection prior. Without it, what
+            is listed has a ``p_consensus`` above 0.5.
+        min_experts : int, optional
+            List what at least so many experts found instead.
+        on : str or sequence of str
+            Images to evaluate on: those that the truth names ("truth"); those of the "answer", or
+            "all", where one that the truth does not name has no object; those that "both" name; or
+            these.
+        columns : dict or str, optional
+            Which column of the truth plays which role, as in ``read_items``.
+
+        Returns
+        -------
+        Evaluation
+            A dict, whose keys are attributes too; ``print`` it to read it.
+
+        Examples
+        --------
+        >>> found = posterior.evaluate("truth.csv")  # doctest: +SKIP
+        >>> found.f1, found.brier  # doctest: +SKIP
+        """
+        from dfcrp.evaluation.api import Asked, evaluate_run
+
+        asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
+        return evaluate_run(self, truth, asked, columns=columns)
 
     def explore(self, image: Any = None, *, height: int = 760) -> Any:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.

@@ -83,7 +83,7 @@ def write_results(posterior: Posterior, folder: Path) -> None:
 #: What is made of the draws, by a run or by later commands.
 RESULTS = (
     *("images.csv", "catalogue.csv", "members.csv", "experts.csv", "confusions.csv"),
-    "summary.json",
+    *("summary.json", "evaluation.json"),
     *("report.html", "size_frequency.csv", "ages.csv", "figures", "pages"),
 )
 

@@ -53,6 +53,8 @@ class Contents:
     pictures: Mapping[str, Any] = field(default_factory=dict)
     #: What ``dfcrp age`` found for these draws, as in ages.json; empty if it did not run.
     ages: Mapping[str, Any] = field(default_factory=dict)
+    #: What ``dfcrp evaluate`` found for these draws, as in evaluation.json; None if it did not run.
+    evaluation: Mapping[str, Any] | None = None
 
     def figure(self, name: str, alt: str, caption: object) -> Markup:
         """A figure with its caption; nothing if these data have no such figure."""

@@ -39,6 +39,7 @@ from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
 from dfcrp.report.explorer.embed import explorer, script_of
 from dfcrp.report.pictures import pictures_of_many
+from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
 from dfcrp.report.sections.run import (
@@ -54,6 +55,7 @@ from dfcrp.report.write import (
     PAGE,
     item_sections,
     list_files,
+    made_of,
     make_page,
     prior_sections,
     title_of,
@@ -333,7 +335,7 @@ def _write_page(posterior: Posterior, folder: Path, image: int) -> None:
 
 
 def _write_index(posterior: Posterior, folder: Path) -> Path:
-    contents = Contents(posterior)
+    contents = Contents(posterior, evaluation=read_evaluation(folder, posterior))
     contents.pictures = pictures_of_many(contents, folder)
     pages = {
         image: f"{page_folder(image)}/{PAGE}"
@@ -347,6 +349,7 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         tiles(posterior, pages, how),
         *prior_sections(contents),
         _long_enough(contents),
+        *made_of(contents, (how_right,)),
         *[counts] * contents.by_threshold,
         compared,
         *item_sections(contents),
