@@ -82,7 +82,7 @@ def find_command(given: str | os.PathLike[str] | None = None) -> str:
         found = shutil.which(given)
         if found is None:
             raise SettingsError(f"{os.fspath(given)}: there is no such program")
-        return found
+        return os.path.abspath(found)  # it is run in other folders
     beside = shutil.which("craterstats", path=os.path.dirname(sys.executable))
     found = beside or shutil.which("craterstats")
     if found is None:
@@ -95,7 +95,7 @@ def find_command(given: str | os.PathLike[str] | None = None) -> str:
 
 def chronologies(command: str) -> list[str]:
     """The chronology systems that the program knows."""
-    lines = iter(_run([command, "-lcs"], Path.cwd()).splitlines())
+    lines = iter(_run([command, "-lcs"], None).splitlines())
     for line in lines:
         if line.strip().endswith("Chronology systems:"):
             break
@@ -243,7 +243,7 @@ def isochron_curves(
         "ages": wanted,
         "presentations": PRESENTATIONS,
     }
-    said = _run([python, "-c", _CURVES, json.dumps(asked)], Path.cwd())
+    said = _run([python, "-c", _CURVES, json.dumps(asked)], None)
     try:
         curves = json.loads(said.strip().splitlines()[-1])
         return Isochrons.from_json(
@@ -289,8 +289,15 @@ def _diam(diameters: NDArray[np.float64], area_km2: float) -> str:
     return "\n".join([*lines, *(f"{d:.9g}" for d in diameters.tolist()), "}"]) + "\n"
 
 
-def _run(arguments: list[str], folder: Path) -> str:
-    """What the program says; an error of ours if it fails."""
+def _run(arguments: list[str], folder: Path | None) -> str:
+    """What the program says; an error of ours if it fails.
+
+    Without a folder it runs in an empty one: ``python -c`` would run modules that lie in the
+    current folder, which may be a run of somebody else's.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as empty:
+            return _run(arguments, Path(empty))
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
     # Its Python may be another one than ours, which must not find our modules.
     environment.pop("PYTHONPATH", None)
