@@ -201,23 +201,28 @@ class Isochrons:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Isochrons:
-        """As ``to_json`` made it."""
-        curves = content["curves"]
+        """As ``to_json`` made it; ValueError, TypeError or KeyError if it is something else."""
+        curves, level = content["curves"], content["equilibrium"]
         return cls(
-            content["chronology"],
-            content["equilibrium"],
-            content["age"],
+            str(content["chronology"]),
+            None if level is None else str(level),
+            None if content["age"] is None else float(content["age"]),
             {
-                kind: [(age, (np.array(d), np.array(y))) for age, d, y in found["isochrons"]]
-                for kind, found in curves.items()
+                kind: [(float(age), _curve(d, y)) for age, d, y in curves[kind]["isochrons"]]
+                for kind in PRESENTATIONS
             },
             {
-                kind: None
-                if found["equilibrium"] is None
-                else (np.array(found["equilibrium"][0]), np.array(found["equilibrium"][1]))
-                for kind, found in curves.items()
+                kind: None if (known := curves[kind]["equilibrium"]) is None else _curve(*known)
+                for kind in PRESENTATIONS
             },
         )
+
+
+def _curve(diameters: Sequence[float], values: Sequence[float]) -> Series:
+    found = np.array(diameters, float), np.array(values, float)
+    if found[0].ndim != 1 or found[0].shape != found[1].shape:
+        raise ValueError("a curve has as many values as diameters")
+    return found
 
 
 def _lists(curve: Series) -> list[list[float]]:

@@ -25,7 +25,9 @@ def trap(tmp_path, monkeypatch):
     folder = tmp_path / "run of a stranger"
     folder.mkdir()
     for name in NAMES:
-        (folder / f"{name}.py").write_text(f"open({str(left)!r}, 'w')\nraise SystemExit(3)\n")
+        (folder / f"{name}.py").write_text(
+            f"import os\nos.mkdir({str(left)!r})\nraise SystemExit(3)\n"
+        )
     monkeypatch.chdir(folder)
     return left
 

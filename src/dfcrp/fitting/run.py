@@ -24,7 +24,7 @@ from dfcrp.posterior.findings import Findings, Series, Totals, find
 from dfcrp.posterior.images import Pool
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.runs.blocks import MemoryBlock
-from dfcrp.runs.dask import ClusterRunner, StopSign, refuse_other_versions, slots, submitted
+from dfcrp.runs.dask import ClusterRunner, Errand, StopSign, refuse_other_versions, slots, submitted
 from dfcrp.runs.folder import read_beginning, versions
 from dfcrp.runs.lock import Claim, task_claim
 from dfcrp.runs.parts import (
@@ -229,7 +229,8 @@ class Run:
         claim = self._store.claim
         sign = StopSign(claim, self._stop, limit)
         tasks = _Tasks(partial(submitted, self._client), AHEAD * slots(self._client), sign.result)
-        for part, drawn in tasks.run(draw_on_worker, parts, place, claim.start, versions()):
+        errand = Errand(place, claim.start, versions(), self._config.run.likelihood)
+        for part, drawn in tasks.run(draw_on_worker, parts, errand):
             if drawn is not None:
                 self._store.add(drawn.blocks)
             yield part, None if drawn is None else drawn.found
@@ -294,14 +295,14 @@ class _Tasks:
         return part, self._result(task)
 
 
-def draw_on_worker(part: int, folder: str, start: str, expected: dict[str, str]) -> Drawn | None:
+def draw_on_worker(part: int, errand: Errand) -> Drawn | None:
     """The task of a cluster's worker: one part of the run in a folder."""
-    refuse_other_versions(expected)
-    drawer = _drawer_at(folder, start)
+    refuse_other_versions(errand.versions)
+    drawer = _drawer_at(errand.folder, errand.start, errand.likelihood)
     assert isinstance(drawer.store, DrawStore)
     blocks: list[MemoryBlock] = []
     try:
-        with task_claim(Path(folder), start, f"part-{part}") as claim:
+        with task_claim(Path(errand.folder), errand.start, f"part-{part}") as claim:
             found = drawer.draw(part, claim.must_stop, claim=claim)
     finally:
         # Also after an error: they would wait for ever.
@@ -310,9 +311,9 @@ def draw_on_worker(part: int, folder: str, start: str, expected: dict[str, str])
 
 
 @lru_cache(maxsize=1)
-def _drawer_at(folder: str, start: str) -> PartDrawer:
+def _drawer_at(folder: str, start: str, likelihood: str) -> PartDrawer:
     """Read once for all parts of a run that come to this worker; ``start`` tells starts apart."""
-    items, config = read_beginning(Path(folder))
+    items, config = read_beginning(Path(folder), likelihood)
     bounds = Parts.of_run(items, config).bounds()
     return PartDrawer(items, config, DrawStore.open(folder, hold=True, bounds=bounds))
 

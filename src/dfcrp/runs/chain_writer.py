@@ -131,6 +131,7 @@ class ChainWriter:
             self._begin(0, 0)
             return 0.0
         block = spans[-1].block
+        self._refuse_other_columns(block)
         seconds = self._restore_state(chain, block)
         if chain.scans // thin != block.entry.stop:
             raise RunFolderError(
@@ -143,6 +144,15 @@ class ChainWriter:
         else:
             self._begin(block.entry.stop, chain.scans)
         return seconds
+
+    def _refuse_other_columns(self, block: KeptBlock) -> None:
+        """Before anything of the block is unpacked."""
+        entry = block.entry
+        if (entry.n, entry.columns) != (self._n, self._columns):
+            raise RunFolderError(
+                f"{place_of(block, self._store.root)}: does not fit this run: its draws are of "
+                "other items or quantities"
+            )
 
     def _restore_state(self, chain: Chain, block: KeptBlock) -> float:
         place = place_of(block, self._store.root)

@@ -20,7 +20,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dfcrp.errors import DfcrpError, SettingsError
 from dfcrp.runs.folder import read_beginning, versions
@@ -48,6 +48,16 @@ class RemoteChain:
     begun: int = 0
 
 
+class Errand(NamedTuple):
+    """What a task is told: which run, by whom it was started, and what its worker must have."""
+
+    folder: str
+    start: str
+    versions: dict[str, str]
+    #: The run's, by the word of who started it: of a file's word no code is run.
+    likelihood: str
+
+
 class ClusterRunner(Together[RemoteChain]):
     """The chains of a run folder, advanced by a cluster; behaves as ``Runner`` does."""
 
@@ -56,6 +66,7 @@ class ClusterRunner(Together[RemoteChain]):
         self._client = client
         self._folder = store.folder.resolve()
         self._claim = store.claim
+        self._likelihood = config.run.likelihood
 
     def advance(self, scans: int, limit: TimeLimit | None = None) -> None:
         """Bring every chain to so many scans since its start, or to where it is at a stop.
@@ -64,9 +75,9 @@ class ClusterRunner(Together[RemoteChain]):
         """
         start = time.monotonic()
         sign = StopSign(self._claim, self._stop, limit)
-        about = (str(self._folder), self._claim.start, versions())
+        errand = Errand(str(self._folder), self._claim.start, versions(), self._likelihood)
         tasks = [
-            submitted(self._client, advance_chain, number, scans, *about)
+            submitted(self._client, advance_chain, number, scans, errand)
             for number in range(len(self.chains))
         ]
         self.chains = [sign.result(task) for task in tasks]
@@ -127,13 +138,11 @@ def _lost_clusters(folder: Path | None) -> Iterator[None]:
         ) from error
 
 
-def advance_chain(
-    number: int, scans: int, folder: str, start: str, expected: dict[str, str]
-) -> RemoteChain:
+def advance_chain(number: int, scans: int, errand: Errand) -> RemoteChain:
     """The task: bring one chain of a run folder to so many scans, on whatever worker this is."""
-    place = Path(folder)
-    refuse_other_versions(expected)
-    items, config = read_beginning(place)
+    place = Path(errand.folder)
+    refuse_other_versions(errand.versions)
+    items, config = read_beginning(place, errand.likelihood)
     run = config.run
     problem = problem_of(items, config)
 
@@ -141,7 +150,7 @@ def advance_chain(
         if claim.must_stop():
             runner.stop()
 
-    with task_claim(place, start, f"chain-{number}") as claim:
+    with task_claim(place, errand.start, f"chain-{number}") as claim:
         store = DrawStore.open(place, claim=claim, bounds=Parts.of_run(items, config).bounds())
         runner = Runner(
             problem,

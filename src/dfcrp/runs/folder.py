@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp import __version__
-from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
+from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError, shown
 from dfcrp.files import PART, LinkError, opened, why, write_text
 from dfcrp.items.columns import SAID
 from dfcrp.items.footprints import Footprint, Look
@@ -27,7 +27,15 @@ from dfcrp.items.site import Site, Source
 from dfcrp.runs.lock import LOCK, WRITING
 from dfcrp.runs.parts import RunRecord
 from dfcrp.runs.store import STORE
-from dfcrp.settings.config import Config, made_from_file, parse_config, settings_of_draws, to_toml
+from dfcrp.settings.config import (
+    LARGEST_CONFIG,
+    Config,
+    lengths_asked,
+    made_from_file,
+    parse_config,
+    settings_of_draws,
+    to_toml,
+)
 from dfcrp.settings.values import build
 
 if TYPE_CHECKING:
@@ -41,7 +49,7 @@ CANDIDATES = "candidates.csv"
 LOOKED = "looked.csv"
 FOOTPRINTS = "footprints.json"
 #: Bytes that are read of the files that say what a run is; beyond them they are not ours.
-_LARGEST_CONFIG, _LARGEST_PROVENANCE = 16 << 20, 256 << 20
+_LARGEST_PROVENANCE = 256 << 20
 
 
 def refuse_used(folder: Path) -> None:
@@ -277,6 +285,7 @@ def write_provenance(
         "site": dataclasses.asdict(items.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
+        "lengths": lengths_asked(config),
     }
     if record is not None:
         content["run"] = dataclasses.asdict(record)
@@ -366,8 +375,12 @@ def _record(fields: dict[str, Any]) -> RunRecord:
     return dataclasses.replace(record, tallies=tallies)
 
 
-def read_beginning(folder: Path) -> tuple[Items, Config]:
-    """Markings and settings of a run, finished or not, that are what it was begun with."""
+def read_beginning(folder: Path, likelihood: str | None = None) -> tuple[Items, Config]:
+    """Markings and settings of a run, finished or not, that are what it was begun with.
+
+    ``likelihood`` is what the caller says that the run is of; one of the caller's own is run only
+    if it is named here.
+    """
     if not folder.is_dir():
         raise RunFolderError(f"{folder}: there is no such run folder")
     if _never_begun(folder):
@@ -377,11 +390,10 @@ def read_beginning(folder: Path) -> tuple[Items, Config]:
             raise RunFolderError(f"{folder}: is not a run folder of dfcrp: {name} is missing")
     try:
         with opened(folder) as place:
-            text = place.read(CONFIG, _LARGEST_CONFIG)
+            text = place.read(CONFIG, LARGEST_CONFIG)
     except OSError as error:
         raise RunFolderError(f"{folder / CONFIG}: cannot be read: {error.strerror}") from None
-    where = str(folder / CONFIG)
-    config = made_from_file(parse_config(text, where), None, where)
+    config = _config_of_run(str(folder / CONFIG), text, likelihood)
     markings = read_markings_back(folder, config)
     if read_provenance(folder).get("markings_sha256", markings.digest) != markings.digest:
         raise RunFolderError(
@@ -389,6 +401,47 @@ def read_beginning(folder: Path) -> tuple[Items, Config]:
             "Put it back, or start a new run from it with `dfcrp fit`"
         )
     return markings, config
+
+
+def _config_of_run(where: str, text: bytes, likelihood: str | None) -> Config:
+    """The settings in a run's config.toml."""
+    tables = parse_config(text, where)
+    if likelihood is None:
+        return made_from_file(tables, None, where)
+    run = tables.get("run", {})
+    named = run.get("likelihood", "circles") if isinstance(run, Mapping) else None
+    if named != likelihood:
+        raise SettingsError(
+            f"{where}: the run is of {shown(named)}, not of {shown(likelihood)}; leave "
+            "likelihood= (--likelihood) out, or give what it is of"
+        )
+    return made_from_file(tables, {"run": {"likelihood": likelihood}}, where)
+
+
+def refuse_other_settings(
+    folder: Path, config: Config, provenance: Mapping[str, Any], *, known_only: bool = False
+) -> None:
+    """Draws with other settings would be draws of something else.
+
+    With ``known_only`` a setting counts if both sides have it: another version of dfcrp may have
+    drawn with settings of which this one knows nothing, and the other way round.
+    """
+    begun = provenance.get("settings_of_draws")
+    if not isinstance(begun, dict):
+        raise RunFolderError(f"{folder}: {PROVENANCE} does not say with which settings it began")
+    # As JSON has it, in which a tuple is a list.
+    now = json.loads(json.dumps(settings_of_draws(config)))
+    names = {*now} & {*begun} if known_only else {*now, *begun}
+    differing = [
+        f"{name} is {shown(now.get(name))}, it was {shown(begun.get(name))}"
+        for name in sorted(names)
+        if now.get(name) != begun.get(name)
+    ]
+    if differing:
+        raise RunFolderError(
+            f"{folder / CONFIG}: was changed since the run began: {'; '.join(differing)}. "
+            "Put it back to continue, or start a new run with `dfcrp fit`"
+        )
 
 
 def write_table(folder: Path, name: str, frame: pandas.DataFrame) -> None:

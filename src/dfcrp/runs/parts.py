@@ -96,7 +96,18 @@ class Parts:
         scans = max(run.scans or 0, run.max_scans)
         # Chains that were stopped were not all at the same scan.
         draws = scans // run.thin + MOST_DRAWS
-        return BlockBounds(tuple(len(rows) for rows in self.rows), run.chains, draws)
+        # More than any kind and prior has: of a cluster a mean, its error and a variance of each
+        # number; of a draw what is known of each expert, by category and the category said, of each
+        # image, and of each pair of columns.
+        columns, categories = len(self.items.columns), len(self.items.categories)
+        shared = 64 * len(self.items.experts) * (1 + categories) ** 2 + 64 * len(self.items.images)
+        return BlockBounds(
+            items=tuple(len(rows) for rows in self.rows),
+            chains=run.chains,
+            draws=draws,
+            parameters=16 + 4 * columns,
+            shared=1024 + 4 * columns**2 + shared,
+        )
 
     @cached_property
     def expert_codes(self) -> tuple[NDArray[np.int64], ...]:

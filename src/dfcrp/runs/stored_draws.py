@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import DfcrpWarning, RunFolderError
+from dfcrp.memory import refuse_more_than_memory
 from dfcrp.runs.blocks import ARRAYS, IndexEntry, Span, offsets_of
 from dfcrp.runs.shards import DamagedFile, ShardGone, drawn_again, place_of
 
@@ -63,6 +64,11 @@ class StoredDraws:
             raise RunFolderError("\n".join([message, *(losses or [])]))
         if losses:
             warnings.warn("\n".join(losses), DfcrpWarning, stacklevel=3)
+        refuse_more_than_memory(
+            8.0 * len(kept) * self.n_draws * (2 + first.columns.width),
+            f"{place}: what all draws have in common",
+            "keep fewer draws, with a larger thin, or read the run on a larger machine",
+        )
         self._kept = [indices[: self.n_draws] for indices in kept.values()]
         #: The numbers that the chains have in the run.
         self.chain_numbers = tuple(kept)
