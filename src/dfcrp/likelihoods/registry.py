@@ -41,7 +41,7 @@ def likelihood_named(name: str) -> Likelihood:
     module, colon, attribute = home.partition(":")
     if not (module and colon and attribute):
         raise SettingsError(
-            f"run.likelihood is {name!r}{did_you_mean(name, HOMES)} It must be one of "
+            f"run.likelihood is {name!r}{did_you_mean(name, HOMES) or ';'} it must be one of "
             f"{', '.join(HOMES)}, or module:NAME of one of your own"
         )
     try:

@@ -11,6 +11,7 @@ a task whose command was killed, cannot write once another has taken over.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
@@ -33,6 +34,8 @@ from dfcrp.settings.config import Config
 
 #: How long to wait for a scheduler that does not answer, in seconds.
 PATIENCE = 30
+#: Bytes of a scheduler file.
+_LARGEST_SCHEDULER_FILE = 1 << 20
 #: How often this process looks whether a stop was asked for, in seconds.
 PULSE = 0.2
 
@@ -214,11 +217,28 @@ def _client(address: str | os.PathLike[str]) -> Any:
     try:
         if "://" in text:
             return distributed.Client(text, timeout=PATIENCE, set_as_default=False)
-        if not Path(text).is_file():
+        _check_scheduler_file(text)
+        return distributed.Client(scheduler_file=text, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SettingsError(f"{text}: no Dask scheduler answers there ({error})") from None
+
+
+def _check_scheduler_file(path: str) -> None:
+    """Refuse what no scheduler has written: Dask would wait for its address, or fail oddly."""
+    try:
+        if not Path(path).is_file():
             raise SettingsError(
-                f"{text}: there is no such scheduler file; give one, or an address as in "
+                f"{path}: there is no such scheduler file; give one, or an address as in "
                 "tcp://HOST:8786"
             )
-        return distributed.Client(scheduler_file=text, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{text}: no Dask scheduler answers there ({error})") from None
+        with open(path, "rb") as file:
+            said = json.loads(file.read(_LARGEST_SCHEDULER_FILE))
+        if not isinstance(said["address"], str) or "://" not in said["address"]:
+            raise ValueError("no address")
+    except SettingsError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        raise SettingsError(
+            f"{path}: is not a file that a Dask scheduler wrote (--scheduler-file); give one, or "
+            "an address as in tcp://HOST:8786"
+        ) from None

@@ -6,24 +6,27 @@ import csv
 import dataclasses
 import io
 import json
+import os
 import platform
 import shutil
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp import __version__
 from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError, shown
-from dfcrp.files import PART, LinkError, opened, why, write_text
+from dfcrp.files import PART, Folder, LinkError, opened, why, write_text
 from dfcrp.items.columns import SAID
 from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
+from dfcrp.memory import in_words, refuse_more_than_memory
 from dfcrp.runs.lock import LOCK, WRITING
 from dfcrp.runs.parts import RunRecord
 from dfcrp.runs.store import STORE
@@ -50,6 +53,8 @@ LOOKED = "looked.csv"
 FOOTPRINTS = "footprints.json"
 #: Bytes that are read of the files that say what a run is; beyond them they are not ours.
 _LARGEST_PROVENANCE = 256 << 20
+#: Bytes of memory for each of a table: a short field is an object of Python.
+_MEMORY_PER_BYTE = 8
 
 
 def refuse_used(folder: Path) -> None:
@@ -187,7 +192,7 @@ def _read_items(folder: Path, kind: str) -> Items:
     try:
         with (
             opened(folder) as place,
-            place.reading(MARKINGS) as file,
+            _table_of(place, MARKINGS) as file,
             io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
         ):
             header, *rows = csv.reader(stream)
@@ -208,10 +213,26 @@ def _read_items(folder: Path, kind: str) -> Items:
             return Items.from_columns(columns, kind=kind, **about)
     except (SettingsError, RunFolderError):
         raise
+    except RecursionError:
+        reason = "brackets are nested too deeply"
+        raise RunFolderError(f"{folder / FOOTPRINTS}: damaged: {reason}") from None
     except LinkError as error:
         raise RunFolderError(f"{error.filename}: {error.strerror}") from None
     except (OSError, ValueError, TypeError, csv.Error, InputError) as error:
         raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
+
+
+@contextmanager
+def _table_of(place: Folder, name: str) -> Iterator[BinaryIO]:
+    """A file of a run, which anybody may have written; InputError if it is too large to read."""
+    with place.reading(name) as file:
+        size = os.fstat(file.fileno()).st_size
+        refuse_more_than_memory(
+            _MEMORY_PER_BYTE * size,
+            f"{place.path / name}: reading a file of {in_words(size)}",
+            "read the run on a larger machine",
+        )
+        yield file
 
 
 def _read_looked(folder: Path) -> list[list[str]] | None:
@@ -220,7 +241,7 @@ def _read_looked(folder: Path) -> list[list[str]] | None:
         if place.status(LOOKED) is None:
             return None
         with (
-            place.reading(LOOKED) as file,
+            _table_of(place, LOOKED) as file,
             io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
         ):
             _, *looked = csv.reader(stream)
@@ -232,7 +253,7 @@ def _with_footprints(folder: Path, looked: list[list[str]]) -> Any:
     with opened(folder) as place:
         if place.status(FOOTPRINTS) is None:
             return looked
-        with place.reading(FOOTPRINTS) as file:
+        with _table_of(place, FOOTPRINTS) as file:
             rows = json.loads(file.read().decode("utf-8"))
     found = {
         (image, expert): {"type": "MultiPolygon", "coordinates": part}
@@ -253,7 +274,7 @@ def _read_pairs(folder: Path) -> NDArray[np.int64] | None:
             return None
         try:
             with (
-                place.reading(CANDIDATES) as file,
+                _table_of(place, CANDIDATES) as file,
                 io.TextIOWrapper(file, encoding="utf-8") as stream,
                 warnings.catch_warnings(),
             ):
