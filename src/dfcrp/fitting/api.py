@@ -49,6 +49,7 @@ from dfcrp.runs.folder import (
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
 from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
+from dfcrp.sampling.runner import TimeLimit
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import Config, load_config, resolve, with_run
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
@@ -311,8 +312,10 @@ _NO_SETTINGS = {
 def _fit_in_folder(
     folder: Path, items: Items, config: Config, watch: Watch, client: Any
 ) -> Posterior:
+    limit, problem = TimeLimit(config.run.max_minutes), None
     if len(Parts.of_run(items, config)) == 1:
-        problem_of(items, config)  # refuses what cannot be fitted, before anything is written
+        # Refuses what cannot be fitted, before anything is written.
+        problem = problem_of(items, config)
     make_folder(folder)
     with locked(folder), taken_over(folder) as claim:
         try:
@@ -323,7 +326,7 @@ def _fit_in_folder(
             seconds = config.run.checkpoint_seconds
             store = DrawStore.create(folder, seconds=seconds, claim=claim)
             prepare_folder(folder, items, config)
-            run = Run(items, config, store, watch, client)
+            run = Run(items, config, store, watch, client, limit=limit, problem=problem)
             posterior = run.run()
         except NothingDrawnError:
             discard_folder(folder)

@@ -259,12 +259,23 @@ class PartRun(Generic[Found]):
         if self._watch.progress is not None:
             self._watch.progress(replace(seen, target=self._goal))
 
+    def _nothing(self) -> str:
+        """Why there is no draw of every chain."""
+        limit = self._limit
+        if limit is None or not limit.passed:
+            return "stopped before the first draw: there is nothing to keep"
+        return (
+            f"--max-minutes {limit.minutes:g} were over before every chain had its first draw: "
+            f"setting up and beginning took {limit.seconds_gone():,.0f} s. There is nothing to "
+            "keep; give more minutes"
+        )
+
     def _look(self, runner: Any) -> Found:
         """What is made of the draws as they stand."""
         run = self._config.run
         scans = runner.scans
         if scans < run.thin:
-            raise NothingDrawnError("stopped before the first draw: there is nothing to keep")
+            raise NothingDrawnError(self._nothing())
         draws = scans // run.thin
         if run.burn_in is not None:
             burn_in = min(run.burn_in, scans - run.thin)

@@ -36,18 +36,27 @@ def compiling() -> Compiling:
 
 
 class TimeLimit:
-    """So many minutes from now on, without the time in which kernels are compiled."""
+    """So many minutes from now on, without the time in which kernels are compiled.
 
-    def __init__(self, minutes: float | None) -> None:
+    With ``at_least_one`` every chain has its first draw nevertheless.
+    """
+
+    def __init__(self, minutes: float | None, *, at_least_one: bool = False) -> None:
         self._compiling = compiling()
         before = self._compiling.seconds
-        self._end = None if minutes is None else time.monotonic() + 60.0 * minutes - before
+        self.minutes, self.at_least_one = minutes, at_least_one
+        self._begun = time.monotonic() - before
+        self._end = None if minutes is None else self._begun + 60.0 * minutes
 
     def seconds_left(self) -> float | None:
         """Until the limit, negative after it; None if there is no limit."""
         if self._end is None:
             return None
         return self._end + self._compiling.seconds - time.monotonic()
+
+    def seconds_gone(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self._begun - self._compiling.seconds
 
     @property
     def passed(self) -> bool:
@@ -189,7 +198,7 @@ class Runner(Together[Chain]):
         """One worker: a block of this chain, a block of that, until none has any left to do."""
         while (index := self._next_chain(scans)) is not None:
             try:
-                if limit is not None and limit.passed:
+                if limit is not None and limit.passed and self._may_end(limit):
                     self._stop.set()
                     return
                 self._run_block(index, scans)
@@ -203,6 +212,9 @@ class Runner(Together[Chain]):
                 with self._turns:
                     self._busy.remove(index)
                     self._turns.notify_all()
+
+    def _may_end(self, limit: TimeLimit) -> bool:
+        return self.scans >= self._thin or not limit.at_least_one
 
     def _next_chain(self, scans: int) -> int | None:
         """Take the free chain that is furthest behind; None if there is nothing to do."""
