@@ -181,7 +181,7 @@ def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
     # What the order's updates need: by marking or arrival slot, and by family.
     m = 0 if parts_only else n
     of_family = np.zeros((3, 0 if parts_only else n_families), np.int64)
-    dense = not parts_only and n * n_families <= DENSE_TAIL_ENTRIES
+    dense = problem.has_order and not parts_only and n * n_families <= DENSE_TAIL_ENTRIES
     return Scratch(
         seen=np.zeros(n + 1, np.int64),
         clock=np.zeros(1, np.int64),
