@@ -17,7 +17,7 @@ from dfcrp.posterior.images import SharedDraws
 from dfcrp.runs.blocks import no_draws
 from dfcrp.runs.store import DrawStore
 from dfcrp.sampling.chain import BLOCK_BYTES, Chain
-from dfcrp.sampling.problem import new_record, new_scratch
+from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import resolve
 
@@ -120,12 +120,15 @@ def test_a_block_of_draws_is_bounded_however_much_draws_have_in_common() -> None
     assert record.shared.shape[0] >= 50
 
 
-@pytest.mark.parametrize(("prior", "bound"), [("detection", 1e6), ("crp", 1e6)])
-def test_priors_without_an_order_have_no_tables_of_it(prior: str, bound: float) -> None:
-    """4,000 items by 1,000 experts: a number for each of both would be 32 MB for every thread."""
+@pytest.mark.parametrize("prior", ["detection", "crp", "dfcrp"])
+def test_no_table_of_items_by_a_thousand_experts(prior: str) -> None:
+    """4,000 items: a number for each of both would be 32 MB for every chain and thread."""
     rng = np.random.default_rng(1)
     x, y = rng.uniform(0.0, 1e5, (2, 4000))
     experts = [f"e{k % 1000}" for k in range(4000)]
-    items = dfcrp.Items.from_columns({"x": x, "y": y}, experts, kind="points")
-    problem = problem_of(items, resolve(None, {"likelihood": "points", "prior": prior}))
-    assert peak(lambda: new_scratch(problem)) < bound
+    places = [f"i{k // 20}" for k in range(4000)]
+    items = dfcrp.Items.from_columns({"x": x, "y": y}, experts, kind="points", image=places)
+    config = resolve(None, {"likelihood": "points", "prior": prior, "images": "shared"})
+    problem = problem_of(items, config)
+    assert peak(lambda: new_scratch(problem)) < 2e6
+    assert peak(lambda: new_state(problem)) < 2e6

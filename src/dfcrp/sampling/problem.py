@@ -17,6 +17,8 @@ from dfcrp.priors.contract import has_order
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
+#: With more families than this it is no faster, and takes this many times the memory.
+DENSE_TAIL_FAMILIES = 512
 #: Items of a block, at least: long enough to make up for the call from Python, short enough for
 #: a processor's cache. What is drawn depends on it.
 BLOCK_MARKINGS = 8192
@@ -164,7 +166,7 @@ def _new_tail(problem: Problem) -> Tail:
     n, n_families = problem.n, problem.data.n_families
     if not problem.has_order:
         n, n_families = 0, 0
-    dense = n * n_families <= DENSE_TAIL_ENTRIES
+    dense = _is_dense(n, n_families)
     sparse_n = 0 if dense else n
     return Tail(
         dense=np.zeros((n, n_families) if dense else (0, 0)),
@@ -175,13 +177,17 @@ def _new_tail(problem: Problem) -> Tail:
     )
 
 
+def _is_dense(n: int, n_families: int) -> bool:
+    return n_families <= DENSE_TAIL_FAMILIES and n * n_families <= DENSE_TAIL_ENTRIES
+
+
 def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
     """Buffers for one thread; without those of the order if it sweeps parts only."""
     n, n_families = problem.n, problem.data.n_families
     # What the order's updates need: by marking or arrival slot, and by family.
     m = 0 if parts_only else n
     of_family = np.zeros((3, 0 if parts_only else n_families), np.int64)
-    dense = problem.has_order and not parts_only and n * n_families <= DENSE_TAIL_ENTRIES
+    dense = problem.has_order and not parts_only and _is_dense(n, n_families)
     return Scratch(
         seen=np.zeros(n + 1, np.int64),
         clock=np.zeros(1, np.int64),
