@@ -12,6 +12,7 @@ import pytest
 
 import dfcrp
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws, Variable, shared_variable
+from dfcrp.errors import InputError
 from dfcrp.posterior import images
 from dfcrp.posterior.images import SharedDraws
 from dfcrp.runs.blocks import no_draws
@@ -132,3 +133,27 @@ def test_no_table_of_items_by_a_thousand_experts(prior: str) -> None:
     problem = problem_of(items, config)
     assert peak(lambda: new_scratch(problem)) < 2e6
     assert peak(lambda: new_state(problem)) < 2e6
+
+
+def copies(n: int, kind: str) -> dfcrp.Items:
+    """The same item by as many experts."""
+    columns = {"x": np.full(n, 5.0), "y": np.full(n, 6.0), "diameter": np.full(n, 20.0)}
+    if kind == "points":
+        del columns["diameter"]
+    return dfcrp.Items.from_columns(columns, [f"e{k}" for k in range(n)], kind=kind)
+
+
+def test_a_pair_takes_few_bytes() -> None:
+    """Of 1,200 experts who all marked one crater, each two are a pair."""
+    items, config = copies(1200, "circles"), resolve(None, {})
+    problem_of(copies(20, "circles"), config)  # what is imported and loaded once
+    pairs = 1200 * 1199 // 2
+    assert peak(lambda: problem_of(items, config)) < 65 * pairs + 8e6
+
+
+@pytest.mark.parametrize("kind", ["circles", "points"])
+def test_pairs_that_do_not_fit_are_refused_before(kind: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DFCRP_MEMORY", "20000000")
+    config = resolve(None, {"likelihood": kind, "radius": "auto" if kind == "circles" else 5.0})
+    with pytest.raises(InputError, match=r"719,400 pairs .* takes about .* and 20 MB are avail"):
+        problem_of(copies(1200, kind), config)
