@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import dfcrp
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws, Variable, shared_variable
 from dfcrp.errors import InputError
+from dfcrp.plots.flat import read_image
 from dfcrp.posterior import images
 from dfcrp.posterior.images import SharedDraws
 from dfcrp.runs.blocks import no_draws
@@ -157,3 +159,14 @@ def test_pairs_that_do_not_fit_are_refused_before(kind: str, monkeypatch: Any) -
     config = resolve(None, {"likelihood": kind, "radius": "auto" if kind == "circles" else 5.0})
     with pytest.raises(InputError, match=r"719,400 pairs .* takes about .* and 20 MB are avail"):
         problem_of(copies(1200, kind), config)
+
+
+def test_an_image_that_does_not_fit_is_refused_before(tmp_path: Path, monkeypatch: Any) -> None:
+    """A small file that stands for 25 million pixels."""
+    from PIL import Image
+
+    Image.new("RGB", (5000, 5000)).save(tmp_path / "large.png")
+    assert read_image(tmp_path / "large.png")[1] == (5000, 5000)
+    monkeypatch.setenv("DFCRP_MEMORY", "100000000")
+    with pytest.raises(InputError, match=r"5,000 by 5,000 pixels takes about 200 MB"):
+        read_image(tmp_path / "large.png")

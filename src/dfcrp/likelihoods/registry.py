@@ -23,12 +23,12 @@ HOMES = {
 }
 
 
-def is_own(name: object) -> bool:
+def is_own(name: str) -> bool:
     """Whether a name is that of code which is not dfcrp's.
 
     Such a name may come from who calls dfcrp, never from a file: it would make data run code.
     """
-    return isinstance(name, str) and name not in HOMES and ":" in name
+    return name not in HOMES and ":" in name
 
 
 @lru_cache(maxsize=64)

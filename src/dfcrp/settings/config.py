@@ -303,7 +303,11 @@ def made_from_file(
     """
     run = tables.get("run")
     named = run.get("likelihood") if isinstance(run, Mapping) else None
-    if is_own(named) and "likelihood" not in (overrides or {}).get("run", {}):
+    if (
+        isinstance(named, str)
+        and is_own(named)
+        and "likelihood" not in (overrides or {}).get("run", {})
+    ):
         raise SettingsError(
             f"{where}: run.likelihood is {shown(named)}, which is code, and dfcrp runs no code "
             "because a file names it. If you know it and trust it, name it yourself: "
