@@ -20,8 +20,10 @@ from dfcrp.fitting.run import ImageDone, Turn
 from dfcrp.posterior.findings import Totals, spaced
 from dfcrp.posterior.saving import write_results
 from dfcrp.runs import store as store_module
+from dfcrp.runs.chain_writer import MemoryWriter
 from dfcrp.runs.parts import experts_by_place, image_seed
-from dfcrp.sampling.runner import TimeLimit
+from dfcrp.sampling.runner import Runner, TimeLimit
+from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import make_config
 
 SETTINGS: dict[str, Any] = {"chains": 2, "scans": 40, "seed": 7}
@@ -376,6 +378,30 @@ def test_a_limit_leaves_no_image_out(markings, tmp_path, kept, minutes):
         assert np.array_equal(found[name].labels[:, :few], whole[name].labels[:, :few])
 
 
+def test_a_limit_of_an_open_ended_run_leaves_one_draw(markings):
+    """Of a single draw none is burn-in."""
+    with pytest.warns(dfcrp.errors.DfcrpWarning, match="a single draw"):
+        found = fitted(markings, chains=2, max_minutes=1e-9)
+    assert {found[name].record.scans for name in found} == {1}
+
+
+def test_blocks_are_short_where_time_is(markings):
+    """Or the first chains would have all the time that is left, and the last a single draw."""
+    one = markings.of_image(NAMES[0], markings.rows_by_image()[NAMES[0]])
+    problem = problem_of(one, make_config())
+    writers = [MemoryWriter(0, chain, problem.n, problem.columns) for chain in range(4)]
+    runner = Runner(problem, list(writers), seed=1, workers=2)
+    limit = TimeLimit(1.0 / 60.0)
+    runner._run_block(0, 100, limit)
+    runner._seconds_per_draw[0] = 1e-3
+    # Four turns for each of four chains in a second of one worker; without a limit half a second.
+    assert runner._block_length(0) <= 63
+    other = Runner(problem, list(writers), seed=1, workers=2)
+    other._run_block(0, 100, None)
+    other._seconds_per_draw[0] = 1e-3
+    assert other._block_length(0) >= 500
+
+
 @pytest.mark.parametrize("kept", ["memory", "folder"])
 def test_rounds_change_no_draw(markings, tmp_path, monkeypatch, kept):
     """Chains that are left after a draw, and once more, end as those that were never left."""
@@ -414,6 +440,9 @@ def test_shares_of_the_time_are_by_size_and_fill_it():
         wanted = [60.0 * side_by_side * w / 2100 for w in (1000, 500, 500, 50, 50)]
         assert shares == pytest.approx([min(share, 60.0) for share in wanted], abs=0.1)
     assert turn.seconds(0, alone=True) == pytest.approx(60.0 * 1000 / 2100, abs=0.1)
+    turn = Turn(limit, sizes, 1, last=False)
+    turn.done(0)  # what it left, or took beyond its share, is divided among the others
+    assert turn.seconds(1, alone=False) == pytest.approx(60.0 * 500 / 1100, abs=0.1)
     assert Turn(TimeLimit(None), sizes, 2, last=True).limit(0, alone=False) is None
 
 

@@ -83,7 +83,8 @@ class Drawn(NamedTuple):
 class Turn:
     """One round over the parts of a run with a limit: how long each may take.
 
-    Each has a share of the time by its size; what is left when the round begins suffices for all.
+    Each that begins has a share of the time that is left, by its size among those not yet done. So
+    what one takes beyond its share, as setting it up takes long, is missing for all that follow.
     """
 
     def __init__(self, limit: TimeLimit, sizes: dict[int, int], slots: int, *, last: bool) -> None:
@@ -91,19 +92,27 @@ class Turn:
         #: Whether this is the end of every part.
         self.last = last
         self._limit = limit
-        self._seconds = limit.seconds_left() or 0.0
+        self._slots = slots
+        self._lock = threading.Lock()
+        #: Of those not yet done.
         self._size = {part: size + USUAL_ITEMS for part, size in sizes.items()}
-        self._sizes = sum(self._size.values())
-        # Of five parts in two places one place has three.
-        self._side_by_side = len(sizes) / -(-len(sizes) // slots)
+
+    def done(self, part: int) -> None:
+        """Note that a part has had its time."""
+        with self._lock:
+            del self._size[part]
 
     def seconds(self, part: int, *, alone: bool) -> float | None:
         """The share of a part, which has all workers if it is drawn alone; None without a limit."""
         left = self._limit.seconds_left()
         if left is None:
             return None
-        share = self._seconds * self._size[part] / self._sizes
-        return max(min(share if alone else share * self._side_by_side, left), 0.0)
+        with self._lock:
+            share = left * self._size[part] / sum(self._size.values())
+            count = len(self._size)
+        # Of five parts in two places one place has three.
+        side_by_side = 1.0 if alone else count / -(-count // self._slots)
+        return max(min(share * side_by_side, left), 0.0)
 
     def limit(self, part: int, *, alone: bool) -> TimeLimit | None:
         """The limit of a part that begins now; there is a draw of every chain in any case."""
@@ -309,13 +318,15 @@ class Run:
     def _draw_here(
         self, part: int, turn: Turn, *, alone: bool = False
     ) -> Found | Unfinished | None:
-        return self._drawer.draw(
+        found = self._drawer.draw(
             part,
             self._stop.is_set,
             workers=self._slots() if alone else 1,
             limit=turn.limit(part, alone=alone),
             last=turn.last,
         )
+        turn.done(part)
+        return found
 
     def _draw_on_cluster(self, turn: Turn) -> Iterator[tuple[int, Found | Unfinished | None]]:
         assert isinstance(self._store, DrawStore)
@@ -326,6 +337,7 @@ class Run:
         tasks = _Tasks(submit, AHEAD * slots(self._client), sign.result)
         errand = Errand(place, claim.start, versions(), self._config.run.likelihood)
         for part, drawn in tasks.run(draw_on_worker, turn.parts, errand):
+            turn.done(part)
             if drawn is not None:
                 self._store.add(drawn.blocks)
             yield part, None if drawn is None else drawn.found

@@ -283,7 +283,7 @@ class PartRun(Generic[Found]):
             burn_in = scans // 4
         else:
             series = answer_series(self._store.draws(self._part, 0, draws))
-            burn_in = choose_burn_in(series) * run.thin
+            burn_in = min(choose_burn_in(series), draws - 1) * run.thin
         record = RunRecord(
             scans=scans,
             burn_in=burn_in,

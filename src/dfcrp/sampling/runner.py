@@ -24,6 +24,8 @@ from dfcrp.sampling.problem import Problem
 
 #: Blocks are cut so that a chain answers to a stop and reports about this often.
 SECONDS_PER_BLOCK = 0.5
+#: Near the end of a limit blocks are shorter, but no shorter than this.
+LEAST_SECONDS = 0.002
 #: Saving writes the unfinished ends of every array and the whole state, so it is done more rarely.
 SECONDS_PER_SAVE = 30.0
 #: A chain so many of its blocks ahead of the last one waits for it.
@@ -160,6 +162,7 @@ class Runner(Together[Chain]):
         self._observer = observer
         self._seconds_per_save = seconds_per_save
         self._seconds_per_draw = [0.0] * len(writers)
+        self._block_seconds, self._side_by_side = SECONDS_PER_BLOCK, 1
         self._saved = [-np.inf] * len(writers)
         #: Guards ``_busy``; told whenever a worker is done with a block.
         self._turns = threading.Condition()
@@ -177,7 +180,8 @@ class Runner(Together[Chain]):
         tells.
         """
         start = time.monotonic()
-        workers = min(self._workers or cores(), len(self.chains))
+        workers = self._side_by_side = min(self._workers or cores(), len(self.chains))
+        self._block_seconds = SECONDS_PER_BLOCK
         with ThreadPoolExecutor(workers) as pool:
             jobs = [pool.submit(self._take_turns, scans, start, limit) for _ in range(workers)]
             try:
@@ -201,7 +205,7 @@ class Runner(Together[Chain]):
                 if limit is not None and limit.passed and self._may_end(limit):
                     self._stop.set()
                     return
-                self._run_block(index, scans)
+                self._run_block(index, scans, limit)
                 if time.monotonic() - self._saved[index] > self._seconds_per_save:
                     self._save(index, self.seconds + time.monotonic() - start)
             except BaseException:
@@ -235,7 +239,12 @@ class Runner(Together[Chain]):
                 self._turns.wait()
         return None
 
-    def _run_block(self, index: int, scans: int) -> None:
+    def _run_block(self, index: int, scans: int, limit: TimeLimit | None) -> None:
+        left = None if limit is None else limit.seconds_left()
+        if left is not None:
+            # A few turns for each chain, or the limit would find some far behind others.
+            turns = MOST_BLOCKS_AHEAD * len(self.chains) / self._side_by_side
+            self._block_seconds = min(SECONDS_PER_BLOCK, max(left / turns, LEAST_SECONDS))
         chain = self.chains[index]
         left = (scans - chain.scans) // self._thin
         begun = time.monotonic()
@@ -251,7 +260,7 @@ class Runner(Together[Chain]):
 
     def _block_length(self, index: int) -> int:
         pace = self._seconds_per_draw[index]
-        wanted = int(SECONDS_PER_BLOCK / pace) if pace > 0 else 1
+        wanted = int(self._block_seconds / pace) if pace > 0 else 1
         return max(1, min(wanted, self.chains[index].largest_block()))
 
 
