@@ -11,19 +11,21 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.cli.main import main
+from dfcrp.cli.main import main, run_safely
 from dfcrp.errors import InputError, RunFolderError, SettingsError
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.runs.blocks import MemoryBlock, draws_of
-from dfcrp.runs.dask import Errand, advance_chain
+from dfcrp.runs.dask import Errand, _check_scheduler_file, advance_chain
 from dfcrp.runs.folder import versions
 from dfcrp.runs.lock import LOCK, Claim, locked
 from dfcrp.runs.shards import Unpacked, write_shard
 from dfcrp.runs.store import DrawStore
+from dfcrp.settings.config import load_config
 from dfcrp.simulate import paper_design
 
 
@@ -282,3 +284,58 @@ def test_what_a_link_leads_to_is_not_put_into_the_page(run: Path, tmp_path: Path
     (run / "figures" / "ages.svg").symlink_to(secret)
     assert main(["report", str(run), "--quiet"]) == 0
     assert "bXkga2V5" not in (run / "report.html").read_text()  # "my key"
+
+
+def test_footprints_that_are_nested_too_deeply(run: Path) -> None:
+    (run / "looked.csv").write_text("image,expert\n,a\n")
+    (run / "footprints.json").write_text(NESTED)
+    with pytest.raises(RunFolderError, match="nested too deeply"):
+        dfcrp.load(run)
+
+
+def test_tables_of_a_run_that_do_not_fit_into_memory(run: Path, monkeypatch: Any) -> None:
+    """A file of a terabyte that takes no space."""
+    with open(run / "markings.csv", "ab") as file:
+        file.truncate(1 << 40)
+    monkeypatch.setenv("DFCRP_MEMORY", "1000000000")
+    with pytest.raises(RunFolderError, match=r"markings\.csv: reading a file of 1\.1 TB takes"):
+        dfcrp.load(run)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero here")
+def test_files_without_an_end(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DFCRP_MEMORY", "1000000000")
+    (tmp_path / "endless.parquet").symlink_to("/dev/zero")
+    tracemalloc.start()
+    try:
+        with pytest.raises(SettingsError, match="more than 16 MB"):
+            load_config("/dev/zero")
+        with pytest.raises(InputError, match=r"reading a file of .* takes about"):
+            dfcrp.read_items(tmp_path / "endless.parquet")
+        assert tracemalloc.get_traced_memory()[1] < 500e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "root:x:0:0", "[]", '{"address": 7}', '{"address": "none"}', NESTED, "\xff"]
+)
+def test_a_file_that_no_dask_scheduler_wrote(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "scheduler.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(SettingsError, match="is not a file that a Dask scheduler wrote"):
+        _check_scheduler_file(str(path))
+    path.write_text('{"address": "tcp://127.0.0.1:8786"}')
+    _check_scheduler_file(str(path))
+
+
+def test_too_little_memory_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    def greedy() -> None:
+        raise MemoryError("Unable to allocate 8.00 TiB")
+
+    assert run_safely(greedy, []) == 1
+    said = capsys.readouterr().err
+    assert "error: there is not enough memory" in said
+    assert "8.00 TiB" in said
+    assert "unexpected" not in said
