@@ -104,6 +104,14 @@ def test_a_few_of_many_numbers_take_few_bytes(wide: DrawStore) -> None:
     assert peak(lambda: draws.shared([7])) < peak(lambda: draws.shared([*range(5000)])) - 30e6
 
 
+def test_numbers_that_do_not_fit_are_refused_before(wide: DrawStore, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DFCRP_MEMORY", "20000000")
+    draws = wide.draws()
+    assert draws.shared([7]).shape == (2, 500, 1)
+    with pytest.raises(InputError, match=r"5,000 numbers of 1,000 draws, takes about 40 MB"):
+        draws.shared()
+
+
 def test_all_numbers_are_in_memory_once(wide: DrawStore) -> None:
     draws = wide.draws()
     first = draws.shared()

@@ -67,11 +67,6 @@ class StoredDraws:
             raise RunFolderError("\n".join([message, *(losses or [])]))
         if losses:
             warnings.warn("\n".join(losses), DfcrpWarning, stacklevel=3)
-        refuse_more_than_memory(
-            8.0 * len(kept) * self.n_draws * (2 + first.columns.width),
-            f"{place}: what all draws have in common",
-            "keep fewer draws, with a larger thin, or read the run on a larger machine",
-        )
         self._kept = [indices[: self.n_draws] for indices in kept.values()]
         #: The numbers that the chains have in the run.
         self.chain_numbers = tuple(kept)
@@ -147,6 +142,14 @@ class StoredDraws:
     ) -> NDArray[Any]:
         shape = (self.n_chains, self.n_draws)
         height = len(np.arange(self.columns.width)[_every(chosen)])
+        if name == "shared":
+            refuse_more_than_memory(
+                8.0 * self.n_chains * self.n_draws * height,
+                f"{self._place}: what the clusters of each draw share, {height:,} numbers of "
+                f"{self.n_chains * self.n_draws:,} draws,",
+                "make the tables of the run on a larger machine (its draws are safe), or fit with "
+                "a larger --thin",
+            )
         found = np.empty((*shape, height) if name == "shared" else shape, ARRAYS[name])
         for chain, kept in enumerate(self._kept):
             self._surely(
