@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfcrp.cli.ground import site_options
+from dfcrp.cli.ground import likelihood_option, site_options
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
@@ -71,6 +71,7 @@ TABLE, FIGURE = "ages.csv", "ages"
     help="Equilibrium function for the figures, as CraterStats names it, or none.  [default: for "
     "the Moon Trask (1966)]",
 )
+@likelihood_option
 @click.option("--no-report", is_flag=True, help="Leave report.html as it is.")
 @click.option(
     "--keep",
@@ -99,7 +100,7 @@ def command(
     from dfcrp.runs.folder import write_site
 
     program = find_command(options["craterstats"])
-    posterior = load(run)
+    posterior = load(run, likelihood=options["likelihood"])
     if posterior.many is not None:
         raise InputError(f"{run}: is a run over many images; fit the one to be dated with --image")
     site = told_site(posterior.markings.site, options)
@@ -125,7 +126,7 @@ def command(
     click.echo(f"\n{run / TABLE}: one row per draw and expert\n{png}: the figure")
     if options["no_report"]:
         return
-    if site != load(run).items.site:
+    if site != load(run, likelihood=options["likelihood"]).items.site:
         write_site(run, site)
     formats = [k for k in FIGURE_FORMATS if (run / "figures" / f"size_relative.{k}").exists()]
     make_report(posterior, run, quiet=False, figures=formats or ("svg",))

@@ -86,7 +86,7 @@ class OwnLikelihood(Likelihood):
     def learned_samples(self, draws: Draws) -> dict[str, Floats]:
         """The entries of the law."""
         names = self.learned_names(draws.columns.parameters)
-        law = np.moveaxis(draws.shared(), 2, 0)
+        law = np.moveaxis(draws.shared(slice(len(names))), 2, 0)
         return dict(zip(names, law, strict=False))
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:

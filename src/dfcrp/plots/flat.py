@@ -23,6 +23,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Outlines
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.memory import refuse_more_than_memory
 from dfcrp.settings.config import ImageSettings
 
 if TYPE_CHECKING:
@@ -102,6 +103,12 @@ def read_image(path: str | os.PathLike[str]) -> tuple[NDArray[Any], tuple[int, i
         size = image.size
         # A JPEG is decoded no finer than needed.
         image.draft(None, (MAX_PIXELS, MAX_PIXELS))
+        refuse_more_than_memory(
+            # A byte for a grey pixel; four for one in colours, as it is and converted.
+            float(image.size[0]) * image.size[1] * (1 if image.mode == "L" else 8),
+            f"{os.fspath(path)}: an image of {size[0]:,} by {size[1]:,} pixels",
+            "give a smaller version of it, with --image-scale",
+        )
         return _reduced(image), size
 
 

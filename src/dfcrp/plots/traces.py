@@ -127,10 +127,10 @@ def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.f
 
 def learned(posterior: Posterior, *, behind: bool) -> dict[str, NDArray[np.float64]]:
     """Of the other answers, or of the parameters behind them, those with the largest R-hat."""
-    columns, shared = posterior.draws.columns, posterior.draws.shared()
-    words = posterior.quantity_words
-    judged = columns.judged_of(behind=behind)
-    found = {words[columns.names[at]]: shared[:, :, at] for at in judged}
+    columns, words = posterior.draws.columns, posterior.quantity_words
+    judged, names = columns.judged_of(behind=behind), columns.names
+    shared = posterior.draws.shared(judged)
+    found = {words[names[at]]: shared[:, :, k] for k, at in enumerate(judged)}
     if len(found) > MAX_LEARNED:
         verdict = posterior.verdict
         known_of = verdict.parameters if behind else verdict.diagnostics

@@ -27,8 +27,8 @@ from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 #: The paper's samplers, which take the data as a whole.
 _PAPER: dict[str, Callable[..., None]] = {"paper": run_modified, "unmodified": run_unmodified}
 SAMPLERS = ("exact", *_PAPER)
-#: Rows of cluster parameters that a block may need at most (48 MB).
-BLOCK_ROWS = 2_000_000
+#: Bytes that a block of draws may need at most.
+BLOCK_BYTES = 64_000_000
 #: Scans of the run that some chains take their first partition from, and its place among the
 #: generators spawned from the chain's seed.
 START_SCANS = 60
@@ -117,7 +117,9 @@ class Chain:
 
     def largest_block(self) -> int:
         """Draws that fit into one block."""
-        return int(max(1, min(512, BLOCK_ROWS // self.problem.n)))
+        columns = self.problem.columns
+        each = self.problem.n * (8 + 4 * len(columns.parameters)) + 8 * columns.width
+        return int(max(1, min(512, BLOCK_BYTES // each)))
 
     def run(self, draws: int, thin: int) -> DrawBlock:
         """Go on for draws × thin scans and return a draw after every thin-th."""

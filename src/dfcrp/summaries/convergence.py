@@ -378,8 +378,9 @@ def parameter_series(draws: Draws) -> dict[str, NDArray[Any]]:
 
 
 def _stored(draws: Draws, *, behind: bool) -> dict[str, NDArray[Any]]:
-    shared, names = draws.shared(), draws.columns.names
-    return {names[at]: shared[:, :, at] for at in draws.columns.judged_of(behind=behind)}
+    chosen, names = draws.columns.judged_of(behind=behind), draws.columns.names
+    shared = draws.shared(chosen)
+    return {names[at]: shared[:, :, k] for k, at in enumerate(chosen)}
 
 
 def choose_burn_in(

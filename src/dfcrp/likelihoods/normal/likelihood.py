@@ -150,8 +150,13 @@ class NormalLikelihood(Likelihood):
         """
         power = 1.0 if self.name == "normal" else 0.5
         found = {}
-        shared = np.moveaxis(draws.shared(), 2, 0)
-        for name, values in zip(draws.columns.names, shared, strict=True):
+        laws = {
+            at: name
+            for at, name in enumerate(draws.columns.names)
+            if name.startswith(("scale_", "growth_"))
+        }
+        shared = np.moveaxis(draws.shared(list(laws)), 2, 0)
+        for name, values in zip(laws.values(), shared, strict=True):
             if name.startswith("scale_"):
                 found[name.removeprefix("scale_")] = np.exp(power * values)
             elif name.startswith("growth_"):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dfcrp import __version__
-from dfcrp.errors import DfcrpError
+from dfcrp.errors import DfcrpError, shown
 from dfcrp.items.site import column_words
 from dfcrp.markup import (
     Column,
@@ -29,7 +29,7 @@ from dfcrp.markup import (
 )
 from dfcrp.report.contents import Contents
 from dfcrp.runs.folder import read_provenance
-from dfcrp.settings.config import to_toml
+from dfcrp.settings.config import Config, lengths_asked, to_toml
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.catalogue import listed_words
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, good
@@ -263,13 +263,33 @@ def provenance(contents: Contents, folder: Path) -> Section:
     for source in posterior.items.sources:
         rows.append([f"{source.file}, SHA-256", tag("code", source.sha256)])
     columns = [Column("what", number=False), Column("value", number=False)]
-    settings = details("All settings (TOML)", tag("pre", to_toml(posterior.config)))
+    settings = join(
+        [
+            _edited(posterior.config, written),
+            details("All settings (TOML)", tag("pre", to_toml(posterior.config))),
+        ]
+    )
     record = dataclasses.asdict(posterior.record)
     record.pop("tallies")
     run = details("The run as recorded", tag("pre", json.dumps(record, indent=1)))
     return Section(
         "provenance", "Settings and provenance", join([table(columns, rows), settings, run])
     )
+
+
+def _edited(config: Config, written: Mapping[str, Any]) -> Markup:
+    """Of what changes no draw but how many there are, what is not as it was for these draws."""
+    asked, begun = lengths_asked(config), written.get("lengths")
+    if not isinstance(begun, dict):
+        return Markup("")
+    differing = [
+        f"{name} is {shown(asked[name])}, it was {shown(begun[name])}"
+        for name in sorted({*asked} & {*begun})
+        if asked[name] != begun[name]
+    ]
+    if not differing:
+        return Markup("")
+    return paragraph(f"config.toml was changed since these draws: {'; '.join(differing)}.")
 
 
 def _written(folder: Path) -> dict[str, Any]:
