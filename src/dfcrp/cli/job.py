@@ -187,13 +187,13 @@ def _dbscan(posterior: Posterior) -> dict[int, Any] | None:
 
 def _introduce(markings: Items, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
-    from dfcrp.items.site import column_words
+    from dfcrp.items.site import column_words, plain_notes
     from dfcrp.likelihoods.registry import likelihood_named
     from dfcrp.markup import counted
     from dfcrp.runs.parts import experts_by_place
 
     run, n_experts = config.run, max(experts_by_place(markings))
-    for line in column_words(markings.sources):
+    for line in (*column_words(markings.sources), *plain_notes(markings.notes)):
         click.echo(line, err=True)
     removed = markings.rows_filtered_out
     if removed:

@@ -66,6 +66,8 @@ class Items:
     origin : array or None
         The mean of all features where these items are one image of several that were drawn
         together; None: their own.
+    notes : tuple of str
+        What was joined, renamed or repaired in reading.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class Items:
     filters: Mapping[str, Any] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
     origin: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -425,6 +428,7 @@ class Items:
             sources=self.sources,
             filters=self.filters,
             site=self.site,
+            notes=self.notes,
         )
         if self.looked is None:
             return items

@@ -45,6 +45,7 @@ class _Reader:
         self.marks = Drawings(name, "row", options)
         self._image: str | None = None
         self._in_track = False
+        self._in_skeleton = 0
 
     def refuse_doctype(self, *_: Any) -> None:
         raise InputError(
@@ -53,10 +54,20 @@ class _Reader:
 
     def start(self, tag: str, found: dict[str, str], row: int) -> None:
         if tag == "image":
-            self._image = found.get("name") or found.get("id")
+            own, task = found.get("id"), found.get("task_id")
+            self._image = self.marks.image(
+                found.get("name") or own or f"row {row}",
+                number=own if task is None else f"{task}:{own}",
+                size=(found.get("width"), found.get("height")),
+            )
             self.marks.look(self._image)
         elif tag == "track":
             self._in_track = True
+        elif tag == "skeleton":
+            self.marks.leave(Origin(row), tag)
+            self._in_skeleton += 1
+        elif self._in_skeleton:
+            return
         elif self._image is not None or self._in_track:
             self._take(tag, found, Origin(row, image=self._image, label=found.get("label")))
 
@@ -65,6 +76,8 @@ class _Reader:
             self._image = None
         elif tag == "track":
             self._in_track = False
+        elif tag == "skeleton":
+            self._in_skeleton -= 1
 
     def _take(self, tag: str, found: dict[str, str], origin: Origin) -> None:
         marks = self.marks

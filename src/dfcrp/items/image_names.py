@@ -1,0 +1,495 @@
+"""Which names of images stand for one image: the one place where that is decided.
+
+A file says of an image its path, or its name alone, sometimes the number that a program gave it,
+and its size in pixels. Lists of several experts name the same image differently: one has absolute
+paths, another names, a third lacks the endings. The rules are in ``docs/input.md``; in short: a
+list keeps its own images apart; lists that share a path use the same paths; between others the end
+of the path counts; and what could be meant in two ways is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, NoReturn
+
+from dfcrp.errors import InputError, SettingsError, did_you_mean
+from dfcrp.settings.values import IMAGE_NAMES
+
+ENDINGS = (
+    *("png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif", "webp", "jp2", "img", "cub", "fits"),
+    *("svs", "ndpi", "mrxs", "scn", "czi", "mrc", "mrcs", "pgm", "ppm", "dcm", "nii", "vrt"),
+)
+"""Endings of image files; what else follows a dot is part of the name."""
+_ENDING = re.compile(rf"\.({'|'.join(ENDINGS)})$", re.IGNORECASE)
+_FROM_ANYWHERE = re.compile(r"^([A-Za-z]:|[A-Za-z][\w+.-]*:/|/|~|\.\.)")
+#: What Label Studio puts before the name of an uploaded file.
+_UPLOAD = re.compile(r"^[0-9a-f]{8}-(?=.)")
+_WHOLE = re.compile(r"^(\d+)\.0+$")
+#: Examples in a message.
+NAMED = 3
+
+Parts = tuple[str, ...]
+
+
+def composed(text: str) -> str:
+    """Letters with accents as single characters (NFC), as not all systems write them."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a file says of an image."""
+
+    path: str
+    """Its path or name, as it is written."""
+    number: str | None = None
+    """By which the program that wrote the file tells images apart."""
+    size: tuple[int, int] | None = None
+    """Width and height in pixels."""
+    drawn: bool = False
+    """Whether a drawing tool wrote it, so that what lies before a slash is a folder. Of a table
+    only what ends like an image file is a path: other names may have any characters."""
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Folders and name; what says nothing, such as ``./``, is taken off."""
+        path = composed(self.path).strip()
+        if not (self.drawn or _ENDING.search(path)):
+            return (path,)
+        path = path.replace("\\", "/").split("://", 1)[-1]
+        kept = tuple(one for one in path.split("/") if one not in ("", ".", ".."))
+        return kept or (path,)
+
+    @cached_property
+    def order(self) -> tuple[Any, ...]:
+        """To sort pictures by."""
+        return self.path, self.number or "", self.size or (), self.drawn
+
+    @property
+    def personal(self) -> bool:
+        """Whether its folders are those of someone's computer, and not those of the data."""
+        return len(self.parts) > 1 and bool(_FROM_ANYWHERE.match(self.path.replace("\\", "/")))
+
+
+class Named(NamedTuple):
+    """The name of each picture of each list, and what is to be said of it."""
+
+    names: dict[tuple[str, Picture], str]
+    notes: list[str]
+    warnings: list[str]
+
+
+class _Seen(NamedTuple):
+    """An image as one list has it."""
+
+    owner: str
+    picture: Picture
+
+
+def _order(one: _Seen) -> tuple[Any, ...]:
+    return one.owner, one.picture.order
+
+
+@dataclass
+class _Image:
+    """Names that stand for one image."""
+
+    parts: Parts
+    """What it is called."""
+    seen: set[_Seen] = field(default_factory=set)
+    schemes: set[int] = field(default_factory=set)
+
+    @property
+    def owners(self) -> set[str]:
+        return {one.owner for one in self.seen}
+
+
+def checked_mode(mode: str) -> str:
+    """One of the ways to tell images apart."""
+    if mode not in IMAGE_NAMES:
+        raise SettingsError(
+            f"image_names is {mode!r}{did_you_mean(str(mode), IMAGE_NAMES)}; it must be one of "
+            f"{', '.join(IMAGE_NAMES)}"
+        )
+    return mode
+
+
+def name_images(seen: Iterable[tuple[str, Picture]], mode: str = "auto") -> Named:
+    """A name for every picture of every list: equal names are one image.
+
+    ``seen`` has the list that a picture is in, and the picture. What could be one image or two is
+    refused, and the message says which ``mode`` decides it.
+    """
+    pairs = {_Seen(owner, picture) for owner, picture in seen}
+    order = sorted(pairs, key=_order)
+    if checked_mode(mode) == "auto":
+        found = _Auto(order)
+        images, warned = found.images(), found.warnings
+    else:
+        images, warned = _chosen(order, mode), []
+    titles = _titles(images)
+    if mode != "size":
+        _refuse_sizes(images, titles)
+    names = {
+        (one.owner, one.picture): title
+        for image, title in zip(images, titles, strict=True)
+        for one in image.seen
+    }
+    return Named(names, _notes(images, titles), warned)
+
+
+def _chosen(order: Sequence[_Seen], mode: str) -> list[_Image]:
+    """Images by the user's word."""
+    keys: dict[str, Callable[[Picture], Parts]] = {
+        "path": lambda one: one.parts,
+        "name": lambda one: one.parts[-1:],
+        "stem": lambda one: (stem(one.parts[-1]),),
+        "id": lambda one: (one.number or "",),
+        "size": lambda one: (
+            one.parts[-1] + ("" if one.size is None else f" ({one.size[0]}x{one.size[1]})"),
+        ),
+    }
+    found: dict[Parts, _Image] = {}
+    for one in order:
+        picture = one.picture
+        if mode != "path" and "/" in picture.path:
+            picture = Picture(picture.path, picture.number, picture.size, drawn=True)
+        key = keys[mode](picture)
+        if mode == "id" and not key[0]:
+            raise InputError(
+                f"--image-names id: the list of {one.owner} gives the image {picture.path!r} no "
+                "number; choose another way to tell images apart"
+            )
+        found.setdefault(key, _Image(key)).seen.add(one)
+    return list(found.values())
+
+
+def stem(name: str) -> str:
+    """A name without the ending of an image file, upper and lower case the same."""
+    found = _ENDING.sub("", name).casefold()
+    whole = _WHOLE.match(found)
+    return whole[1] if whole else found
+
+
+def near(name: str) -> str:
+    """What is left of a name without what is easily mistyped: blanks, dashes, leading zeros."""
+    text = _UPLOAD.sub("", stem(name))
+    text = re.sub(r"[\s_\-.()]+", "_", text)
+    text = re.sub(r"(?<!\d)_|_(?!\d)", "", text)
+    return re.sub(r"(?<!\d)0+(?=\d)", "", text)
+
+
+class _Auto:
+    """Finds out which names are one image."""
+
+    def __init__(self, order: Sequence[_Seen]) -> None:
+        self.order = order
+        self.warnings: list[str] = []
+        self.scheme = _schemes(order)
+        #: The folders that tell images of a scheme apart.
+        self.folders: dict[int, set[str]] = defaultdict(set)
+        paths: dict[int, list[Picture]] = defaultdict(list)
+        for one in order:
+            paths[self.scheme[one.owner]].append(one.picture)
+        for scheme, pictures in paths.items():
+            self.folders[scheme] = _telling(pictures)
+
+    def images(self) -> list[_Image]:
+        """All images; pictures of a list with different paths are different ones."""
+        groups: dict[str, list[_Seen]] = defaultdict(list)
+        for one in self.order:
+            groups[one.picture.parts[-1]].append(one)
+        images = [image for _, group in sorted(groups.items()) for image in self._by_path(group)]
+        return self._by_stem(images)
+
+    def _by_path(self, group: Sequence[_Seen]) -> list[_Image]:
+        """Images whose names are the same, but for the folders before them."""
+        found: dict[int, dict[Parts, _Image]] = defaultdict(dict)
+        for one in group:
+            at, parts = self.scheme[one.owner], one.picture.parts
+            image = found[at].setdefault(parts, _Image(parts, schemes={at}))
+            image.seen.add(one)
+        if len(found) == 1:
+            return list(next(iter(found.values())).values())
+        several = [paths for paths in found.values() if len(paths) > 1]
+        if not several:
+            return [self._one(list(found.values()))]
+        return self._among(found)
+
+    def _one(self, schemes: Sequence[Mapping[Parts, _Image]]) -> _Image:
+        """One image of each scheme, with the same name: are they the same image?"""
+        images = [image for paths in schemes for image in paths.values()]
+        first = max(images, key=lambda image: (len(image.parts), image.parts))
+        for other in images:
+            doubt = self._doubt(first, other)
+            if doubt == "either":
+                _refuse_either(first, other)
+            if doubt:
+                self.warnings.append(
+                    f"{_told(first)} and {_told(other)} lie in different folders and are taken as "
+                    "one image; if they are two, give --image-names path"
+                )
+        return _union(images, _common_end([image.parts for image in images]))
+
+    def _doubt(self, one: _Image, other: _Image) -> str:
+        """Whether images of the same name may be two: not, perhaps, or just as well."""
+        same = len(_common_end([one.parts, other.parts]))
+        if same == min(len(one.parts), len(other.parts)):
+            return ""
+        folders = [image.parts[-same - 1] for image in (one, other)]
+        telling = [self._tells(image, at) for image, at in zip((one, other), folders, strict=True)]
+        if all(telling):
+            return "either"
+        for says, image, elsewhere in (
+            (telling[0], one, folders[1]),
+            (telling[1], other, folders[0]),
+        ):
+            if says and any(elsewhere in self.folders[at] for at in image.schemes):
+                return "either"
+        return "perhaps" if any(telling) else ""
+
+    def _tells(self, image: _Image, folder: str) -> bool:
+        """Whether a folder is one of the data: it tells images apart, or is no one's own."""
+        relative = any(not one.picture.personal for one in image.seen)
+        return relative or any(folder in self.folders[at] for at in image.schemes)
+
+    def _among(self, found: Mapping[int, Mapping[Parts, _Image]]) -> list[_Image]:
+        """Some list has several images of this name: others must say which they mean."""
+        every = [parts for paths in found.values() for parts in paths]
+        length = next(
+            k
+            for k in range(1, 1 + max(map(len, every)))
+            if all(len({parts[-k:] for parts in paths}) == len(paths) for paths in found.values())
+        )
+        ends: dict[Parts, _Image] = {}
+        told = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+        for _, paths in told:
+            for parts, image in sorted(paths.items()):
+                end = parts[-length:]
+                if end not in ends and ends and not self._another(image, paths, ends):
+                    others = [e for e in ends.values() if e.schemes.isdisjoint(image.schemes)]
+                    if others:
+                        _refuse_either(others[0], image, *others[1:2])
+                ends[end] = _union([ends[end], image], end) if end in ends else image
+                ends[end].parts = end
+        return list(ends.values())
+
+    def _another(
+        self, image: _Image, paths: Mapping[Parts, _Image], ends: Mapping[Parts, _Image]
+    ) -> bool:
+        """Whether an image that no other list has is clearly one of its own."""
+        if len(image.parts) < 2:
+            return False
+        shared = any(one[-len(end) :] == end for one in paths for end in ends)
+        return self._tells(image, image.parts[-2]) and (shared or len(paths) == 1)
+
+    def _by_stem(self, images: list[_Image]) -> list[_Image]:
+        """Images whose names differ in the ending, or in upper and lower case, alone."""
+        groups: dict[tuple[Hashable, ...], list[_Image]] = defaultdict(list)
+        for image in images:
+            groups[*image.parts[:-1], stem(image.parts[-1])].append(image)
+        kept: list[_Image] = []
+        for group in groups.values():
+            kept += group if len(group) == 1 else self._spelled(group)
+        self._warn_of_near(kept)
+        return kept
+
+    def _spelled(self, group: list[_Image]) -> list[_Image]:
+        """Several spellings: of one image unless a list, or lists with the same paths, have two."""
+        names = [image.parts[-1] for image in group]
+        schemes = [at for image in group for at in image.schemes]
+        if len(set(schemes)) == len(schemes):
+            bare = sum(not _ENDING.search(name) for name in names)
+            folded = {name.casefold() for name in names}
+            if len(group) == 2 and bare == 1 and len(folded) == 2:
+                return [_union(group, max((image.parts for image in group), key=_spelling))]
+            self.warnings.append(
+                f"{' and '.join(_told(image) for image in group[:NAMED])} are taken as one image; "
+                "if they are several, give --image-names name"
+            )
+            return [_union(group, max((image.parts for image in group), key=_spelling))]
+        for image in group:
+            others = [one for one in group if one is not image]
+            if not _ENDING.search(image.parts[-1]) and all(
+                one.schemes.isdisjoint(image.schemes) for one in others
+            ):
+                _refuse_either(others[0], image, *others[1:2])
+        owners = [owner for image in group for owner in image.owners]
+        if len(set(owners)) == len(owners):
+            self._warn_apart(group)
+        return group
+
+    def _warn_of_near(self, images: Sequence[_Image]) -> None:
+        """Name images that may be one, spelled in two ways: no list has both."""
+        groups: dict[tuple[Hashable, ...], list[_Image]] = defaultdict(list)
+        for image in images:
+            groups[near(image.parts[-1]),].append(image)
+        for group in groups.values():
+            stems = {stem(image.parts[-1]) for image in group}
+            owners = [owner for image in group for owner in image.owners]
+            if len(stems) == len(group) > 1 and len(set(owners)) == len(owners):
+                self._warn_apart(group)
+
+    def _warn_apart(self, group: Sequence[_Image]) -> None:
+        told = " and ".join(_told(image) for image in group[:NAMED])
+        same = len({stem(image.parts[-1]) for image in group}) == 1
+        way = "give --image-names stem" if same else "name them alike in the files"
+        self.warnings.append(f"{told} are taken as {len(group)} images; if they are one, {way}")
+
+
+def _schemes(order: Sequence[_Seen]) -> dict[str, int]:
+    """Lists that share a path use the same paths: the number of the scheme of each list."""
+    root: dict[str, str] = {}
+
+    def top(owner: str) -> str:
+        while root[owner] != owner:
+            root[owner] = root[root[owner]]
+            owner = root[owner]
+        return owner
+
+    first: dict[Parts, str] = {}
+    for one in order:
+        root.setdefault(one.owner, one.owner)
+        other = first.setdefault(one.picture.parts, one.owner)
+        root[top(one.owner)] = top(other)
+    numbers: dict[str, int] = {}
+    return {owner: numbers.setdefault(top(owner), len(numbers)) for owner in root}
+
+
+def _telling(pictures: Sequence[Picture]) -> set[str]:
+    """Folders below what all paths of a scheme have in common, or all folders of the data."""
+    paths = {one.parts: one.personal for one in pictures}
+    start = 0
+    folders = [parts[:-1] for parts in paths]
+    if all(paths.values()):
+        while len({one[: start + 1] for one in folders}) == 1 and start < len(folders[0]):
+            start += 1
+    return {name for one in folders for name in one[start:]}
+
+
+def _common_end(paths: Sequence[Parts]) -> Parts:
+    """The names at the end that all paths have in common."""
+    columns = zip(*(reversed(one) for one in paths), strict=False)
+    same = list(itertools.takewhile(lambda column: len(set(column)) == 1, columns))
+    return tuple(column[0] for column in reversed(same))
+
+
+def _union(images: Sequence[_Image], parts: Parts) -> _Image:
+    seen = {one for image in images for one in image.seen}
+    return _Image(parts, seen, {at for image in images for at in image.schemes})
+
+
+def _spelling(parts: Parts) -> tuple[Any, ...]:
+    """Of several spellings that with an ending, in lower case, counts."""
+    name = parts[-1]
+    return bool(_ENDING.search(name)), not _WHOLE.match(name), name.islower(), parts
+
+
+def _told(image: _Image) -> str:
+    """An image as a list has it, with the list."""
+    one = min(image.seen, key=_order)
+    return f"{_short(one.picture.path)} (list of {one.owner})"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else "..." + text[-77:])
+
+
+def _refuse_either(one: _Image, other: _Image, *more: _Image) -> NoReturn:
+    between = " or ".join(_told(image) for image in (one, *more))
+    raise InputError(
+        f"the image {_told(other)} may be the same as {between}, or another: say what makes images "
+        "the same, with --image-names name (what follows the last slash), stem (the same without "
+        "the ending) or path (the whole path); in Python image_names="
+    )
+
+
+def refuse_same_name(where: str, path: str, numbers: Sequence[str]) -> NoReturn:
+    """One name, several numbers: one image that is there twice, or two images of the same name."""
+    raise InputError(
+        f"{where}: several images are called {_short(path)} ({', '.join(numbers[:NAMED])}): say "
+        "with --image-names id that these are different images, or with --image-names name that "
+        "they are one (in Python image_names=)"
+    )
+
+
+def _titles(images: Sequence[_Image]) -> list[str]:
+    """What images are called: names in tables as they are written, if all write them so."""
+    titles = []
+    for image in images:
+        paths = {composed(one.picture.path).strip() for one in image.seen}
+        as_written = len(paths) == 1 and not any(one.picture.drawn for one in image.seen)
+        only = len(image.parts) == 1 and len(paths) == 1
+        titles.append(paths.pop() if as_written and not only else "/".join(image.parts))
+    # Pictures of drawing tools are called by their names, as long as these tell them apart.
+    ends: dict[str, list[int]] = defaultdict(list)
+    for at, image in enumerate(images):
+        if all(one.picture.drawn for one in image.seen):
+            ends[image.parts[-1]].append(at)
+    taken = set(titles)
+    for end, at in ends.items():
+        if len(at) == 1 and (end not in taken or titles[at[0]] == end):
+            titles[at[0]] = end
+        elif len(at) > 1:
+            _shorten(titles, images, at)
+    first: dict[str, int] = {}
+    for at, title in enumerate(titles):
+        if first.setdefault(title, at) != at:
+            _refuse_either(images[first[title]], images[at])
+    return titles
+
+
+def _shorten(titles: list[str], images: Sequence[_Image], at: Sequence[int]) -> None:
+    """As many folders as it takes to tell images of one name apart."""
+    for length in range(1, max(len(images[k].parts) for k in at) + 1):
+        short = ["/".join(images[k].parts[-length:]) for k in at]
+        if len(set(short)) == len(at):
+            for k, title in zip(at, short, strict=True):
+                titles[k] = title
+            return
+
+
+def _refuse_sizes(images: Sequence[_Image], titles: Sequence[str]) -> None:
+    """The pixels of one image in two sizes are not the same."""
+    for image, title in zip(images, titles, strict=True):
+        sizes: dict[tuple[int, int], str] = {}
+        for one in sorted(image.seen, key=_order):
+            if one.picture.size is not None:
+                sizes.setdefault(one.picture.size, one.owner)
+        if len(sizes) > 1:
+            said = ", ".join(
+                f"{width} x {height} px in the list of {owner}"
+                for (width, height), owner in sorted(sizes.items())[:NAMED]
+            )
+            raise InputError(
+                f"the image {_short(title)} has several sizes: {said}; places in one are not those "
+                "in the other. Export all lists from images of the same size; if these are "
+                "different images, give --image-names size (in Python image_names='size')"
+            )
+
+
+def _notes(images: Sequence[_Image], titles: Sequence[str]) -> list[str]:
+    """What became of names, with counts and examples."""
+    joined, renamed = [], []
+    for image, title in zip(images, titles, strict=True):
+        written = sorted({one.picture.path.strip() for one in image.seen})
+        if len(written) > 1:
+            joined.append(f"{_short(title)} for {', '.join(map(_short, written[:NAMED]))}")
+        elif composed(written[0]) != title:
+            renamed.append(f"{_short(title)} for {_short(written[0])}")
+    said = []
+    for found, one, more in (
+        (joined, "image is named in several ways", "images are named in several ways"),
+        (renamed, "image is called by a shorter name", "images are called by shorter names"),
+    ):
+        if found:
+            dots = ", ..." if len(found) > NAMED else ""
+            count = f"1 {one}" if len(found) == 1 else f"{len(found):,} {more}"
+            said.append(f"{count}: {'; '.join(found[:NAMED])}{dots}")
+    return said
