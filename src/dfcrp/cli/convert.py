@@ -136,10 +136,10 @@ def command(
     QGIS) or .geojson, circles .diam, .scc or .shp, and boxes .coco.json.
     """
     from dfcrp.io import converting, georeference
-    from dfcrp.io.categories import with_joined_categories
     from dfcrp.io.drawings import body_radius
     from dfcrp.io.formats.geojson import write_geojson
     from dfcrp.io.images import known_as
+    from dfcrp.io.reading import with_joined_categories
     from dfcrp.io.registry import writer_for
     from dfcrp.io.tables import ReadOptions, notes
     from dfcrp.items.site import plain_notes

@@ -8,7 +8,7 @@ import numbers
 import os
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.io.categories import with_joined_categories
 from dfcrp.io.drawings import told
 from dfcrp.io.formats.yolo import is_text_of_yolo, looks_like_yolo
 from dfcrp.io.images import (
@@ -30,6 +29,7 @@ from dfcrp.io.looks import looks_of
 from dfcrp.io.opening import PathLike, read_file
 from dfcrp.io.registry import FOLDER_ENDINGS
 from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
+from dfcrp.items.categories import Joins, joined
 from dfcrp.items.checks import (
     check_columns,
     checked_pairs,
@@ -98,9 +98,24 @@ def join(
     for text in warned:
         warnings.warn(text, DfcrpWarning, stacklevel=3)
     parts = [replace(part, table=table) for part, table in zip(parts, tables, strict=True)]
-    joined = _joined(parts)
+    whole = _joined(parts)
     doubts = [DOUBTFUL + text for text in warned]
-    return replace(joined, notes=(*dict.fromkeys(joined.notes), *told, *doubts))
+    return replace(whole, notes=(*dict.fromkeys(whole.notes), *told, *doubts))
+
+
+def with_joined_categories(table: ReadTable, joins: Joins) -> ReadTable:
+    """The table with one name for each category, as far as the user says which are one."""
+    told = table.about.get("category", ())
+    category, notes, doubts = joined(told, joins)
+    if not told:
+        return table
+    for text in doubts:
+        warnings.warn(text, DfcrpWarning, stacklevel=4)
+    return replace(
+        table,
+        about={**table.about, "category": category},
+        notes=(*table.notes, *notes, *(DOUBTFUL + text for text in doubts)),
+    )
 
 
 def _refuse_shares_beside_pixels(parts: Sequence[PathTable]) -> None:
@@ -402,7 +417,7 @@ def read_items(
     candidates: PathLike | None = None,
     looked: Any = None,
     image_names: str = "auto",
-    join_categories: str | Mapping[str, str] | None = None,
+    join_categories: Joins = None,
 ) -> Items:
     """Read lists of items from one file or several, or from a folder for each expert.
 
@@ -505,7 +520,7 @@ def read_markings(
     exclude_experts: str | Sequence[str] = (),
     looked: Any = None,
     image_names: str = "auto",
-    join_categories: str | Mapping[str, str] | None = None,
+    join_categories: Joins = None,
 ) -> Items:
     """Read lists of circles: ``read_items`` with the kind "circles".
 

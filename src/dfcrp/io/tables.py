@@ -30,7 +30,7 @@ from dfcrp.items.columns import (
     unit_of,
     units_by_name,
 )
-from dfcrp.items.image_names import Picture, composed
+from dfcrp.items.image_names import Picture, in_one_spelling
 from dfcrp.items.site import MOST_UNUSED, Site
 from dfcrp.likelihoods.registry import likelihood_named
 
@@ -237,29 +237,6 @@ class RawTable:
         if at is None or unit_of(self.header[at]) != "m":
             return columns
         return {**columns, "diameter": columns["diameter"] / 1000}
-
-
-def in_one_spelling(about: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Names with accented letters as single characters (NFC), and how many were not."""
-    found, notes = dict(about), []
-    for role in ("expert", "person", "image", "category"):
-        if role not in about:
-            continue
-        other = {name: composed(name) for name in set(about[role]) if name}
-        changed = sum(name != spelled for name, spelled in other.items())
-        if changed:
-            found[role] = [other.get(name, name) for name in about[role]]
-            noun = {"category": "categories"}.get(role, f"{role}s")
-            notes.append(
-                f"{counted_names(changed, role, noun)} with accents as separate characters (NFD) "
-                "written with single ones (NFC)"
-            )
-    return found, notes
-
-
-def counted_names(count: int, one: str, more: str) -> str:
-    """ "1 expert is", "3 experts are"."""
-    return f"1 {one} is" if count == 1 else f"{count:,} {more} are"
 
 
 def _refuse_beyond_degrees(columns: Mapping[str, Any], place: Place) -> None:

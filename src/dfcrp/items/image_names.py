@@ -42,6 +42,25 @@ def composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
+def in_one_spelling(about: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Names with accented letters as single characters (NFC), and how many were not."""
+    found, notes = dict(about), []
+    for role in ("expert", "person", "image", "category"):
+        if role not in about:
+            continue
+        other = {name: composed(name) for name in set(about[role]) if name}
+        changed = sum(name != spelled for name, spelled in other.items())
+        if changed:
+            found[role] = [other.get(name, name) for name in about[role]]
+            noun = {"category": "categories"}.get(role, f"{role}s")
+            count = f"1 {role} is" if changed == 1 else f"{changed:,} {noun} are"
+            notes.append(
+                f"{count} with accents as separate characters (NFD), which are read as single ones "
+                "(NFC)"
+            )
+    return found, notes
+
+
 @dataclass(frozen=True)
 class Picture:
     """What a file says of an image."""
@@ -216,7 +235,10 @@ class _Auto:
             image = found[at].setdefault(parts, _Image(parts, schemes={at}))
             image.seen.add(one)
         if len(found) == 1:
-            return list(next(iter(found.values())).values())
+            images = list(next(iter(found.values())).values())
+            if {len(image.parts) == 1 for image in images} == {True, False}:
+                self._warn_apart(images, "name")
+            return images
         several = [paths for paths in found.values() if len(paths) > 1]
         if not several:
             return [self._one(list(found.values()))]
@@ -321,7 +343,8 @@ class _Auto:
             ):
                 _refuse_either(others[0], image, *others[1:2])
         owners = [owner for image in group for owner in image.owners]
-        if len(set(owners)) == len(owners):
+        folded = {name.casefold() for name in names}
+        if len(set(owners)) == len(owners) or len(folded) < len(names):
             self._warn_apart(group)
         return group
 
@@ -336,10 +359,10 @@ class _Auto:
             if len(stems) == len(group) > 1 and len(set(owners)) == len(owners):
                 self._warn_apart(group)
 
-    def _warn_apart(self, group: Sequence[_Image]) -> None:
+    def _warn_apart(self, group: Sequence[_Image], mode: str = "stem") -> None:
         told = " and ".join(_told(image) for image in group[:NAMED])
         same = len({stem(image.parts[-1]) for image in group}) == 1
-        way = "give --image-names stem" if same else "name them alike in the files"
+        way = f"give --image-names {mode}" if same else "name them alike in the files"
         self.warnings.append(f"{told} are taken as {len(group)} images; if they are one, {way}")
 
 

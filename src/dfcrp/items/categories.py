@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.io.tables import ReadTable
+from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.items.checks import shown
 from dfcrp.items.columns import listed, parse_pairs
-from dfcrp.items.site import DOUBTFUL
 
 SPELLINGS = "spellings"
 """Join what differs in upper and lower case, blanks, dashes and the like only."""
@@ -27,33 +23,27 @@ def spelling(name: str) -> str:
     return re.sub(r"[\s_\-.]+", "", name).casefold()
 
 
-def with_joined_categories(table: ReadTable, joins: Joins) -> ReadTable:
-    """The table with one name for each category, as far as ``joins`` says which are one.
+def joined(told: Sequence[str | None], joins: Joins) -> tuple[list[str], list[str], list[str]]:
+    """One name for each category, what was joined, and which others look like one.
 
-    Others that look like spellings of one category are named in a warning.
+    ``joins`` says which are one; "" and None say nothing of an item.
     """
-    told = table.about.get("category")
-    if told is None:
-        if joins:
-            raise InputError(
-                "there are no categories to join; name their column with --columns category=NAME"
-            )
-        return table
     counts = Counter(name for name in told if name)
+    if joins and not counts:
+        raise InputError(
+            "there are no categories to join; name their column with --columns category=NAME"
+        )
     names = _names(counts, joins)
+    changed = {name: new for name, new in names.items() if name != new}
     notes = []
-    changed = Counter({(name, new): counts[name] for name, new in names.items() if name != new})
     if changed:
         each = ", ".join(
-            f"{shown(name)} to {shown(new)} ({count:,})" for (name, new), count in changed.items()
+            f"{shown(name)} to {shown(new)} ({counts[name]:,})" for name, new in changed.items()
         )
         noun = "category is" if len(changed) == 1 else "categories are"
         notes.append(f"{len(changed)} {noun} joined to others: {each}")
-    category = [names.get(name, name) if name else name for name in told]
-    table = replace(
-        table, about={**table.about, "category": category}, notes=(*table.notes, *notes)
-    )
-    return _warned(table, Counter(name for name in category if name))
+    category = [names.get(name, name) if name else "" for name in told]
+    return category, notes, _doubts(Counter(name for name in category if name))
 
 
 def _names(counts: Counter[str], joins: Joins) -> dict[str, str]:
@@ -82,21 +72,20 @@ def _names(counts: Counter[str], joins: Joins) -> dict[str, str]:
     return pairs
 
 
-def _warned(table: ReadTable, counts: Counter[str]) -> ReadTable:
+def _doubts(counts: Counter[str]) -> list[str]:
+    """Categories that may be one, in words."""
     groups: dict[str, list[str]] = {}
     for name in sorted(counts):
         groups.setdefault(spelling(name), []).append(name)
     several = [names for names in groups.values() if len(names) > 1]
     if not several:
-        return table
+        return []
     each = "; ".join(
         " and ".join(f"{shown(name)} ({counts[name]:,})" for name in names)
         for names in several[:NAMED]
     )
-    text = (
+    return [
         f"categories that may be one in several spellings: {each}"
         f"{'; ...' if len(several) > NAMED else ''}. They count as different ones; "
         f"--join-categories {SPELLINGS} joins them (in Python join_categories={SPELLINGS!r})"
-    )
-    warnings.warn(text, DfcrpWarning, stacklevel=4)
-    return replace(table, notes=(*table.notes, DOUBTFUL + text))
+    ]
