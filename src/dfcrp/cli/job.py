@@ -211,19 +211,25 @@ def _introduce(markings: Items, config: Config) -> None:
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
-    said = _consensus_note(config.summary.min_experts, n_experts, images)
+    looked = experts_by_place(markings)
+    said = _consensus_note(config.summary.min_experts, n_experts, images, looked)
     if said:
         click.echo(said, err=True)
 
 
-def _consensus_note(wanted: Least, looked: int, images: int) -> str:
-    """What makes a consensus, unless it is as usual; ``looked`` at most at one image."""
-    from dfcrp.settings.consensus import USUAL, in_words
+def _consensus_note(wanted: Least, looked: int, images: int, each: Sequence[int] = ()) -> str:
+    """What makes a consensus, unless it is as usual; ``looked`` at most at one image.
+
+    ``each`` has the experts who looked at each image, or part of it.
+    """
+    from dfcrp.settings.consensus import USUAL, in_words, why_share
 
     several = images > 1
     if isinstance(wanted, str):
         words = f"{in_words(wanted)} at its image" if several else in_words(wanted, looked)
-        return f"Consensus on an object means {words} (--min-experts changes that)."
+        why = why_share(wanted, each)
+        why = f", as {why}" if why else ""
+        return f"Consensus on an object means {words}{why} (--min-experts changes that)."
     if 1 < looked < wanted:
         return (
             f"Note: consensus means at least {wanted} experts, but there are {looked}"
