@@ -154,14 +154,15 @@ def make_image_report(
     figures: Sequence[str] = ("svg",),
 ) -> None:
     """Figures and page of one image of many."""
-    from dfcrp.plots.flat import configured_underlay, flat_map_or_none
+    from dfcrp.plots.flat import configured_underlay, flat_map_or_none, places_of
     from dfcrp.report import write_image
 
     if not quiet:
         click.echo(f"Drawing the figures and the page of {name} ...", err=True)
     part = posterior[name]
     placed = flat_map_or_none(part.items)
-    underlay = None if placed is None else configured_underlay(picture, placed.y)
+    places = places_of(part.items)
+    underlay = None if placed is None else configured_underlay(picture, placed.y, places)
     page = write_image(
         posterior,
         folder,
