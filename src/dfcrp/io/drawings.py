@@ -462,10 +462,10 @@ class Drawings:
         """
         if path is None or not path.strip():
             return None
-        picture = Picture(composed(path.strip()), number, _size(size), drawn=True)
+        picture = Picture(path.strip(), number, _size(size), drawn=True)
         if picture not in self._images:
             taken = set(self._images.values())
-            short = picture.path[-LONGEST_NAME // 2 :]
+            short = composed(picture.path)[-LONGEST_NAME // 2 :]
             names = itertools.chain([short], (f"{short} [{n}]" for n in itertools.count(2)))
             self._images[picture] = next(name for name in names if name not in taken)
         return self._images[picture]

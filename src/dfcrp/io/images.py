@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -119,10 +119,40 @@ def _renamed(
     return replace(table, about=about, looked=looked, aliases=frozenset(aliases))
 
 
+def naming(table: ReadTable) -> Callable[[str], str]:
+    """What the table calls an image that a user, or another file, names in some way.
+
+    A name in the files of the table will do, and the end of a path that only one image has.
+    """
+    own = set(table.about.get("image", ())) | {image for image, _ in table.looked}
+    other: dict[str, set[str]] = {}
+    for name, new in table.aliases:
+        other.setdefault(name, set()).add(new)
+    ends: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    for name in own:
+        parts = Picture(name).parts
+        ends.setdefault(parts[-1], []).append((parts, name))
+
+    def name_of(image: str) -> str:
+        image = composed(image)
+        if image in own or not image:
+            return image
+        found = other.get(image)
+        if found is None:
+            parts = Picture(image).parts
+            found = {
+                name
+                for known, name in ends.get(parts[-1], ())
+                if known[-len(parts) :] == parts or parts[-len(known) :] == known
+            }
+        return next(iter(found)) if len(found) == 1 else image
+
+    return name_of
+
+
 def known_as(table: ReadTable, image: Any) -> Any:
     """The user's name or names of images, as the table calls them; others stay as they are."""
-    if isinstance(image, str):
-        own = set(table.about.get("image", ()))
-        new = {to for name, to in table.aliases if name == composed(image)}
-        return new.pop() if image not in own and len(new) == 1 else composed(image)
-    return image if image is None else [known_as(table, one) for one in image]
+    if image is None:
+        return None
+    name_of = naming(table)
+    return name_of(image) if isinstance(image, str) else [name_of(str(one)) for one in image]

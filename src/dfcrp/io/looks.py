@@ -11,7 +11,7 @@ import numpy as np
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import as_object, load_json, text_or_none
-from dfcrp.io.images import known_as
+from dfcrp.io.images import naming
 from dfcrp.io.opening import PathLike, bytes_of, read_file
 from dfcrp.io.tables import ReadOptions, ReadTable
 from dfcrp.items.checks import bad_names, to_names, why_not_name
@@ -103,7 +103,7 @@ def looks_of(
         given = read_looked(looked)
     else:
         given = looks_given(looked)
-    if looked is not None and table.aliases:
+    if looked is not None and "image" in table.about:
         given = _as_items_are_called(table, given)
     if image is not None:
         kept = [image] if isinstance(image, str) else list(image)
@@ -114,8 +114,9 @@ def looks_of(
 
 def _as_items_are_called(table: ReadTable, given: Looked) -> Looked:
     """The same looks, with images called as those of the items are."""
-    pairs = [(known_as(table, image), expert) for image, expert in given.pairs.tolist()]
-    parts = {(known_as(table, image), who): one for (image, who), one in given.footprints.items()}
+    name_of = naming(table)
+    pairs = [(name_of(image), expert) for image, expert in given.pairs.tolist()]
+    parts = {(name_of(image), who): one for (image, who), one in given.footprints.items()}
     if len(set(pairs)) < len(pairs) and parts:
         raise InputError(
             "looked names an image in several ways, with footprints; name it in one way"

@@ -444,16 +444,22 @@ def refuse_same_name(where: str, path: str, numbers: Sequence[str]) -> NoReturn:
 
 def _titles(images: Sequence[_Image]) -> list[str]:
     """What images are called: names in tables as they are written, if all write them so."""
-    titles = []
-    for image in images:
-        paths = {composed(one.picture.path).strip() for one in image.seen}
-        as_written = len(paths) == 1 and not any(one.picture.drawn for one in image.seen)
-        only = len(image.parts) == 1 and len(paths) == 1
-        titles.append(paths.pop() if as_written and not only else "/".join(image.parts))
-    # Pictures of drawing tools are called by their names, as long as these tell them apart.
+    written = [{composed(one.picture.path).strip() for one in image.seen} for image in images]
+    mixed = {
+        one.owner
+        for image, paths in zip(images, written, strict=True)
+        for one in image.seen
+        if len(paths) > 1 or one.picture.drawn
+    }
+    kept = [mixed.isdisjoint(image.owners) and len(image.parts) > 1 for image in images]
+    titles = [
+        next(iter(paths)) if keep else "/".join(image.parts)
+        for image, paths, keep in zip(images, written, kept, strict=True)
+    ]
+    # Others are called by their names, as long as these tell them apart.
     ends: dict[str, list[int]] = defaultdict(list)
     for at, image in enumerate(images):
-        if all(one.picture.drawn for one in image.seen):
+        if not kept[at]:
             ends[image.parts[-1]].append(at)
     taken = set(titles)
     for end, at in ends.items():

@@ -65,7 +65,7 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
             score=annotation.get("score"),
         )
         if origin.image is None:
-            marks.leave(origin, "annotation of an image that is not in the file")
+            marks.leave(origin, "annotation without an image in the file")
             continue
         if labels and label is not None and label not in labels:
             marks.say(origin, "categories that are not in the file go by their numbers")

@@ -36,21 +36,21 @@ WHOLE_CLASS = "numbers of classes with a decimal point are read as whole numbers
 
 
 def looks_like_yolo(path: Path, data: bytes) -> bool:
-    """Whether rows are a whole number and shares: the first, and most of the others."""
+    """Whether rows are a whole number and shares: at least half of them, and below no header."""
     rows = _rows_of(path, data)
-    if not rows or not _is_numeric(rows[0]):
+    if not rows or (len(rows[0]) >= BOX and not _starts_with_number(rows[0])):
         return False
     good = sum(_why_not(cells) is None for cells in rows)
-    return 2 * good > len(rows)
+    return 2 * good >= len(rows)
 
 
 def is_text_of_yolo(path: Path) -> bool:
-    """Whether a text file among others of YOLO is one of them: a row is of numbers."""
+    """Whether a text file among others of YOLO is one of them: a row begins with a number."""
     try:
         rows = _rows_of(path, path.read_bytes())
     except OSError:
         return False
-    return path.name.lower() not in PLAIN_NAMES and any(map(_is_numeric, rows))
+    return path.name.lower() not in PLAIN_NAMES and any(map(_starts_with_number, rows))
 
 
 def _rows_of(path: Path, data: bytes) -> list[list[str]]:
@@ -63,9 +63,9 @@ def _rows_of(path: Path, data: bytes) -> list[list[str]]:
     return [cells for line in text.split("\n") if (cells := line.split())]
 
 
-def _is_numeric(cells: Sequence[str]) -> bool:
-    """A row that is meant as one of YOLO: a number and at least one other."""
-    return len(cells) > 1 and all(_number(cell) is not None for cell in cells[:2])
+def _starts_with_number(cells: Sequence[str]) -> bool:
+    """A row that is meant as one of YOLO: a number and something else."""
+    return len(cells) > 1 and _number(cells[0]) is not None
 
 
 def _number(cell: str) -> float | None:
