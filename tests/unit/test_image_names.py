@@ -120,7 +120,7 @@ def test_lists_that_share_paths_use_the_same_paths(tmp_path: Path) -> None:
     paths = tables(tmp_path, {"ann": ["c.png", "a.png"], "bob": ["c.png", "a.jpg"]})
     items, said = read(paths)
     assert items.images == ("a.jpg", "a.png", "c.png")
-    assert "'a.jpg' (list of bob) and 'a.png' (list of ann) are taken as 2 images" in said
+    assert "'a.png' (list of ann) and 'a.jpg' (list of bob) are taken as 2 images" in said
     assert "--image-names stem" in said
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.io.drawings import told
-from dfcrp.io.formats.yolo import is_text_of_yolo, looks_like_yolo
+from dfcrp.io.formats.yolo import has_row_of_yolo, is_text_of_yolo, looks_like_yolo
 from dfcrp.io.images import (
     in_one_naming,
     known_as,
@@ -245,6 +245,8 @@ def _files_in(path: Path) -> _Folder:
 def _readable(root: Path, there: Sequence[Path]) -> _Folder:
     """Which of these files are read."""
     yolo = [file for file in there if _is_yolo(file)]
+    if not yolo:
+        yolo = [file for file in there if has_row_of_yolo(file)]
     aside = []
     if yolo:
         texts = [file for file in there if file.suffix.lower() == ".txt" and file not in yolo]

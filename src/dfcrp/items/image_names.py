@@ -13,7 +13,7 @@ import itertools
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -33,6 +33,8 @@ _UPLOAD = re.compile(r"^[0-9a-f]{8}-(?=.)")
 _WHOLE = re.compile(r"^(\d+)\.0+$")
 #: Examples in a message.
 NAMED = 3
+#: Of names that are nearly equal, so many are compared with each other.
+MOST_NEAR = 50
 
 Parts = tuple[str, ...]
 
@@ -119,14 +121,20 @@ def _order(one: _Seen) -> tuple[Any, ...]:
 class _Image:
     """Names that stand for one image."""
 
-    parts: Parts
-    """What it is called."""
+    key: Parts
+    """What makes it this image."""
     seen: set[_Seen] = field(default_factory=set)
     schemes: set[int] = field(default_factory=set)
 
     @property
     def owners(self) -> set[str]:
         return {one.owner for one in self.seen}
+
+    @property
+    def parts(self) -> Parts:
+        """Folders and name, as far as they are part of what makes it this image."""
+        length = len(self.key)
+        return max((one.picture.parts[-length:] for one in self.seen), key=_spelling)
 
 
 def checked_mode(mode: str) -> str:
@@ -150,9 +158,14 @@ def name_images(seen: Iterable[tuple[str, Picture]], mode: str = "auto") -> Name
     if checked_mode(mode) == "auto":
         found = _Auto(order)
         images, warned = found.images(), found.warnings
+        titles = _titles(images)
     else:
         images, warned = _chosen(order, mode), []
-    titles = _titles(images)
+        titles = ["/".join(image.key) for image in images]
+        if mode == "path":
+            titles = [
+                _as_written(image) or title for image, title in zip(images, titles, strict=True)
+            ]
     if mode != "size":
         _refuse_sizes(images, titles)
     names = {
@@ -223,20 +236,38 @@ class _Auto:
         """All images; pictures of a list with different paths are different ones."""
         groups: dict[str, list[_Seen]] = defaultdict(list)
         for one in self.order:
-            groups[one.picture.parts[-1]].append(one)
-        images = [image for _, group in sorted(groups.items()) for image in self._by_path(group)]
-        return self._by_stem(images)
+            groups[stem(one.picture.parts[-1])].append(one)
+        images: list[_Image] = []
+        for _, group in sorted(groups.items()):
+            if self._told_apart(group):
+                images += self._spelled(group)
+            else:
+                found = self._by_path(group, _folded)
+                images += found
+                for image in found:
+                    self._warn_of_spelling(image)
+        self._warn_of_near(images)
+        return images
 
-    def _by_path(self, group: Sequence[_Seen]) -> list[_Image]:
+    def _told_apart(self, group: Sequence[_Seen]) -> bool:
+        """Whether lists with the same paths have names that differ in their spelling alone."""
+        found: dict[tuple[int, Parts], Parts] = {}
+        for one in group:
+            parts = one.picture.parts
+            if found.setdefault((self.scheme[one.owner], _folded(parts)), parts) != parts:
+                return True
+        return False
+
+    def _by_path(self, group: Sequence[_Seen], key: Callable[[Parts], Parts]) -> list[_Image]:
         """Images whose names are the same, but for the folders before them."""
         found: dict[int, dict[Parts, _Image]] = defaultdict(dict)
         for one in group:
-            at, parts = self.scheme[one.owner], one.picture.parts
+            at, parts = self.scheme[one.owner], key(one.picture.parts)
             image = found[at].setdefault(parts, _Image(parts, schemes={at}))
             image.seen.add(one)
         if len(found) == 1:
             images = list(next(iter(found.values())).values())
-            if {len(image.parts) == 1 for image in images} == {True, False}:
+            if {len(image.key) == 1 for image in images} == {True, False}:
                 self._warn_apart(images, "name")
             return images
         several = [paths for paths in found.values() if len(paths) > 1]
@@ -247,7 +278,7 @@ class _Auto:
     def _one(self, schemes: Sequence[Mapping[Parts, _Image]]) -> _Image:
         """One image of each scheme, with the same name: are they the same image?"""
         images = [image for paths in schemes for image in paths.values()]
-        first = max(images, key=lambda image: (len(image.parts), image.parts))
+        first = max(images, key=lambda image: (len(image.key), image.key))
         for other in images:
             doubt = self._doubt(first, other)
             if doubt == "either":
@@ -257,14 +288,14 @@ class _Auto:
                     f"{_told(first)} and {_told(other)} lie in different folders and are taken as "
                     "one image; if they are two, give --image-names path"
                 )
-        return _union(images, _common_end([image.parts for image in images]))
+        return _union(images, _common_end([image.key for image in images]))
 
     def _doubt(self, one: _Image, other: _Image) -> str:
         """Whether images of the same name may be two: not, perhaps, or just as well."""
-        same = len(_common_end([one.parts, other.parts]))
-        if same == min(len(one.parts), len(other.parts)):
+        same = len(_common_end([one.key, other.key]))
+        if same == min(len(one.key), len(other.key)):
             return ""
-        folders = [image.parts[-same - 1] for image in (one, other)]
+        folders = [image.key[-same - 1].casefold() for image in (one, other)]
         telling = [self._tells(image, at) for image, at in zip((one, other), folders, strict=True)]
         if all(telling):
             return "either"
@@ -283,7 +314,7 @@ class _Auto:
 
     def _among(self, found: Mapping[int, Mapping[Parts, _Image]]) -> list[_Image]:
         """Some list has several images of this name: others must say which they mean."""
-        every = [parts for paths in found.values() for parts in paths]
+        every = [key for paths in found.values() for key in paths]
         length = next(
             k
             for k in range(1, 1 + max(map(len, every)))
@@ -298,66 +329,67 @@ class _Auto:
                     others = [e for e in ends.values() if e.schemes.isdisjoint(image.schemes)]
                     if others:
                         _refuse_either(others[0], image, *others[1:2])
-                ends[end] = _union([ends[end], image], end) if end in ends else image
-                ends[end].parts = end
+                ends[end] = _union([ends[end], image] if end in ends else [image], end)
         return list(ends.values())
 
     def _another(
         self, image: _Image, paths: Mapping[Parts, _Image], ends: Mapping[Parts, _Image]
     ) -> bool:
         """Whether an image that no other list has is clearly one of its own."""
-        if len(image.parts) < 2:
+        if len(image.key) < 2:
             return False
         shared = any(one[-len(end) :] == end for one in paths for end in ends)
-        return self._tells(image, image.parts[-2]) and (shared or len(paths) == 1)
+        return self._tells(image, image.key[-2].casefold()) and (shared or len(paths) == 1)
 
-    def _by_stem(self, images: list[_Image]) -> list[_Image]:
-        """Images whose names differ in the ending, or in upper and lower case, alone."""
-        groups: dict[tuple[Hashable, ...], list[_Image]] = defaultdict(list)
+    def _spelled(self, group: Sequence[_Seen]) -> list[_Image]:
+        """Names that differ in their spelling, which tells images apart: each is an image."""
+        by_name: dict[str, list[_Seen]] = defaultdict(list)
+        for one in group:
+            by_name[one.picture.parts[-1]].append(one)
+        images = [image for own in by_name.values() for image in self._by_path(own, tuple)]
         for image in images:
-            groups[*image.parts[:-1], stem(image.parts[-1])].append(image)
-        kept: list[_Image] = []
-        for group in groups.values():
-            kept += group if len(group) == 1 else self._spelled(group)
-        self._warn_of_near(kept)
-        return kept
-
-    def _spelled(self, group: list[_Image]) -> list[_Image]:
-        """Several spellings: of one image unless a list, or lists with the same paths, have two."""
-        names = [image.parts[-1] for image in group]
-        schemes = [at for image in group for at in image.schemes]
-        if len(set(schemes)) == len(schemes):
-            bare = sum(not _ENDING.search(name) for name in names)
-            folded = {name.casefold() for name in names}
-            if len(group) == 2 and bare == 1 and len(folded) == 2:
-                return [_union(group, max((image.parts for image in group), key=_spelling))]
-            self.warnings.append(
-                f"{' and '.join(_told(image) for image in group[:NAMED])} are taken as one image; "
-                "if they are several, give --image-names name"
-            )
-            return [_union(group, max((image.parts for image in group), key=_spelling))]
-        for image in group:
-            others = [one for one in group if one is not image]
+            others = [one for one in images if one is not image]
             if not _ENDING.search(image.parts[-1]) and all(
                 one.schemes.isdisjoint(image.schemes) for one in others
             ):
                 _refuse_either(others[0], image, *others[1:2])
-        owners = [owner for image in group for owner in image.owners]
-        folded = {name.casefold() for name in names}
-        if len(set(owners)) == len(owners) or len(folded) < len(names):
-            self._warn_apart(group)
-        return group
+        by_path: dict[Parts, list[_Image]] = defaultdict(list)
+        for image in images:
+            by_path[_folded(image.parts)].append(image)
+        for same in by_path.values():
+            owners = [owner for image in same for owner in image.owners]
+            names = [image.parts[-1].casefold() for image in same]
+            apart = len(set(owners)) == len(owners) or len(set(names)) < len(names)
+            if len(same) > 1 and apart:
+                self._warn_apart(same)
+        return images
+
+    def _warn_of_spelling(self, image: _Image) -> None:
+        """Say which names were taken as one; a name without an ending is one with it."""
+        spellings: dict[str, _Seen] = {}
+        for one in sorted(image.seen, key=_order):
+            spellings.setdefault(one.picture.parts[-1], one)
+        bare = [name for name in spellings if not _ENDING.search(name)]
+        folded = {_ENDING.sub("", name) for name in spellings}
+        if len(spellings) < 2 or (len(spellings) == 2 and len(bare) == 1 and len(folded) == 1):
+            return
+        told = " and ".join(_told_one(one) for one in list(spellings.values())[:NAMED])
+        self.warnings.append(
+            f"{told} are taken as one image; if they are several, give --image-names name"
+        )
 
     def _warn_of_near(self, images: Sequence[_Image]) -> None:
         """Name images that may be one, spelled in two ways: no list has both."""
-        groups: dict[tuple[Hashable, ...], list[_Image]] = defaultdict(list)
+        groups: dict[str, list[tuple[Parts, _Image]]] = defaultdict(list)
         for image in images:
-            groups[near(image.parts[-1]),].append(image)
+            parts = tuple(near(part) for name in image.parts for part in name.split("/"))
+            groups[parts[-1]].append((parts, image))
         for group in groups.values():
-            stems = {stem(image.parts[-1]) for image in group}
-            owners = [owner for image in group for owner in image.owners]
-            if len(stems) == len(group) > 1 and len(set(owners)) == len(owners):
-                self._warn_apart(group)
+            for (one, image), (two, other) in itertools.combinations(group[:MOST_NEAR], 2):
+                alike = one[-len(two) :] == two[-len(one) :]
+                same = stem(image.parts[-1]) == stem(other.parts[-1])
+                if alike and not same and image.owners.isdisjoint(other.owners):
+                    self._warn_apart([image, other])
 
     def _warn_apart(self, group: Sequence[_Image], mode: str = "stem") -> None:
         told = " and ".join(_told(image) for image in group[:NAMED])
@@ -393,7 +425,7 @@ def _telling(pictures: Sequence[Picture]) -> set[str]:
     if all(paths.values()):
         while len({one[: start + 1] for one in folders}) == 1 and start < len(folders[0]):
             start += 1
-    return {name for one in folders for name in one[start:]}
+    return {name.casefold() for one in folders for name in one[start:]}
 
 
 def _common_end(paths: Sequence[Parts]) -> Parts:
@@ -403,9 +435,9 @@ def _common_end(paths: Sequence[Parts]) -> Parts:
     return tuple(column[0] for column in reversed(same))
 
 
-def _union(images: Sequence[_Image], parts: Parts) -> _Image:
+def _union(images: Sequence[_Image], key: Parts) -> _Image:
     seen = {one for image in images for one in image.seen}
-    return _Image(parts, seen, {at for image in images for at in image.schemes})
+    return _Image(key, seen, {at for image in images for at in image.schemes})
 
 
 def _spelling(parts: Parts) -> tuple[Any, ...]:
@@ -414,9 +446,17 @@ def _spelling(parts: Parts) -> tuple[Any, ...]:
     return bool(_ENDING.search(name)), not _WHOLE.match(name), name.islower(), parts
 
 
+def _folded(parts: Parts) -> Parts:
+    """A path without the ending, upper and lower case the same."""
+    return (*(part.casefold() for part in parts[:-1]), stem(parts[-1]))
+
+
 def _told(image: _Image) -> str:
     """An image as a list has it, with the list."""
-    one = min(image.seen, key=_order)
+    return _told_one(min(image.seen, key=_order))
+
+
+def _told_one(one: _Seen) -> str:
     return f"{_short(one.picture.path)} (list of {one.owner})"
 
 
@@ -440,6 +480,12 @@ def refuse_same_name(where: str, path: str, numbers: Sequence[str]) -> NoReturn:
         "with --image-names id that these are different images, or with --image-names name that "
         "they are one (in Python image_names=)"
     )
+
+
+def _as_written(image: _Image) -> str:
+    """The name in the lists, if all write it alike."""
+    paths = {composed(one.picture.path).strip() for one in image.seen}
+    return paths.pop() if len(paths) == 1 else ""
 
 
 def _titles(images: Sequence[_Image]) -> list[str]:

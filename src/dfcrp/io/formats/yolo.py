@@ -53,6 +53,15 @@ def is_text_of_yolo(path: Path) -> bool:
     return path.name.lower() not in PLAIN_NAMES and any(map(_starts_with_number, rows))
 
 
+def has_row_of_yolo(path: Path) -> bool:
+    """Whether a text file has a row as YOLO writes them, whatever the others are."""
+    try:
+        rows = _rows_of(path, path.read_bytes())
+    except OSError:
+        return False
+    return any(_why_not(cells) is None for cells in rows)
+
+
 def _rows_of(path: Path, data: bytes) -> list[list[str]]:
     if path.suffix.lower() != ".txt":
         return []
