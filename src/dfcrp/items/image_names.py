@@ -305,7 +305,7 @@ class _Auto:
         ):
             if says and any(elsewhere in self.folders[at] for at in image.schemes):
                 return "either"
-        return "perhaps" if any(telling) else ""
+        return "perhaps" if any(telling) or _differ_twice(one.key, other.key) else ""
 
     def _tells(self, image: _Image, folder: str) -> bool:
         """Whether a folder is one of the data: it tells images apart, or is no one's own."""
@@ -433,6 +433,16 @@ def _common_end(paths: Sequence[Parts]) -> Parts:
     columns = zip(*(reversed(one) for one in paths), strict=False)
     same = list(itertools.takewhile(lambda column: len(set(column)) == 1, columns))
     return tuple(column[0] for column in reversed(same))
+
+
+def _differ_twice(one: Parts, other: Parts) -> bool:
+    """Whether folders differ, above these agree, and above those differ again.
+
+    ``/home/ann/s1/a`` and ``/home/bob/s1/a`` differ once, as the folders of two persons do.
+    """
+    pairs = zip(reversed(one[:-1]), reversed(other[:-1]), strict=False)
+    runs = [same for same, _ in itertools.groupby(a.casefold() == b.casefold() for a, b in pairs)]
+    return runs.count(False) > 1
 
 
 def _union(images: Sequence[_Image], key: Parts) -> _Image:
