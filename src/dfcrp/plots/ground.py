@@ -61,11 +61,16 @@ def lying(
     by_pixels = Picture(pixels, usual)
     if in_pixels and _share_on(places, usual) >= ON_IMAGE:
         return by_pixels
-    where = _georeference(Path(file), quiet=in_pixels)
+    try:
+        where = _georeference(Path(file))
+    except DfcrpError as error:
+        return by_pixels if in_pixels else _not_used(file, f"it cannot be read: {error}")
     if where is None:
-        return by_pixels if _share_on(places, usual) > 0.0 or in_pixels else _placeless(file, site)
+        # One pixel may be one metre or kilometre, but hardly one degree.
+        in_lengths = site.units != "deg" and _share_on(places, usual) >= ON_IMAGE
+        return by_pixels if in_pixels or in_lengths else _placeless(file, site)
     if max(abs(where.b), abs(where.d)) > TURNED * abs(where.a):
-        return _not_used(file, "its pixels are turned")
+        return by_pixels if in_pixels else _not_used(file, "its pixels are turned")
     width, height = size
     (left, right), (top, bottom) = where.at(np.array([0.0, width]), np.array([0.0, height]))
     extent = (float(left), float(right), float(bottom), float(top))
@@ -118,19 +123,14 @@ def _not_used(file: str, why: str) -> None:
     )
 
 
-def _georeference(file: Path, *, quiet: bool) -> Georeference | None:
+def _georeference(file: Path) -> Georeference | None:
     """What the image, or a world file beside it, says of its place."""
     beside = [file.with_suffix(ending) for ending in WORLD_FILES]
     beside += [file.with_suffix(file.suffix + "w")]
     world = next((one for one in beside if one.is_file()), None)
     if world is None and not _says_place(file):
         return None
-    try:
-        return read_georeference(file if world is None else world)
-    except DfcrpError as error:
-        if not quiet:
-            _not_used(str(file), f"it cannot be read: {error}")
-        return None
+    return read_georeference(file if world is None else world)
 
 
 def _says_place(file: Path) -> bool:
@@ -162,34 +162,46 @@ def _on_degrees(
 ) -> Picture | None:
     """An image on a map in metres, brought to longitude and latitude on the same body."""
     try:
-        rasterio = needed("rasterio", "an image on a map, beneath degrees,")
-        warp = needed("rasterio.warp", "an image on a map, beneath degrees,")
-        pyproj = needed("pyproj", "an image on a map, beneath degrees,")
-        system = pyproj.CRS.from_wkt(where.crs)
-        degrees = rasterio.crs.CRS.from_wkt(system.geodetic_crs.to_wkt("WKT1_GDAL"))
-        source = rasterio.crs.CRS.from_wkt(where.crs)
-        rows, columns = pixels.shape[:2]
-        across, down = where.a * size[0] / columns, where.e * size[1] / rows
-        placed = rasterio.transform.Affine(across, 0.0, where.c, 0.0, down, where.f)
-        bounds = rasterio.transform.array_bounds(rows, columns, placed)
-        new, width, height = warp.calculate_default_transform(
-            source, degrees, columns, rows, *bounds
-        )
-        bands = pixels[..., np.newaxis] if pixels.ndim == 2 else pixels
-        found = np.zeros((height, width, bands.shape[2]), bands.dtype)
-        for band in range(bands.shape[2]):
-            warp.reproject(
-                np.ascontiguousarray(bands[..., band]),
-                found[..., band],
-                src_transform=placed,
-                src_crs=source,
-                dst_transform=new,
-                dst_crs=degrees,
-            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the libraries, about each other
+            found, extent = _warped(pixels, where, size)
     except Exception as error:  # libraries of others, and systems of any kind
         return _not_used(file, f"it cannot be brought to degrees: {error}")
-    extent = (new.c, new.c + new.a * width, new.f + new.e * height, new.f)
     extent = _from_cut(extent, places)
     if _share_on(places, extent) < ON_IMAGE:
         return _not_used(file, "most items lie beyond it")
-    return Picture(found[..., 0] if pixels.ndim == 2 else found, extent)
+    return Picture(found, extent)
+
+
+def _warped(
+    pixels: NDArray[Any], where: Georeference, size: tuple[int, int]
+) -> tuple[NDArray[Any], Region]:
+    """Pixels in longitude and latitude, and where their edges lie."""
+    what = "an image on a map, beneath degrees,"
+    rasterio, warp, pyproj = (needed(one, what) for one in ("rasterio", "rasterio.warp", "pyproj"))
+    degrees = pyproj.CRS.from_wkt(where.crs).geodetic_crs.to_wkt("WKT1_GDAL")
+    source, target = (rasterio.crs.CRS.from_wkt(text) for text in (where.crs, degrees))
+    rows, columns = pixels.shape[:2]
+    across, down = where.a * size[0] / columns, where.e * size[1] / rows
+    placed = rasterio.transform.Affine(across, 0.0, where.c, 0.0, down, where.f)
+    ends = [where.c, where.c + across * columns], [where.f, where.f + down * rows]
+    bounds = min(ends[0]), min(ends[1]), max(ends[0]), max(ends[1])
+    new, width, height = warp.calculate_default_transform(source, target, columns, rows, *bounds)
+    bands = pixels[..., np.newaxis] if pixels.ndim == 2 else pixels
+    found = np.zeros((height, width, bands.shape[2]), bands.dtype)
+    for band in range(bands.shape[2]):
+        given, taken = (
+            np.ascontiguousarray(bands[..., band]),
+            np.zeros((height, width), bands.dtype),
+        )
+        warp.reproject(
+            given,
+            taken,
+            src_transform=placed,
+            src_crs=source,
+            dst_transform=new,
+            dst_crs=target,
+        )
+        found[..., band] = taken
+    extent = (new.c, new.c + new.a * width, new.f + new.e * height, new.f)
+    return found[..., 0] if pixels.ndim == 2 else found, extent
