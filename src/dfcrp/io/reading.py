@@ -50,6 +50,8 @@ from dfcrp.likelihoods.registry import likelihood_named
 
 KNOWN_TEXTS = ("classes.txt", "obj.names", "train.txt", "val.txt", "test.txt", "notes.txt")
 """Text beside YOLO's files that is no list of boxes."""
+MOST_NAMED = 3
+"""Files that a message about several names."""
 RUN_FILES = ("config.toml", "markings.csv")
 """What tells a run folder from a folder of exports."""
 
@@ -94,7 +96,13 @@ def join(
     _refuse_shares_beside_pixels(parts)
     if "expert" not in parts[0].table.about and not (nameless and len(parts) == 1):
         parts = _named_after_files(parts)
-    tables, told, warned = in_one_naming([(part.stem, part.table) for part in parts], image_names)
+    lists = [(part.stem, part.table) for part in parts]
+    try:
+        tables, told, warned = in_one_naming(lists, image_names)
+    except InputError as error:
+        files = ", ".join(part.name for part in parts[:MOST_NAMED])
+        more = ", ..." if len(parts) > MOST_NAMED else ""
+        raise InputError(f"{files}{more}: {error}") from None
     for text in warned:
         warnings.warn(text, DfcrpWarning, stacklevel=3)
     parts = [replace(part, table=table) for part, table in zip(parts, tables, strict=True)]
