@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.io.drawings import told
-from dfcrp.io.formats.yolo import has_row_of_yolo, is_text_of_yolo, looks_like_yolo
+from dfcrp.io.folders import files_in
 from dfcrp.io.images import (
     in_one_naming,
     known_as,
@@ -48,8 +48,6 @@ from dfcrp.items.looks import with_looks
 from dfcrp.items.site import DOUBTFUL, MOST_UNUSED, Site, Source
 from dfcrp.likelihoods.registry import likelihood_named
 
-KNOWN_TEXTS = ("classes.txt", "obj.names", "train.txt", "val.txt", "test.txt", "notes.txt")
-"""Text beside YOLO's files that is no list of boxes."""
 MOST_NAMED = 3
 """Files that a message about several names."""
 RUN_FILES = ("config.toml", "markings.csv")
@@ -168,7 +166,7 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
     """
     if all((path / file).is_file() for file in RUN_FILES):
         raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
-    found = _files_in(path)
+    found = files_in(path)
     if not found.files:
         raise InputError(
             f"{path}: this is a directory without a file that ends in "
@@ -212,75 +210,6 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
 def _looks_alone(empty: Sequence[NothingToReadError]) -> list[ReadTable]:
     """Files without an item, which say who looked at what."""
     return [ReadTable("", {}, looked=one.looked, pictures=one.pictures) for one in empty]
-
-
-@dataclass(frozen=True)
-class _Folder:
-    """The files of a folder that are read."""
-
-    root: Path
-    files: Sequence[Path]
-    yolo: frozenset[Path] = frozenset()
-    aside: Sequence[str] = ()
-    """What is to be said of those that are not."""
-
-
-def _files_in(path: Path) -> _Folder:
-    """The files of a folder that are read, or else those of its folder ``labels``, as of YOLO's.
-
-    If there are none, those of the folders in it. Beside YOLO's files an empty one is of an image
-    on which nothing was found, and rows of numbers are YOLO's, whatever they are.
-    """
-    below = [file for file in path.rglob("*") if file.is_file()]
-    direct = [file for file in below if file.parent == path]
-    labels = [file for file in below if path / "labels" in file.parents]
-    for root, there in ((path, direct), (path, labels), (path, below)):
-        found = _readable(root, there)
-        if found.files:
-            rest = set(below) - set(there)
-            others = _readable(root, sorted(rest)).files
-            if not others:
-                return found
-            count = "1 file" if len(others) == 1 else f"{len(others)} files"
-            aside = (
-                f"{count} in folders inside it, such as {others[0].relative_to(path).as_posix()}, "
-                "not read; give these folders by themselves"
-            )
-            return replace(found, aside=(*found.aside, aside))
-    return _Folder(path, [])
-
-
-def _readable(root: Path, there: Sequence[Path]) -> _Folder:
-    """Which of these files are read."""
-    yolo = [file for file in there if _is_yolo(file)]
-    if not yolo:
-        yolo = [file for file in there if has_row_of_yolo(file)]
-    aside = []
-    if yolo:
-        texts = [file for file in there if file.suffix.lower() == ".txt" and file not in yolo]
-        more = [file for file in texts if not file.stat().st_size or is_text_of_yolo(file)]
-        yolo += more
-        strange = sorted(file.name for file in set(texts) - set(more) if not _known_text(file))
-        if strange:
-            aside.append(f"text that is not YOLO's is not read: {listed(strange)}")
-    files = [file for file in there if file.suffix.lower() in FOLDER_ENDINGS]
-    files = [file for file in files if not file.stem.upper().endswith("_AREA")]
-    return _Folder(root, sorted({*yolo, *files}), frozenset(yolo), aside)
-
-
-def _known_text(file: Path) -> bool:
-    """Whether a text file beside YOLO's is known to hold no boxes."""
-    return file.name.lower() in KNOWN_TEXTS or file.name.lower().startswith("readme")
-
-
-def _is_yolo(file: Path) -> bool:
-    """Whether it is one of YOLO's boxes: other text in a folder is left alone."""
-    if file.suffix.lower() != ".txt":
-        return False
-    try:
-        return looks_like_yolo(file, file.read_bytes())
-    except OSError:
-        return False
 
 
 def _joined(parts: Sequence[PathTable]) -> ReadTable:

@@ -518,11 +518,11 @@ def _titles(images: Sequence[_Image]) -> list[str]:
         if not kept[at]:
             ends[image.parts[-1]].append(at)
     taken = set(titles)
-    for end, at in ends.items():
-        if len(at) == 1 and (end not in taken or titles[at[0]] == end):
-            titles[at[0]] = end
-        elif len(at) > 1:
-            _shorten(titles, images, at)
+    for end, same in ends.items():
+        if len(same) == 1 and (end not in taken or titles[same[0]] == end):
+            titles[same[0]] = end
+        elif len(same) > 1:
+            _shorten(titles, images, same)
     first: dict[str, int] = {}
     for at, title in enumerate(titles):
         if first.setdefault(title, at) != at:

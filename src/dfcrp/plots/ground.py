@@ -88,7 +88,7 @@ def lying(
     return Picture(pixels, extent)
 
 
-def _placeless(file: str, site: Site) -> None:
+def _placeless(file: str, site: Site) -> Picture | None:
     """Beneath degrees or kilometres pixels are nowhere."""
     warnings.warn(
         f"{file}: the items are in {site.units}, and the image does not say where it lies; the "
@@ -97,6 +97,7 @@ def _placeless(file: str, site: Site) -> None:
         DfcrpWarning,
         stacklevel=4,
     )
+    return None
 
 
 def _share_on(places: Places, extent: Region) -> float:
@@ -114,13 +115,14 @@ def _from_cut(extent: Region, places: Places) -> Region:
     return start - half, start + half, low, high
 
 
-def _not_used(file: str, why: str) -> None:
+def _not_used(file: str, why: str) -> Picture | None:
     warnings.warn(
         f"{file}: the georeference of the image is not used, since {why}; the maps are drawn "
         "without the image. Say where it lies with --image-offset and --image-scale",
         DfcrpWarning,
         stacklevel=4,
     )
+    return None
 
 
 def _georeference(file: Path) -> Georeference | None:

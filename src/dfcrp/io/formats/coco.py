@@ -51,8 +51,8 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
         for number, raw in enumerate(as_list(content.get("annotations"), f"{name}, annotations"), 1)
     ]
     person = _person(annotations)
-    for image in images.values() if person is None else ():
-        marks.look(image)
+    for looked in images.values() if person is None else ():
+        marks.look(looked)
     for number, annotation in enumerate(annotations, 1):
         place = f"{name}, annotation {number}"
         image = text_or_none(annotation.get("image_id"))
