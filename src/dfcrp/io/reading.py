@@ -156,7 +156,8 @@ def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOption
         warnings.warn(f"{name}: {said}", DfcrpWarning, stacklevel=4)
     notes = tuple(f"{name}: {one}" for one in table.notes)
     table = replace(table, notes=notes)
-    return PathTable(name, path.stem, sha256, table, (*filter(None, [said]), *notes))
+    place = "" if options.below is None else f"{options.below}: "
+    return PathTable(name, path.stem, sha256, table, (*([place + said] if said else []), *notes))
 
 
 def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:

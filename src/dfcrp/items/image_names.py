@@ -27,7 +27,7 @@ ENDINGS = (
 )
 """Endings of image files; what else follows a dot is part of the name."""
 _ENDING = re.compile(rf"\.({'|'.join(ENDINGS)})$", re.IGNORECASE)
-_FROM_ANYWHERE = re.compile(r"^([A-Za-z]:|[A-Za-z][\w+.-]*:/|/|~|\.\.)")
+_ABSOLUTE = re.compile(r"^([A-Za-z]:|[A-Za-z][\w+.-]*:/|/|~)")
 #: What Label Studio puts before the name of an uploaded file.
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-(?=.)")
 _WHOLE = re.compile(r"^(\d+)\.0+$")
@@ -63,6 +63,11 @@ def in_one_spelling(about: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
     return found, notes
 
 
+def is_absolute(path: str) -> bool:
+    """Whether a path, with slashes, says where a file is on a computer or server."""
+    return bool(_ABSOLUTE.match(path))
+
+
 @dataclass(frozen=True)
 class Picture:
     """What a file says of an image."""
@@ -88,6 +93,11 @@ class Picture:
         return kept or (path,)
 
     @cached_property
+    def folded(self) -> Parts:
+        """The same without the ending of an image file, upper and lower case the same."""
+        return _folded(self.parts)
+
+    @cached_property
     def order(self) -> tuple[Any, ...]:
         """To sort pictures by."""
         return self.path, self.number or "", self.size or (), self.drawn
@@ -95,7 +105,8 @@ class Picture:
     @property
     def personal(self) -> bool:
         """Whether its folders are those of someone's computer, and not those of the data."""
-        return len(self.parts) > 1 and bool(_FROM_ANYWHERE.match(self.path.replace("\\", "/")))
+        path = self.path.replace("\\", "/")
+        return len(self.parts) > 1 and (is_absolute(path) or path.startswith(".."))
 
 
 class Named(NamedTuple):
@@ -236,13 +247,13 @@ class _Auto:
         """All images; pictures of a list with different paths are different ones."""
         groups: dict[str, list[_Seen]] = defaultdict(list)
         for one in self.order:
-            groups[stem(one.picture.parts[-1])].append(one)
+            groups[one.picture.folded[-1]].append(one)
         images: list[_Image] = []
         for _, group in sorted(groups.items()):
             if self._told_apart(group):
                 images += self._spelled(group)
             else:
-                found = self._by_path(group, _folded)
+                found = self._by_path(group, folded=True)
                 images += found
                 for image in found:
                     self._warn_of_spelling(image)
@@ -254,16 +265,19 @@ class _Auto:
         found: dict[tuple[int, Parts], Parts] = {}
         for one in group:
             parts = one.picture.parts
-            if found.setdefault((self.scheme[one.owner], _folded(parts)), parts) != parts:
+            if found.setdefault((self.scheme[one.owner], one.picture.folded), parts) != parts:
                 return True
         return False
 
-    def _by_path(self, group: Sequence[_Seen], key: Callable[[Parts], Parts]) -> list[_Image]:
+    def _by_path(self, group: Sequence[_Seen], *, folded: bool) -> list[_Image]:
         """Images whose names are the same, but for the folders before them."""
         found: dict[int, dict[Parts, _Image]] = defaultdict(dict)
         for one in group:
-            at, parts = self.scheme[one.owner], key(one.picture.parts)
-            image = found[at].setdefault(parts, _Image(parts, schemes={at}))
+            at = self.scheme[one.owner]
+            key = one.picture.folded if folded else one.picture.parts
+            image = found[at].get(key)
+            if image is None:
+                image = found[at][key] = _Image(key, schemes={at})
             image.seen.add(one)
         if len(found) == 1:
             images = list(next(iter(found.values())).values())
@@ -346,7 +360,7 @@ class _Auto:
         by_name: dict[str, list[_Seen]] = defaultdict(list)
         for one in group:
             by_name[one.picture.parts[-1]].append(one)
-        images = [image for own in by_name.values() for image in self._by_path(own, tuple)]
+        images = [image for own in by_name.values() for image in self._by_path(own, folded=False)]
         for image in images:
             others = [one for one in images if one is not image]
             if not _ENDING.search(image.parts[-1]) and all(

@@ -6,6 +6,7 @@ import posixpath
 
 from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.items.image_names import is_absolute
 
 
 def looks_like_labelme(data: bytes) -> bool:
@@ -18,11 +19,10 @@ def read_labelme(name: str, data: bytes, options: ReadOptions) -> RawTable:
     content = as_object(load_json(name, data), name)
     marks = Drawings(name, "shape", options)
     path = text_or_none(content.get("imagePath")) or name
-    if options.below is not None and "/" in options.below:
+    plain = path.replace("\\", "/")
+    if options.below is not None and "/" in options.below and not is_absolute(plain):
         # Relative to the file itself, which lies in a folder of the person's.
-        path = posixpath.normpath(
-            posixpath.join(posixpath.dirname(options.below), path.replace("\\", "/"))
-        )
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(options.below), plain))
     image = marks.image(path, size=(content.get("imageWidth"), content.get("imageHeight")))
     marks.look(image)
     for number, raw in enumerate(as_list(content.get("shapes"), f"{name}, shapes"), 1):
