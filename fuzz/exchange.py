@@ -248,6 +248,47 @@ def _particles(one: List, folder: Path) -> Path:
     return path
 
 
+def _cbox(one: List, folder: Path) -> Path:
+    path = folder / one.expert
+    texts: dict[Path, list[str]] = {}
+    for row in one.rows:
+        name = one.names[row.image].removesuffix(".png").removesuffix(".jpg")
+        cells = [str(value) for value in row.box]
+        changed = {"negative": "-4", "no size": "0", "text": "wide", "nan": "nan"}
+        cells[2] = changed.get(row.odd, cells[2])
+        if row.odd == "short":
+            del cells[3]
+        head = ["data_cryolo", "", "loop_"]
+        head += ["_CoordinateX #1", "_CoordinateY #2", "_Width #3", "_Height #4"]
+        texts.setdefault(path / f"{name}.cbox", head).append(" ".join(cells))
+    for file, lines in texts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _label_studio(one: List, folder: Path) -> Path:
+    tasks = []
+    for number, image in enumerate(dict.fromkeys(row.image for row in one.rows), 1):
+        results: list[Any] = []
+        for row in one.rows:
+            if row.image != image:
+                continue
+            shares: list[Any] = [100 * value / SIDE for value in row.box]
+            changed = {"negative": -4, "no size": 0, "text": "wide", "nan": float("nan")}
+            shares[2] = changed.get(row.odd, shares[2])
+            value = dict(zip(("x", "y", "width", "height"), shares, strict=True))
+            kind = "brushlabels" if row.odd == "line" else "rectanglelabels"
+            size = {"original_width": SIDE, "original_height": SIDE}
+            results.append({"type": kind, **size, "value": value | {kind: ["a"]}})
+        annotation = {"completed_by": {"email": one.expert}, "result": results}
+        data = {"image": one.names[image]}
+        tasks.append({"id": number, "data": data, "annotations": [annotation]})
+    path = folder / f"{one.expert}.json"
+    path.write_text(json.dumps(tasks), encoding="utf-8")
+    return path
+
+
 class Format(NamedTuple):
     """How to write a list, and what becomes of odd rows."""
 
@@ -286,6 +327,11 @@ FORMATS: dict[str, Format] = {
         by_file=True,
     ),
 }
+
+FORMATS["cbox"] = FORMATS["box"]._replace(write=_cbox)
+FORMATS["label-studio"] = Format(_label_studio, {**JSON_ODD, "negative": "left"})
+#: Formats whose lists are in pixels and do not name the expert, so that they can be mixed.
+ALIKE = tuple(name for name in FORMATS if name not in ("yolo", "label-studio"))
 
 # ---- names of images ----
 
@@ -335,14 +381,13 @@ def make_case(rng: random.Random) -> Case:
     if in_folders:
         images = [f"s{k}/{rng.choice(images)}" for k in range(1, rng.randint(2, 4))]
     usual = rng.choice(list(FORMATS))
-    pixels = [name for name in FORMATS if name != "yolo"]
     mixed = rng.random() < 0.3
     plain = rng.random() < 0.6
     ways = [rng.choice(PLAIN if plain else (*PLAIN, *OTHER)) for _ in range(3)]
     units = rng.random() < 0.05
     case = Case([], plain, set(), Counter())
     for k, expert in enumerate(("ann", "bob", "cleo")[: rng.randint(2, 3)]):
-        name = rng.choice(pixels) if mixed and usual != "yolo" else usual
+        name = rng.choice(ALIKE) if mixed and usual in ALIKE else usual
         form = FORMATS[name]
         if form.by_file and ways[k] in ("home", "windows", "here"):
             ways[k] = "as it is"

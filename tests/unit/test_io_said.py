@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dfcrp
+import format_samples as samples
 from dfcrp.cli.main import main
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io import read_table
@@ -153,9 +154,34 @@ def test_cvat_images_without_a_name_and_skeletons(tmp_path: Path) -> None:
     for who in ("ann", "bob"):
         (tmp_path / f"{who}.xml").write_text(text)
     items, said = read([tmp_path / "ann.xml", tmp_path / "bob.xml"])
-    assert len(items) == 4
-    assert len(items.images) == 2
+    assert len(items) == 2
+    assert items.images == ("a.png",)
+    assert "1 box on an image without a name (row 1)" in said
     assert "1 skeleton (row 1)" in said
+
+
+def test_marks_of_nobody_and_on_nothing(tmp_path: Path) -> None:
+    """LabelMe without a path, Label Studio without an annotator, Zooniverse without a subject."""
+    for who in ("ann", "bob"):
+        (tmp_path / who).mkdir()
+        shape = {"shape_type": "rectangle", "points": [[1, 1], [5, 5]], "label": "a"}
+        text = json.dumps({"shapes": [shape], "imagePath": None})
+        (tmp_path / who / "one.json").write_text(text)
+    items, said = read([tmp_path / "ann", tmp_path / "bob"])
+    assert items.images == ("one",)
+    assert "goes by the name of the file" in said
+    result = samples.studio_result("rectangle", x=10, y=10, width=4, height=4)
+    task = {"id": 1, "data": {"image": "a.png"}, "annotations": [{"result": [result]}]}
+    (tmp_path / "tasks.json").write_text(json.dumps([task]))
+    items, said = read(tmp_path / "tasks.json")
+    assert items.experts == ("unknown annotator",)
+    assert "annotations of nobody are a list of 'unknown annotator' (task 1)" in said
+    drawn = [samples.drawing({"x": 1, "y": 2, "r": 3})]
+    rows = [{"annotations": drawn}, {"annotations": drawn, "subject_ids": "", "user_name": "b"}]
+    (tmp_path / "export.csv").write_bytes(samples.zooniverse(rows))
+    items, said = read(tmp_path / "export.csv", "circles")
+    assert items.images == ("7",)
+    assert "1 classification without a subject (row 3)" in said
 
 
 def test_scores_in_the_fifth_column_of_box_files(tmp_path: Path) -> None:

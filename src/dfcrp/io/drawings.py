@@ -471,7 +471,7 @@ class Drawings:
         return self._images[picture]
 
     def say(self, origin: Origin, what: str) -> None:
-        """Note what was done with a mark that is read."""
+        """Note what was done with a mark that is read; the row 0 is the file as a whole."""
         self._notes.setdefault(what, []).append(origin.row)
 
     def look(self, image: str | None, expert: str | None = None) -> None:
@@ -530,7 +530,10 @@ class Drawings:
         )
 
     def _other_notes(self) -> list[str]:
-        return [f"{what} ({some_rows(self.record, at)})" for what, at in self._notes.items()]
+        return [
+            f"{what} ({some_rows(self.record, at)})" if any(at) else what
+            for what, at in self._notes.items()
+        ]
 
     def _refuse_same_names(self) -> None:
         """One name, and several numbers of the program: two images, or one that is there twice."""

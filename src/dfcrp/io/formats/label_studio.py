@@ -8,6 +8,9 @@ from typing import Any
 from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
 
+#: Whose list annotations are on that name nobody.
+UNKNOWN = "unknown annotator"
+
 
 def looks_like_label_studio(data: bytes) -> bool:
     """Whether the keys of an export are there."""
@@ -47,6 +50,8 @@ def read_label_studio(name: str, data: bytes, options: ReadOptions) -> RawTable:
             last[expert] = annotation
         for expert, annotation in last.items():
             marks.look(image, expert)
+            if expert == UNKNOWN:
+                marks.say(Origin(number), f"annotations of nobody are a list of {UNKNOWN!r}")
             for result in as_list(annotation.get("result"), where):
                 _take(marks, Origin(number, expert, image), as_object(result, where), where)
     return marks.table()
@@ -124,4 +129,4 @@ def _annotator(annotation: dict[str, Any]) -> str:
     who = annotation.get("completed_by")
     if isinstance(who, dict):
         who = who.get("email") or who.get("username") or who.get("id")
-    return text_or_none(who) or "unknown annotator"
+    return text_or_none(who) or UNKNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from pathlib import PurePosixPath
 
 from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
@@ -18,7 +19,10 @@ def read_labelme(name: str, data: bytes, options: ReadOptions) -> RawTable:
     """Read circles (centre and a point on the rim), polygons, rectangles and points."""
     content = as_object(load_json(name, data), name)
     marks = Drawings(name, "shape", options)
-    path = text_or_none(content.get("imagePath")) or name
+    path = text_or_none(content.get("imagePath"))
+    if path is None:
+        path = str(PurePosixPath(options.below or name).with_suffix(""))
+        marks.say(Origin(0), "it does not name its image, which goes by the name of the file")
     plain = path.replace("\\", "/")
     if options.below is not None and "/" in options.below and not is_absolute(plain):
         # Relative to the file itself, which lies in a folder of the person's.

@@ -50,7 +50,11 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
     marks = Drawings(name, "row", options)
     with _long_cells():
         table = read_delimited(name, data)
-    for one in _last_of_each(_classifications(table), marks):
+    found = _classifications(table)
+    for one in found:
+        if not one.subject:
+            marks.leave(Origin(one.row), "classification without a subject")
+    for one in _last_of_each([one for one in found if one.subject], marks):
         sizes = _frame_sizes(one.metadata)
         for shown in (0, *sizes):
             marks.look(marks.image(_image(one.subject, shown)), one.user)
@@ -99,7 +103,7 @@ def _classifications(table: RawTable) -> list[_Classification]:
             _Classification(
                 row,
                 user,
-                cell["subject_ids"] or "?",
+                cell["subject_ids"],
                 when,
                 cell["annotations"],
                 cell.get("metadata", ""),
