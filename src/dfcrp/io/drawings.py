@@ -30,7 +30,7 @@ from dfcrp.io.tables import (
     some_rows,
 )
 from dfcrp.items.checks import LONGEST_NAME, shown
-from dfcrp.items.image_names import Picture, composed, refuse_same_name
+from dfcrp.items.image_names import Mention, composed, refuse_same_name
 from dfcrp.items.site import Site
 
 
@@ -375,7 +375,7 @@ class Drawings:
         self._looked: dict[Look, None] = {}
         self._note = ""
         self._notes: dict[str, list[int]] = {}
-        self._images: dict[Picture, str] = {}
+        self._images: dict[Mention, str] = {}
         #: Whether lengths are shares of the sides of the image.
         self.shares = False
         #: The shapes of all marks, once they are asked for.
@@ -462,7 +462,7 @@ class Drawings:
         """
         if path is None or not path.strip():
             return None
-        picture = Picture(path.strip(), number, _size(size), drawn=True)
+        picture = Mention(path.strip(), number, _size(size), drawn=True)
         if picture not in self._images:
             taken = set(self._images.values())
             short = composed(picture.path)[-LONGEST_NAME // 2 :]
@@ -539,7 +539,7 @@ class Drawings:
         """One name, and several numbers of the program: two images, or one that is there twice."""
         if self.options.image_names != "auto":
             return
-        found: dict[tuple[str, ...], dict[str, Picture]] = {}
+        found: dict[tuple[str, ...], dict[str, Mention]] = {}
         for picture in self._images:
             if picture.number is not None:
                 found.setdefault(picture.parts, {})[picture.number] = picture

@@ -15,7 +15,7 @@ KNOWN_TEXTS = ("classes.txt", "obj.names", "train.txt", "val.txt", "test.txt", "
 
 
 @dataclass(frozen=True)
-class Folder:
+class FolderFiles:
     """The files of a folder that are read."""
 
     root: Path
@@ -25,7 +25,7 @@ class Folder:
     """What is to be said of those that are not."""
 
 
-def files_in(path: Path) -> Folder:
+def files_in(path: Path) -> FolderFiles:
     """The files of a folder that are read, or else those of its folder ``labels``, as of YOLO's.
 
     If there are none, those of the folders in it. Beside YOLO's files an empty one is of an image
@@ -47,10 +47,10 @@ def files_in(path: Path) -> Folder:
                 "not read; give these folders by themselves"
             )
             return replace(found, aside=(*found.aside, aside))
-    return Folder(path, [])
+    return FolderFiles(path, [])
 
 
-def _readable(root: Path, there: Sequence[Path]) -> Folder:
+def _readable(root: Path, there: Sequence[Path]) -> FolderFiles:
     """Which of these files are read."""
     yolo = [file for file in there if _is_yolo(file)]
     if not yolo:
@@ -65,7 +65,7 @@ def _readable(root: Path, there: Sequence[Path]) -> Folder:
             aside.append(f"text that is not YOLO's is not read: {listed(strange)}")
     files = [file for file in there if file.suffix.lower() in FOLDER_ENDINGS]
     files = [file for file in files if not file.stem.upper().endswith("_AREA")]
-    return Folder(root, sorted({*yolo, *files}), frozenset(yolo), aside)
+    return FolderFiles(root, sorted({*yolo, *files}), frozenset(yolo), aside)
 
 
 def _known_text(file: Path) -> bool:

@@ -9,23 +9,23 @@ from dataclasses import replace
 from typing import Any
 
 from dfcrp.io.tables import ReadTable
-from dfcrp.items.image_names import Picture, composed, name_images
+from dfcrp.items.image_names import Mention, composed, name_images
 
 #: Examples in a warning.
 NAMED = 3
 
 
-def pictures_of(table: ReadTable) -> dict[str, Picture]:
+def pictures_of(table: ReadTable) -> dict[str, Mention]:
     """What a table says of each image on it; of a column of names the name."""
     names = dict.fromkeys(table.about.get("image", ()))
     names |= dict.fromkeys(image for image, _ in table.looked)
-    return {name: table.pictures.get(name) or Picture(name) for name in names}
+    return {name: table.pictures.get(name) or Mention(name) for name in names}
 
 
 def with_places_of_their_own(tables: Sequence[ReadTable]) -> list[ReadTable]:
     """Tables in which equal names of images are equal pictures, so that they can be joined."""
-    taken: dict[str, Picture] = {}
-    keys: dict[Picture, str] = {}
+    taken: dict[str, Mention] = {}
+    keys: dict[Mention, str] = {}
     found = []
     for table in tables:
         own: dict[str, str] = {}
@@ -42,7 +42,7 @@ def with_places_of_their_own(tables: Sequence[ReadTable]) -> list[ReadTable]:
 
 def one_file_each(parts: Sequence[tuple[str, ReadTable]]) -> list[str]:
     """What to say where several files of a folder are of the same image."""
-    files: dict[Picture, list[str]] = {}
+    files: dict[Mention, list[str]] = {}
     for name, table in parts:
         marked = set(table.about.get("image", ()))
         for key, picture in pictures_of(table).items():
@@ -114,7 +114,7 @@ def _renamed(
     looked = [(name(expert, image), expert) for image, expert in table.looked]
     aliases = Counter[tuple[str, str]]()
     for (_, image), new in names.items():
-        picture = table.pictures.get(image) or Picture(image)
+        picture = table.pictures.get(image) or Mention(image)
         aliases[composed(picture.path), new] += 1
     return replace(table, about=about, looked=looked, aliases=frozenset(aliases))
 
@@ -130,7 +130,7 @@ def naming(table: ReadTable) -> Callable[[str], str]:
         other.setdefault(name, set()).add(new)
     ends: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for name in own:
-        parts = Picture(name).parts
+        parts = Mention(name).parts
         ends.setdefault(parts[-1], []).append((parts, name))
 
     def name_of(image: str) -> str:
@@ -139,7 +139,7 @@ def naming(table: ReadTable) -> Callable[[str], str]:
             return image
         found = other.get(image)
         if found is None:
-            parts = Picture(image).parts
+            parts = Mention(image).parts
             found = {
                 name
                 for known, name in ends.get(parts[-1], ())

@@ -30,7 +30,7 @@ from dfcrp.items.columns import (
     unit_of,
     units_by_name,
 )
-from dfcrp.items.image_names import Picture, in_one_spelling
+from dfcrp.items.image_names import Mention, in_one_spelling
 from dfcrp.items.site import MOST_UNUSED, Site
 from dfcrp.likelihoods.registry import likelihood_named
 
@@ -46,7 +46,7 @@ class NothingToReadError(InputError):
         self,
         message: str,
         looked: Sequence[Look] = (),
-        pictures: Mapping[str, Picture] | None = None,
+        pictures: Mapping[str, Mention] | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
         super().__init__(message)
@@ -112,7 +112,7 @@ class ReadTable:
     """Columns that are not used and look like a role, with that role."""
     looked: Sequence[Look] = ()
     """Who looked at which image, if the file says so; None stands for the file's one expert."""
-    pictures: Mapping[str, Picture] = field(default_factory=dict)
+    pictures: Mapping[str, Mention] = field(default_factory=dict)
     """What the file says of images, by the names they have here; of others there is the name."""
     notes: Sequence[str] = ()
     """What was joined, renamed or repaired in reading, in words."""
@@ -165,7 +165,7 @@ class RawTable:
     """What the user should know of the way the file was read."""
     looked: Sequence[Look] = ()
     """Who looked at which image, if the format says so."""
-    pictures: Mapping[str, Picture] = field(default_factory=dict)
+    pictures: Mapping[str, Mention] = field(default_factory=dict)
     """What the file says of images, by the names in the column; of others there is the name."""
     shares: bool = False
     """Whether lengths are shares of the sides of the image."""

@@ -69,7 +69,7 @@ def is_absolute(path: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Mention:
     """What a file says of an image."""
 
     path: str
@@ -112,7 +112,7 @@ class Picture:
 class Named(NamedTuple):
     """The name of each picture of each list, and what is to be said of it."""
 
-    names: dict[tuple[str, Picture], str]
+    names: dict[tuple[str, Mention], str]
     notes: list[str]
     warnings: list[str]
 
@@ -121,7 +121,7 @@ class _Seen(NamedTuple):
     """An image as one list has it."""
 
     owner: str
-    picture: Picture
+    picture: Mention
 
 
 def _order(one: _Seen) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ def _order(one: _Seen) -> tuple[Any, ...]:
 
 
 @dataclass
-class _Image:
+class _OneImage:
     """Names that stand for one image."""
 
     key: Parts
@@ -158,7 +158,7 @@ def checked_mode(mode: str) -> str:
     return mode
 
 
-def name_images(seen: Iterable[tuple[str, Picture]], mode: str = "auto") -> Named:
+def name_images(seen: Iterable[tuple[str, Mention]], mode: str = "auto") -> Named:
     """A name for every picture of every list: equal names are one image.
 
     ``seen`` has the list that a picture is in, and the picture. What could be one image or two is
@@ -187,9 +187,9 @@ def name_images(seen: Iterable[tuple[str, Picture]], mode: str = "auto") -> Name
     return Named(names, _notes(images, titles), warned)
 
 
-def _chosen(order: Sequence[_Seen], mode: str) -> list[_Image]:
+def _chosen(order: Sequence[_Seen], mode: str) -> list[_OneImage]:
     """Images by the user's word."""
-    keys: dict[str, Callable[[Picture], Parts]] = {
+    keys: dict[str, Callable[[Mention], Parts]] = {
         "path": lambda one: one.parts,
         "name": lambda one: one.parts[-1:],
         "stem": lambda one: (stem(one.parts[-1]),),
@@ -198,18 +198,18 @@ def _chosen(order: Sequence[_Seen], mode: str) -> list[_Image]:
             one.parts[-1] + ("" if one.size is None else f" ({one.size[0]}x{one.size[1]})"),
         ),
     }
-    found: dict[Parts, _Image] = {}
+    found: dict[Parts, _OneImage] = {}
     for one in order:
         picture = one.picture
         if mode != "path" and "/" in picture.path:
-            picture = Picture(picture.path, picture.number, picture.size, drawn=True)
+            picture = Mention(picture.path, picture.number, picture.size, drawn=True)
         key = keys[mode](picture)
         if mode == "id" and not key[0]:
             raise InputError(
                 f"--image-names id: the list of {one.owner} gives the image {picture.path!r} no "
                 "number; choose another way to tell images apart"
             )
-        found.setdefault(key, _Image(key)).seen.add(one)
+        found.setdefault(key, _OneImage(key)).seen.add(one)
     return list(found.values())
 
 
@@ -237,18 +237,18 @@ class _Auto:
         self.scheme = _schemes(order)
         #: The folders that tell images of a scheme apart.
         self.folders: dict[int, set[str]] = defaultdict(set)
-        paths: dict[int, list[Picture]] = defaultdict(list)
+        paths: dict[int, list[Mention]] = defaultdict(list)
         for one in order:
             paths[self.scheme[one.owner]].append(one.picture)
         for scheme, pictures in paths.items():
             self.folders[scheme] = _telling(pictures)
 
-    def images(self) -> list[_Image]:
+    def images(self) -> list[_OneImage]:
         """All images; pictures of a list with different paths are different ones."""
         groups: dict[str, list[_Seen]] = defaultdict(list)
         for one in self.order:
             groups[one.picture.folded[-1]].append(one)
-        images: list[_Image] = []
+        images: list[_OneImage] = []
         for _, group in sorted(groups.items()):
             if self._told_apart(group):
                 images += self._spelled(group)
@@ -269,15 +269,15 @@ class _Auto:
                 return True
         return False
 
-    def _by_path(self, group: Sequence[_Seen], *, folded: bool) -> list[_Image]:
+    def _by_path(self, group: Sequence[_Seen], *, folded: bool) -> list[_OneImage]:
         """Images whose names are the same, but for the folders before them."""
-        found: dict[int, dict[Parts, _Image]] = defaultdict(dict)
+        found: dict[int, dict[Parts, _OneImage]] = defaultdict(dict)
         for one in group:
             at = self.scheme[one.owner]
             key = one.picture.folded if folded else one.picture.parts
             image = found[at].get(key)
             if image is None:
-                image = found[at][key] = _Image(key, schemes={at})
+                image = found[at][key] = _OneImage(key, schemes={at})
             image.seen.add(one)
         if len(found) == 1:
             images = list(next(iter(found.values())).values())
@@ -289,7 +289,7 @@ class _Auto:
             return [self._one(list(found.values()))]
         return self._among(found)
 
-    def _one(self, schemes: Sequence[Mapping[Parts, _Image]]) -> _Image:
+    def _one(self, schemes: Sequence[Mapping[Parts, _OneImage]]) -> _OneImage:
         """One image of each scheme, with the same name: are they the same image?"""
         images = [image for paths in schemes for image in paths.values()]
         first = max(images, key=lambda image: (len(image.key), image.key))
@@ -304,7 +304,7 @@ class _Auto:
                 )
         return _union(images, _common_end([image.key for image in images]))
 
-    def _doubt(self, one: _Image, other: _Image) -> str:
+    def _doubt(self, one: _OneImage, other: _OneImage) -> str:
         """Whether images of the same name may be two: not, perhaps, or just as well."""
         same = len(_common_end([one.key, other.key]))
         if same == min(len(one.key), len(other.key)):
@@ -321,12 +321,12 @@ class _Auto:
                 return "either"
         return "perhaps" if any(telling) or _differ_twice(one.key, other.key) else ""
 
-    def _tells(self, image: _Image, folder: str) -> bool:
+    def _tells(self, image: _OneImage, folder: str) -> bool:
         """Whether a folder is one of the data: it tells images apart, or is no one's own."""
         relative = any(not one.picture.personal for one in image.seen)
         return relative or any(folder in self.folders[at] for at in image.schemes)
 
-    def _among(self, found: Mapping[int, Mapping[Parts, _Image]]) -> list[_Image]:
+    def _among(self, found: Mapping[int, Mapping[Parts, _OneImage]]) -> list[_OneImage]:
         """Some list has several images of this name: others must say which they mean."""
         every = [key for paths in found.values() for key in paths]
         length = next(
@@ -334,7 +334,7 @@ class _Auto:
             for k in range(1, 1 + max(map(len, every)))
             if all(len({parts[-k:] for parts in paths}) == len(paths) for paths in found.values())
         )
-        ends: dict[Parts, _Image] = {}
+        ends: dict[Parts, _OneImage] = {}
         told = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
         for _, paths in told:
             for parts, image in sorted(paths.items()):
@@ -347,7 +347,7 @@ class _Auto:
         return list(ends.values())
 
     def _another(
-        self, image: _Image, paths: Mapping[Parts, _Image], ends: Mapping[Parts, _Image]
+        self, image: _OneImage, paths: Mapping[Parts, _OneImage], ends: Mapping[Parts, _OneImage]
     ) -> bool:
         """Whether an image that no other list has is clearly one of its own."""
         if len(image.key) < 2:
@@ -355,7 +355,7 @@ class _Auto:
         shared = any(one[-len(end) :] == end for one in paths for end in ends)
         return self._tells(image, image.key[-2].casefold()) and (shared or len(paths) == 1)
 
-    def _spelled(self, group: Sequence[_Seen]) -> list[_Image]:
+    def _spelled(self, group: Sequence[_Seen]) -> list[_OneImage]:
         """Names that differ in their spelling, which tells images apart: each is an image."""
         by_name: dict[str, list[_Seen]] = defaultdict(list)
         for one in group:
@@ -367,7 +367,7 @@ class _Auto:
                 one.schemes.isdisjoint(image.schemes) for one in others
             ):
                 _refuse_either(others[0], image, *others[1:2])
-        by_path: dict[Parts, list[_Image]] = defaultdict(list)
+        by_path: dict[Parts, list[_OneImage]] = defaultdict(list)
         for image in images:
             by_path[_folded(image.parts)].append(image)
         for same in by_path.values():
@@ -378,7 +378,7 @@ class _Auto:
                 self._warn_apart(same)
         return images
 
-    def _warn_of_spelling(self, image: _Image) -> None:
+    def _warn_of_spelling(self, image: _OneImage) -> None:
         """Say which names were taken as one; a name without an ending is one with it."""
         spellings: dict[str, _Seen] = {}
         for one in sorted(image.seen, key=_order):
@@ -392,9 +392,9 @@ class _Auto:
             f"{told} are taken as one image; if they are several, give --image-names name"
         )
 
-    def _warn_of_near(self, images: Sequence[_Image]) -> None:
+    def _warn_of_near(self, images: Sequence[_OneImage]) -> None:
         """Name images that may be one, spelled in two ways: no list has both."""
-        groups: dict[str, list[tuple[Parts, _Image]]] = defaultdict(list)
+        groups: dict[str, list[tuple[Parts, _OneImage]]] = defaultdict(list)
         for image in images:
             parts = tuple(near(part) for name in image.parts for part in name.split("/"))
             groups[parts[-1]].append((parts, image))
@@ -405,7 +405,7 @@ class _Auto:
                 if alike and not same and image.owners.isdisjoint(other.owners):
                     self._warn_apart([image, other])
 
-    def _warn_apart(self, group: Sequence[_Image], mode: str = "stem") -> None:
+    def _warn_apart(self, group: Sequence[_OneImage], mode: str = "stem") -> None:
         told = " and ".join(_told(image) for image in group[:NAMED])
         same = len({stem(image.parts[-1]) for image in group}) == 1
         way = f"give --image-names {mode}" if same else "name them alike in the files"
@@ -431,7 +431,7 @@ def _schemes(order: Sequence[_Seen]) -> dict[str, int]:
     return {owner: numbers.setdefault(top(owner), len(numbers)) for owner in root}
 
 
-def _telling(pictures: Sequence[Picture]) -> set[str]:
+def _telling(pictures: Sequence[Mention]) -> set[str]:
     """Folders below what all paths of a scheme have in common, or all folders of the data."""
     paths = {one.parts: one.personal for one in pictures}
     start = 0
@@ -459,9 +459,9 @@ def _differ_twice(one: Parts, other: Parts) -> bool:
     return runs.count(False) > 1
 
 
-def _union(images: Sequence[_Image], key: Parts) -> _Image:
+def _union(images: Sequence[_OneImage], key: Parts) -> _OneImage:
     seen = {one for image in images for one in image.seen}
-    return _Image(key, seen, {at for image in images for at in image.schemes})
+    return _OneImage(key, seen, {at for image in images for at in image.schemes})
 
 
 def _spelling(parts: Parts) -> tuple[Any, ...]:
@@ -475,7 +475,7 @@ def _folded(parts: Parts) -> Parts:
     return (*(part.casefold() for part in parts[:-1]), stem(parts[-1]))
 
 
-def _told(image: _Image) -> str:
+def _told(image: _OneImage) -> str:
     """An image as a list has it, with the list."""
     return _told_one(min(image.seen, key=_order))
 
@@ -488,7 +488,7 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else "..." + text[-77:])
 
 
-def _refuse_either(one: _Image, other: _Image, *more: _Image) -> NoReturn:
+def _refuse_either(one: _OneImage, other: _OneImage, *more: _OneImage) -> NoReturn:
     between = " or ".join(_told(image) for image in (one, *more))
     raise InputError(
         f"the image {_told(other)} may be the same as {between}, or another: say what makes images "
@@ -506,13 +506,13 @@ def refuse_same_name(where: str, path: str, numbers: Sequence[str]) -> NoReturn:
     )
 
 
-def _as_written(image: _Image) -> str:
+def _as_written(image: _OneImage) -> str:
     """The name in the lists, if all write it alike."""
     paths = {composed(one.picture.path).strip() for one in image.seen}
     return paths.pop() if len(paths) == 1 else ""
 
 
-def _titles(images: Sequence[_Image]) -> list[str]:
+def _titles(images: Sequence[_OneImage]) -> list[str]:
     """What images are called: names in tables as they are written, if all write them so."""
     written = [{composed(one.picture.path).strip() for one in image.seen} for image in images]
     mixed = {
@@ -544,7 +544,7 @@ def _titles(images: Sequence[_Image]) -> list[str]:
     return titles
 
 
-def _shorten(titles: list[str], images: Sequence[_Image], at: Sequence[int]) -> None:
+def _shorten(titles: list[str], images: Sequence[_OneImage], at: Sequence[int]) -> None:
     """As many folders as it takes to tell images of one name apart."""
     for length in range(1, max(len(images[k].parts) for k in at) + 1):
         short = ["/".join(images[k].parts[-length:]) for k in at]
@@ -554,7 +554,7 @@ def _shorten(titles: list[str], images: Sequence[_Image], at: Sequence[int]) -> 
             return
 
 
-def _refuse_sizes(images: Sequence[_Image], titles: Sequence[str]) -> None:
+def _refuse_sizes(images: Sequence[_OneImage], titles: Sequence[str]) -> None:
     """The pixels of one image in two sizes are not the same."""
     for image, title in zip(images, titles, strict=True):
         sizes: dict[tuple[int, int], str] = {}
@@ -573,7 +573,7 @@ def _refuse_sizes(images: Sequence[_Image], titles: Sequence[str]) -> None:
             )
 
 
-def _notes(images: Sequence[_Image], titles: Sequence[str]) -> list[str]:
+def _notes(images: Sequence[_OneImage], titles: Sequence[str]) -> list[str]:
     """What became of names, with counts and examples."""
     joined, renamed = [], []
     for image, title in zip(images, titles, strict=True):

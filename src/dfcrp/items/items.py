@@ -18,7 +18,7 @@ from dfcrp.items.categories import Joins, joined
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
 from dfcrp.items.columns import ColumnChoice, frame_columns, listed, titles_of
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
-from dfcrp.items.image_names import Picture, checked_mode, in_one_spelling, name_images
+from dfcrp.items.image_names import Mention, checked_mode, in_one_spelling, name_images
 from dfcrp.items.looks import Looked, Looks, looks_of, on_images, with_looks
 from dfcrp.items.site import DOUBTFUL, Site, Source
 from dfcrp.likelihoods.base import Likelihood
@@ -540,7 +540,7 @@ def _with_named_images(items: Items, mode: str) -> Items:
     checked_mode(mode)
     if items.image is None:
         return items
-    pictures = {name: Picture(name) for name in items.images}
+    pictures = {name: Mention(name) for name in items.images}
     rows = list(zip(items.expert.tolist(), items.image.tolist(), strict=True))
     found = name_images({(expert, pictures[name]) for expert, name in rows}, mode)
     image = np.array([found.names[expert, pictures[name]] for expert, name in rows])

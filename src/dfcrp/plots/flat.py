@@ -23,7 +23,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Outlines
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.plots.ground import Places, lying
+from dfcrp.plots.ground import ItemPlaces, lying
 from dfcrp.settings.config import ImageSettings
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def read_underlay(
     image: Any,
     y: NDArray[np.float64],
     extent: Region | None = None,
-    places: Places | None = None,
+    places: ItemPlaces | None = None,
 ) -> Underlay | None:
     """An image file, an array or an Underlay, placed beneath items with these y.
 
@@ -74,7 +74,7 @@ def read_underlay(
 
 
 def configured_underlay(
-    settings: ImageSettings, y: NDArray[np.float64], places: Places | None = None
+    settings: ImageSettings, y: NDArray[np.float64], places: ItemPlaces | None = None
 ) -> Underlay | None:
     """The image that a run's settings name; a warning if it is gone.
 
@@ -100,10 +100,10 @@ def configured_underlay(
     return None if lies is None else Underlay(*lies)
 
 
-def places_of(items: Items) -> Places | None:
+def places_of(items: Items) -> ItemPlaces | None:
     """Where items lie on their map, and what is known of it; None if they have no place."""
     found = flat_map_or_none(items)
-    return None if found is None else Places(found.x, found.y, items.site, found.cut)
+    return None if found is None else ItemPlaces(found.x, found.y, items.site, found.cut)
 
 
 def extent_of(size: tuple[int, int], y: NDArray[np.float64], settings: ImageSettings) -> Region:

@@ -31,7 +31,7 @@ TURNED = 1e-3
 ON_IMAGE = 0.5
 
 
-class Places(NamedTuple):
+class ItemPlaces(NamedTuple):
     """Items on their map, with what is known of the map."""
 
     x: Floats
@@ -41,7 +41,7 @@ class Places(NamedTuple):
     cut: float = 0.0
 
 
-class Picture(NamedTuple):
+class GroundImage(NamedTuple):
     """An image as it is drawn, and where its edges lie."""
 
     pixels: NDArray[Any]
@@ -49,8 +49,8 @@ class Picture(NamedTuple):
 
 
 def lying(
-    file: str, pixels: NDArray[Any], size: tuple[int, int], places: Places, usual: Region
-) -> Picture | None:
+    file: str, pixels: NDArray[Any], size: tuple[int, int], places: ItemPlaces, usual: Region
+) -> GroundImage | None:
     """The image where it lies; None, with a warning, if that is not known.
 
     ``usual`` is where it lies by its pixels, which holds for items in pixels, unless they are on
@@ -58,7 +58,7 @@ def lying(
     """
     site = places.site
     in_pixels = site.units == "px"
-    by_pixels = Picture(pixels, usual)
+    by_pixels = GroundImage(pixels, usual)
     if in_pixels and _share_on(places, usual) >= ON_IMAGE:
         return by_pixels
     try:
@@ -85,10 +85,10 @@ def lying(
         extent = _from_cut(extent, places)
     if _share_on(places, extent) < ON_IMAGE:
         return by_pixels if in_pixels else _not_used(file, "most items lie beyond it")
-    return Picture(pixels, extent)
+    return GroundImage(pixels, extent)
 
 
-def _placeless(file: str, site: Site) -> Picture | None:
+def _placeless(file: str, site: Site) -> GroundImage | None:
     """Beneath degrees or kilometres pixels are nowhere."""
     warnings.warn(
         f"{file}: the items are in {site.units}, and the image does not say where it lies; the "
@@ -100,14 +100,14 @@ def _placeless(file: str, site: Site) -> Picture | None:
     return None
 
 
-def _share_on(places: Places, extent: Region) -> float:
+def _share_on(places: ItemPlaces, extent: Region) -> float:
     """The share of items that lie on an image."""
     left, right, low, high = extent
     across = (places.x >= min(left, right)) & (places.x <= max(left, right))
     return float(np.mean(across & (places.y >= min(low, high)) & (places.y <= max(low, high))))
 
 
-def _from_cut(extent: Region, places: Places) -> Region:
+def _from_cut(extent: Region, places: ItemPlaces) -> Region:
     """Longitudes of the edges as the map counts them."""
     left, right, low, high = extent
     start = float(counted_from(np.array([(left + right) / 2.0]), places.cut)[0])
@@ -115,7 +115,7 @@ def _from_cut(extent: Region, places: Places) -> Region:
     return start - half, start + half, low, high
 
 
-def _not_used(file: str, why: str) -> Picture | None:
+def _not_used(file: str, why: str) -> GroundImage | None:
     warnings.warn(
         f"{file}: the georeference of the image is not used, since {why}; the maps are drawn "
         "without the image. Say where it lies with --image-offset and --image-scale",
@@ -160,8 +160,8 @@ def _on_degrees(
     pixels: NDArray[Any],
     where: Georeference,
     size: tuple[int, int],
-    places: Places,
-) -> Picture | None:
+    places: ItemPlaces,
+) -> GroundImage | None:
     """An image on a map in metres, brought to longitude and latitude on the same body."""
     try:
         with warnings.catch_warnings():
@@ -172,7 +172,7 @@ def _on_degrees(
     extent = _from_cut(extent, places)
     if _share_on(places, extent) < ON_IMAGE:
         return _not_used(file, "most items lie beyond it")
-    return Picture(found, extent)
+    return GroundImage(found, extent)
 
 
 def _warped(
