@@ -233,7 +233,8 @@ class _Auto:
 
     def __init__(self, order: Sequence[_Seen]) -> None:
         self.order = order
-        self.warnings: list[str] = []
+        #: Of each way to be in doubt, and what to do, the images.
+        self.doubts: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.scheme = _schemes(order)
         #: The folders that tell images of a scheme apart.
         self.folders: dict[int, set[str]] = defaultdict(set)
@@ -298,10 +299,9 @@ class _Auto:
             if doubt == "either":
                 _refuse_either(first, other)
             if doubt:
-                self.warnings.append(
-                    f"{_told(first)} and {_told(other)} lie in different folders and are taken as "
-                    "one image; if they are two, give --image-names path"
-                )
+                way = "if they are two, give --image-names path"
+                told = f"{_told(first)} and {_told(other)}"
+                self.doubts["lie in different folders and are taken as one image", way].append(told)
         return _union(images, _common_end([image.key for image in images]))
 
     def _doubt(self, one: _OneImage, other: _OneImage) -> str:
@@ -388,9 +388,8 @@ class _Auto:
         if len(spellings) < 2 or (len(spellings) == 2 and len(bare) == 1 and len(folded) == 1):
             return
         told = " and ".join(_told_one(one) for one in list(spellings.values())[:NAMED])
-        self.warnings.append(
-            f"{told} are taken as one image; if they are several, give --image-names name"
-        )
+        way = "if they are several, give --image-names name"
+        self.doubts["are taken as one image", way].append(told)
 
     def _warn_of_near(self, images: Sequence[_OneImage]) -> None:
         """Name images that may be one, spelled in two ways: no list has both."""
@@ -409,7 +408,19 @@ class _Auto:
         told = " and ".join(_told(image) for image in group[:NAMED])
         same = len({stem(image.parts[-1]) for image in group}) == 1
         way = f"give --image-names {mode}" if same else "name them alike in the files"
-        self.warnings.append(f"{told} are taken as {len(group)} images; if they are one, {way}")
+        self.doubts[f"are taken as {len(group)} images", f"if they are one, {way}"].append(told)
+
+    @property
+    def warnings(self) -> list[str]:
+        """One for each way to be in doubt, with examples."""
+        said = []
+        for (what, way), told in self.doubts.items():
+            others = ""
+            if len(told) > 1:
+                dots = ", ..." if len(told) > NAMED else ""
+                others = f" (and so for {len(told) - 1:,} more: {', '.join(told[1:NAMED])}{dots})"
+            said.append(f"{told[0]} {what}{others}; {way}")
+        return said
 
 
 def _schemes(order: Sequence[_Seen]) -> dict[str, int]:
