@@ -148,6 +148,19 @@ def test_experts_and_categories_with_accents_are_one(tmp_path: Path) -> None:
     assert any("1 category is with accents" in one for one in items.notes)
 
 
+def test_names_of_files_are_experts_in_one_spelling(tmp_path: Path) -> None:
+    apart = unicodedata.normalize("NFD", "Zoë")
+    paths = tables(tmp_path, {apart: ["a.png"], "bob": ["a.png"]})
+    items, _ = read(paths)
+    assert items.experts == ("Zoë", "bob")
+    assert any("in NFD, is read in NFC" in note for note in items.notes)
+    assert read(paths, exclude_experts=apart)[0].experts == ("bob",)
+    (tmp_path / "other").mkdir()
+    paths += tables(tmp_path / "other", {"Zoë": ["a.png"]})
+    with pytest.raises(InputError, match="would both be the expert 'Zoë'"):
+        read(paths)
+
+
 def test_data_frames_follow_the_same_rules() -> None:
     frame = {
         "x": [1.0, 2.0, 3.0],

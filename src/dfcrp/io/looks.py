@@ -17,6 +17,7 @@ from dfcrp.io.tables import ReadOptions, ReadTable
 from dfcrp.items.checks import bad_names, to_names, why_not_name
 from dfcrp.items.columns import ABOUT, ABOUT_ELSE, listed, plain
 from dfcrp.items.footprints import as_text, footprint_columns, footprints_in, read_footprint
+from dfcrp.items.image_names import composed
 from dfcrp.items.items import Items
 from dfcrp.items.looks import Looked, looks_given
 
@@ -108,7 +109,8 @@ def looks_of(
     if image is not None:
         kept = [image] if isinstance(image, str) else list(image)
         given = given.select(np.isin(given.pairs[:, 0], ["", *kept]))
-    excluded = [exclude_experts] if isinstance(exclude_experts, str) else list(exclude_experts)
+    excluded = [exclude_experts] if isinstance(exclude_experts, str) else exclude_experts
+    excluded = [composed(name) for name in excluded]
     return given.select(~np.isin(given.pairs[:, 1], excluded))
 
 

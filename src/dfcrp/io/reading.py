@@ -42,7 +42,7 @@ from dfcrp.items.columns import (
     listed,
     suspect_words,
 )
-from dfcrp.items.image_names import checked_mode
+from dfcrp.items.image_names import checked_mode, composed
 from dfcrp.items.items import Items
 from dfcrp.items.looks import with_looks
 from dfcrp.items.site import DOUBTFUL, MOST_UNUSED, Site, Source
@@ -92,6 +92,7 @@ def join(
     """
     _refuse_mixture("expert", parts, "give every file such a column, or none")
     _refuse_shares_beside_pixels(parts)
+    parts = [_with_composed_stem(part) for part in parts]
     if "expert" not in parts[0].table.about and not (nameless and len(parts) == 1):
         parts = _named_after_files(parts)
     lists = [(part.stem, part.table) for part in parts]
@@ -107,6 +108,16 @@ def join(
     whole = _joined(parts)
     doubts = [DOUBTFUL + text for text in warned]
     return replace(whole, notes=(*dict.fromkeys(whole.notes), *told, *doubts))
+
+
+def _with_composed_stem(part: PathTable) -> PathTable:
+    """The name of a file, which may be an expert's, with accented letters as single ones."""
+    stem = composed(part.stem)
+    if stem == part.stem:
+        return part
+    note = f"{part.name}: the name of the file, in NFD, is read in NFC"
+    table = replace(part.table, notes=(*part.table.notes, note))
+    return replace(part, stem=stem, table=table, notes=(*part.notes, note))
 
 
 def with_joined_categories(table: ReadTable, joins: Joins) -> ReadTable:
@@ -567,7 +578,7 @@ def _of_image(items: Items, image: str | Sequence[str] | None) -> NDArray[np.boo
 
 def known_names(what: str, names: str | Sequence[str], known: Sequence[str]) -> list[str]:
     """The names asked for as a list; one that is not known is refused."""
-    wanted = [names] if isinstance(names, str) else list(names)
+    wanted = [composed(name) for name in ([names] if isinstance(names, str) else names)]
     for name in wanted:
         if name not in known:
             raise InputError(
