@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import dfcrp
+import format_samples as samples
 from dfcrp.cli.main import main
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io.reading import read_items
@@ -211,6 +212,28 @@ def test_one_name_with_two_numbers(tmp_path: Path) -> None:
         read(paths, "boxes")
     assert read(paths, "boxes", image_names="id")[0].images == ("1", "2")
     assert read(paths, "boxes", image_names="name")[0].images == ("a.png",)
+
+
+def test_a_task_for_each_annotator(tmp_path: Path) -> None:
+    """Two tasks have the same image: one image if no one has both, else either is possible."""
+    result = samples.studio_result("rectangle", x=10, y=10, width=4, height=4)
+
+    def tasks(*experts: str) -> Path:
+        content = [
+            {
+                "id": number,
+                "data": {"image": "a.png"},
+                "annotations": [{"completed_by": {"email": who}, "result": [result]}],
+            }
+            for number, who in enumerate(experts, 1)
+        ]
+        path = tmp_path / "tasks.json"
+        path.write_text(json.dumps(content))
+        return path
+
+    assert read(tasks("ann", "bob"), "boxes")[0].images == ("a.png",)
+    with pytest.raises(InputError, match=r"several images are called 'a\.png' \(1, 2\)"):
+        read(tasks("ann", "ann"), "boxes")
 
 
 def test_two_images_with_one_number(tmp_path: Path) -> None:

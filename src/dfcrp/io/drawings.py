@@ -30,7 +30,7 @@ from dfcrp.io.tables import (
     some_rows,
 )
 from dfcrp.items.checks import LONGEST_NAME, shown
-from dfcrp.items.image_names import Mention, composed, refuse_same_name
+from dfcrp.items.image_names import Mention, composed, refuse_same_name, size_or_none
 from dfcrp.items.site import Site
 
 
@@ -462,7 +462,7 @@ class Drawings:
         """
         if path is None or not path.strip():
             return None
-        picture = Mention(path.strip(), number, _size(size), drawn=True)
+        picture = Mention(path.strip(), number, size_or_none(size), drawn=True)
         if picture not in self._images:
             taken = set(self._images.values())
             short = composed(picture.path)[-LONGEST_NAME // 2 :]
@@ -536,16 +536,19 @@ class Drawings:
         ]
 
     def _refuse_same_names(self) -> None:
-        """One name, and several numbers of the program: two images, or one that is there twice."""
+        """One name, several numbers, and one person: two images, or one that is there twice."""
         if self.options.image_names != "auto":
             return
-        found: dict[tuple[str, ...], dict[str, Mention]] = {}
-        for picture in self._images:
-            if picture.number is not None:
-                found.setdefault(picture.parts, {})[picture.number] = picture
-        for numbers in found.values():
-            if len(numbers) > 1:
-                refuse_same_name(self.name, next(iter(numbers.values())).path, sorted(numbers))
+        named = {key: picture for picture, key in self._images.items()}
+        own = [(mark.origin.expert, mark.origin.image) for mark in self._marks]
+        found: dict[tuple[Any, ...], set[str]] = {}
+        for expert, key in [*own, *((expert, key) for key, expert in self._looked)]:
+            picture = named.get(key or "")
+            if picture is not None and picture.number is not None:
+                found.setdefault((expert, picture.parts), set()).add(picture.number)
+                if len(found[expert, picture.parts]) > 1:
+                    numbers = sorted(found[expert, picture.parts])
+                    refuse_same_name(self.name, picture.path, numbers)
 
     def _conversion(self) -> Callable[[Mark], tuple[float, ...] | str]:
         """What makes an item of a mark, or says what it is instead."""
@@ -660,15 +663,6 @@ def centres_note(points: int, others: Mapping[str, int]) -> str:
         return CENTRES
     beside = "1 point" if points == 1 else f"{points:,} points"
     return f"beside {beside} the centres of {', '.join(sorted(told))} are read"
-
-
-def _size(size: Sequence[Any]) -> tuple[int, int] | None:
-    """A width and a height, if they are whole numbers above zero."""
-    try:
-        found = tuple(int(float(side)) for side in size if not isinstance(side, bool))
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return (found[0], found[1]) if len(found) == 2 and min(found) > 0 else None
 
 
 def hints(left_out: Sequence[LeftOut], kind: str) -> str:

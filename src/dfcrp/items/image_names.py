@@ -63,6 +63,15 @@ def in_one_spelling(about: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
     return found, notes
 
 
+def size_or_none(size: Sequence[Any]) -> tuple[int, int] | None:
+    """A width and a height, if they are whole numbers above zero."""
+    try:
+        found = tuple(int(float(side)) for side in size if not isinstance(side, bool))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return (found[0], found[1]) if len(found) == 2 and min(found) > 0 else None
+
+
 def is_absolute(path: str) -> bool:
     """Whether a path, with slashes, says where a file is on a computer or server."""
     return bool(_ABSOLUTE.match(path))
