@@ -18,7 +18,7 @@ from dfcrp.items.categories import Joins, joined
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
 from dfcrp.items.columns import ColumnChoice, frame_columns, listed, titles_of
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
-from dfcrp.items.image_names import Mention, checked_mode, in_one_spelling, name_images
+from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
 from dfcrp.items.looks import Looked, Looks, looks_of, on_images, with_looks
 from dfcrp.items.site import DOUBTFUL, Site, Source
 from dfcrp.likelihoods.base import Likelihood
@@ -169,10 +169,11 @@ class Items:
             positive=likelihood.positive,
             texts=tuple(columns) if likelihood.text else (),
         )
-        names, notes = in_one_spelling(
-            {role: checked[role] for role in ("expert", "image", "person") if role in checked}
-        )
-        said = {"category": category, "score": score}
+        spelled = {role: checked[role] for role in ("expert", "image", "person") if role in checked}
+        if category is not None:
+            spelled["category"] = to_texts(category)
+        names, notes = in_one_spelling(spelled)
+        said = {"category": names.pop("category", None), "score": score}
         described = likelihood.standard({**checked, **names}, where)
         items = replace(cls.build(described, kind, said, where), notes=tuple(notes))
         count = len(items)
@@ -250,7 +251,7 @@ class Items:
 
         notes: list[str] = []
         if "category" in about or join_categories:
-            told = to_texts(about.get("category", ()))
+            told = list(map(composed, to_texts(about.get("category", ()))))
             about["category"], notes, doubts = joined(told, join_categories)
             notes += _warned(doubts)
         items = cls.from_columns(described, kind=kind, place=place, **about)
