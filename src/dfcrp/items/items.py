@@ -169,11 +169,12 @@ class Items:
             positive=likelihood.positive,
             texts=tuple(columns) if likelihood.text else (),
         )
+        said = checked_words({"category": category, "score": score}, _length(checked), where)
         spelled = {role: checked[role] for role in ("expert", "image", "person") if role in checked}
-        if category is not None:
-            spelled["category"] = to_texts(category)
+        if said.get("category") is not None:
+            spelled["category"] = said["category"].tolist()
         names, notes = in_one_spelling(spelled)
-        said = {"category": names.pop("category", None), "score": score}
+        said |= {"category": names.pop("category", None)}
         described = likelihood.standard({**checked, **names}, where)
         items = replace(cls.build(described, kind, said, where), notes=tuple(notes))
         count = len(items)
@@ -534,6 +535,10 @@ class Items:
             DfcrpWarning,
             stacklevel=3,
         )
+
+
+def _length(columns: Mapping[str, Any]) -> int:
+    return len(next(iter(columns.values())))
 
 
 def _with_named_images(items: Items, mode: str) -> Items:
