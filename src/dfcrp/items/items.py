@@ -170,7 +170,8 @@ class Items:
             texts=tuple(columns) if likelihood.text else (),
         )
         said = checked_words({"category": category, "score": score}, _length(checked), where)
-        spelled = {role: checked[role] for role in ("expert", "image", "person") if role in checked}
+        roles = ("expert", "image", "person")
+        spelled: dict[str, Any] = {role: checked[role] for role in roles if role in checked}
         if said.get("category") is not None:
             spelled["category"] = said["category"].tolist()
         names, notes = in_one_spelling(spelled)
