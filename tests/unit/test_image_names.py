@@ -377,6 +377,25 @@ def test_two_files_of_one_image_in_a_folder(tmp_path: Path) -> None:
     assert "1 image is in several files, whose marks are joined: a.png (ann/1.json and" in said
 
 
+def test_files_of_a_folder_that_name_no_image(tmp_path: Path) -> None:
+    """QuPath's do not: whether they are of one image or of several, nothing says."""
+    square = [[[1, 1], [5, 1], [5, 5], [1, 5], [1, 1]]]
+    feature = {
+        "type": "Feature",
+        "geometry": {"type": "Polygon", "coordinates": square},
+        "properties": {"objectType": "annotation"},
+    }
+    text = json.dumps({"type": "FeatureCollection", "features": [feature]})
+    for who in ("ann", "bob"):
+        for name in ("one", "two"):
+            (tmp_path / who).mkdir(exist_ok=True)
+            (tmp_path / who / f"{name}.geojson").write_text(text)
+    items, said = read([tmp_path / "ann", tmp_path / "bob"], "boxes")
+    assert items.image is None
+    assert "ann: 2 files that name no image are taken to be of one image: ann/one.geojson" in said
+    assert any("name no image" in note for note in items.sources[0].notes)
+
+
 def test_formats_exchange_images(tmp_path: Path) -> None:
     """COCO, with endings, beside YOLO's names of files: but shares are no pixels."""
     [folder] = labelme(tmp_path, {"bob": ["../images/a.png"]})

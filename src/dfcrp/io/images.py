@@ -41,7 +41,14 @@ def with_places_of_their_own(tables: Sequence[ReadTable]) -> list[ReadTable]:
 
 
 def one_file_each(parts: Sequence[tuple[str, ReadTable]]) -> list[str]:
-    """What to say where several files of a folder are of the same image."""
+    """What to say where several files of a folder are of the same image, or name none."""
+    if len(parts) > 1 and not any("image" in table.about for _, table in parts):
+        names = ", ".join(name for name, _ in parts[:NAMED])
+        return [
+            f"{len(parts)} files that name no image are taken to be of one image: {names}"
+            f"{', ...' if len(parts) > NAMED else ''}; if each is of another, add a column or "
+            "property called image"
+        ]
     files: dict[Mention, list[str]] = {}
     for name, table in parts:
         marked = set(table.about.get("image", ()))
