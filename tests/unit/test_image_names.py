@@ -137,6 +137,30 @@ def test_suspicious_names_are_named(tmp_path: Path, one: str, other: str) -> Non
     assert any(note.startswith("doubtful: ") for note in items.notes)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/home/ann/pictures/s1/x.png", "/home/bob/pictures/s2/x.png"),
+        ("s1/x.png", "/home/bob/x.png"),
+    ],
+)
+def test_folders_that_may_be_of_the_data_are_named(tmp_path: Path, one: str, other: str) -> None:
+    items, said = read(tables(tmp_path, {"ann": [one], "bob": [other]}))
+    assert items.images == ("x.png",)
+    assert "lie in different folders and are taken as one image" in said
+    assert "--image-names path" in said
+
+
+def test_many_doubts_are_one_warning(tmp_path: Path) -> None:
+    lists = {
+        who: [f"i{k}.{end}" for k in range(9)] for who, end in (("ann", "png"), ("bob", "tif"))
+    }
+    items, said = read(tables(tmp_path, lists))
+    assert len(items.images) == 9
+    assert "and so for 8 more" in said
+    assert len(said.splitlines()) == 1
+
+
 def test_experts_and_categories_with_accents_are_one(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     apart = unicodedata.normalize("NFD", "Zoë")
