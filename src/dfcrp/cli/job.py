@@ -154,14 +154,15 @@ def make_image_report(
     figures: Sequence[str] = ("svg",),
 ) -> None:
     """Figures and page of one image of many."""
-    from dfcrp.plots.flat import configured_underlay, flat_map_or_none
+    from dfcrp.plots.flat import configured_underlay, flat_map_or_none, places_of
     from dfcrp.report import write_image
 
     if not quiet:
         click.echo(f"Drawing the figures and the page of {name} ...", err=True)
     part = posterior[name]
     placed = flat_map_or_none(part.items)
-    underlay = None if placed is None else configured_underlay(picture, placed.y)
+    places = places_of(part.items)
+    underlay = None if placed is None else configured_underlay(picture, placed.y, places)
     page = write_image(
         posterior,
         folder,
@@ -187,13 +188,13 @@ def _dbscan(posterior: Posterior) -> dict[int, Any] | None:
 
 def _introduce(markings: Items, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
-    from dfcrp.items.site import column_words
+    from dfcrp.items.site import column_words, plain_notes
     from dfcrp.likelihoods.registry import likelihood_named
     from dfcrp.markup import counted
     from dfcrp.runs.parts import experts_by_place
 
     run, n_experts = config.run, max(experts_by_place(markings))
-    for line in column_words(markings.sources):
+    for line in (*column_words(markings.sources), *plain_notes(markings.notes)):
         click.echo(line, err=True)
     removed = markings.rows_filtered_out
     if removed:
@@ -211,19 +212,25 @@ def _introduce(markings: Items, config: Config) -> None:
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
-    said = _consensus_note(config.summary.min_experts, n_experts, images)
+    looked = experts_by_place(markings)
+    said = _consensus_note(config.summary.min_experts, n_experts, images, looked)
     if said:
         click.echo(said, err=True)
 
 
-def _consensus_note(wanted: Least, looked: int, images: int) -> str:
-    """What makes a consensus, unless it is as usual; ``looked`` at most at one image."""
-    from dfcrp.settings.consensus import USUAL, in_words
+def _consensus_note(wanted: Least, looked: int, images: int, each: Sequence[int] = ()) -> str:
+    """What makes a consensus, unless it is as usual; ``looked`` at most at one image.
+
+    ``each`` has the experts who looked at each image, or part of it.
+    """
+    from dfcrp.settings.consensus import USUAL, in_words, why_share
 
     several = images > 1
     if isinstance(wanted, str):
         words = f"{in_words(wanted)} at its image" if several else in_words(wanted, looked)
-        return f"Consensus on an object means {words} (--min-experts changes that)."
+        why = why_share(wanted, each)
+        why = f", as {why}" if why else ""
+        return f"Consensus on an object means {words}{why} (--min-experts changes that)."
     if 1 < looked < wanted:
         return (
             f"Note: consensus means at least {wanted} experts, but there are {looked}"

@@ -65,7 +65,8 @@ def read_table(
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     options = replace(options, kind=kind or _kind_of_runs(given))
     parts = read_paths([_or_catalogue(Path(path)) for path in given], columns, options)
-    table = _with_site_of_run(join(parts, nameless=True), given)
+    joined = join(parts, nameless=True, image_names=options.image_names)
+    table = _with_site_of_run(joined, given)
     if options.body_radius_km is not None:
         site = replace(table.site, body_radius_km=options.body_radius_km)
         table = replace(table, site=site)

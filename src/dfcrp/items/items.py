@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
-from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words
+from dfcrp.items.categories import Joins, joined
+from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
 from dfcrp.items.columns import ColumnChoice, frame_columns, listed, titles_of
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
+from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
 from dfcrp.items.looks import Looked, Looks, looks_of, on_images, with_looks
-from dfcrp.items.site import Site, Source
+from dfcrp.items.site import DOUBTFUL, Site, Source
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.base import Zones
@@ -66,6 +68,8 @@ class Items:
     origin : array or None
         The mean of all features where these items are one image of several that were drawn
         together; None: their own.
+    notes : tuple of str
+        What was joined, renamed or repaired in reading.
 
     Examples
     --------
@@ -93,6 +97,7 @@ class Items:
     filters: Mapping[str, Any] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
     origin: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -164,8 +169,15 @@ class Items:
             positive=likelihood.positive,
             texts=tuple(columns) if likelihood.text else (),
         )
-        said = {"category": category, "score": score}
-        items = cls.build(likelihood.standard(checked, where), kind, said, where)
+        said = checked_words({"category": category, "score": score}, _length(checked), where)
+        roles = ("expert", "image", "person")
+        spelled: dict[str, Any] = {role: checked[role] for role in roles if role in checked}
+        if said.get("category") is not None:
+            spelled["category"] = said["category"].tolist()
+        names, notes = in_one_spelling(spelled)
+        said |= {"category": names.pop("category", None)}
+        described = likelihood.standard({**checked, **names}, where)
+        items = replace(cls.build(described, kind, said, where), notes=tuple(notes))
         count = len(items)
         pairs = None if candidates is None else checked_pairs(candidates, count)
         items = replace(items, candidates=pairs, site=site or Site())
@@ -196,7 +208,13 @@ class Items:
 
     @classmethod
     def from_frame(
-        cls, frame: Any, kind: str = "circles", *, columns: ColumnChoice = None
+        cls,
+        frame: Any,
+        kind: str = "circles",
+        *,
+        columns: ColumnChoice = None,
+        image_names: str = "auto",
+        join_categories: Joins = None,
     ) -> Items:
         """Take a data frame, or a dict of columns, with columns named as in files.
 
@@ -208,6 +226,8 @@ class Items:
             What the items are.
         columns : dict or str, optional
             Which column plays which role where the names do not tell, as in ``read_items``.
+        image_names, join_categories
+            What makes two names the same image, and which categories are one, as there.
 
         Returns
         -------
@@ -231,7 +251,13 @@ class Items:
         def place(role: str, row: int) -> str:
             return f"index {row}" + (f", column {titles[role]!r}" if role in titles else "")
 
-        return cls.from_columns(described, kind=kind, place=place, **about)
+        notes: list[str] = []
+        if "category" in about or join_categories:
+            told = list(map(composed, to_texts(about.get("category", ()))))
+            about["category"], notes, doubts = joined(told, join_categories)
+            notes += _warned(doubts)
+        items = cls.from_columns(described, kind=kind, place=place, **about)
+        return _with_named_images(replace(items, notes=(*items.notes, *notes)), image_names)
 
     @classmethod
     def build(
@@ -425,6 +451,7 @@ class Items:
             sources=self.sources,
             filters=self.filters,
             site=self.site,
+            notes=self.notes,
         )
         if self.looked is None:
             return items
@@ -510,6 +537,30 @@ class Items:
             DfcrpWarning,
             stacklevel=3,
         )
+
+
+def _length(columns: Mapping[str, Any]) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _with_named_images(items: Items, mode: str) -> Items:
+    """The items with one name for each image; doubtful ones are named in a warning."""
+    checked_mode(mode)
+    if items.image is None:
+        return items
+    pictures = {name: Mention(name) for name in items.images}
+    rows = list(zip(items.expert.tolist(), items.image.tolist(), strict=True))
+    found = name_images({(expert, pictures[name]) for expert, name in rows}, mode)
+    image = np.array([found.names[expert, pictures[name]] for expert, name in rows])
+    notes = (*items.notes, *found.notes, *_warned(found.warnings))
+    return replace(items, image=image, notes=notes)
+
+
+def _warned(doubts: Sequence[str]) -> list[str]:
+    """Warn of what is doubtful, and note it."""
+    for text in doubts:
+        warnings.warn(text, DfcrpWarning, stacklevel=4)
+    return [DOUBTFUL + text for text in doubts]
 
 
 def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, Any]) -> None:

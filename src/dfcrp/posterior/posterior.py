@@ -382,7 +382,8 @@ class Posterior:
     def consensus_words(self) -> str:
         """What makes a consensus, in a sentence: "at least 5 experts"."""
         alike = self._images is None and not self.items.coverage.in_parts
-        looked = len(self.items.experts) if alike else None
+        counts = self.items.coverage.counts
+        looked = len(self.items.experts) if alike else (int(counts.min()), int(counts.max()))
         return in_words(self.config.summary.min_experts, looked)
 
     def consensus_counts(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:

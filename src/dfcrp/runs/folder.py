@@ -171,6 +171,7 @@ def read_markings_back(folder: Path, config: Config) -> Items:
             markings,
             sources=tuple(build(Source, "sources", one) for one in provenance.get("sources", ())),
             filters=dict(provenance.get("filters", {})),
+            notes=tuple(map(str, provenance.get("notes", ()))),
             site=_site(provenance.get("site", {})),
         )
     except (TypeError, KeyError, ValueError, AttributeError, SettingsError) as error:
@@ -303,6 +304,7 @@ def write_provenance(
         "markings_sha256": items.digest,
         "sources": [dataclasses.asdict(source) for source in items.sources],
         "filters": dict(items.filters),
+        "notes": list(items.notes),
         "site": dataclasses.asdict(items.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),

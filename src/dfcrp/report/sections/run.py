@@ -56,6 +56,10 @@ def asked(contents: Contents) -> Section:
     return Section("asked", "What was asked", join([bullets(words), experts, figure]))
 
 
+#: Notes on a file that the page shows.
+MOST_NOTES = 10
+
+
 def data_words(contents: Contents) -> list[str]:
     """The data and what was left out of them."""
     items = contents.posterior.items
@@ -66,7 +70,10 @@ def data_words(contents: Contents) -> list[str]:
         if left_out:
             text += f"; the filters left out {left_out:,} of them"
         words.append(text + ".")
-    words += column_words(items.sources)
+        words += [f"{source.file}: {note}." for note in source.notes[:MOST_NOTES]]
+        if len(source.notes) > MOST_NOTES:
+            words.append(f"... and {len(source.notes) - MOST_NOTES:,} notes in provenance.json.")
+    words += [*column_words(items.sources), *(f"{note}." for note in items.notes)]
     if items.images:
         words.append(f"{'Image' if len(items.images) == 1 else 'Images'}: {listed(items.images)}.")
     return words
