@@ -25,7 +25,7 @@ from dfcrp.posterior.categories import (
     confusion_frame,
     probability_frame,
 )
-from dfcrp.posterior.findings import Findings, find
+from dfcrp.posterior.findings import Findings, find, spaced
 from dfcrp.posterior.images import (
     DrawSource,
     JoinedDraws,
@@ -411,12 +411,19 @@ class Posterior:
 
     def _counts_of_images(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
         """The same where the number depends on the image: sums over images."""
-        if self.independent:
-            known = self.table_counts
+        known = self.table_counts
+        if self.independent and set(min_experts) <= set(known.min_experts):
             asked = [known.min_experts.index(least) for least in min_experts]
             return ConsensusCounts(min_experts, known.size_classes, known.counts[:, :, asked])
-        each = [self.image(k).consensus_counts(min_experts) for k in self.image_set.done]
-        return replace(each[0], counts=np.sum([one.counts for one in each], axis=0))
+        first, total = None, 0
+        for number in self.image_set.done:
+            image = self.image(number)
+            one = image.consensus_counts(min_experts)
+            draws, wanted = image.draws.n_draws, self.draws.n_draws
+            total = total + one.counts[:, spaced(draws, wanted)]
+            first = first or one
+        assert first is not None
+        return replace(first, counts=np.asarray(total))
 
     @once
     def table_counts(self) -> ConsensusCounts:

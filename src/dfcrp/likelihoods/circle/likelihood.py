@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, Outlines, Place
-from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
+from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias, knows_bias
 from dfcrp.likelihoods.circle import kernel, report, sphere
 from dfcrp.likelihoods.circle.columns import (
     AXES,
@@ -161,6 +161,8 @@ class _Circles(Likelihood):
         On a sphere offsets are along the ground, to the east and north, in km.
         """
         site = items.site
+        if not knows_bias(draws):
+            return None
         if not site.on_sphere:
             return expert_bias(draws, AXES, self.noun)
         learned = LAW[0] in draws.columns.names
