@@ -1,0 +1,92 @@
+"""A look at the data before sampling: what seems to be a mistake, and what would mend it.
+
+It is cheap, knows items of any kind by what their likelihood says of places and sizes, and is
+silent on lists that agree. What it finds is said before the run, stands in ``summary.json`` and in
+the report, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dfcrp.first_look.agreement import Words, lists_apart
+from dfcrp.first_look.copies import marked_twice, same_lists
+from dfcrp.first_look.fields import fields_apart
+from dfcrp.first_look.finding import Finding
+from dfcrp.first_look.images import images_apart
+from dfcrp.first_look.nearness import Nearness
+from dfcrp.first_look.sizes import sizes_and_places, sizes_of_lists
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.markup import plural
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
+
+#: Lists this short, on average, tell nothing: whoever gives no experts has lists of one item.
+SHORT = 3.0
+
+_SEEN: WeakKeyDictionary[Items, tuple[Finding, ...]] = WeakKeyDictionary()
+
+
+def first_look(items: Items) -> tuple[Finding, ...]:
+    """What looks like a mistake in these lists; nothing if all is well.
+
+    Parameters
+    ----------
+    items : Items
+
+    Returns
+    -------
+    tuple of Finding
+
+    Examples
+    --------
+    >>> import dfcrp
+    >>> from dfcrp.first_look import first_look
+    >>> x = [float(k * k) for k in range(20)]
+    >>> items = dfcrp.Items.circles(x + x, x + x, [2.0] * 40, ["ann"] * 20 + ["bob"] * 20)
+    >>> [finding.check for finding in first_look(items)]
+    ['same list']
+    """
+    if items not in _SEEN:
+        _SEEN[items] = tuple(_look(items))
+    return _SEEN[items]
+
+
+def _look(items: Items) -> Iterator[Finding]:
+    likelihood = likelihood_named(items.kind)
+    words = Words(likelihood.noun, plural(likelihood.noun), *_columns(items))
+    if len(np.unique(items.families)) < 2 or len(items) < SHORT * len(items.experts):
+        return
+    yield from images_apart(items, words)
+    if likelihood.text:
+        yield from fields_apart(items)
+    sight = likelihood.sight(items)
+    if sight is None:
+        return
+    words = Words(words.noun, words.nouns, words.columns, sight.names)
+    nearness = Nearness(sight, items.families, items.looks.image, items.coverage)
+    if nearness.crowded or not nearness.near.any():
+        return
+    yield from same_lists(nearness, items.experts, words)
+    apart = lists_apart(nearness, items.experts, words)
+    yield from apart
+    if not apart:
+        yield from marked_twice(nearness, items.experts, words)
+    if sight.placed and not any(finding.check == "axes" for finding in apart):
+        yield from sizes_and_places(nearness, likelihood.size_word, words)
+        yield from sizes_of_lists(nearness, items.experts, likelihood.size_word, words)
+
+
+def _columns(items: Items) -> tuple[tuple[str, ...]]:
+    """The columns of the file that x and y were read from, if one file is like the other."""
+    found = {
+        tuple(dict(source.columns).get(role, role) for role in ("x", "y"))
+        for source in items.sources
+        if source.columns
+    }
+    return (found.pop() if len(found) == 1 else ("x", "y"),)

@@ -1,0 +1,137 @@
+"""Sizes in another unit than places, and lists with other sizes than the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.first_look.agreement import Words
+from dfcrp.first_look.finding import Finding, factor, named
+from dfcrp.first_look.nearness import MOST_COMPARED, Nearness
+
+Floats = NDArray[np.float64]
+
+#: Where lists agree, items of one object lie closer together than so many of their sizes.
+TOO_SMALL = 3.0
+#: On one list the next item lies farther than this share of a size, for most of them.
+TOO_LARGE = 0.2
+#: Items that both take.
+LEAST_ITEMS = 20
+#: Sizes of one list by those of another for the same objects: more than this is no habit.
+OTHER_SIZE = 1.6
+#: Twice or half, to this accuracy, are a diameter and a radius; powers of ten are units.
+ACCURACY = 0.12
+
+
+def sizes_and_places(nearness: Nearness, size: str, words: Words) -> Iterator[Finding]:
+    """Sizes far too small or too large for the places."""
+    sizes = nearness.sight.sizes
+    if sizes is None:
+        return
+    middle = float(np.median(sizes))
+    where = " and ".join(nearness.sight.names)
+    known = np.isfinite(nearness.within_list)
+    own = nearness.unit * nearness.within_list[known] / sizes[nearness.sample][known]
+    if known.sum() >= LEAST_ITEMS and float(np.median(own)) < TOO_LARGE:
+        low, high = (edge(nearness.sight.coordinates[:, 0]) for edge in (np.min, np.max))
+        yield Finding(
+            "sizes",
+            f"on each list most {words.nouns} lie on top of each other: the {size} is about "
+            f"{middle:.3g}, and {where} go from {low:.3g} to {high:.3g}. Is it in another unit than "
+            f"{where}?{_degrees(nearness)}",
+            numbers={"next_on_list_in_sizes": float(np.median(own))},
+        )
+        return
+    apart, shares = _agreeing(nearness)
+    if len(apart) >= LEAST_ITEMS and shares and float(np.median(apart)) > TOO_SMALL:
+        times = float(np.median(apart))
+        yield Finding(
+            "sizes",
+            f"{words.nouns} of one object lie about {factor(times)} times their {size} apart (it is "
+            f"about {middle:.3g}): is it in another unit than {where}? Then hardly anything will be "
+            "merged. Give both in one unit",
+            numbers={"distance_in_sizes": times},
+        )
+
+
+def _degrees(nearness: Nearness) -> str:
+    """Whether places in a plane could be degrees."""
+    x, y = np.abs(nearness.sight.coordinates[:, 0]), np.abs(nearness.sight.coordinates[:, 1])
+    if nearness.sight.turn is not None or x.max() > 360.0 or y.max() > 90.0:
+        return " Give both in one unit"
+    return (
+        " If they are longitude and latitude, say so with --units deg and --body, and give "
+        "diameters in km; else give both in one unit"
+    )
+
+
+def _agreeing(nearness: Nearness) -> tuple[Floats, bool]:
+    """Distances of near items in sizes, and whether lists agree at all."""
+    if len(nearness.lists) <= MOST_COMPARED:
+        found = nearness.pairs
+        return found.apart, bool(found.shares.beyond_chance.any())
+    return nearness.others.apart, bool(nearness.others.shares.beyond_chance.any())
+
+
+def sizes_of_lists(
+    nearness: Nearness, experts: tuple[str, ...], size: str, words: Words
+) -> Iterator[Finding]:
+    """Lists whose sizes differ from those of the others for the same objects."""
+    if nearness.sight.sizes is None:
+        return
+    level = _levels(nearness)
+    other = np.flatnonzero(np.abs(np.nan_to_num(level)) > math.log(OTHER_SIZE))
+    if len(experts) == 2:
+        other = other[:1]
+    for some in _alike(level, other):
+        names = [experts[f] for f in some]
+        times = float(np.exp(np.median(level[some])))
+        rival = experts[1 - some[0]] if len(experts) == 2 else "the others"
+        yield Finding(
+            "size of one list",
+            f"{named(names)}: {'their' if len(names) > 1 else 'the'} {size} of an object is about "
+            f"{factor(times)} times that of {rival}{_why(times, size)}",
+            tuple(names),
+            {"times_the_others": times},
+        )
+
+
+def _levels(nearness: Nearness) -> Floats:
+    """Log size of each expert for the same objects, relative to most experts."""
+    if len(nearness.lists) > MOST_COMPARED:
+        found = np.where(nearness.others.shares.beyond_chance, nearness.others.log_ratio, np.nan)
+        return np.asarray(found)
+    shares = nearness.pairs.shares
+    agree = shares.beyond_chance | shares.beyond_chance.T
+    ratio = np.where(agree, nearness.pairs.log_ratio, np.nan)
+    known = np.isfinite(ratio).sum(axis=1)
+    if not known.any():
+        return np.full(len(ratio), np.nan)
+    first = int(np.argmax(known))
+    level = ratio[:, first].copy()
+    level[first] = 0.0
+    if len(level) == 2:
+        # Whoever has the smaller sizes is named.
+        return np.array([level[0] - level[1], level[1] - level[0]])
+    return np.asarray(level - np.nanmedian(level))
+
+
+def _alike(level: Floats, some: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Experts whose sizes differ in the same way, together."""
+    kind = np.round(level[some] / math.log(OTHER_SIZE))
+    for value in np.unique(kind):
+        yield some[kind == value]
+
+
+def _why(times: float, size: str) -> str:
+    log = math.log(times)
+    if abs(abs(log) - math.log(2.0)) < ACCURACY and size == "diameter":
+        whose = "are these radii" if log < 0.0 else "are those radii"
+        return f": {whose}? Name such a column radius (--columns radius=NAME)"
+    tens = log / math.log(10.0)
+    if abs(tens - round(tens)) * math.log(10.0) < ACCURACY:
+        return ": is it in another unit? Give all lists in one"
+    return ": is it in another unit, or measured in another way? Give all lists alike"

@@ -1,0 +1,286 @@
+"""Which simple transformation brings one list to the others: exchanged axes, flips, units, origins.
+
+Coordinates may be exchanged or change their sign, and be shifted or scaled besides. A shift is found
+by a vote: every pair of an item and one of the other lists on its image proposes the difference of
+their places, and the right one is proposed many times. Scales are shifts of logarithms.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.first_look.nearness import Nearness
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Items that are moved, pairs that vote.
+MOST_MOVED, MOST_PAIRS = 400, 4_000_000
+#: A list is brought to the others if this share of it comes to lie near theirs, so much more than
+#: before, and so many items.
+ENOUGH, MORE, LEAST = 0.5, 0.3, 8
+#: Of few items a larger share: the best of many shifts brings some together by chance.
+FEW, ENOUGH_OF_FEW = 20, 0.65
+#: A simpler transformation is preferred to one that brings so few more together.
+SIMPLER = 0.05
+#: Cells along each axis in which votes are counted, at most.
+MOST_CELLS = 2_000
+#: Scales nearer to one than this are none; logarithms of scales are told apart to this.
+SAME_SCALE, SCALE_STEP = 0.03, 0.01
+#: Scales that are meant where one near them is found.
+USUAL_SCALES = (0.5, 2.0, *(10.0**k for k in range(-6, 7) if k))
+#: Shifts smaller than this, in ``near``, are none.
+NO_SHIFT = 1.0
+
+
+@dataclass(frozen=True)
+class Move:
+    """new = scale · sign · old[order] + shift."""
+
+    order: tuple[int, ...]
+    sign: tuple[float, ...]
+    shift: tuple[float, ...]
+    scale: float = 1.0
+
+    def __call__(self, coordinates: Floats) -> Floats:
+        """The moved coordinates."""
+        return self.scale * np.array(self.sign) * coordinates[:, self.order] + np.array(self.shift)
+
+    @property
+    def effort(self) -> int:
+        """How much it says: what is simpler comes first."""
+        exchanged = self.order != tuple(range(len(self.order)))
+        return (
+            2 * exchanged
+            + sum(2 for sign in self.sign if sign < 0.0)
+            + sum(1 for shift in self.shift if shift)
+            + 2 * (self.scale != 1.0)
+        )
+
+
+class Fit(NamedTuple):
+    """A transformation, and the share of a list that is near the others, before and after."""
+
+    move: Move
+    before: float
+    after: float
+
+
+def find_move(nearness: Nearness, rows: Ints, others: Ints) -> Fit | None:
+    """The simplest transformation that brings items to those of the other lists, or None."""
+    search = _Search.of(nearness, rows, others)
+    if search is None:
+        return None
+    before = search.share(Move(*_identity(search.p)))
+    fits = [
+        Fit(move, before, after)
+        for move in search.moves()
+        if search.enough(after := search.share(move)) and after >= before + MORE
+    ]
+    if not fits:
+        return None
+    best = max(fit.after for fit in fits)
+    good = [fit for fit in fits if fit.after >= best - SIMPLER]
+    return min(good, key=lambda fit: (fit.move.effort, -fit.after))
+
+
+def _identity(p: int) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
+    return tuple(range(p)), (1.0,) * p, (0.0,) * p
+
+
+@dataclass
+class _Search:
+    """Items of one list and those that they are compared with."""
+
+    nearness: Nearness
+    coordinates: Floats
+    image: Ints
+    other: Floats
+    other_image: Ints
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, nearness: Nearness, rows: Ints, others: Ints) -> _Search | None:
+        """Of items on images that others have items on; None if these are few."""
+        rng = np.random.default_rng(len(rows))
+        where = nearness.image
+        both = np.intersect1d(where[rows], where[others])
+        rows = rows[np.isin(where[rows], both) & (nearness.near[where[rows]] > 0.0)]
+        others = others[np.isin(where[others], where[rows])]
+        if len(rows) < LEAST or not len(others):
+            return None
+        if len(rows) > MOST_MOVED:
+            rows = np.sort(rng.choice(rows, MOST_MOVED, replace=False))
+        given = nearness.sight.coordinates
+        found = cls(nearness, given[rows], where[rows], given[others], where[others], rng)
+        return found
+
+    def __post_init__(self) -> None:
+        from scipy.spatial import cKDTree
+
+        places = self.nearness.placed(self.other)
+        self.p = self.coordinates.shape[1]
+        self.tree = cKDTree(self.nearness.together(places, self.other_image))
+        self.near = self.nearness.near[self.image]
+
+    def enough(self, share: float) -> bool:
+        """Whether so many lie near that it is no chance."""
+        n = len(self.coordinates)
+        return share >= (ENOUGH if n >= FEW else ENOUGH_OF_FEW) and share * n >= LEAST - 0.5
+
+    def share(self, move: Move) -> float:
+        """Which share of the items lies near the others after a move, each near another one."""
+        rows, at = self._near(move)
+        return min(len(rows), len(np.unique(at))) / len(self.coordinates)
+
+    def _near(self, move: Move) -> tuple[Ints, Ints]:
+        """The items that lie near others after a move, and the nearest of these."""
+        moved = move(self.coordinates)
+        if self.nearness.sight.turn is not None and np.abs(moved[:, 1]).max() > 90.0:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        places = self.nearness.placed(moved)
+        # What leaves the picture could come to lie on that of another image.
+        inside = np.abs(places - 0.5).max(axis=1) < 4.0
+        places = np.where(inside[:, np.newaxis], places, 0.5)
+        distance, at = self.tree.query(self.nearness.together(places, self.image))
+        rows = np.flatnonzero(inside & (distance <= self.near))
+        return rows, at[rows]
+
+    def moves(self) -> Iterator[Move]:
+        """What is tried: exchanges and flips, each with a shift, and scales."""
+        identity = _identity(self.p)[0]
+        for order in itertools.permutations(range(self.p)):
+            for sign in itertools.product((1.0, -1.0), repeat=self.p):
+                bare = Move(order, sign, (0.0,) * self.p)
+                if bare.effort:
+                    yield bare
+                yield from self._shifted(bare)
+        for order in {identity, tuple(reversed(identity))}:
+            yield from self._scaled(order)
+
+    def _shifted(self, bare: Move) -> Iterator[Move]:
+        """With the shift that most pairs vote for; along fewer axes if that does as well."""
+        moved = bare(self.coordinates)
+        step = self._step()
+        shift = self._vote(moved, self.other, step, True)
+        if shift is None:
+            return
+        for _ in range(2):
+            rows, at = self._near(replace(bare, shift=tuple(shift.tolist())))
+            if len(rows) >= LEAST:
+                shift = np.median(self._shortest(self.other[at] - moved[rows]), axis=0)
+        whole = _tidy(shift, step)
+        yield Move(bare.order, bare.sign, whole)
+        for axis in range(self.p):
+            alone = tuple(value if at == axis else 0.0 for at, value in enumerate(whole))
+            if alone != whole and any(alone):
+                yield Move(bare.order, bare.sign, alone)
+
+    def _scaled(self, order: tuple[int, ...]) -> Iterator[Move]:
+        """With the scale that most pairs vote for."""
+        if self.nearness.sight.turn is not None or not self.nearness.sight.placed:
+            return
+        mine, theirs = self.coordinates[:, order], self.other
+        fine, other_fine = (mine != 0.0).all(axis=1), (theirs != 0.0).all(axis=1)
+        if np.count_nonzero(fine) < LEAST or not other_fine.any():
+            return
+        sign = np.sign(np.median(theirs, axis=0)) * np.sign(np.median(mine, axis=0))
+        logs = np.log(np.abs(mine[fine])), np.log(np.abs(theirs[other_fine]))
+        kept = self.image[fine], self.other_image[other_fine]
+        shift = self._vote(logs[0], logs[1], np.full(self.p, SCALE_STEP), False, kept)
+        if shift is None or np.ptp(shift) > 4.0 * SCALE_STEP or abs(shift.mean()) < SAME_SCALE:
+            return
+        signs = tuple(float(value) if value else 1.0 for value in sign)
+        yield Move(order, signs, (0.0,) * self.p, self._refined(order, signs, float(shift.mean())))
+
+    def _refined(self, order: tuple[int, ...], signs: tuple[float, ...], log_scale: float) -> float:
+        """A usual factor if it is near, else what fits those that come to lie near."""
+        for value in USUAL_SCALES:
+            if abs(math.log(value) - log_scale) < SAME_SCALE:
+                return value
+        bare = Move(order, signs, (0.0,) * self.p)
+        scale, moved = math.exp(log_scale), bare(self.coordinates)
+        for _ in range(2):
+            rows, at = self._near(replace(bare, scale=scale))
+            if len(rows) >= LEAST:
+                mine, theirs = moved[rows], self.other[at]
+                scale = float((mine * theirs).sum() / (mine * mine).sum())
+        return float(f"{scale:.3g}")
+
+    def _step(self) -> Floats:
+        """``near`` along each coordinate."""
+        places = self.nearness.placed(self.other)
+        extent = np.ptp(places, axis=0).max() or 1.0
+        spread = np.ptp(self.other, axis=0)
+        if self.nearness.sight.placed:
+            spread = np.full(self.p, spread.max())
+        near = float(np.median(self.near))
+        return np.asarray(np.maximum(near / extent, 1e-9) * np.where(spread > 0.0, spread, 1.0))
+
+    def _vote(
+        self,
+        mine: Floats,
+        theirs: Floats,
+        step: Floats,
+        turn: bool,
+        images: tuple[Ints, Ints] | None = None,
+    ) -> Floats | None:
+        """The difference of places, on one image, that most pairs agree on."""
+        differences = self._differences(mine, theirs, images or (self.image, self.other_image))
+        if turn:
+            differences = self._shortest(differences)
+        if not len(differences):
+            return None
+        low = differences.min(axis=0)
+        cell = np.maximum(2.0 * step, np.ptp(differences, axis=0) / MOST_CELLS)
+        best, middle = 0, None
+        for offset in itertools.product((0.0, 0.5), repeat=self.p):
+            at = np.floor((differences - low) / cell + np.array(offset)).astype(np.int64)
+            size = at.max(axis=0) + 1
+            flat = np.ravel_multi_index(tuple(at.T), tuple(size.tolist()))
+            cells, votes = np.unique(flat, return_counts=True)
+            most = int(np.argmax(votes))
+            if votes[most] > best:
+                best = int(votes[most])
+                middle = np.median(differences[flat == cells[most]], axis=0)
+        return middle
+
+    def _shortest(self, differences: Floats) -> Floats:
+        """Differences of what comes back to itself the short way round."""
+        turn = self.nearness.sight.turn
+        if turn is None:
+            return differences
+        found = differences.copy()
+        found[:, 0] = (found[:, 0] + turn / 2.0) % turn - turn / 2.0
+        return found
+
+    def _differences(self, mine: Floats, theirs: Floats, images: tuple[Ints, Ints]) -> Floats:
+        """Of every pair on one image, or of some items with all others."""
+        order = np.argsort(images[1], kind="stable")
+        begin, end = (np.searchsorted(images[1][order], images[0], side) for side in ("left", "right"))
+        counts = end - begin
+        chosen = np.arange(len(mine))
+        if counts.sum() > MOST_PAIRS:
+            fewer = max(int(len(mine) * MOST_PAIRS / counts.sum()), 30)
+            chosen = np.sort(self.rng.choice(len(mine), min(fewer, len(mine)), replace=False))
+        parts = [theirs[order[begin[i] : end[i]]] - mine[i] for i in chosen]
+        return np.concatenate(parts) if parts else np.empty((0, self.p))
+
+
+def _tidy(shift: Floats, step: Floats) -> tuple[float, ...]:
+    """Without shifts that are none; the others to four digits, or to a tenth of a step."""
+    found = []
+    for value, small in zip(shift.tolist(), step.tolist(), strict=True):
+        if abs(value) < NO_SHIFT * small:
+            found.append(0.0)
+            continue
+        digits = max(-math.floor(math.log10(0.1 * small)), 0) if small > 0.0 else 6
+        found.append(round(value, min(digits, 12)))
+    return tuple(found)
