@@ -262,6 +262,7 @@ def describe(posterior: Posterior) -> str:
         _learned(posterior, found),
         _doubles(posterior, found),
         _verdict(posterior),
+        _first_look(posterior),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -364,6 +365,15 @@ def _verdict(posterior: Posterior) -> list[str]:
     if len(verdict.advice) == 1:
         return [textwrap.fill(f"{opening} {verdict.advice[0]}", LINE)]
     return [opening, *(_bullet(sentence) for sentence in verdict.advice)]
+
+
+def _first_look(posterior: Posterior) -> list[str]:
+    """What the run warned of before it began, beside the verdict, which knows nothing of it."""
+    from dfcrp.first_look.finding import LOOKED
+
+    found = posterior.first_look
+    lines = [_bullet(finding.sentence) for finding in found]
+    return [textwrap.fill(LOOKED, LINE), *lines] if found else []
 
 
 def _bullet(sentence: str) -> str:

@@ -15,10 +15,12 @@ from dfcrp.first_look.transformations import Fit, Move, find_move
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Lists that are tried to be brought to the others, at most, the longest first.
+#: Lists that are tried to be brought to the others, at most, those that agree least first.
 MOST_TRIED = 10
 #: A list that agrees with others, but with so much fewer than is usual, is tried as well.
 MUCH_LESS = 0.5
+#: In a crowd a list is tried that has so much fewer items near any of the others'.
+LESS_IN_CROWDS = 0.7
 #: Items that it takes to say that lists lie apart for no reason that is known.
 LEAST_APART = 20
 #: Below this share, and no more than by chance, nothing agrees.
@@ -89,9 +91,9 @@ def _groups_of_crowd(nearness: Nearness) -> _Groups | None:
     if not enough.any():
         return None
     usual = float(np.median(shares.share[enough]))
-    apart = enough & ~shares.beyond_chance & (shares.share < MUCH_LESS * usual)
+    apart = enough & (shares.share < LESS_IN_CROWDS * usual)
     order = np.flatnonzero(apart)
-    order = order[np.argsort([-len(nearness.lists[f]) for f in order], kind="stable")]
+    order = order[np.argsort(shares.share[order], kind="stable")]
     main = np.flatnonzero(~apart).tolist()
     groups = [main, *([int(f)] for f in order[:MOST_TRIED])]
     return _Groups(groups, shares.share, shares.looked_up)
@@ -129,14 +131,15 @@ def _findings(
         return
     usual = float(np.median(found.share[main]))
     less = MUCH_LESS * usual
-    away = [f for f in left if not shares.beyond_chance[f].any() and found.share[f] < less]
+    away = [f for f in left if shares.all_by_chance(f) and found.share[f] < less]
     if away:
         yield _far(experts, away, found.share, usual, words)
 
 
 def _nothing_agrees(nearness: Nearness, words: Words) -> Iterator[Finding]:
     near = nearness.pairs.any_near
-    if len(near) < LEAST_APART or near.mean() >= HARDLY:
+    by_chance = nearness.pairs.shares.all_by_chance()
+    if len(near) < LEAST_APART or near.mean() >= HARDLY or not by_chance:
         return
     share = float(near.mean())
     yield Finding(

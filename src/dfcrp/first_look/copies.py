@@ -14,9 +14,9 @@ from dfcrp.first_look.nearness import MOST_COMPARED, Nearness
 LEAST_SAME, NEARLY_ALL = 5, 0.8
 #: A list has everything twice if this share of its items is near another of its own, where the
 #: usual share is below the second.
-TWICE, USUALLY = 0.5, 0.15
+TWICE, USUALLY = 0.6, 0.15
 #: Items that this takes.
-LEAST_TWICE = 10
+LEAST_TWICE = 15
 
 
 def same_lists(nearness: Nearness, experts: tuple[str, ...], words: Words) -> Iterator[Finding]:
@@ -24,17 +24,17 @@ def same_lists(nearness: Nearness, experts: tuple[str, ...], words: Words) -> It
     pairs = _twins(nearness)
     if not pairs:
         return
-    said = [f"{experts[one]} and {experts[other]}" for one, other, _ in pairs]
+    said = "; ".join(f"{experts[one]} and {experts[other]}" for one, other, _ in pairs[:5])
+    said += "; ..." if len(pairs) > 5 else ""
     share = min(share for *_, share in pairs)
     how = "the same" if share == 1.0 else f"the same in {percent(share)} of the {words.nouns}"
     whose = sorted({f for one, other, _ in pairs for f in (one, other)})
     more = " of each pair" if len(pairs) > 1 else ""
     yield Finding(
         "same list",
-        f"the lists of {'; '.join(said[:5])}{'; ...' if len(said) > 5 else ''} are {how}, digit for "
-        f"digit or nearly so: is one list given twice under two names? Two experts never draw the "
-        f"same, and a copy counts as a second opinion. If so, leave one{more} out "
-        "(--exclude-expert NAME)",
+        f"the lists of {said} are {how}, digit for digit or nearly so: is one list given twice, "
+        "under two names? Two experts never draw the same, and a copy counts as a second opinion. "
+        f"If so, leave one{more} out (--exclude-expert NAME)",
         tuple(experts[f] for f in whose),
         {"share_same": share},
     )
@@ -74,13 +74,14 @@ def marked_twice(nearness: Nearness, experts: tuple[str, ...], words: Words) -> 
     if not whose.size:
         return
     names = [experts[f] for f in whose]
-    some = percent(float(share[whose].min()))
+    some = percent(float(share[whose].min())) + (" or more" if len(names) > 1 else "")
+    usual = percent(float(np.median(share[enough])))
     yield Finding(
         "marked twice",
-        f"{named(names)}: {some} of their {words.nouns}{' or more' if len(names) > 1 else ''} lie "
-        f"close to another of their own, where {percent(float(np.median(share[enough])))} is usual: "
-        "were these lists submitted twice, or are they of two persons? Each copy will be an object "
-        "of its own. If so, remove the copies, or give the two lists two names",
+        f"{named(names)}: {some} of their {words.nouns} lie close to another of their own, where "
+        f"{usual} is usual: were these lists submitted twice, or are they of two persons? Each "
+        "copy will be an object of its own. If so, remove the copies, or give the two lists two "
+        "names",
         tuple(names),
         {"share_close_to_own": [float(share[f]) for f in whose]},
     )

@@ -56,7 +56,7 @@ def fields_apart(items: Items) -> Iterator[Finding]:
         name: [_share(lists[f], _others(lists, f)) for f in range(experts)]
         for name, lists in values.items()
     }
-    for name, lists in values.items():
+    for name in values:
         for f in range(experts):
             if not shared[name][f] < HARDLY:
                 continue
@@ -65,9 +65,9 @@ def fields_apart(items: Items) -> Iterator[Finding]:
                 share, how = found
                 yield Finding(
                     "fields",
-                    f"{items.experts[f]}: {percent(shared[name][f])} of the values of {name} are on "
-                    f"another list as they are, {percent(share)} {how}. Write the field in one way "
-                    "on all lists",
+                    f"{items.experts[f]}: {percent(shared[name][f])} of the values of {name} stand "
+                    f"on another list as they are, {percent(share)} {how}. Write the field in one "
+                    "way on all lists",
                     (items.experts[f],),
                     {"field": name, "share": shared[name][f], "share_if_mended": share},
                 )
@@ -111,7 +111,7 @@ def _explained(name: str, f: int, values: dict[str, list[Texts]]) -> tuple[float
     own = values[name][f]
     for other, lists in values.items():
         if other != name and (share := _share(own, _others(lists, f))) > USUALLY:
-            mine = _share(own, values[other][f])
+            mine = _share(own, lists[f])
             if not mine > HARDLY:
                 return share, f"in their field {other}: are the two fields exchanged?"
     theirs = _others(values[name], f)

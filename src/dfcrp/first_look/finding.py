@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+#: What stands before findings, beside the verdict of a run.
+LOOKED = (
+    "The verdict is about the length of the run. Before it a first look at the data found what may "
+    "be a mistake; if it is one, the answers mean little:"
+)
 #: Names that a sentence lists.
 NAMED = 5
 
@@ -32,6 +37,11 @@ class Finding:
     text: str
     experts: tuple[str, ...] = ()
     numbers: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def sentence(self) -> str:
+        """The text with its full stop."""
+        return self.text if self.text.endswith("?") else f"{self.text}."
 
     def as_dict(self) -> dict[str, Any]:
         """As in summary.json."""

@@ -77,7 +77,8 @@ def _nobody_meets(items: Items, marked: np.ndarray, words: Words) -> Finding:
         ]
         text += (
             f". {len(twins):,} of them look like one image under several names: "
-            f"{'; '.join(shown)}{'; ...' if len(twins) > EXAMPLES else ''}. Name an image in one way"
+            f"{'; '.join(shown)}{'; ...' if len(twins) > EXAMPLES else ''}. Name an image in one "
+            "way"
         )
     else:
         some = [f"{items.images[n]!r} ({whose[n]})" for n in sorted(whose)[:3]]

@@ -15,7 +15,7 @@ from dfcrp.first_look.nearness import MOST_COMPARED, Nearness
 Floats = NDArray[np.float64]
 
 #: Where lists agree, items of one object lie closer together than so many of their sizes.
-TOO_SMALL = 3.0
+TOO_SMALL = 5.0
 #: On one list the next item lies farther than this share of a size, for most of them.
 TOO_LARGE = 0.2
 #: Items that both take.
@@ -36,12 +36,13 @@ def sizes_and_places(nearness: Nearness, size: str, words: Words) -> Iterator[Fi
     known = np.isfinite(nearness.within_list)
     own = nearness.unit * nearness.within_list[known] / sizes[nearness.sample][known]
     if known.sum() >= LEAST_ITEMS and float(np.median(own)) < TOO_LARGE:
-        low, high = (edge(nearness.sight.coordinates[:, 0]) for edge in (np.min, np.max))
+        x = nearness.sight.coordinates[:, 0]
+        low, high = float(x.min()), float(x.max())
         yield Finding(
             "sizes",
             f"on each list most {words.nouns} lie on top of each other: the {size} is about "
-            f"{middle:.3g}, and {where} go from {low:.3g} to {high:.3g}. Is it in another unit than "
-            f"{where}?{_degrees(nearness)}",
+            f"{middle:.3g}, and {nearness.sight.names[0]} goes from {low:.3g} to {high:.3g}. Is it "
+            f"in another unit than {where}?{_degrees(nearness)}",
             numbers={"next_on_list_in_sizes": float(np.median(own))},
         )
         return
@@ -50,9 +51,9 @@ def sizes_and_places(nearness: Nearness, size: str, words: Words) -> Iterator[Fi
         times = float(np.median(apart))
         yield Finding(
             "sizes",
-            f"{words.nouns} of one object lie about {factor(times)} times their {size} apart (it is "
-            f"about {middle:.3g}): is it in another unit than {where}? Then hardly anything will be "
-            "merged. Give both in one unit",
+            f"{words.nouns} of one object lie about {factor(times)} times their {size} apart (it "
+            f"is about {middle:.3g}): is it in another unit than {where}? Then hardly anything "
+            "will be merged. Give both in one unit",
             numbers={"distance_in_sizes": times},
         )
 

@@ -1,8 +1,9 @@
-"""Which simple transformation brings one list to the others: exchanged axes, flips, units, origins.
+"""Which simple transformation brings one list to the others.
 
-Coordinates may be exchanged or change their sign, and be shifted or scaled besides. A shift is found
-by a vote: every pair of an item and one of the other lists on its image proposes the difference of
-their places, and the right one is proposed many times. Scales are shifts of logarithms.
+Coordinates may be exchanged or change their sign, and be shifted or scaled besides. A shift is
+found by a vote: every pair of an item and one of the other lists on its image proposes the
+difference of their places, and the right one is proposed many times. Scales are shifts of
+logarithms.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ ENOUGH, MORE, LEAST = 0.5, 0.3, 8
 FEW, ENOUGH_OF_FEW = 20, 0.65
 #: A simpler transformation is preferred to one that brings so few more together.
 SIMPLER = 0.05
-#: Cells along each axis in which votes are counted, at most.
-MOST_CELLS = 2_000
+#: Cells along each axis in which votes are counted, at most; and of the coarse look.
+MOST_CELLS, GRID = 2_000, 512
 #: Scales nearer to one than this are none; logarithms of scales are told apart to this.
 SAME_SCALE, SCALE_STEP = 0.03, 0.01
 #: Scales that are meant where one near them is found.
@@ -233,7 +234,9 @@ class _Search:
         images: tuple[Ints, Ints] | None = None,
     ) -> Floats | None:
         """The difference of places, on one image, that most pairs agree on."""
-        differences = self._differences(mine, theirs, images or (self.image, self.other_image))
+        differences = self._differences(
+            mine, theirs, images or (self.image, self.other_image), step
+        )
         if turn:
             differences = self._shortest(differences)
         if not len(differences):
@@ -261,17 +264,45 @@ class _Search:
         found[:, 0] = (found[:, 0] + turn / 2.0) % turn - turn / 2.0
         return found
 
-    def _differences(self, mine: Floats, theirs: Floats, images: tuple[Ints, Ints]) -> Floats:
-        """Of every pair on one image, or of some items with all others."""
+    def _differences(
+        self, mine: Floats, theirs: Floats, images: tuple[Ints, Ints], step: Floats
+    ) -> Floats:
+        """Of every pair on one image; of very many those that a coarse look leaves."""
         order = np.argsort(images[1], kind="stable")
-        begin, end = (np.searchsorted(images[1][order], images[0], side) for side in ("left", "right"))
+        there = images[1][order]
+        begin, end = (np.searchsorted(there, images[0], side) for side in ("left", "right"))
         counts = end - begin
+        if counts.sum() > MOST_PAIRS and self.p == 2 and self.nearness.sight.turn is None:
+            fullest = images[0][int(np.argmax(counts))]
+            return _by_correlation(mine[images[0] == fullest], theirs[images[1] == fullest], step)
         chosen = np.arange(len(mine))
         if counts.sum() > MOST_PAIRS:
-            fewer = max(int(len(mine) * MOST_PAIRS / counts.sum()), 30)
+            fewer = max(int(len(mine) * MOST_PAIRS / counts.sum()), LEAST)
             chosen = np.sort(self.rng.choice(len(mine), min(fewer, len(mine)), replace=False))
         parts = [theirs[order[begin[i] : end[i]]] - mine[i] for i in chosen]
         return np.concatenate(parts) if parts else np.empty((0, self.p))
+
+
+def _by_correlation(mine: Floats, theirs: Floats, step: Floats) -> Floats:
+    """Differences near the shift at which counts of both in a grid agree most."""
+    from scipy.fft import irfft2, rfft2
+    from scipy.spatial import cKDTree
+
+    extent = np.maximum(np.ptp(mine, axis=0), np.ptp(theirs, axis=0))
+    cell = np.maximum(extent / (GRID - 1), step)
+    counts = []
+    for places in (mine, theirs):
+        grid = np.zeros((2 * GRID, 2 * GRID))
+        at = np.floor((places - places.min(axis=0)) / cell).astype(np.int64)
+        np.add.at(grid, (at[:, 0], at[:, 1]), 1.0)
+        counts.append(rfft2(grid))
+    agreement = irfft2(counts[0].conj() * counts[1], s=(2 * GRID, 2 * GRID))
+    most = np.array(np.unravel_index(np.argmax(agreement), agreement.shape))
+    most = np.where(most >= GRID, most - 2 * GRID, most)
+    shift = theirs.min(axis=0) - mine.min(axis=0) + most * cell
+    around = cKDTree(theirs / cell).query_ball_point((mine + shift) / cell, 2.0)
+    parts = [theirs[rows] - mine[i] for i, rows in enumerate(around) if rows]
+    return np.concatenate(parts) if parts else np.empty((0, 2))
 
 
 def _tidy(shift: Floats, step: Floats) -> tuple[float, ...]:

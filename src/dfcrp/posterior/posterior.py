@@ -13,6 +13,7 @@ from scipy import sparse
 
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
+from dfcrp.first_look import Finding, first_look
 from dfcrp.geometry import TangentPlanes
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
@@ -520,6 +521,11 @@ class Posterior:
         They are alone in the point partition, and as close to that object as its own members are.
         """
         return tables.doubles_frame(self)
+
+    @property
+    def first_look(self) -> tuple[Finding, ...]:
+        """What looks like a mistake in the data; a run warns of it before it begins."""
+        return first_look(self.items)
 
     @once
     def verdict(self) -> Verdict:
