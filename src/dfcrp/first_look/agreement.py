@@ -21,6 +21,8 @@ MOST_TRIED = 10
 MUCH_LESS = 0.5
 #: In a crowd a list is tried that has so much fewer items near any of the others'.
 LESS_IN_CROWDS = 0.7
+#: Images that are tried each by itself, the fullest first.
+IMAGES_TRIED = 3
 #: Items that it takes to say that lists lie apart for no reason that is known.
 LEAST_APART = 20
 #: Below this share, and no more than by chance, nothing agrees.
@@ -48,13 +50,15 @@ class _Groups:
     looked_up: Ints
 
 
-def lists_apart(nearness: Nearness, experts: tuple[str, ...], words: Words) -> list[Finding]:
+def lists_apart(
+    nearness: Nearness, experts: tuple[str, ...], images: tuple[str, ...], words: Words
+) -> list[Finding]:
     """Findings on lists that do not lie where those of the others do."""
     crowd = len(nearness.lists) > MOST_COMPARED
     found = _groups_of_crowd(nearness) if crowd else _groups(nearness)
     if found is None:
         return []
-    return list(_findings(nearness, found, experts, words, crowd=crowd))
+    return list(_findings(nearness, found, experts, images, words, crowd=crowd))
 
 
 def _groups(nearness: Nearness) -> _Groups | None:
@@ -103,6 +107,7 @@ def _findings(
     nearness: Nearness,
     found: _Groups,
     experts: tuple[str, ...],
+    images: tuple[str, ...],
     words: Words,
     *,
     crowd: bool,
@@ -114,12 +119,13 @@ def _findings(
         rows = np.concatenate([nearness.lists[f] for f in group])
         if len(rows) < LEAST_ITEMS:
             continue
-        fit = find_move(nearness, rows, others)
+        fit, image = _fit(nearness, rows, others)
         names = [experts[f] for f in group]
         if fit is not None:
             mended = True
-            rival = experts[main[0]] if len(experts) == 2 else ""
-            yield _mend(fit, names, rival, words)
+            rival = named([experts[f] for f in main]) if len(main) == len(group) else ""
+            where = "" if image is None else f" on image {images[image]}"
+            yield _mend(fit, names, rival, where, words)
         elif found.looked_up[group].max() >= LEAST_APART:
             left += group
     if not nearness.sight.placed or crowd:
@@ -134,6 +140,22 @@ def _findings(
     away = [f for f in left if shares.all_by_chance(f) and found.share[f] < less]
     if away:
         yield _far(experts, away, found.share, usual, words)
+
+
+def _fit(nearness: Nearness, rows: Ints, others: Ints) -> tuple[Fit | None, int | None]:
+    """What brings a list to the others: on all images, or else on one, as heights differ."""
+    fit = find_move(nearness, rows, others)
+    if fit is not None:
+        return fit, None
+    on_image = np.bincount(nearness.image[rows])
+    if np.count_nonzero(on_image) < 2:
+        return None, None
+    for image in np.argsort(-on_image, kind="stable")[:IMAGES_TRIED].tolist():
+        some, there = (part[nearness.image[part] == image] for part in (rows, others))
+        fit = find_move(nearness, some, there)
+        if fit is not None:
+            return fit, image
+    return None, None
 
 
 def _nothing_agrees(nearness: Nearness, words: Words) -> Iterator[Finding]:
@@ -168,12 +190,12 @@ def _far(
     )
 
 
-def _mend(fit: Fit, names: list[str], rival: str, words: Words) -> Finding:
+def _mend(fit: Fit, names: list[str], rival: str, where: str, words: Words) -> Finding:
     what, formula = describe(fit.move, words.roles)
     who = named(names) + (f" (or else {rival})" if rival else "")
     text = (
         f"{who}: {what}: {percent(fit.before)} of their {words.nouns} lie near those of "
-        f"{rival or 'the others'} as they are, {percent(fit.after)} with {formula}. "
+        f"{rival or 'the others'}{where} as they are, {percent(fit.after)} with {formula}. "
         f"{remedy(fit.move, words)}"
     )
     numbers = {"share_near": fit.before, "share_near_if_mended": fit.after, "mended_by": formula}
@@ -182,18 +204,20 @@ def _mend(fit: Fit, names: list[str], rival: str, words: Words) -> Finding:
 
 def describe(move: Move, roles: tuple[str, ...]) -> tuple[str, str]:
     """What looks wrong, and the formula that mends it."""
-    exchanged = move.order != tuple(range(len(move.order)))
+    moved = [roles[at] for at, source in enumerate(move.order) if at != source]
+    exchanged = bool(moved)
     turned = [roles[at] for at, sign in enumerate(move.sign) if sign < 0.0]
     shifted = any(move.shift)
     both = " and ".join(roles)
     if exchanged:
-        what = f"{both} look exchanged"
+        what = f"{' and '.join(moved)} look exchanged"
         what += f", and {' and '.join(turned)} turned round" if turned else ""
     elif turned:
         runs = "runs the other way" if len(turned) == 1 else "run the other way"
         what = f"{' and '.join(turned)} {runs}"
     elif move.scale != 1.0:
         what = f"{both} look to be in another unit"
+        what += " and to have another origin" if shifted else ""
     else:
         what = f"{both} look to have another origin"
     if move.scale != 1.0 and (exchanged or turned):
@@ -210,9 +234,9 @@ def _term(move: Move, at: int, roles: tuple[str, ...]) -> str | None:
     source, sign, shift = roles[move.order[at]], move.sign[at], move.shift[at]
     body = source if move.scale == 1.0 else f"{move.scale:.6g} {source}"
     if sign < 0.0:
-        body = f"{shift:.6g} - {body}" if shift else f"-{body}"
+        body = f"{shift:.12g} - {body}" if shift else f"-{body}"
     elif shift:
-        body = f"{body} {'+' if shift > 0.0 else '-'} {abs(shift):.6g}"
+        body = f"{body} {'+' if shift > 0.0 else '-'} {abs(shift):.12g}"
     return None if body == roles[at] else f"{roles[at]} = {body}"
 
 
@@ -220,7 +244,7 @@ def remedy(move: Move, words: Words) -> str:
     """What to do about it."""
     exchanged = move.order == (1, 0)
     if exchanged and min(move.sign) > 0.0 and not any(move.shift) and move.scale == 1.0:
-        if len(words.columns) == 2:
+        if words.columns:
             first, second = words.columns
             return (
                 f"If they are, read that list with --columns x={second},y={first} (dfcrp convert "

@@ -113,7 +113,7 @@ def _explained(name: str, f: int, values: dict[str, list[Texts]]) -> tuple[float
         if other != name and (share := _share(own, _others(lists, f))) > USUALLY:
             mine = _share(own, lists[f])
             if not mine > HARDLY:
-                return share, f"in their field {other}: are the two fields exchanged?"
+                return share, f"in their field {other}, as if the two were exchanged"
     theirs = _others(values[name], f)
     for how, way in WAYS:
         read = np.unique([way(value) for value in own.tolist()])

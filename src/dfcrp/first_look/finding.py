@@ -66,5 +66,6 @@ def percent(share: float) -> str:
 
 
 def factor(value: float) -> str:
-    """A factor in few digits."""
-    return f"{value:.0f}" if value >= 100.0 else f"{value:.2g}"
+    """A factor in two digits."""
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f}" if rounded >= 100.0 else f"{rounded:g}"

@@ -8,6 +8,7 @@ the report, and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -59,7 +60,7 @@ def first_look(items: Items) -> tuple[Finding, ...]:
 
 def _look(items: Items) -> Iterator[Finding]:
     likelihood = likelihood_named(items.kind)
-    words = Words(likelihood.noun, plural(likelihood.noun), *_columns(items))
+    words = Words(likelihood.noun, plural(likelihood.noun))
     if len(np.unique(items.families)) < 2 or len(items) < SHORT * len(items.experts):
         return
     yield from images_apart(items, words)
@@ -68,12 +69,13 @@ def _look(items: Items) -> Iterator[Finding]:
     sight = likelihood.sight(items)
     if sight is None:
         return
-    words = Words(words.noun, words.nouns, words.columns, sight.names)
+    columns = _columns(items) if sight.names == ("x", "y") else ()
+    words = replace(words, columns=columns, roles=sight.names)
     nearness = Nearness(sight, items.families, items.looks.image, items.coverage)
     if nearness.crowded or not nearness.near.any():
         return
     yield from same_lists(nearness, items.experts, words)
-    apart = lists_apart(nearness, items.experts, words)
+    apart = lists_apart(nearness, items.experts, items.looks.images, words)
     yield from apart
     if not apart:
         yield from marked_twice(nearness, items.experts, words)
@@ -82,11 +84,11 @@ def _look(items: Items) -> Iterator[Finding]:
         yield from sizes_of_lists(nearness, items.experts, likelihood.size_word, words)
 
 
-def _columns(items: Items) -> tuple[tuple[str, ...]]:
+def _columns(items: Items) -> tuple[str, ...]:
     """The columns of the file that x and y were read from, if one file is like the other."""
     found = {
         tuple(dict(source.columns).get(role, role) for role in ("x", "y"))
         for source in items.sources
         if source.columns
     }
-    return (found.pop() if len(found) == 1 else ("x", "y"),)
+    return found.pop() if len(found) == 1 else ("x", "y")

@@ -37,6 +37,9 @@ MOST_CELLS, GRID = 2_000, 512
 SAME_SCALE, SCALE_STEP = 0.03, 0.01
 #: Scales that are meant where one near them is found.
 USUAL_SCALES = (0.5, 2.0, *(10.0**k for k in range(-6, 7) if k))
+#: Of unit and origin at once: the part of the items that spreads are of, how much spreads differ
+#: then, and how far about their ratio a scale is looked for.
+MIDDLE, OTHER_SPREAD, ABOUT, ABOUT_STEP = (0.1, 0.9), 0.15, 12, 0.02
 #: Shifts smaller than this, in ``near``, are none.
 NO_SHIFT = 1.0
 
@@ -165,6 +168,7 @@ class _Search:
                 yield from self._shifted(bare)
         for order in {identity, tuple(reversed(identity))}:
             yield from self._scaled(order)
+        yield from self._scaled_and_shifted()
 
     def _shifted(self, bare: Move) -> Iterator[Move]:
         """With the shift that most pairs vote for; along fewer axes if that does as well."""
@@ -177,7 +181,7 @@ class _Search:
             rows, at = self._near(replace(bare, shift=tuple(shift.tolist())))
             if len(rows) >= LEAST:
                 shift = np.median(self._shortest(self.other[at] - moved[rows]), axis=0)
-        whole = _tidy(shift, step)
+        whole = _tidy(self._shortest(shift[np.newaxis])[0], step)
         yield Move(bare.order, bare.sign, whole)
         for axis in range(self.p):
             alone = tuple(value if at == axis else 0.0 for at, value in enumerate(whole))
@@ -200,6 +204,50 @@ class _Search:
             return
         signs = tuple(float(value) if value else 1.0 for value in sign)
         yield Move(order, signs, (0.0,) * self.p, self._refined(order, signs, float(shift.mean())))
+
+    def _scaled_and_shifted(self) -> Iterator[Move]:
+        """With a scale near that of the spreads, and the shift that then most pairs vote for."""
+        if self.nearness.sight.turn is not None or not self.nearness.sight.placed:
+            return
+        wide = [np.ptp(np.quantile(some, MIDDLE, axis=0), axis=0) for some in self._both]
+        if min(wide[0].min(), wide[1].min()) <= 0.0:
+            return
+        guess = float(np.exp(np.mean(np.log(wide[1] / wide[0]))))
+        if abs(math.log(guess)) < OTHER_SPREAD:
+            return
+        order, signs, _ = _identity(self.p)
+        best: tuple[float, Move | None] = (0.0, None)
+        for last in (1.0, -1.0):
+            for scale in guess * np.exp(np.arange(-ABOUT, ABOUT + 1) * ABOUT_STEP):
+                bare = Move(order, (*signs[:-1], last), (0.0,) * self.p, float(scale))
+                shift = self._vote(bare(self.coordinates), self.other, self._step(), False)
+                if shift is not None:
+                    move = self._fitted(replace(bare, shift=tuple(shift.tolist())))
+                    best = max(best, (self.share(move), move), key=lambda pair: pair[0])
+        if best[1] is not None:
+            yield best[1]
+
+    @property
+    def _both(self) -> tuple[Floats, Floats]:
+        return self.coordinates, self.other
+
+    def _fitted(self, move: Move) -> Move:
+        """Scale and shift that fit those that come to lie near, in few digits."""
+        turned = replace(move, shift=(0.0,) * self.p, scale=1.0)(self.coordinates)
+        for _ in range(3):
+            rows, at = self._near(move)
+            if len(rows) < LEAST:
+                return move
+            mine, theirs = turned[rows], self.other[at]
+            middle, there = mine.mean(axis=0), theirs.mean(axis=0)
+            around = mine - middle
+            scale = float((around * (theirs - there)).sum() / (around**2).sum())
+            if not scale > 0.0:
+                return move
+            scale = float(f"{scale:.4g}")
+            shift = tuple((there - scale * middle).tolist())
+            move = replace(move, scale=scale, shift=shift)
+        return replace(move, shift=_tidy(np.array(move.shift), self._step()))
 
     def _refined(self, order: tuple[int, ...], signs: tuple[float, ...], log_scale: float) -> float:
         """A usual factor if it is near, else what fits those that come to lie near."""
@@ -237,10 +285,11 @@ class _Search:
         differences = self._differences(
             mine, theirs, images or (self.image, self.other_image), step
         )
-        if turn:
-            differences = self._shortest(differences)
         if not len(differences):
             return None
+        if turn:
+            # About one of them, as they lie together wherever that is.
+            differences = differences[0] + self._shortest(differences - differences[0])
         low = differences.min(axis=0)
         cell = np.maximum(2.0 * step, np.ptp(differences, axis=0) / MOST_CELLS)
         best, middle = 0, None
