@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,18 +144,23 @@ def _findings(
 
 
 def _fit(nearness: Nearness, rows: Ints, others: Ints) -> tuple[Fit | None, int | None]:
-    """What brings a list to the others: on all images, or else on one, as heights differ."""
+    """What brings a list to the others: on all images, or an exchange or a flip on several.
+
+    Where images differ in height, y that runs the other way does so about another line on each.
+    """
     fit = find_move(nearness, rows, others)
-    if fit is not None:
-        return fit, None
     on_image = np.bincount(nearness.image[rows])
-    if np.count_nonzero(on_image) < 2:
-        return None, None
+    if fit is not None or np.count_nonzero(on_image) < 2:
+        return fit, None
+    seen: dict[tuple[Any, ...], tuple[Fit, int]] = {}
     for image in np.argsort(-on_image, kind="stable")[:IMAGES_TRIED].tolist():
         some, there = (part[nearness.image[part] == image] for part in (rows, others))
-        fit = find_move(nearness, some, there)
-        if fit is not None:
-            return fit, image
+        found = find_move(nearness, some, there)
+        if found is None or not (found.move.exchanged or min(found.move.sign) < 0.0):
+            continue
+        if (way := (found.move.order, found.move.sign)) in seen:
+            return seen[way]
+        seen[way] = found, image
     return None, None
 
 
@@ -205,7 +211,7 @@ def _mend(fit: Fit, names: list[str], rival: str, where: str, words: Words) -> F
 def describe(move: Move, roles: tuple[str, ...]) -> tuple[str, str]:
     """What looks wrong, and the formula that mends it."""
     moved = [roles[at] for at, source in enumerate(move.order) if at != source]
-    exchanged = bool(moved)
+    exchanged = move.exchanged
     turned = [roles[at] for at, sign in enumerate(move.sign) if sign < 0.0]
     shifted = any(move.shift)
     both = " and ".join(roles)

@@ -27,8 +27,10 @@ MOST_MOVED, MOST_PAIRS = 400, 4_000_000
 #: A list is brought to the others if this share of it comes to lie near theirs, so much more than
 #: before, and so many items.
 ENOUGH, MORE, LEAST = 0.5, 0.3, 8
-#: Of few items a larger share: the best of many shifts brings some together by chance.
-FEW, ENOUGH_OF_FEW = 20, 0.65
+#: How often items are put beside, and the smallest share that is near by chance.
+BESIDE, LEAST_CHANCE = 4, 0.05
+#: Exchanges and flips that are tried, scales for each of them; and false alarms among all of it.
+FIXED, SCALES, FALSE_ALARM = 50, 50, 1e-3
 #: A simpler transformation is preferred to one that brings so few more together.
 SIMPLER = 0.05
 #: Cells along each axis in which votes are counted, at most; and of the coarse look.
@@ -58,11 +60,15 @@ class Move:
         return self.scale * np.array(self.sign) * coordinates[:, self.order] + np.array(self.shift)
 
     @property
+    def exchanged(self) -> bool:
+        """Whether coordinates change places."""
+        return self.order != tuple(range(len(self.order)))
+
+    @property
     def effort(self) -> int:
         """How much it says: what is simpler comes first."""
-        exchanged = self.order != tuple(range(len(self.order)))
         return (
-            2 * exchanged
+            2 * self.exchanged
             + sum(2 for sign in self.sign if sign < 0.0)
             + sum(1 for shift in self.shift if shift)
             + 2 * (self.scale != 1.0)
@@ -86,7 +92,8 @@ def find_move(nearness: Nearness, rows: Ints, others: Ints) -> Fit | None:
     fits = [
         Fit(move, before, after)
         for move in search.moves()
-        if search.enough(after := search.share(move)) and after >= before + MORE
+        if (after := search.share(move)) >= max(before + MORE, ENOUGH)
+        and search.no_chance(move, after)
     ]
     if not fits:
         return None
@@ -133,23 +140,42 @@ class _Search:
         self.p = self.coordinates.shape[1]
         self.tree = cKDTree(self.nearness.together(places, self.other_image))
         self.near = self.nearness.near[self.image]
+        others = np.bincount(self.other_image, minlength=int(self.image.max()) + 1)
+        #: Every pair proposes a shift.
+        self.pairs = max(int(others[self.image].sum()), 1)
 
-    def enough(self, share: float) -> bool:
-        """Whether so many lie near that it is no chance."""
+    def no_chance(self, move: Move, share: float) -> bool:
+        """Whether the best of all that is tried would hardly bring so many near by chance.
+
+        How many a move brings near by chance is seen from items that are put beside the places
+        where it takes them.
+        """
+        from scipy.special import bdtrc
+
         n = len(self.coordinates)
-        return share >= (ENOUGH if n >= FEW else ENOUGH_OF_FEW) and share * n >= LEAST - 0.5
+        beside = [self.share(move, beside=seed) for seed in range(1, BESIDE + 1)]
+        chance = max((n * sum(beside) + 1.0) / (n * BESIDE + 2.0), LEAST_CHANCE)
+        k = round(n * share)
+        tried = FIXED if not any(move.shift) and move.scale == 1.0 else self.pairs
+        tried *= SCALES if move.scale != 1.0 else 1
+        return k >= LEAST and float(bdtrc(k - 1, n, chance)) * tried < FALSE_ALARM
 
-    def share(self, move: Move) -> float:
-        """Which share of the items lies near the others after a move, each near another one."""
-        rows, at = self._near(move)
+    def share(self, move: Move, beside: int = 0) -> float:
+        """Which share of the items lies near the others after a move, each near another one.
+
+        With a number ``beside`` they are put beside these places, each at random.
+        """
+        rows, at = self._near(move, beside)
         return min(len(rows), len(np.unique(at))) / len(self.coordinates)
 
-    def _near(self, move: Move) -> tuple[Ints, Ints]:
+    def _near(self, move: Move, beside: int = 0) -> tuple[Ints, Ints]:
         """The items that lie near others after a move, and the nearest of these."""
         moved = move(self.coordinates)
         if self.nearness.sight.turn is not None and np.abs(moved[:, 1]).max() > 90.0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         places = self.nearness.placed(moved)
+        if beside:
+            places = self.nearness.moved_a_little(places, self.image, beside)
         # What leaves the picture could come to lie on that of another image.
         inside = np.abs(places - 0.5).max(axis=1) < 4.0
         places = np.where(inside[:, np.newaxis], places, 0.5)
