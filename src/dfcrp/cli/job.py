@@ -190,6 +190,7 @@ def _introduce(markings: Items, config: Config) -> None:
     from dfcrp.items.site import column_words
     from dfcrp.likelihoods.registry import likelihood_named
     from dfcrp.markup import counted
+    from dfcrp.priors.registry import prior_named
     from dfcrp.runs.parts import experts_by_place
 
     run, n_experts = config.run, max(experts_by_place(markings))
@@ -214,6 +215,13 @@ def _introduce(markings: Items, config: Config) -> None:
     said = _consensus_note(config.summary.min_experts, n_experts, images)
     if said:
         click.echo(said, err=True)
+    if prior_named(run.prior).knows_reality and markings.looked is None and images > 1:
+        click.echo(
+            "Note: nothing says who looked at which image, so an expert counts as having looked "
+            "where they have an item; whoever looked and found nothing is not counted, and "
+            "sensitivities come out too high. Say who looked with --looked FILE.",
+            err=True,
+        )
 
 
 def _consensus_note(wanted: Least, looked: int, images: int) -> str:
