@@ -27,7 +27,7 @@ IMAGES_TRIED = 3
 #: Items that it takes to say that lists lie apart for no reason that is known.
 LEAST_APART = 20
 #: Below this share, and no more than by chance, nothing agrees.
-HARDLY = 0.3
+HARDLY = 0.2
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ def _letters(text: str) -> str:
 
 
 def _sorted_numbers(text: str) -> str:
-    """A date's numbers in any order."""
-    return " ".join(sorted(part.lstrip("0") for part in re.findall(r"\d+", text)))
+    """A date's numbers in any order, and its letters."""
+    numbers = sorted(part.lstrip("0") for part in re.findall(r"\d+", text))
+    return " ".join([*numbers, re.sub(r"[\W\d_]+", "", text.casefold())])
 
 
 def _sorted_words(text: str) -> str:
@@ -115,9 +116,10 @@ def _explained(name: str, f: int, values: dict[str, list[Texts]]) -> tuple[float
             if not mine > HARDLY:
                 return share, f"in their field {other}, as if the two were exchanged"
     theirs = _others(values[name], f)
+    best = USUALLY, ""
     for how, way in WAYS:
         read = np.unique([way(value) for value in own.tolist()])
         known = np.unique([way(value) for value in theirs.tolist()])
-        if (share := _share(read[read != ""], known[known != ""])) > USUALLY:
-            return share, how
-    return None
+        share = _share(read[read != ""], known[known != ""])
+        best = (share, how) if share > best[0] else best
+    return best if best[1] else None

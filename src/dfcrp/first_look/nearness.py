@@ -31,7 +31,7 @@ NEAR, MOST = 0.27, 0.75
 LEAST_DISTANCES = 10
 #: Of two experts so many items tell whether their lists agree, and the smallest number of
 #: standard deviations from chance.
-LEAST_ITEMS, BEYOND_CHANCE, FAR_FROM_SURE = 8, 4.0, 2.0
+LEAST_ITEMS, BEYOND_CHANCE = 8, 4.0
 #: Copies of one place on one image: more are for other checks.
 MOST_COPIES = 1_000
 #: Neighbours among which one of another list is looked for, if there are many lists.
@@ -62,7 +62,7 @@ class Shares(NamedTuple):
     def all_by_chance(self, *whose: int) -> bool:
         """Whether all that was looked up (of one list) was near as often as by chance."""
         n, near, p = (values[whose].sum() for values in (self.looked_up, self.near, self._expected))
-        return bool(near - p <= FAR_FROM_SURE * np.sqrt(max(p * (1.0 - p / max(n, 1)), 1.0)))
+        return bool(near - p <= BEYOND_CHANCE * np.sqrt(max(p * (1.0 - p / max(n, 1)), 1.0)))
 
     @property
     def _expected(self) -> Floats:

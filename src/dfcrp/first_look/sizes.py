@@ -86,7 +86,7 @@ def sizes_of_lists(
     level = _levels(nearness)
     other = np.flatnonzero(np.abs(np.nan_to_num(level)) > math.log(OTHER_SIZE))
     if len(experts) == 2:
-        other = other[:1]
+        other = other[np.argmin(level[other])][np.newaxis] if other.size else other
     for some in _alike(level, other):
         names = [experts[f] for f in some]
         times = float(np.exp(np.median(level[some])))
