@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ SHORT = ("--chains", "2", "--scans", "20", "--no-report")
 #: An image of so many pixels.
 WIDTH, HEIGHT = 800.0, 480.0
 
-Row = tuple[object, ...]
+Row = tuple[Any, ...]
 Files = Mapping[str, str]
 
 
@@ -85,9 +86,9 @@ def spoiled(
     """Markings of which those by one expert, or by all, are changed."""
     rows: list[Row] = []
     for x, y, diameter, name, image in markings(images=images):
-        numbers: tuple[object, ...] = (x, y, diameter)
+        numbers: Row = (x, y, diameter)
         if name == whose or not whose:
-            numbers = tuple(float(f"{v:.6g}") for v in change(float(x), float(y), float(diameter)))  # type: ignore[arg-type]
+            numbers = tuple(float(f"{v:.6g}") for v in change(float(x), float(y), float(diameter)))
         rows.append((*numbers, name, image))
     return rows
 
@@ -108,10 +109,9 @@ def each_in_a_file(rows: list[Row]) -> Files:
 
 def _boxes() -> Files:
     rows = [
-        (x - d / 2, y - d / 2, x + d / 2, y + d / 2, name)  # type: ignore[operator]
+        (*(round(v, 1) for v in (x - d / 2, y - d / 2, x + d / 2, y + d / 2)), name)
         for x, y, d, name, _ in markings()
     ]
-    rows = [(*(round(v, 1) for v in row[:4]), row[4]) for row in rows]  # type: ignore[call-overload]
     return {"boxes.csv": table(rows, "x_min,y_min,x_max,y_max,expert")}
 
 
@@ -122,7 +122,7 @@ def _decimal_commas() -> Files:
 
 def _one_negative() -> Files:
     rows = markings()
-    rows[6] = (*rows[6][:2], -abs(float(rows[6][2])), *rows[6][3:])  # type: ignore[arg-type]
+    rows[6] = (*rows[6][:2], -abs(float(rows[6][2])), *rows[6][3:])
     return one_file(rows)
 
 
@@ -141,7 +141,7 @@ def _submitted_twice() -> Files:
     rng = np.random.default_rng(9)
     rows = markings()
     again = [
-        (*(round(float(v) + rng.normal(0.0, 2.0), 1) for v in row[:2]), *row[2:])  # type: ignore[arg-type]
+        (*(round(float(v) + rng.normal(0.0, 2.0), 1) for v in row[:2]), *row[2:])
         for row in rows
         if row[3] == "bob"
     ]

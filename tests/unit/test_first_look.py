@@ -17,7 +17,7 @@ from dfcrp.cli.job import describe
 from dfcrp.errors import DfcrpWarning
 from dfcrp.first_look import Finding, first_look
 from dfcrp.first_look.nearness import Nearness
-from dfcrp.first_look.transformations import Move
+from dfcrp.first_look.transformations import Move, find_move
 from dfcrp.io import read_items
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
@@ -169,6 +169,21 @@ def test_images_of_different_heights() -> None:
     assert found.check == "axes"
     assert "y runs the other way" in found.text
     assert "on image" in found.text
+
+
+def test_the_best_of_many_shifts_is_no_finding() -> None:
+    """A dozen random places among many more: some shift brings most near, and says nothing."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        places = rng.uniform(0.0, 1.0, (12 + 8 * 25, 2)) * [W, H]
+        whose = ["ann"] * 12 + [f"e{k % 8}" for k in range(8 * 25)]
+        items = Items.from_columns(dict(zip("xy", places.T, strict=True)), whose, kind="points")
+        sight = likelihood_named("points").sight(items)
+        assert sight is not None
+        nearness = Nearness(sight, items.families, items.looks.image, items.coverage)
+        found.append(find_move(nearness, np.arange(12), np.arange(12, len(items))))
+    assert found == [None] * 20
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def same_lists(nearness: Nearness, experts: tuple[str, ...], words: Words) -> It
 
 def _twins(nearness: Nearness) -> list[tuple[int, int, float]]:
     """Pairs of experts, and the share of the shorter list that is the same."""
-    found = {}
+    found: dict[tuple[int, int], float] = {}
     if len(nearness.lists) <= MOST_COMPARED:
         looked_up, same = nearness.pairs.shares.looked_up, nearness.pairs.same
         for one, other in np.argwhere(same >= LEAST_SAME).tolist():

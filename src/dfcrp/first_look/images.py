@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.first_look.agreement import Words
 from dfcrp.first_look.finding import Finding, named, percent
@@ -32,7 +33,8 @@ def images_apart(items: Items, words: Words) -> Iterator[Finding]:
     """Nothing is on an image of two experts; or others looked and marked nothing."""
     if len(items.images) < 2:
         return
-    image = np.unique(items.image, return_inverse=True)[1].reshape(-1)
+    image = items.image_codes
+    assert image is not None
     marked = np.unique(np.column_stack([image, items.families]), axis=0)
     markers = np.bincount(marked[:, 0], minlength=len(items.images))
     experts = len(np.unique(items.families))
@@ -55,7 +57,7 @@ def images_apart(items: Items, words: Words) -> Iterator[Finding]:
         )
 
 
-def _nobody_meets(items: Items, marked: np.ndarray, words: Words) -> Finding:
+def _nobody_meets(items: Items, marked: NDArray[np.int64], words: Words) -> Finding:
     """No image has items of two experts."""
     whose = {int(image): items.experts[int(f)] for image, f in marked}
     same: dict[str, list[int]] = {}

@@ -416,15 +416,13 @@ class Posterior:
         if self.independent and set(min_experts) <= set(known.min_experts):
             asked = [known.min_experts.index(least) for least in min_experts]
             return ConsensusCounts(min_experts, known.size_classes, known.counts[:, :, asked])
-        first, total = None, 0
+        each = []
         for number in self.image_set.done:
             image = self.image(number)
-            one = image.consensus_counts(min_experts)
-            draws, wanted = image.draws.n_draws, self.draws.n_draws
-            total = total + one.counts[:, spaced(draws, wanted)]
-            first = first or one
-        assert first is not None
-        return replace(first, counts=np.asarray(total))
+            found = image.consensus_counts(min_experts)
+            chosen = spaced(image.draws.n_draws, self.draws.n_draws)
+            each.append(replace(found, counts=found.counts[:, chosen]))
+        return replace(each[0], counts=np.sum([one.counts for one in each], axis=0))
 
     @once
     def table_counts(self) -> ConsensusCounts:
