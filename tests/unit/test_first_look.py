@@ -235,6 +235,13 @@ def test_sizes_in_another_unit() -> None:
     assert boxes.check == "sizes"
 
 
+def test_a_radius_in_another_unit() -> None:
+    """A number within which nothing lies; one that suits, and "auto", are fine."""
+    items = items_of(*field(), kind="points")
+    assert [finding.check for finding in first_look(items, 0.002)] == ["radius"]
+    assert first_look(items, 12.0) == first_look(items, "auto") == ()
+
+
 @pytest.mark.parametrize("experts", [("bob", "cleo"), ("ann", "bob", "cleo")])
 @pytest.mark.parametrize("factor", [0.5, 0.001])
 def test_sizes_of_one_list(experts: tuple[str, ...], factor: float) -> None:

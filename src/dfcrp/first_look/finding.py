@@ -23,8 +23,8 @@ class Finding:
     Attributes
     ----------
     check : str
-        What was looked at: "axes", "sizes", "size of one list", "same list", "marked twice",
-        "no agreement", "one list apart", "images" or "fields".
+        What was looked at: "axes", "sizes", "radius", "size of one list", "same list",
+        "marked twice", "no agreement", "one list apart", "images" or "fields".
     text : str
         What was found, and what to do if it is a mistake.
     experts : tuple of str

@@ -20,7 +20,7 @@ from dfcrp.first_look.fields import fields_apart
 from dfcrp.first_look.finding import Finding
 from dfcrp.first_look.images import images_apart
 from dfcrp.first_look.nearness import Nearness
-from dfcrp.first_look.sizes import sizes_and_places, sizes_of_lists
+from dfcrp.first_look.sizes import radius_and_places, sizes_and_places, sizes_of_lists
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import plural
 
@@ -30,15 +30,18 @@ if TYPE_CHECKING:
 #: Lists this short, on average, tell nothing: whoever gives no experts has lists of one item.
 SHORT = 3.0
 
-_SEEN: WeakKeyDictionary[Items, tuple[Finding, ...]] = WeakKeyDictionary()
+#: What was found, by items and radius: the report asks for what a run has looked for already.
+_SEEN: WeakKeyDictionary[Items, dict[float | None, tuple[Finding, ...]]] = WeakKeyDictionary()
 
 
-def first_look(items: Items) -> tuple[Finding, ...]:
+def first_look(items: Items, radius: float | str | None = None) -> tuple[Finding, ...]:
     """What looks like a mistake in these lists; nothing if all is well.
 
     Parameters
     ----------
     items : Items
+    radius : float, optional
+        That of the run, if it is a number.
 
     Returns
     -------
@@ -53,12 +56,14 @@ def first_look(items: Items) -> tuple[Finding, ...]:
     >>> [finding.check for finding in first_look(items)]
     ['same list']
     """
-    if items not in _SEEN:
-        _SEEN[items] = tuple(_look(items))
-    return _SEEN[items]
+    given = float(radius) if isinstance(radius, (int, float)) else None
+    seen = _SEEN.setdefault(items, {})
+    if given not in seen:
+        seen[given] = tuple(_look(items, given))
+    return seen[given]
 
 
-def _look(items: Items) -> Iterator[Finding]:
+def _look(items: Items, radius: float | None) -> Iterator[Finding]:
     likelihood = likelihood_named(items.kind)
     words = Words(likelihood.noun, plural(likelihood.noun))
     if len(np.unique(items.families)) < 2 or len(items) < SHORT * len(items.experts):
@@ -80,6 +85,8 @@ def _look(items: Items) -> Iterator[Finding]:
     if not apart:
         yield from marked_twice(nearness, items.experts, words)
     if sight.placed and not any(finding.check == "axes" for finding in apart):
+        if radius is not None:
+            yield from radius_and_places(nearness, radius, words)
         yield from sizes_and_places(nearness, likelihood.size_word, words)
         yield from sizes_of_lists(nearness, items.experts, likelihood.size_word, words)
 

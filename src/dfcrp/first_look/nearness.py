@@ -202,7 +202,8 @@ class Pairs(NamedTuple):
     same: Ints
     #: Median of the log ratio of sizes where places are near; of distance by size.
     log_ratio: Floats
-    #: Near pairs' distances in sizes, all of them.
+    #: Near pairs' distances, in the unit of places and in sizes, all of them.
+    distances: Floats
     apart: Floats
     #: Of items that another expert's list was looked up for: whether any had one near.
     any_near: Floats
@@ -219,7 +220,7 @@ def look_up_pairs(nearness: Nearness) -> Pairs:
     experts = len(nearness.lists)
     shape = (experts, experts)
     counts = {name: np.zeros(shape, np.int64) for name in ("looked_up", "near", "same", "chance")}
-    ratio, apart = np.full(shape, np.nan), [np.empty(0)]
+    ratio, apart, distances = np.full(shape, np.nan), [np.empty(0)], [np.empty(0)]
     trees = [
         cKDTree(nearness.together(nearness.places[rows], nearness.image[rows]))
         if len(rows)
@@ -241,6 +242,7 @@ def look_up_pairs(nearness: Nearness) -> Pairs:
             counts["looked_up"][one, other] = len(distance)
             counts["near"][one, other] = np.count_nonzero(close)
             counts["chance"][one, other] = np.count_nonzero(there <= near[both])
+            distances.append(nearness.unit * distance[close])
             best[both] |= close
             asked |= both
             alike = distance <= SAME * near[both]
@@ -257,7 +259,12 @@ def look_up_pairs(nearness: Nearness) -> Pairs:
     chance = _smoothed(counts["chance"], counts["looked_up"])
     shares = Shares(counts["looked_up"], counts["near"], chance)
     return Pairs(
-        shares, counts["same"], ratio, np.concatenate(apart), np.concatenate(any_near).astype(float)
+        shares,
+        counts["same"],
+        ratio,
+        np.concatenate(distances),
+        np.concatenate(apart),
+        np.concatenate(any_near).astype(float),
     )
 
 
@@ -275,6 +282,7 @@ class Others(NamedTuple):
     same: Ints
     twin: Ints
     log_ratio: Floats
+    distances: Floats
     apart: Floats
     any_near: Floats
 
@@ -314,7 +322,8 @@ def look_up_others(nearness: Nearness) -> Others:
         for f, some in zip(numbers, np.split(logs[close][order], begins[1:]), strict=True):
             ratio[f] = np.median(some) if len(some) >= LEAST_ITEMS else np.nan
     same, twin = _twins(mine[alike], nearness.families[at[alike]], experts)
-    return Others(shares, same, twin, ratio, apart, close[asked].astype(float))
+    distances = nearness.unit * distance[close]
+    return Others(shares, same, twin, ratio, distances, apart, close[asked].astype(float))
 
 
 def _twins(mine: Ints, theirs: Ints, experts: int) -> tuple[Ints, Ints]:

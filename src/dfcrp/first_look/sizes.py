@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 TOO_SMALL = 5.0
 #: On one list the next item lies farther than this share of a size, for most of them.
 TOO_LARGE = 0.2
+#: Of near items at least this share lies within a radius that was given.
+LEAST_WITHIN = 0.2
 #: Items that both take.
 LEAST_ITEMS = 20
 #: Sizes of one list by those of another for the same objects: more than this is no habit.
@@ -46,8 +48,9 @@ def sizes_and_places(nearness: Nearness, size: str, words: Words) -> Iterator[Fi
             numbers={"next_on_list_in_sizes": float(np.median(own))},
         )
         return
-    apart, shares = _agreeing(nearness)
-    if len(apart) >= LEAST_ITEMS and shares and float(np.median(apart)) > TOO_SMALL:
+    found = nearness.pairs if len(nearness.lists) <= MOST_COMPARED else nearness.others
+    apart, agree = found.apart, found.shares.beyond_chance.any()
+    if len(apart) >= LEAST_ITEMS and agree and float(np.median(apart)) > TOO_SMALL:
         times = float(np.median(apart))
         yield Finding(
             "sizes",
@@ -69,12 +72,21 @@ def _degrees(nearness: Nearness) -> str:
     )
 
 
-def _agreeing(nearness: Nearness) -> tuple[Floats, bool]:
-    """Distances of near items in sizes, and whether lists agree at all."""
-    if len(nearness.lists) <= MOST_COMPARED:
-        found = nearness.pairs
-        return found.apart, bool(found.shares.beyond_chance.any())
-    return nearness.others.apart, bool(nearness.others.shares.beyond_chance.any())
+def radius_and_places(nearness: Nearness, radius: float, words: Words) -> Iterator[Finding]:
+    """A radius, given as a number, within which hardly any items of one object lie."""
+    found = nearness.pairs if len(nearness.lists) <= MOST_COMPARED else nearness.others
+    distances = found.distances
+    if len(distances) < LEAST_ITEMS or not found.shares.beyond_chance.any():
+        return
+    within, usual = float(np.mean(distances <= radius)), float(np.median(distances))
+    if within < LEAST_WITHIN:
+        yield Finding(
+            "radius",
+            f"the radius is {radius:g}, and {words.nouns} of one object lie about {usual:.3g} "
+            "apart: hardly anything will be merged. Leave --radius out, or give it in the unit of "
+            f"{' and '.join(nearness.sight.names)}",
+            numbers={"radius": radius, "usual_distance": usual, "share_within": within},
+        )
 
 
 def sizes_of_lists(

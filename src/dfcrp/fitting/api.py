@@ -132,9 +132,9 @@ def check_fittable(items: Items, config: Config) -> None:
     likelihood_named(config.run.likelihood).check(items, config)
 
 
-def tell_first_look(items: Items) -> None:
+def tell_first_look(items: Items, config: Config) -> None:
     """Warn of what looks like a mistake in the data, before anything is drawn."""
-    for finding in first_look(items):
+    for finding in first_look(items, config.run.radius):
         warnings.warn(finding.text, DfcrpWarning, stacklevel=4)
 
 
@@ -301,7 +301,7 @@ def fit(
     )
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
-    tell_first_look(checked)
+    tell_first_look(checked, settled)
     with watched(progress, on_look, on_stop, checked, settled) as watch:
         if out is None:
             return Run(checked, settled, MemoryStore(), watch).run()

@@ -523,7 +523,7 @@ class Posterior:
     @property
     def first_look(self) -> tuple[Finding, ...]:
         """What looks like a mistake in the data; a run warns of it before it begins."""
-        return first_look(self.items)
+        return first_look(self.items, self.config.run.radius)
 
     @once
     def verdict(self) -> Verdict:
