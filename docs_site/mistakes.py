@@ -280,11 +280,11 @@ MISTAKES = (
         shown="markings.csv",
         mend="Save the table with commas.",
     ),
-    Mistake("A negative diameter", "A slip of the mouse, or of the pen.", _one_negative, FIT),
+    Mistake("A negative diameter", "A typo.", _one_negative, FIT),
     Mistake("A missing number", "`NA` where y should be.", _one_missing, FIT),
     Mistake(
         "True labels that are no numbers",
-        "For made-up data a column `truth` says which object a marking is of.",
+        "For simulated data a column `truth` says which object a marking is of.",
         _truth_in_words,
         FIT,
         shown="markings.csv",
@@ -330,7 +330,7 @@ HEAD = """\
 
 What dfcrp says when something is wrong with the data or the command. An *error* means that nothing
 was fitted. A *warning* comes before the run, from a [first look](input.md#a-first-look) at the
-data; the run goes on, and the warning stands beside its verdict, in the report and in
+data; the run continues, and the warning stands beside its verdict, in the report and in
 `summary.json`. Each of these mistakes is made by a test, and the messages are what the command
 prints.
 """

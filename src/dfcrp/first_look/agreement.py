@@ -31,7 +31,7 @@ HARDLY = 0.2
 
 
 @dataclass(frozen=True)
-class Words:
+class Naming:
     """What things are called: one item, several, and the columns of the coordinates."""
 
     noun: str
@@ -52,7 +52,7 @@ class _Groups:
 
 
 def lists_apart(
-    nearness: Nearness, experts: tuple[str, ...], images: tuple[str, ...], words: Words
+    nearness: Nearness, experts: tuple[str, ...], images: tuple[str, ...], words: Naming
 ) -> list[Finding]:
     """Findings on lists that do not lie where those of the others do."""
     crowd = len(nearness.lists) > MOST_COMPARED
@@ -109,7 +109,7 @@ def _findings(
     found: _Groups,
     experts: tuple[str, ...],
     images: tuple[str, ...],
-    words: Words,
+    words: Naming,
     *,
     crowd: bool,
 ) -> Iterator[Finding]:
@@ -164,7 +164,7 @@ def _fit(nearness: Nearness, rows: Ints, others: Ints) -> tuple[Fit | None, int 
     return None, None
 
 
-def _nothing_agrees(nearness: Nearness, words: Words) -> Iterator[Finding]:
+def _nothing_agrees(nearness: Nearness, words: Naming) -> Iterator[Finding]:
     near = nearness.pairs.any_near
     by_chance = nearness.pairs.shares.all_by_chance()
     if len(near) < LEAST_APART or near.mean() >= HARDLY or not by_chance:
@@ -180,7 +180,7 @@ def _nothing_agrees(nearness: Nearness, words: Words) -> Iterator[Finding]:
 
 
 def _far(
-    experts: tuple[str, ...], away: list[int], share: Floats, usual: float, words: Words
+    experts: tuple[str, ...], away: list[int], share: Floats, usual: float, words: Naming
 ) -> Finding:
     names = [experts[f] for f in away]
     now = ", ".join(percent(float(share[f])) for f in away[:5])
@@ -196,7 +196,7 @@ def _far(
     )
 
 
-def _mend(fit: Fit, names: list[str], rival: str, where: str, words: Words) -> Finding:
+def _mend(fit: Fit, names: list[str], rival: str, where: str, words: Naming) -> Finding:
     what, formula = describe(fit.move, words.roles)
     who = named(names) + (f" (or else {rival})" if rival else "")
     text = (
@@ -246,7 +246,7 @@ def _term(move: Move, at: int, roles: tuple[str, ...]) -> str | None:
     return None if body == roles[at] else f"{roles[at]} = {body}"
 
 
-def remedy(move: Move, words: Words) -> str:
+def remedy(move: Move, words: Naming) -> str:
     """What to do about it."""
     exchanged = move.order == (1, 0)
     if exchanged and min(move.sign) > 0.0 and not any(move.shift) and move.scale == 1.0:

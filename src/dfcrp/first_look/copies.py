@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dfcrp.first_look.agreement import Words
+from dfcrp.first_look.agreement import Naming
 from dfcrp.first_look.finding import Finding, named, percent
 from dfcrp.first_look.nearness import MOST_COMPARED, Nearness
 
@@ -19,7 +19,7 @@ TWICE, USUALLY = 0.6, 0.15
 LEAST_TWICE = 15
 
 
-def same_lists(nearness: Nearness, experts: tuple[str, ...], words: Words) -> Iterator[Finding]:
+def same_lists(nearness: Nearness, experts: tuple[str, ...], words: Naming) -> Iterator[Finding]:
     """Pairs of lists of which one is a copy of the other."""
     pairs = _twins(nearness)
     if not pairs:
@@ -58,7 +58,7 @@ def _twins(nearness: Nearness) -> list[tuple[int, int, float]]:
     return [(one, other, float(share)) for (one, other), share in sorted(found.items())]
 
 
-def marked_twice(nearness: Nearness, experts: tuple[str, ...], words: Words) -> Iterator[Finding]:
+def marked_twice(nearness: Nearness, experts: tuple[str, ...], words: Naming) -> Iterator[Finding]:
     """Experts who seem to have gone over their image twice."""
     rows = nearness.sample
     close = nearness.within_list <= nearness.near[nearness.image[rows]]

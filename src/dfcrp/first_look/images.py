@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.first_look.agreement import Words
+from dfcrp.first_look.agreement import Naming
 from dfcrp.first_look.finding import Finding, named, percent
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def bare_name(name: str) -> str:
     return re.sub(r"[\s_-]+", "", PurePosixPath(whole).stem)
 
 
-def images_apart(items: Items, words: Words) -> Iterator[Finding]:
+def images_apart(items: Items, words: Naming) -> Iterator[Finding]:
     """Nothing is on an image of two experts; or others looked and marked nothing."""
     if len(items.images) < 2:
         return
@@ -57,7 +57,7 @@ def images_apart(items: Items, words: Words) -> Iterator[Finding]:
         )
 
 
-def _nobody_meets(items: Items, marked: NDArray[np.int64], words: Words) -> Finding:
+def _nobody_meets(items: Items, marked: NDArray[np.int64], words: Naming) -> Finding:
     """No image has items of two experts."""
     whose = {int(image): items.experts[int(f)] for image, f in marked}
     same: dict[str, list[int]] = {}

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dfcrp.first_look.agreement import Words, lists_apart
+from dfcrp.first_look.agreement import Naming, lists_apart
 from dfcrp.first_look.copies import marked_twice, same_lists
 from dfcrp.first_look.fields import fields_apart
 from dfcrp.first_look.finding import Finding
@@ -65,7 +65,7 @@ def first_look(items: Items, radius: float | str | None = None) -> tuple[Finding
 
 def _look(items: Items, radius: float | None) -> Iterator[Finding]:
     likelihood = likelihood_named(items.kind)
-    words = Words(likelihood.noun, plural(likelihood.noun))
+    words = Naming(likelihood.noun, plural(likelihood.noun))
     if len(np.unique(items.families)) < 2 or len(items) < SHORT * len(items.experts):
         return
     yield from images_apart(items, words)

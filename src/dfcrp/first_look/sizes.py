@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.first_look.agreement import Words
+from dfcrp.first_look.agreement import Naming
 from dfcrp.first_look.finding import Finding, factor, named
 from dfcrp.first_look.nearness import MOST_COMPARED, Nearness
 
@@ -28,7 +28,7 @@ OTHER_SIZE = 1.6
 ACCURACY = 0.12
 
 
-def sizes_and_places(nearness: Nearness, size: str, words: Words) -> Iterator[Finding]:
+def sizes_and_places(nearness: Nearness, size: str, words: Naming) -> Iterator[Finding]:
     """Sizes far too small or too large for the places."""
     sizes = nearness.sight.sizes
     if sizes is None:
@@ -72,7 +72,7 @@ def _degrees(nearness: Nearness) -> str:
     )
 
 
-def radius_and_places(nearness: Nearness, radius: float, words: Words) -> Iterator[Finding]:
+def radius_and_places(nearness: Nearness, radius: float, words: Naming) -> Iterator[Finding]:
     """A radius, given as a number, within which hardly any items of one object lie."""
     found = nearness.pairs if len(nearness.lists) <= MOST_COMPARED else nearness.others
     distances = found.distances
@@ -90,7 +90,7 @@ def radius_and_places(nearness: Nearness, radius: float, words: Words) -> Iterat
 
 
 def sizes_of_lists(
-    nearness: Nearness, experts: tuple[str, ...], size: str, words: Words
+    nearness: Nearness, experts: tuple[str, ...], size: str, words: Naming
 ) -> Iterator[Finding]:
     """Lists whose sizes differ from those of the others for the same objects."""
     if nearness.sight.sizes is None:
