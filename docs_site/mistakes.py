@@ -229,6 +229,13 @@ MISTAKES = (
         refused=False,
     ),
     Mistake(
+        "Corners for centres",
+        "One expert's program gives the upper left corner of a circle, the others its centre.",
+        lambda: one_file(spoiled(lambda x, y, d: (x - d / 2, y - d / 2, d))),
+        FIT,
+        refused=False,
+    ),
+    Mistake(
         "A list given twice, under two names",
         "`dora.csv` is a copy of `ann.csv`.",
         _twice_under_two_names,

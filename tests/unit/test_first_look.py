@@ -235,6 +235,21 @@ def test_sizes_in_another_unit() -> None:
     assert boxes.check == "sizes"
 
 
+@pytest.mark.parametrize("kind", ["circles", "boxes"])
+@pytest.mark.parametrize("experts", [("bob", "cleo"), ("ann", "bob", "cleo")])
+def test_corners_for_centres(kind: str, experts: tuple[str, ...]) -> None:
+    """One list has the upper left corner where the others have the centre."""
+    numbers, whose = field(experts)
+
+    def change(some: Floats) -> Floats:
+        half = some[:, 2:] / 2.0
+        return np.column_stack([some[:, :2] - half, some[:, 2:]])
+
+    found = only(items_of(spoil(numbers, whose, change, ("cleo",)), whose, kind))
+    assert found.check == "corners"
+    assert "cleo" in found.text
+
+
 def test_a_radius_in_another_unit() -> None:
     """A number within which nothing lies; one that suits, and "auto", are fine."""
     items = items_of(*field(), kind="points")

@@ -23,7 +23,7 @@ class Finding:
     Attributes
     ----------
     check : str
-        What was looked at: "axes", "sizes", "radius", "size of one list", "same list",
+        What was looked at: "axes", "sizes", "radius", "size of one list", "corners", "same list",
         "marked twice", "no agreement", "one list apart", "images" or "fields".
     text : str
         What was found, and what to do if it is a mistake.

@@ -20,7 +20,7 @@ from dfcrp.first_look.fields import fields_apart
 from dfcrp.first_look.finding import Finding
 from dfcrp.first_look.images import images_apart
 from dfcrp.first_look.nearness import Nearness
-from dfcrp.first_look.sizes import radius_and_places, sizes_and_places, sizes_of_lists
+from dfcrp.first_look.sizes import corners, radius_and_places, sizes_and_places, sizes_of_lists
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import plural
 
@@ -89,6 +89,7 @@ def _look(items: Items, radius: float | None) -> Iterator[Finding]:
             yield from radius_and_places(nearness, radius, words)
         yield from sizes_and_places(nearness, likelihood.size_word, words)
         yield from sizes_of_lists(nearness, items.experts, likelihood.size_word, words)
+        yield from corners(nearness, items.experts, words)
 
 
 def _columns(items: Items) -> tuple[str, ...]:

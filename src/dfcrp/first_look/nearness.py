@@ -202,6 +202,8 @@ class Pairs(NamedTuple):
     same: Ints
     #: Median of the log ratio of sizes where places are near; of distance by size.
     log_ratio: Floats
+    #: (experts, experts, coordinates): the difference of near places, by size, where it is steady.
+    offset: Floats
     #: Near pairs' distances, in the unit of places and in sizes, all of them.
     distances: Floats
     apart: Floats
@@ -209,6 +211,8 @@ class Pairs(NamedTuple):
     any_near: Floats
 
 
+#: Differences, by size, that scatter less than this about their median are all alike.
+STEADY = 0.18
 #: Closer than this share of ``near``, and as large to this share: the same item.
 SAME = 1e-3
 
@@ -221,6 +225,7 @@ def look_up_pairs(nearness: Nearness) -> Pairs:
     shape = (experts, experts)
     counts = {name: np.zeros(shape, np.int64) for name in ("looked_up", "near", "same", "chance")}
     ratio, apart, distances = np.full(shape, np.nan), [np.empty(0)], [np.empty(0)]
+    offset = np.full((*shape, nearness.places.shape[1]), np.nan)
     trees = [
         cKDTree(nearness.together(nearness.places[rows], nearness.image[rows]))
         if len(rows)
@@ -253,6 +258,9 @@ def look_up_pairs(nearness: Nearness) -> Pairs:
                 alike &= np.abs(logs) <= SAME
                 if np.count_nonzero(close) >= LEAST_ITEMS:
                     ratio[one, other] = np.median(logs[close])
+                    away = here[both] - nearness.places[nearness.lists[other][at]]
+                    away = nearness.unit * away[close] / mine[close, np.newaxis]
+                    offset[one, other] = _steady(away)
                 apart.append(nearness.unit * distance[close] / np.maximum(mine, theirs)[close])
             counts["same"][one, other] = np.count_nonzero(alike)
         any_near.append(best[asked])
@@ -262,10 +270,18 @@ def look_up_pairs(nearness: Nearness) -> Pairs:
         shares,
         counts["same"],
         ratio,
+        offset,
         np.concatenate(distances),
         np.concatenate(apart),
         np.concatenate(any_near).astype(float),
     )
+
+
+def _steady(away: Floats) -> Floats:
+    """The median of differences that are nearly all alike; NaN of others."""
+    middle = np.median(away, axis=0)
+    spread = np.median(np.abs(away - middle), axis=0)
+    return np.where((spread <= STEADY).all(), middle, np.nan)
 
 
 def _smoothed(chance: Ints, looked_up: Ints) -> Floats:

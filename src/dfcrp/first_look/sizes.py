@@ -20,6 +20,8 @@ TOO_SMALL = 5.0
 TOO_LARGE = 0.2
 #: Of near items at least this share lies within a radius that was given.
 LEAST_WITHIN = 0.2
+#: Half a size, along each axis: a corner.
+HALF = (0.33, 0.67)
 #: Items that both take.
 LEAST_ITEMS = 20
 #: Sizes of one list by those of another for the same objects: more than this is no habit.
@@ -148,3 +150,28 @@ def _why(times: float, size: str) -> str:
     if abs(tens - round(tens)) * math.log(10.0) < ACCURACY:
         return ": is it in another unit? Give all lists in one"
     return ": is it in another unit, or measured in another way? Give all lists alike"
+
+
+def corners(nearness: Nearness, experts: tuple[str, ...], words: Naming) -> Iterator[Finding]:
+    """Lists that give a corner where the others give the centre."""
+    few = len(nearness.lists) <= MOST_COMPARED
+    if nearness.sight.sizes is None or nearness.sight.turn is not None or not few:
+        return
+    agree = nearness.pairs.shares.beyond_chance
+    offset = np.where(agree[:, :, np.newaxis], nearness.pairs.offset, np.nan)
+    half = (np.abs(offset) >= HALF[0]) & (np.abs(offset) <= HALF[1])
+    known, away = np.isfinite(offset[:, :, 0]).sum(axis=1), half.all(axis=2).sum(axis=1)
+    for f in np.flatnonzero((away > 0) & (2 * away > known) & (away >= away.max())).tolist():
+        others = [experts[g] for g in np.flatnonzero(half[f].all(axis=1))]
+        share = float(np.nanmedian(np.abs(offset[f])))
+        rival = named(others) if len(experts) == 2 else "the others"
+        yield Finding(
+            "corners",
+            f"{experts[f]}: the {words.nouns} lie about half their size away from those of "
+            f"{rival}, all in one direction: does one list give a corner where the other gives "
+            "the centre?",
+            (experts[f],),
+            {"offset_in_sizes": share},
+        )
+        if len(experts) == 2:
+            return
