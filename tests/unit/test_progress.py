@@ -78,6 +78,7 @@ def test_time_of_compiling_is_noted(clock):
     assert record.seconds == 5.0
 
 
+@pytest.mark.filterwarnings("ignore:only .* lie near one of another expert")
 def test_a_run_keeps_to_its_limit(record):
     rng = np.random.default_rng(1)
     markings = Items.circles(

@@ -191,6 +191,7 @@ def _introduce(markings: Items, config: Config) -> None:
     from dfcrp.items.site import column_words, plain_notes
     from dfcrp.likelihoods.registry import likelihood_named
     from dfcrp.markup import counted
+    from dfcrp.priors.registry import prior_named
     from dfcrp.runs.parts import experts_by_place
 
     run, n_experts = config.run, max(experts_by_place(markings))
@@ -216,6 +217,13 @@ def _introduce(markings: Items, config: Config) -> None:
     said = _consensus_note(config.summary.min_experts, n_experts, images, looked)
     if said:
         click.echo(said, err=True)
+    if prior_named(run.prior).knows_reality and markings.looked is None and images > 1:
+        click.echo(
+            "Note: nothing says who looked at which image, so an expert counts as having looked "
+            "where they have an item; whoever looked and found nothing is not counted, and "
+            "sensitivities come out too high. Say who looked with --looked FILE.",
+            err=True,
+        )
 
 
 def _consensus_note(wanted: Least, looked: int, images: int, each: Sequence[int] = ()) -> str:
@@ -269,6 +277,7 @@ def describe(posterior: Posterior) -> str:
         _learned(posterior, found),
         _doubles(posterior, found),
         _verdict(posterior),
+        _first_look(posterior),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -371,6 +380,15 @@ def _verdict(posterior: Posterior) -> list[str]:
     if len(verdict.advice) == 1:
         return [textwrap.fill(f"{opening} {verdict.advice[0]}", LINE)]
     return [opening, *(_bullet(sentence) for sentence in verdict.advice)]
+
+
+def _first_look(posterior: Posterior) -> list[str]:
+    """What the run warned of before it began, beside the verdict, which knows nothing of it."""
+    from dfcrp.first_look.finding import LOOKED
+
+    found = posterior.first_look
+    lines = [_bullet(finding.sentence) for finding in found]
+    return [textwrap.fill(LOOKED, LINE), *lines] if found else []
 
 
 def _bullet(sentence: str) -> str:

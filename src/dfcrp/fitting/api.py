@@ -23,6 +23,7 @@ from dfcrp.errors import (
     did_you_mean,
 )
 from dfcrp.files import remove_file
+from dfcrp.first_look import first_look
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
 from dfcrp.items.items import Items, items_of
@@ -130,6 +131,12 @@ def check_fittable(items: Items, config: Config) -> None:
     check_groups(items.experts, config.run.persons)
     prior_named(config.run.prior).check(persons_of(items.experts, config.run.persons))
     likelihood_named(config.run.likelihood).check(items, config)
+
+
+def tell_first_look(items: Items, config: Config) -> None:
+    """Warn of what looks like a mistake in the data, before anything is drawn."""
+    for finding in first_look(items, config.run.radius):
+        warnings.warn(finding.text, DfcrpWarning, stacklevel=4)
 
 
 def refuse_several_images(markings: Items) -> None:
@@ -295,6 +302,7 @@ def fit(
     )
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
+    tell_first_look(checked, settled)
     with watched(progress, on_look, on_stop, checked, settled) as watch:
         if out is None:
             return Run(checked, settled, MemoryStore(), watch).run()

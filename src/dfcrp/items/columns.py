@@ -13,6 +13,7 @@ import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.items.checks import shown, to_names
+from dfcrp.likelihoods.registry import HOMES, likelihood_named
 
 if TYPE_CHECKING:
     from dfcrp.likelihoods.base import Likelihood
@@ -349,9 +350,25 @@ class _Recognition:
                 either = f" ({self.likelihood.name} have {ways})"
         return (
             f"{self.where}: no column for {', '.join(wanted)}{either}; the header is "
-            f"{listed(self.header)}{self._nearest(missing[0], found)}; {_say_which(missing[0])}"
-            f"{_numbers_hint(self.header)}"
+            f"{listed(self.header)}{self._other_kind()}{self._nearest(missing[0], found)}; "
+            f"{_say_which(missing[0])}{_numbers_hint(self.header)}"
         )
+
+    def _other_kind(self) -> str:
+        """The kind of item that has the most of these columns, if it is another one."""
+        best: tuple[int, str, str] = (0, "", "")
+        for kind in HOMES:
+            other = likelihood_named(kind)
+            if other.columns is None:
+                continue
+            for way in (other.columns, *other.alternatives):
+                titles = [self._matches(names_of(role, other)) for role in way]
+                if all(titles) and len(way) > best[0]:
+                    columns = ", ".join(shown(self.header[at[0]]) for at in titles)
+                    best = len(way), kind, columns
+        if not best[0] or best[1] == self.likelihood.name:
+            return ""
+        return f"; {best[2]} would do for {best[1]} (--likelihood {best[1]})"
 
     def _nearest(self, role: str, found: set[int]) -> str:
         free = {

@@ -31,6 +31,8 @@ Place = Callable[[str, int], str]
 
 #: Log sizes that differ by no more than this say nothing of how scatter grows with size.
 NARROW = 0.1
+#: Of more columns a first look makes no map.
+MOST_COORDINATES = 3
 #: Standard deviation of that growth then: it stays as believed, and is no part of the model.
 HELD = 1e-3
 
@@ -107,6 +109,26 @@ class Evidence:
     theirs: str
     #: What the column adds to the logarithm of the odds that the item is of the members' object.
     log_odds: float
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How a first look at the data compares items: where they are, and how large.
+
+    ``places`` takes coordinates as the files have them, (n, p), to where distances are right;
+    ``turn`` is the length of a full turn of the first coordinate, if it comes back to itself.
+    """
+
+    coordinates: Floats
+    #: What the coordinates are called.
+    names: tuple[str, ...]
+    places: Callable[[Floats], Floats]
+    #: Lengths in the unit of places; None if items have no size.
+    sizes: Floats | None = None
+    turn: float | None = None
+    #: Whether the coordinates are a place: then items of one object lie closer together than
+    #: those of two, or nothing can be merged.
+    placed: bool = True
 
 
 @dataclass(frozen=True)
@@ -281,6 +303,19 @@ class Likelihood:
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """Features in which distances are right, and which of them is a log size, after places."""
         return items.values.astype(np.float64), None
+
+    def sight(self, items: Items) -> Sight | None:
+        """How a first look compares items; None if they have no distances, or too many columns.
+
+        Of any numbers: each column relative to how much it varies.
+        """
+        values = items.values
+        if self.text or not 2 <= values.shape[1] <= MOST_COORDINATES:
+            return None
+        values = values.astype(np.float64)
+        low, high = np.quantile(values, (0.25, 0.75), axis=0)
+        spread = np.where(high > low, high - low, 1.0)
+        return Sight(values, tuple(items.columns), lambda found: found / spread, placed=False)
 
     def apart(self, items: Items, row: int) -> Floats:
         """A distance of every item from one of them, to tell which are near."""

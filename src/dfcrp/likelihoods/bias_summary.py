@@ -109,6 +109,11 @@ class ExpertBias:
         return f"{experts[f]} is farthest off ({names[at]} {self.found[names[at]].mean[f]:.3g})"
 
 
+def knows_bias(draws: Draws) -> bool:
+    """Whether the draws tell how experts differ; those of several independent images do not."""
+    return not {OFFSET, NOISE}.isdisjoint(draws.columns.slices)
+
+
 def expert_bias(
     draws: Draws,
     axes: Sequence[str],

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
+from dfcrp.first_look import Finding, first_look
 from dfcrp.geometry import TangentPlanes
 from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.items import Items
@@ -26,7 +27,7 @@ from dfcrp.posterior.categories import (
     confusion_frame,
     probability_frame,
 )
-from dfcrp.posterior.findings import Findings, find
+from dfcrp.posterior.findings import Findings, find, spaced
 from dfcrp.posterior.images import (
     DrawSource,
     JoinedDraws,
@@ -414,11 +415,16 @@ class Posterior:
 
     def _counts_of_images(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
         """The same where the number depends on the image: sums over images."""
-        if self.independent:
-            known = self.table_counts
+        known = self.table_counts
+        if self.independent and set(min_experts) <= set(known.min_experts):
             asked = [known.min_experts.index(least) for least in min_experts]
             return ConsensusCounts(min_experts, known.size_classes, known.counts[:, :, asked])
-        each = [self.image(k).consensus_counts(min_experts) for k in self.image_set.done]
+        each = []
+        for number in self.image_set.done:
+            image = self.image(number)
+            found = image.consensus_counts(min_experts)
+            chosen = spaced(image.draws.n_draws, self.draws.n_draws)
+            each.append(replace(found, counts=found.counts[:, chosen]))
         return replace(each[0], counts=np.sum([one.counts for one in each], axis=0))
 
     @once
@@ -516,6 +522,11 @@ class Posterior:
         They are alone in the point partition, and as close to that object as its own members are.
         """
         return tables.doubles_frame(self)
+
+    @property
+    def first_look(self) -> tuple[Finding, ...]:
+        """What looks like a mistake in the data; a run warns of it before it begins."""
+        return first_look(self.items, self.config.run.radius)
 
     @once
     def verdict(self) -> Verdict:

@@ -224,6 +224,7 @@ def summary(posterior: Posterior) -> dict[str, Any]:
         "consensus": posterior.table_counts.rows(),
         "experts": expert_rows(posterior),
         "convergence": verdict.as_dict(),
+        "first_look": [finding.as_dict() for finding in posterior.first_look],
     }
 
 

@@ -45,6 +45,7 @@ from dfcrp.report.sections.objects import count_table
 from dfcrp.report.sections.run import (
     data_words,
     diagnostic_table,
+    first_look_words,
     headline,
     model_words,
     parameter_table,
@@ -375,6 +376,7 @@ def _long_enough(contents: Contents) -> Section:
     parts = [
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(posterior.verdict.advice),
+        first_look_words(posterior),
         _worst(posterior),
         diagnostic_table(posterior.verdict.diagnostics, Limits(), "Totals over all images"),
         parameter_table(posterior.verdict, Limits(), "The parameters behind them, where worst"),

@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, Outlines, Place
-from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
+from dfcrp.geometry import unit_vectors
+from dfcrp.likelihoods.base import (
+    NARROW,
+    Centre,
+    Layout,
+    Likelihood,
+    Offsets,
+    Outlines,
+    Place,
+    Sight,
+)
+from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias, knows_bias
 from dfcrp.likelihoods.circle import kernel, report, sphere
 from dfcrp.likelihoods.circle.columns import (
     AXES,
@@ -161,6 +171,8 @@ class _Circles(Likelihood):
         On a sphere offsets are along the ground, to the east and north, in km.
         """
         site = items.site
+        if not knows_bias(draws):
+            return None
         if not site.on_sphere:
             return expert_bias(draws, AXES, self.noun)
         learned = LAW[0] in draws.columns.names
@@ -172,6 +184,19 @@ class _Circles(Likelihood):
         """Places, and the log diameter last."""
         places = items.places
         return np.column_stack([places, np.log(items.diameter)]), places.shape[1]
+
+    def sight(self, items: Items) -> Sight:
+        """Centres, in a plane or on the sphere, and diameters."""
+        coordinates = np.column_stack([items.x, items.y])
+        if not items.site.on_sphere:
+            return Sight(coordinates, ("x", "y"), lambda found: found, items.diameter)
+        radius = items.site.sphere_radius_km
+
+        def on_ground(found: Floats) -> Floats:
+            return radius * unit_vectors(found[:, 0], found[:, 1])
+
+        names = ("longitude", "latitude")
+        return Sight(coordinates, names, on_ground, items.diameter, turn=360.0)
 
     def apart(self, items: Items, row: int) -> Floats:
         """The distance of the centres."""

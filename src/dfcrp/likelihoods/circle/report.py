@@ -38,7 +38,7 @@ def data_words(items: Items) -> list[str]:
 
 def law_words(posterior: Any) -> list[str]:
     """The paper's law, or learned."""
-    if posterior.tolerances is not None:
+    if posterior.config.likelihood.tolerances == "learned":
         return [
             "How far apart markings of one object lie was learned from the data, relative to the "
             "median diameter, so the unit does not matter."

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import InputError
-from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, Outlines, Place
+from dfcrp.likelihoods.base import (
+    NARROW,
+    Centre,
+    Layout,
+    Likelihood,
+    Offsets,
+    Outlines,
+    Place,
+    Sight,
+)
 from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
 from dfcrp.likelihoods.normal import covariance, kernel, report
@@ -207,6 +216,15 @@ class NormalLikelihood(Likelihood):
         """The features; positions of boxes and ellipses go with their sizes."""
         sizes = self.shape(items).size
         return items.features, sizes[0] if sizes[0] >= 0 else None
+
+    def sight(self, items: Items) -> Sight | None:
+        """Of points, boxes and ellipses the centres, and the mean of sides or axes."""
+        if self.columns is None:
+            return super().sight(items)
+        log_sizes = self.log_sizes(items)
+        sizes = None if log_sizes is None else np.exp(log_sizes)
+        coordinates = np.column_stack([items.x, items.y])
+        return Sight(coordinates, ("x", "y"), lambda found: found, sizes)
 
     def apart(self, items: Items, row: int) -> Floats:
         """The distance of the centres, where items lie in a plane."""

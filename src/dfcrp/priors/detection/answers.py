@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -216,6 +216,11 @@ class LaidOut:
 
 def prior_of(posterior: Any) -> LaidOut:
     """The prior as the run had it, with its parameters in every draw."""
+    if posterior.independent:
+        raise InputError(
+            "images that were drawn each by itself have parameters of their own: ask one image, "
+            "as in posterior[NAME] (--image NAME), or fit them with shared ones (--images shared)"
+        )
     items, config = posterior.items, posterior.config
     persons = persons_of(items.experts, config.run.persons)
     # Finding boxes did not depend on their size once: the draws say how it was.
@@ -282,6 +287,19 @@ def parameters_of(posterior: Any) -> tuple[Detection, NDArray[np.float64]]:
         return found.prior, found.own
     laid_out: LaidOut = posterior.prior_laid_out
     return laid_out.prior, laid_out.own
+
+
+def priors_laid_out(posterior: Any) -> Iterator[Detection]:
+    """The prior of one image or of all; of images that were drawn each by itself that of each.
+
+    Without footprints these have the same beliefs, and the first stands for all.
+    """
+    if not posterior.independent:
+        yield (posterior.whole or posterior).prior_laid_out.prior
+        return
+    drawn = posterior.image_set.done
+    for number in drawn if posterior.items.footprints else drawn[:1]:
+        yield posterior.image(number).prior_laid_out.prior
 
 
 def detection_summary(posterior: Any) -> DetectionSummary:

@@ -26,7 +26,7 @@ from dfcrp.priors.detection.answers import (
     careless_words,
     finds_nothing,
     mostly_false,
-    parameters_of,
+    priors_laid_out,
     retired,
 )
 from dfcrp.priors.detection.settings import LEARNED_SIZES
@@ -142,11 +142,11 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
     """What was assumed of sizes, and whether that seems to hold."""
     posterior = contents.posterior
     log_sizes = posterior.likelihood.log_sizes(posterior.items)
-    prior, _ = parameters_of(posterior)
-    if log_sizes is None or len(prior.away) == 1:
+    priors = list(priors_laid_out(posterior))
+    if log_sizes is None or all(len(prior.away) == 1 for prior in priors):
         return Markup("")
     nouns, word = plural(posterior.likelihood.noun), posterior.likelihood.size_word
-    if math.isfinite(prior.beliefs.size_weight):
+    if any(math.isfinite(prior.beliefs.size_weight) for prior in priors):
         return paragraph(
             f"The {word}s of all objects, and those of false marks, each have a law of their own, "
             "which was learned (size_weight)."
@@ -156,7 +156,7 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
         "(size_weight): on one image at which all looked nothing is learned of this."
     )
     middle, spread = float(np.median(log_sizes)), float(np.std(log_sizes))
-    of_false = weighted_median(log_sizes, 1.0 - found.p_real_marking)
+    of_false = weighted_median(log_sizes, np.nan_to_num(1.0 - found.p_real_marking))
     if summarise(found.false[:, 0].sum(axis=1)).mean >= LEAST_FALSE:
         words += (
             f" The median {word} is {significant(math.exp(of_false), 3)} among false marks and "

@@ -10,6 +10,7 @@ from typing import Any
 
 from dfcrp import __version__
 from dfcrp.errors import DfcrpError, shown
+from dfcrp.first_look.finding import LOOKED
 from dfcrp.items.site import column_words
 from dfcrp.markup import (
     Column,
@@ -166,6 +167,7 @@ def long_enough(contents: Contents) -> Section:
     parts = [
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(verdict.advice),
+        first_look_words(contents.posterior),
         diagnostic_table(verdict.diagnostics, limits, "The answers on this page"),
         _pair_words(contents, limits),
         parameter_table(verdict, limits, "The parameters behind them"),
@@ -179,6 +181,12 @@ def long_enough(contents: Contents) -> Section:
         _tallies(contents),
     ]
     return Section("long-enough", "Was the run long enough?", join(parts))
+
+
+def first_look_words(posterior: Any) -> Markup:
+    """What looked like a mistake in the data before the run; nothing if nothing did."""
+    found = [finding.sentence for finding in posterior.first_look]
+    return join([paragraph(LOOKED), bullets(found)]) if found else Markup("")
 
 
 def diagnostic_table(found: Sequence[Diagnostic], limits: Limits, what: str) -> Markup:
