@@ -1,0 +1,158 @@
+"""Does the detection prior fit? Numbers of finders, and marks over images and looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dfcrp.markup import number, plural
+from dfcrp.priors.detection.replicate import Replicator
+from dfcrp.summaries.fit import (
+    BEYOND_CHANCE,
+    GOOD,
+    Check,
+    fit_draws,
+    labels_of,
+    level_of,
+    predicted_of,
+)
+
+Floats = NDArray[np.float64]
+
+#: Share of all clusters whose number of finders is not as predicted.
+SIZES_MINOR, SIZES_SERIOUS = 0.02, 0.05
+#: How much more single marks vary from look to look than predicted, as a ratio of variances.
+CLUMPS_MINOR, CLUMPS_SERIOUS = 1.25, 1.6
+#: Difference in the share of looks without a mark.
+EMPTY_MINOR, EMPTY_SERIOUS = 0.05, 0.1
+#: Fewest looks that say anything of how marks vary between them, for each expert on average.
+LOOKS_PER_EXPERT = 2.0
+_SEED = 11
+
+
+def detection_checks(posterior: Any) -> list[Check]:
+    """Of one image or many."""
+    checks = [numbers_of_finders(posterior)]
+    looks = posterior.items.looks
+    several = len(looks.pairs) >= LOOKS_PER_EXPERT * len(posterior.items.experts)
+    if several and len(looks.images) > 1 and not posterior.independent:
+        checks += over_looks(posterior)
+    return checks
+
+
+def numbers_of_finders(posterior: Any) -> Check:
+    """Clusters by number of experts, as in the data and in new data."""
+    found, noun = posterior.detection, posterior.likelihood.noun
+    observed, new = found.sizes[:, 1:].mean(axis=0), found.new_sizes[:, 1:]
+    spread = np.maximum(new.std(axis=0), 1.0)
+    off = observed - new.mean(axis=0)
+    size = float(np.abs(off).sum() / 2.0 / observed.sum())
+    worst = int(np.argmax(np.abs(off)))
+    predicted, lo, hi, _ = predicted_of(new[:, worst])
+    surprising = bool((np.abs(off) > BEYOND_CHANCE * spread).any())
+    level = level_of(size, SIZES_MINOR, SIZES_SERIOUS, surprising=surprising)
+    seen = f"{number(observed[worst])} clusters of {worst + 1}, {number(predicted)} predicted"
+    words = f"Numbers of finders are as predicted (largest difference: {seen})."
+    if level != GOOD:
+        words = (
+            f"Of all clusters {100.0 * size:.0f} % have another number of finders than predicted: "
+            f"{seen} ({number(lo)} to {number(hi)}). Do not trust p_real of single "
+            f"{plural(noun)}, nor the numbers of missed objects and false marks. Objects may "
+            "differ in ways that the model does not cover, false marks may come in clumps, or "
+            "careless marks may be cut off from their objects: compare with what two experts or "
+            "more share."
+        )
+    return Check(
+        "number of finders", float(observed[worst]), predicted, lo, hi, size, level, words,
+        f"p_real of single {plural(noun)}",
+    )  # fmt: skip
+
+
+def over_looks(posterior: Any) -> list[Check]:
+    """How single marks vary from look to look, and how many looks have none."""
+    items, laid_out = posterior.items, posterior.prior_laid_out
+    replicator, chosen = Replicator(laid_out.prior), fit_draws(posterior.draws)
+    rng = np.random.default_rng(_SEED)
+    new = [replicator.draw(laid_out.own[chain, at], rng) for chain, at in chosen]
+    lists = len(items.experts)
+    looked = items.looks.pairs[:, 0] * lists + items.looks.pairs[:, 1]
+    of_item = items.looks.image * lists + items.families
+    length = len(items.looks.images) * lists
+    alone = [
+        np.bincount(of_item[np.bincount(row, minlength=len(row))[row] == 1], minlength=length)
+        for row in labels_of(posterior.draws, chosen)
+    ]
+    checks = [
+        _clumps(
+            np.array(alone)[:, looked],
+            np.array([one.alone for one in new])[:, looked],
+            plural(posterior.likelihood.noun),
+        )
+    ]
+    marks = np.bincount(of_item, minlength=length)
+    shape = (len(items.looks.images), lists)
+    where = tuple(items.looks.pairs.T)
+    own = _share_empty(marks.reshape(shape), where)
+    made = np.array([_share_empty(one.marks.reshape(shape), where) for one in new])
+    checks.append(_empty(own, made, plural(posterior.likelihood.noun)))
+    return checks
+
+
+def _clumps(alone: Floats, new: Floats, nouns: str) -> Check:
+    """Pearson's statistic of single marks by look, (draws, looks), about what is expected."""
+    expected = new.mean(axis=0)
+    looks = alone.shape[1]
+    own = ((alone - expected) ** 2 / (expected + 0.5)).sum(axis=1) / looks
+    made = ((new - expected) ** 2 / (expected + 0.5)).sum(axis=1) / looks
+    predicted, lo, hi, sd = predicted_of(made)
+    size = float(own.mean()) / predicted
+    surprising = float(own.mean()) - predicted > BEYOND_CHANCE * sd
+    level = level_of(size, CLUMPS_MINOR, CLUMPS_SERIOUS, surprising=surprising)
+    words = (
+        f"Single {nouns} vary from look to look as predicted ({size:.2f} times the predicted "
+        "variance)."
+    )
+    if level != GOOD:
+        words = (
+            f"Single {nouns} come in clumps: from look to look their number varies {size:.1f} "
+            "times as much as predicted. An expert who is careful on one image may have been "
+            f"careless on another. Do not trust p_real of single {nouns} on images where one "
+            "expert has many of them, nor the number of objects there; leave such looks out and "
+            "fit again."
+        )
+    return Check(
+        f"single {nouns} by look", float(own.mean()), predicted, lo, hi, size, level, words,
+        f"single {nouns} where one expert has many",
+    )  # fmt: skip
+
+
+def _share_empty(marks: NDArray[np.int64], where: tuple[NDArray[np.int64], ...]) -> float:
+    """Of the looks at images with any mark, the share without one."""
+    counted = marks.any(axis=1)[where[0]]
+    return float(np.mean(marks[where][counted] == 0)) if counted.any() else 0.0
+
+
+def _empty(own: float, made: Floats, nouns: str) -> Check:
+    predicted, lo, hi, sd = predicted_of(made)
+    size = own - predicted
+    surprising = abs(size) > BEYOND_CHANCE * max(sd, 1e-3)
+    level = level_of(abs(size), EMPTY_MINOR, EMPTY_SERIOUS, surprising=surprising)
+    said = f"{100.0 * own:.0f} % of the looks have none, {100.0 * predicted:.0f} % predicted"
+    words = f"Looks without {nouns} are as many as predicted ({said})."
+    if level != GOOD:
+        why = (
+            "Some may be no looks at all: an image that was skipped, or did not load. They count "
+            "as evidence that objects were missed. Leave looks that did not happen out of looked."
+            if size > 0
+            else "Looks at which nothing was marked may be missing from the data: give all of them "
+            "with looked."
+        )
+        words = (
+            f"Looks without {nouns}: {said}. {why} Do not trust sensitivities, nor the number of "
+            "missed objects."
+        )
+    return Check(
+        f"looks without {nouns}", own, predicted, lo, hi, size, level, words, "sensitivities"
+    )
