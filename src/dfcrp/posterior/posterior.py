@@ -36,6 +36,7 @@ from dfcrp.posterior.images import (
     judge_images,
     once,
 )
+from dfcrp.posterior.model_fit import model_fit
 from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.detection.answers import DetectionSummary
@@ -53,6 +54,7 @@ from dfcrp.summaries.consensus import (
 )
 from dfcrp.summaries.convergence import KnownOfRun, Verdict, check_convergence
 from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
+from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership, membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition
 from dfcrp.summaries.streaming import n_clusters
@@ -255,7 +257,7 @@ class Posterior:
 
         Not from one expert's list alone, in which no two markings are of one object.
         """
-        if not self._mergeable:
+        if not self.mergeable:
             return None
         if self.independent:
             samples = self.pool.learned
@@ -514,12 +516,22 @@ class Posterior:
         """
         return tables.doubles_frame(self)
 
-    @once
+    @property
     def verdict(self) -> Verdict:
-        """Whether the run was long enough, and what to do if not.
+        """Whether the run was long enough, what to do if not, and whether the model fits.
 
         Of images that were drawn each by itself: for every image, and which are the worst.
         """
+        return replace(self.convergence, fit=self.model_fit)
+
+    @once
+    def model_fit(self) -> ModelFit:
+        """Whether the model fits: checks of what users rely on, each with a size and a sentence."""
+        return model_fit(self) if self.whole is None else self.whole.model_fit
+
+    @once
+    def convergence(self) -> Verdict:
+        """The verdict without checks of the fit, which a run does not wait for."""
         if self._images is not None and self.independent:
             verdicts = {
                 name: one.verdict for name, one in zip(self.images, self.findings, strict=True)
@@ -531,7 +543,7 @@ class Posterior:
         )
 
     @property
-    def _mergeable(self) -> bool:
+    def mergeable(self) -> bool:
         """Whether any two items may share a cluster."""
         experts = self.prior.experts(self.items.families)
         return not self.prior.one_per_expert or len(np.unique(experts)) > 1
@@ -543,7 +555,7 @@ class Posterior:
             names=self.items.id.tolist(),
             words=self.quantity_words,
             unheard=self.likelihood.unheard(self.items),
-            mergeable=self._mergeable,
+            mergeable=self.mergeable,
             scans=self.record.scans,
             seconds=self.record.seconds,
         )

@@ -206,7 +206,7 @@ def doubles_frame(posterior: Posterior) -> pandas.DataFrame:
 
 def summary(posterior: Posterior) -> dict[str, Any]:
     """The content of summary.json."""
-    verdict = posterior.verdict
+    verdict = posterior.convergence
     return {
         "n_markings": len(posterior.items),
         "n_experts": len(posterior.items.experts),
@@ -224,6 +224,7 @@ def summary(posterior: Posterior) -> dict[str, Any]:
         "consensus": posterior.table_counts.rows(),
         "experts": expert_rows(posterior),
         "convergence": verdict.as_dict(),
+        "model_fit": posterior.model_fit.as_dict(),
     }
 
 

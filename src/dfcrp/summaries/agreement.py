@@ -1,19 +1,20 @@
 """Do two experts share objects more often than experts who look independently?
 
-If expert f marks object k with odds a_k b_f, independently of the others, then given how many marked
-each object, and how many each expert marked, who marked which is random (Rasch). Of the clusters
-with n members among V experts who looked,
+If expert f marks object k with odds a_k b_f, independently of the others, then given how many
+marked each object, and how many each expert marked, who marked which is random (Rasch). Of the
+clusters with n members among V experts who looked,
 
     π_f = λ_n b_f / (1 + λ_n b_f)  with  Σ_f π_f = n
 
-have expert f, nearly, and π_fg = c_f c_g π_f π_g (1 − (1 − π_f)(1 − π_g) / Σ π(1 − π)) have both, with
-c such that Σ_g π_fg = (n − 1) π_f (Hájek 1964). Odds are fitted to how often each expert is there, by
-level of size where objects have one. Clusters of one item say nothing.
+have expert f, nearly, and π_fg = c_f c_g π_f π_g (1 − (1 − π_f)(1 − π_g) / Σ π(1 − π)) have both,
+with c such that Σ_g π_fg = (n − 1) π_f (Hájek 1964). Odds are fitted to how often each expert is
+there, by level of size where objects have one. Clusters of one item say nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +123,7 @@ def _chosen(
     """The experts who looked at each cluster, at most so many."""
     known: dict[bytes, tuple[int, ...]] = {}
     found = []
-    for a, b in zip(start[:-1], start[1:], strict=True):
+    for a, b in pairwise(start):
         key = who[a:b].tobytes()
         if key not in known:
             viewers = np.sort(who[a:b])
@@ -151,9 +152,7 @@ def _table(
     )
 
 
-def _observed(
-    there: list[tuple[int, NDArray[np.int32]]], table: _Table
-) -> tuple[Floats, Floats]:
+def _observed(there: list[tuple[int, NDArray[np.int32]]], table: _Table) -> tuple[Floats, Floats]:
     """How often each expert is in each group, (groups, V), and pairs of places, (groups, V, V)."""
     inside = np.zeros(table.who.shape)
     shared = np.zeros((*table.who.shape, table.who.shape[1]))
@@ -187,9 +186,7 @@ def _probabilities(table: _Table, inside: Floats) -> Floats:
         )
         if levels > 1:
             expected = np.bincount(code.ravel(), weights=mean, minlength=len(more))
-            more = np.log(
-                (by_level + SHRINK) / (expected / np.exp(more) + SHRINK)
-            )
+            more = np.log((by_level + SHRINK) / (expected / np.exp(more) + SHRINK))
     return probability
 
 
@@ -206,8 +203,10 @@ def _pairs(table: _Table, p: Floats, shared: Floats, inside: Floats) -> Pairs:
     """Add up the groups."""
     spread = np.maximum((p * (1.0 - p)).sum(axis=1), 1e-9)[:, np.newaxis, np.newaxis]
     miss = 1.0 - p
-    both = p[:, :, np.newaxis] * p[:, np.newaxis] * np.maximum(
-        1.0 - miss[:, :, np.newaxis] * miss[:, np.newaxis] / spread, 1e-3
+    both = (
+        p[:, :, np.newaxis]
+        * p[:, np.newaxis]
+        * np.maximum(1.0 - miss[:, :, np.newaxis] * miss[:, np.newaxis] / spread, 1e-3)
     )
     diagonal = np.arange(p.shape[1])
     both[:, diagonal, diagonal] = 0.0

@@ -246,6 +246,7 @@ class _Moments:
         for q, name in enumerate(self.centre.quantities):
             table[name] = self.shift[q] + mean[q]
             table[f"{name}_sd"] = np.sqrt(variance[q])
-            table[f"{name}_lo"] = self.shift[q] + lo[q]
-            table[f"{name}_hi"] = self.shift[q] + hi[q]
+            # Ends come from some of the draws, in single precision; they hold the mean.
+            table[f"{name}_lo"] = self.shift[q] + np.minimum(lo[q], mean[q])
+            table[f"{name}_hi"] = self.shift[q] + np.maximum(hi[q], mean[q])
         return table

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
-from dfcrp.markup import counted, listed
+from dfcrp.markup import counted
 
 GOOD, MINOR, SERIOUS = "good", "minor", "serious"
 #: Draws, of all chains together, that checks look at.
@@ -42,8 +42,8 @@ class Check:
     level: str
     #: What is off, which numbers not to trust, what to try.
     words: str
-    #: In a few words, what not to trust if this is serious.
-    distrust: str = ""
+    #: In a few words each, what not to trust if this is serious.
+    distrust: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """As in summary.json; None where a number does not exist."""
@@ -73,7 +73,14 @@ class ModelFit:
     @property
     def distrust(self) -> str:
         """What not to trust, in a few words; nothing if all is well."""
-        return listed(list(dict.fromkeys(check.distrust for check in self.of_level(SERIOUS))), 3)
+        named = [what for check in self.of_level(SERIOUS) for what in check.distrust]
+        *first, last = dict.fromkeys(named) if named else [""]
+        return f"{', '.join(first)} or {last}" if first else last
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What is off, serious differences first."""
+        return tuple(check.words for level in (SERIOUS, MINOR) for check in self.of_level(level))
 
     @property
     def sentence(self) -> str:

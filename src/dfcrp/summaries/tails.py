@@ -33,9 +33,9 @@ class Scatter:
     spread: Floats
     #: Names of the parts of a distance, their features, and in how many dimensions they scatter.
     parts: tuple[tuple[str, slice, int], ...]
-    #: From a generator, codes of objects (m,) and rows of items (m,): deviations of new items in the
-    #: place of these from their objects, in units of ``spread``, (m, p); items of one code share
-    #: an object.
+    #: From a generator, codes of objects (m,) and rows of items (m,): deviations of new items in
+    #: the place of these from their objects, in units of ``spread``, (m, p); items of one code
+    #: share an object.
     new: Callable[[np.random.Generator, Codes, Codes], Floats]
 
 

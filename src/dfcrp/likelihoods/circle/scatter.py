@@ -36,9 +36,7 @@ def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter]:
     shapes = _shapes(model, log_sizes - np.log(unit), learned=learned)
     parts = (("position", slice(0, wide), 2), ("diameter", slice(wide, wide + 1), 1))
 
-    def new(
-        rng: np.random.Generator, code: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> Floats:
+    def new(rng: np.random.Generator, code: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
         first = rows[np.unique(code, return_index=True)[1]]
         made = rng.standard_normal((len(code), wide + 1))
         made[:, 2:wide] = 0.0
@@ -56,7 +54,7 @@ def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter]:
             at = np.maximum(log_sizes - np.log(unit), model.log_diameter_floor)
             variance = model.kappa_x * at**model.eta_x, model.kappa_d * at**model.eta_d
         place, size = (noise * np.sqrt(one) for one in variance)
-        spread = np.column_stack([*[unit**(not learned) * place] * wide, size])
+        spread = np.column_stack([*[unit ** (not learned) * place] * wide, size])
         return Scatter(values, spread, parts, new)
 
     return of_draw

@@ -32,9 +32,7 @@ def normal_scatter(
     a = float(posterior.config.likelihood.variance_shape)
     parts = tuple((part.name, own, own.stop - own.start) for part, own in parts_of(shape))
 
-    def new(
-        rng: np.random.Generator, code: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> Floats:
+    def new(rng: np.random.Generator, code: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
         variance = a / rng.gamma(a, size=(int(code.max()) + 1, len(shape.groups)))
         deviations = rng.standard_normal((len(code), len(group_of)))
         return np.asarray(deviations * np.sqrt(variance[code][:, group_of]))

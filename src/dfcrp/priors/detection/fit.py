@@ -66,7 +66,7 @@ def numbers_of_finders(posterior: Any) -> Check:
         )
     return Check(
         "number of finders", float(observed[worst]), predicted, lo, hi, size, level, words,
-        f"p_real of single {plural(noun)}",
+        (f"single {plural(noun)}", "the number of objects"),
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def _clumps(alone: Floats, new: Floats, nouns: str) -> Check:
         )
     return Check(
         f"single {nouns} by look", float(own.mean()), predicted, lo, hi, size, level, words,
-        f"single {nouns} where one expert has many",
+        (f"single {nouns}",),
     )  # fmt: skip
 
 
@@ -154,5 +154,5 @@ def _empty(own: float, made: Floats, nouns: str) -> Check:
             "missed objects."
         )
     return Check(
-        f"looks without {nouns}", own, predicted, lo, hi, size, level, words, "sensitivities"
+        f"looks without {nouns}", own, predicted, lo, hi, size, level, words, ("sensitivities",)
     )

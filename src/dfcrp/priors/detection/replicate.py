@@ -40,7 +40,8 @@ class Replicator:
 
     def draw(self, own: Floats, rng: np.random.Generator) -> NewLists:
         """New lists by one row of parameters."""
-        found = {name: values[0] for name, values in parameters_by_name(self.prior, own[None]).items()}
+        by_name = parameters_by_name(self.prior, own[np.newaxis])
+        found = {name: values[0] for name, values in by_name.items()}
         item, look = self._marked(found, rng)
         others = np.bincount(item)[item] if item.size else item
         length = self.images * self.lists
@@ -49,9 +50,7 @@ class Replicator:
         alone = np.bincount(look[others == 1], minlength=length) + false
         return NewLists(marks, alone)
 
-    def _marked(
-        self, found: Mapping[str, Floats], rng: np.random.Generator
-    ) -> tuple[Codes, Codes]:
+    def _marked(self, found: Mapping[str, Floats], rng: np.random.Generator) -> tuple[Codes, Codes]:
         """An object and a look for every marking of a new object."""
         prior, looks = self.prior, self.prior.looks
         zone = np.repeat(

@@ -13,7 +13,8 @@ from dfcrp.markup import (
     Markup,
     Section,
     counted,
-    interval,
+    estimate,
+    estimate_of,
     join,
     number,
     paragraph,
@@ -104,7 +105,7 @@ def _objects(contents: Any, found: DetectionSummary) -> Markup:
     for row in found.numbers()["objects"]:
         cells: list[object] = [words[row["size_class"]]] if by_class else []
         for name in ("seen", "missed", "total"):
-            cells += [number(row[name]["mean"], 1), interval(row[name]["lo"], row[name]["hi"])]
+            cells += estimate_of(row[name]).cells
         rows.append(cells)
     heads = ("seen by somebody", "95 %", "missed by all", "95 %", "in all", "95 %")
     return table(
@@ -208,10 +209,7 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
         if several:
             cells.append(number(said["looks"]))
         for name, digits in shown:
-            cells += [
-                number(said[name]["mean"], digits),
-                interval(said[name]["lo"], said[name]["hi"], digits),
-            ]
+            cells += estimate_of(said[name], digits).cells
         if shared:
             by_person = said.get("shared_noticing", {})
             cells.append(number(by_person.get("mean"), 2))
@@ -267,8 +265,7 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
             [
                 found.image_names[at],
                 number(int(viewers[number_of[found.image_names[at]]])),
-                number(total.mean, 1),
-                interval(total.lo, total.hi, 0),
+                *estimate(total.mean, total.lo, total.hi).cells,
                 number(found.p_complete[at], 2),
                 number(found.p_settled[at], 2),
                 number(found.look_value[at], 2),

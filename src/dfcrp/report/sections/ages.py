@@ -10,7 +10,7 @@ from typing import Any
 
 from dfcrp.craterstats import METHODS
 from dfcrp.files import write_text
-from dfcrp.markup import Column, Section, join, paragraph, significant, table
+from dfcrp.markup import Column, Section, estimate, join, paragraph, table
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.sizes import ModelAges
 from dfcrp.report.contents import Contents
@@ -91,8 +91,7 @@ def how_old(contents: Contents) -> Section | None:
 def _age(found: Mapping[str, Any], middle: str, low: str, high: str) -> tuple[str, str]:
     if found[middle] is None:
         return "–", "–"
-    age, least, most = (significant(found[name], 3) for name in (middle, low, high))
-    return age, f"{least} to {most}"
+    return estimate(found[middle], found[low], found[high]).cells
 
 
 def age_picture(folder: Path) -> dict[str, Picture]:
