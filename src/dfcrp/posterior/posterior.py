@@ -55,8 +55,9 @@ from dfcrp.summaries.consensus import (
 from dfcrp.summaries.convergence import KnownOfRun, Verdict, check_convergence
 from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
 from dfcrp.summaries.fit import ModelFit
-from dfcrp.summaries.membership import Membership, membership
+from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition
+from dfcrp.summaries.settled import settled
 from dfcrp.summaries.streaming import n_clusters
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Posterior:
         if images is None and len(items.images) > 1:
             self._images = _cut_into_images(draws, items, config, record)
         self._points: dict[str, PointPartition] = {}
+        self._places: dict[str, Membership] = {}
         self._counts: dict[tuple[Least, ...], ConsensusCounts] = {}
         self._diameters: dict[tuple[Least, int], list[NDArray[np.float64]]] = {}
 
@@ -353,12 +355,16 @@ class Posterior:
         return self.pairs.matrix()
 
     def point_partition(self, loss: str = "vi") -> PointPartition:
-        """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``."""
+        """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``.
+
+        Items that are more often in another place than there are moved to it (``n_moved``).
+        """
         if loss not in self._points and self._images is not None:
             self._points[loss] = tables.point_of_images(self, loss)
         if loss not in self._points:
             families = self.items.families if self.prior.one_per_expert else None
-            self._points[loss] = point_partition(self.draws, loss, families)
+            best = point_partition(self.draws, loss, families)
+            self._points[loss], self._places[loss] = settled(best, self.draws, families)
         return self._points[loss]
 
     @once
@@ -366,7 +372,8 @@ class Posterior:
         """Membership probabilities of the point partition."""
         if self._images is not None:
             return self._images.membership(self.findings)
-        return membership(self.point_partition().labels, self.draws)
+        point = self.point_partition()
+        return self._places[point.loss]
 
     @property
     def min_experts(self) -> int:

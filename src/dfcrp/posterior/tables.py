@@ -47,6 +47,7 @@ def point_of_images(posterior: Posterior, loss: str) -> PointPartition:
         n_components=sum(one.n_components for one in found),
         n_exact=sum(one.n_exact for one in found),
         n_sweeps=sum(one.n_sweeps for one in found),
+        n_moved=sum(one.n_moved for one in found),
     )
 
 

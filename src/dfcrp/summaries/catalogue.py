@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError
 from dfcrp.geometry import TangentPlanes
-from dfcrp.markup import counted
+from dfcrp.markup import counted, estimate_of
 from dfcrp.summaries.consensus import family_arrays, parameter_columns
 from dfcrp.summaries.kernels.tables import gather_parameters, represent_clusters
 from dfcrp.summaries.membership import Membership
@@ -45,6 +45,8 @@ class Centre:
         return tuple(name for name in self.rest if name in draws.columns.parameters)
 
 
+#: A list that differs by more than this share from the draws' number of objects is far from it.
+FAR = 0.05
 #: Draws, and draws times clusters, that are kept for the intervals.
 MAX_DRAWS = 4_000
 MAX_VALUES = 8_000_000
@@ -135,11 +137,34 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
         agreed += f"{min_experts} or more experts"
     else:
         agreed = ""
-    return (
+    words = (
         f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is the single "
-        f"best list, with every {noun} in one place. Numbers with an interval average over all "
-        "draws, so they may differ a little from the list."
+        f"best list, with every {noun} in one place. "
     )
+    far = far_from_counts(summary)
+    if far is None:
+        return words + (
+            "Numbers with an interval average over all draws, so they may differ a little from "
+            "the list."
+        )
+    count = estimate_of(summary["n_clusters"])
+    return words + (
+        f"It is far from the number of objects that the draws have, {count}: {far:.0f} % "
+        f"{'more' if listed['n_clusters'] > summary['n_clusters']['mean'] else 'fewer'}. No single "
+        f"list stands for draws that differ so much from each other; for how many objects there "
+        "are, use the numbers with an interval. Run longer, and look at what is undecided."
+    )
+
+
+def far_from_counts(summary: Mapping[str, Any]) -> float | None:
+    """By how many percent the list is longer or shorter than the draws' numbers; None if little.
+
+    It must lie outside the interval, and by more than FAR.
+    """
+    listed, count = summary["catalogue"]["n_clusters"], summary["n_clusters"]
+    off = abs(listed - count["mean"]) / max(count["mean"], 1.0)
+    outside = not count["lo"] <= listed <= count["hi"]
+    return 100.0 * off if outside and off > FAR else None
 
 
 def join_names(names: Sequence[str]) -> str:

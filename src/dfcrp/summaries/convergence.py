@@ -2,9 +2,10 @@
 
 The verdict has three parts. The first is on the *answers*, what a user reads: counts, pairs of
 items (so the catalogue and memberships), experts who differ, and what a prior says of reality. It
-decides when a run ends. The second is on the *parameters* behind them, such as α and the tolerances, which
-may mix slowly though no answer depends on their last digit. The third is on the *model*, whether
-it fits the data (``summaries.fit``): draws that converged are of no use if it does not.
+decides when a run ends. The second is on the *parameters* behind them, such as α and the
+tolerances, which may mix slowly though no answer depends on their last digit. The third is on the
+*model*, whether it fits the data (``summaries.fit``): draws that converged are of no use if it does
+not.
 """
 
 from __future__ import annotations
