@@ -366,7 +366,7 @@ def _fit(posterior: Posterior) -> list[str]:
     fit = posterior.model_fit
     if not fit.checks:
         return []
-    outcome = textwrap.fill(f"Does the model fit? {fit.sentence}", LINE)
+    outcome = textwrap.fill(f"Does the model fit? {fit.outcome}", LINE)
     return [outcome, *(_bullet(sentence) for sentence in fit.said)]
 
 

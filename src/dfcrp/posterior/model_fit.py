@@ -83,15 +83,19 @@ def _merging(posterior: Posterior) -> Iterator[Check]:
     possible &= ~np.isnan(posterior.expert_summary.alone)
     if np.count_nonzero(possible) < LEAST_ITEMS:
         return
+    distrust: tuple[str, ...] = ()
     merged = float(np.mean(alone[possible] < 1.0 - SELDOM))
     largest = float(np.bincount(posterior.point_partition().labels).max() / len(items))
     if merged < HARDLY_ANY:
+        places = "units, origins and axes, names of images"
+        compared = "how values are written" if posterior.likelihood.text else places
         level, words, distrust = (
             SERIOUS,
             f"Hardly anything was merged: {100.0 * merged:.1f} % of the {plural(noun)} that could "
-            "share an object with one of another expert ever did. If experts marked the same "
-            "objects, their lists do not fit together: compare units, origins and axes, names of "
-            "images, and the columns that are read. If they did not, there is nothing to merge.",
+            "share an object with one of another expert ever did. If experts "
+            f"{posterior.likelihood.verb} the same objects, their lists do not fit together: "
+            f"compare {compared}, and the columns that are read. If they did not, there is nothing "
+            "to merge.",
             ("this answer, in which hardly anything was merged",),
         )
     elif not posterior.prior.one_per_expert and largest > 0.95:
@@ -102,7 +106,7 @@ def _merging(posterior: Posterior) -> Iterator[Check]:
             ("this answer, in which almost everything is one object",),
         )
     else:
-        level, distrust = GOOD, ()
+        level = GOOD
         words = f"{100.0 * merged:.0f} % of the {plural(noun)} share an object with another."
     nothing = np.nan
     yield Check("merging", merged, nothing, nothing, nothing, merged, level, words, distrust)

@@ -224,7 +224,7 @@ def _pairs(table: _Table, p: Floats, shared: Floats, inside: Floats) -> Pairs:
     count = table.count[at]
 
     def total(values: Floats) -> Floats:
-        return np.bincount(where, weights=values, minlength=len(keys))
+        return np.asarray(np.bincount(where, weights=values, minlength=len(keys)), np.float64)
 
     return Pairs(
         keys // table.experts,

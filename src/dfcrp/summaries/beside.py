@@ -91,10 +91,10 @@ def _nearest(
     names, code = np.unique(labels[members], return_inverse=True)
     count = np.bincount(code)[:, np.newaxis]
     columns = scatter.values.shape[1]
-    mean = np.stack(
+    total = np.stack(
         [np.bincount(code, weights=scatter.values[members, j]) for j in range(columns)], axis=1
     )
-    mean /= count
+    mean: Floats = total / count
     usual = np.median(scatter.spread, axis=0)
     here, there = scatter.values / usual, mean / usual
     if images is not None:

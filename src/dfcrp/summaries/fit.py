@@ -84,14 +84,19 @@ class ModelFit:
 
     @property
     def sentence(self) -> str:
-        """The outcome of all checks."""
+        """The outcome, and what not to trust."""
+        return self.outcome if self.ok else f"{self.outcome} Do not trust {self.distrust}."
+
+    @property
+    def outcome(self) -> str:
+        """What all checks together found."""
         serious, minor = len(self.of_level(SERIOUS)), len(self.of_level(MINOR))
         if not self.checks:
             return "Nothing could be checked."
         if serious:
             return (
-                f"No: {serious} of {counted(len(self.checks), 'check')} found a difference that "
-                f"matters. Do not trust {self.distrust}."
+                f"No: {counted(serious, 'check')} of {len(self.checks)} found a difference that "
+                "matters."
             )
         if minor:
             return (

@@ -8,8 +8,8 @@ expert has another item in that cluster, the one that is there more often stays.
 
 A move changes what the cluster is, and so the places of other items; they are found again, round by
 round. No item joins the same companions twice. Not all items can always have their way: one may be
-with a second one in half of the draws and hardly ever alone, and the second alone in the other half.
-Of all partitions on the way that one is kept in which the item that is worst off lacks least.
+with a second one in half of the draws and hardly ever alone, and the second alone in the other
+half. Of all partitions on the way that one is kept in which the item that is worst off lacks least.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ def in_spreads(away: Floats, dimensions: int) -> Floats:
     """Distances, divided so that their median is that of a normal distribution."""
     distance = np.linalg.norm(away, axis=1)
     middle = float(np.median(distance))
-    return distance * (MEDIANS.get(dimensions, np.sqrt(dimensions)) / middle if middle else 0.0)
+    usual = MEDIANS.get(dimensions, float(np.sqrt(dimensions)))
+    return np.asarray(distance * (usual / middle if middle else 0.0))
 
 
 def tails(

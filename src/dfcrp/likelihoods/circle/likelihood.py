@@ -180,7 +180,7 @@ class _Circles(Likelihood):
         places = items.places
         return np.asarray(np.linalg.norm(places - places[row], axis=1))
 
-    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter]:
+    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
         """By the law of the variances, learned or the paper's."""
         return circle_scatter(posterior)
 

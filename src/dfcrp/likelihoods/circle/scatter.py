@@ -19,7 +19,7 @@ from dfcrp.summaries.tails import Scatter
 Floats = NDArray[np.float64]
 
 
-def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter]:
+def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter] | None:
     """From what the clusters of a draw share."""
     items, model = posterior.items, posterior.config.likelihood
     features, noise = corrected_all(posterior.expert_bias, items.features, items.families)
@@ -32,6 +32,9 @@ def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter]:
     level = float(np.median(items.features[:, 2]))
     slices: dict[str, slice] = posterior.draws.columns.slices
     learned = LAW[0] in slices
+    if model.tolerances == "learned" and not learned:
+        # Draws by another method.
+        return None
     unit = 1.0 if items.site.units != "deg" or learned else items.site.metres_per_pixel / 1000.0
     shapes = _shapes(model, log_sizes - np.log(unit), learned=learned)
     parts = (("position", slice(0, wide), 2), ("diameter", slice(wide, wide + 1), 1))

@@ -200,7 +200,7 @@ class NormalLikelihood(Likelihood):
         """Offsets of the features and noise factors, if they were learned."""
         return expert_bias(draws, self.shape(items).features, self.noun)
 
-    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter]:
+    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
         """By the scales of the draw; stored are log variances, of full covariances log scales."""
         power = 1.0 if self.name == "normal" else 0.5
         return normal_scatter(posterior, self.shape(posterior.items), power=power)

@@ -19,12 +19,15 @@ Floats = NDArray[np.float64]
 
 def normal_scatter(
     posterior: Any, shape: Shape, *, power: float
-) -> Callable[[NDArray[np.float64]], Scatter]:
+) -> Callable[[NDArray[np.float64]], Scatter] | None:
     """From what the clusters of a draw share; scales are exp(power · stored)."""
     items, columns = posterior.items, posterior.draws.columns
     features, noise = corrected_all(posterior.expert_bias, items.features, items.families)
     group_of = np.repeat(np.arange(len(shape.groups)), shape.groups)
     scales, growth = scales_at(columns), growths(shape, columns)
+    if not scales:
+        # Draws by another method.
+        return None
     excess = np.zeros_like(features)
     for j, at in enumerate(shape.size):
         if at >= 0:

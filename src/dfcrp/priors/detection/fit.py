@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.markup import number, plural
+from dfcrp.priors.detection.calibration import source_scores
 from dfcrp.priors.detection.replicate import Replicator
 from dfcrp.summaries.fit import (
     BEYOND_CHANCE,
+    FIT_DRAWS,
     GOOD,
     Check,
     fit_draws,
@@ -20,6 +22,7 @@ from dfcrp.summaries.fit import (
 )
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 #: Share of all clusters whose number of finders is not as predicted.
 SIZES_MINOR, SIZES_SERIOUS = 0.02, 0.05
@@ -27,6 +30,10 @@ SIZES_MINOR, SIZES_SERIOUS = 0.02, 0.05
 CLUMPS_MINOR, CLUMPS_SERIOUS = 1.25, 1.6
 #: Difference in the share of looks without a mark.
 EMPTY_MINOR, EMPTY_SERIOUS = 0.05, 0.1
+#: How far p_real lies from what the score alone says, on average over a source's markings.
+SCORES_MINOR, SCORES_SERIOUS = 0.05, 0.12
+#: Fewest scored markings of a source.
+LEAST_SCORED = 50
 #: Fewest looks that say anything of how marks vary between them, for each expert on average.
 LOOKS_PER_EXPERT = 2.0
 _SEED = 11
@@ -39,7 +46,7 @@ def detection_checks(posterior: Any) -> list[Check]:
     several = len(looks.pairs) >= LOOKS_PER_EXPERT * len(posterior.items.experts)
     if several and len(looks.images) > 1 and not posterior.independent:
         checks += over_looks(posterior)
-    return checks
+    return [*checks, *scores_of_sources(posterior)]
 
 
 def numbers_of_finders(posterior: Any) -> Check:
@@ -100,7 +107,7 @@ def over_looks(posterior: Any) -> list[Check]:
     return checks
 
 
-def _clumps(alone: Floats, new: Floats, nouns: str) -> Check:
+def _clumps(alone: Counts, new: Counts, nouns: str) -> Check:
     """Pearson's statistic of single marks by look, (draws, looks), about what is expected."""
     expected = new.mean(axis=0)
     looks = alone.shape[1]
@@ -128,9 +135,41 @@ def _clumps(alone: Floats, new: Floats, nouns: str) -> Check:
     )  # fmt: skip
 
 
+def scores_of_sources(posterior: Any) -> list[Check]:
+    """The source whose scores mean something else than the curve of the model says."""
+    sources = None if posterior.independent else source_scores(posterior)
+    rng, found = np.random.default_rng(_SEED), []
+    for one in sources or []:
+        total = int(one.count.sum())
+        if total < LEAST_SCORED:
+            continue
+        middle = one.drawn.mean(axis=0)
+        rows = one.drawn[:: max(len(one.drawn) // FIT_DRAWS, 1)]
+        new = rng.binomial(one.count, np.clip(rows, 0.0, 1.0)) / one.count
+        made = (np.abs(new - middle) * one.count).sum(axis=1) / total
+        own = float((np.abs(one.p_real - middle) * one.count).sum()) / total
+        found.append((own - float(made.mean()), own, made, one.source))
+    if not found:
+        return []
+    size, own, made, source = max(found, key=lambda row: row[0])
+    predicted, lo, hi, sd = predicted_of(made)
+    level = level_of(size, SCORES_MINOR, SCORES_SERIOUS, surprising=size > BEYOND_CHANCE * sd)
+    words = f"Scores mean what the model takes them to mean (largest difference: {source})."
+    if level != GOOD:
+        words = (
+            f"Scores of {source} mean something else than the model takes them to mean: p_real "
+            f"differs from what the score alone says by {own:.2f} on average, {predicted:.2f} "
+            "predicted. A higher score may not be a better one everywhere. Do not trust p_real of "
+            f"what {source} alone marked; look at the figure of scores, transform them, or leave "
+            "them out (--columns score=)."
+        )
+    single = f"single {plural(posterior.likelihood.noun)} with a score"
+    return [Check("scores", own, predicted, lo, hi, size, level, words, (single,))]
+
+
 def _share_empty(marks: NDArray[np.int64], where: tuple[NDArray[np.int64], ...]) -> float:
     """Of the looks at images with any mark, the share without one."""
-    counted = marks.any(axis=1)[where[0]]
+    counted = (marks.sum(axis=1) > 0)[where[0]]
     return float(np.mean(marks[where][counted] == 0)) if counted.any() else 0.0
 
 
