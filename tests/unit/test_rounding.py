@@ -16,7 +16,7 @@ NUMBERS = st.floats(-1e6, 1e6)
 
 
 @pytest.mark.parametrize(
-    "given, digits, shown",
+    ("given", "digits", "shown"),
     [
         ((33.007, 33.0, 34.0), None, "33.0 (33 to 34)"),
         ((151.0, 151.0, 151.0), None, "151 (151 to 151)"),

@@ -25,21 +25,21 @@ def worse_off(found, places, families):
 
 
 def between_two(draws=200):
-    """Item 4 is with {0, 1} in 48 % of the draws, with {2, 3} in 50 %, and else alone."""
+    """Item 4 is with {0, 1} in 48 % of the draws, with {2, 3} in 49 %, and else alone."""
     labels = np.zeros((draws, 5), int)
     labels[:, 2:4] = 2
-    labels[:, 4] = np.repeat([0, 2, 4], [96, 100, 4])
+    labels[:, 4] = np.repeat([0, 2, 4], [96, 98, 6])
     return labels
 
 
 def test_an_item_between_two_objects():
-    """It was listed alone, with a probability of 0.02."""
+    """It was listed alone, with a probability of 0.03."""
     draws = as_draws(between_two())
     best = point_partition(draws, "binder")
     assert best.labels.tolist() == [0, 0, 2, 2, 4]
     found, places = settled(best, draws, None)
     assert found.labels.tolist() == [0, 0, 2, 2, 2]
-    assert places.p_member[4] == 0.5
+    assert places.p_member[4] == 0.49
     assert found.n_moved == 1
     assert not found.exact
     assert found.expected_loss >= best.expected_loss

@@ -45,7 +45,7 @@ NAMED_PAIRS = 5
 #: Items that seem to be cut off from an object, as a share of all objects.
 BESIDE_MINOR, BESIDE_SERIOUS = 0.02, 0.05
 #: Difference in the share of items beyond three times the usual scatter; beyond five times.
-TAILS_MINOR, TAILS_SERIOUS, VERY_FAR_SERIOUS = 0.015, 0.04, 0.01
+TAILS_MINOR, TAILS_SERIOUS, VERY_FAR_SERIOUS = 0.02, 0.04, 0.01
 #: Fewest items with companions from which their scatter can be judged.
 LEAST_MEMBERS = 30
 #: Images, drawn each by itself, whose scatter is put together.
@@ -209,7 +209,8 @@ def _tails(found: list[Tails], noun: str) -> Check:
     predicted, lo, hi, sd = predicted_of(worst.new_far)
     new_very_far = float(worst.new_very_far.mean())
     size = own - predicted
-    surprising = size > BEYOND_CHANCE * max(sd, 1.0 / worst.items)
+    # The worst of several parts; half a standard deviation more for that.
+    surprising = size > (BEYOND_CHANCE + 0.5) * max(sd, 1.0 / worst.items)
     level = level_of(size, TAILS_MINOR, TAILS_SERIOUS, surprising=surprising)
     if level != GOOD and very_far - new_very_far >= VERY_FAR_SERIOUS:
         level = SERIOUS
