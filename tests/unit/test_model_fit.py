@@ -62,7 +62,11 @@ WRONG = {
     "clumps": (Crowd(clumps=0.12), {}, "single boxes by look"),
     "copied": (Crowd(copied=1.0, looks=8, experts=9, images=30), {}, "pairs of experts"),
     "skipped": (Crowd(skipped=0.25), {}, "looks without boxes"),
-    "one class for two": (Crowd(ease=(3.0, -2.0), images=30), {"classes": 1}, "number of finders"),
+    "one class for two": (
+        Crowd(ease=(3.0, -2.0), images=30),
+        {"config": {"prior": {"classes": 1}}},
+        "number of finders",
+    ),
 }
 
 

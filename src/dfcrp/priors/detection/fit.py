@@ -24,6 +24,8 @@ from dfcrp.summaries.fit import (
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+#: What the first check is called.
+FINDERS = "number of finders"
 #: Share of all clusters whose number of finders is not as predicted.
 SIZES_MINOR, SIZES_SERIOUS = 0.02, 0.05
 #: How much more single marks vary from look to look than predicted, as a ratio of variances.
@@ -72,7 +74,7 @@ def numbers_of_finders(posterior: Any) -> Check:
             "more share."
         )
     return Check(
-        "number of finders", float(observed[worst]), predicted, lo, hi, size, level, words,
+        FINDERS, float(observed[worst]), predicted, lo, hi, size, level, words,
         (f"single {plural(noun)}", "the number of objects"),
     )  # fmt: skip
 

@@ -30,6 +30,7 @@ from dfcrp.priors.detection.answers import (
     parameters_of,
     retired,
 )
+from dfcrp.priors.detection.fit import FINDERS
 from dfcrp.priors.detection.settings import LEARNED_SIZES
 from dfcrp.summaries.streaming import summarise
 
@@ -76,7 +77,7 @@ def detection(contents: Any) -> Section:
             "those that nobody did (posterior mean and 95 % interval).",
         ),
         _scores(contents),
-        _fit_words(found),
+        _fit_words(contents),
         contents.figure(
             "cluster_sizes",
             "Number of clusters by number of experts, observed and predicted",
@@ -288,17 +289,7 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
     )
 
 
-def _fit_words(found: DetectionSummary) -> Markup:
-    rows = found.fit_of_sizes()
-    outside = [str(row["size"]) for row in rows if not row["inside"]]
-    words = (
-        "All numbers of clusters lie within what the model predicts."
-        if not outside
-        else f"Outside what the model predicts: clusters of {', '.join(outside)} "
-        f"({len(outside)} of {counted(len(rows), 'size')})."
-    )
-    more = (
-        " If many do not, objects differ in ways that the model does not cover, or experts did "
-        "not look independently: allow more classes, or say which lists are by one person."
-    )
-    return paragraph(words + more)
+def _fit_words(contents: Any) -> Markup:
+    """Whether numbers of finders are as predicted; all checks have a section of their own."""
+    said = [one.words for one in contents.posterior.model_fit.checks if one.check == FINDERS]
+    return paragraph(*said) if said else Markup("")
