@@ -54,4 +54,4 @@ def test_attraction_says_how_strong_it_is():
     learned = MemoryDraws(made.labels, made.alpha, blocks, columns, strength)
     config = Config(run=RunSettings(prior="attraction"), summary=made.config.summary)
     text = describe(Posterior(learned, made.items, config, made.record))
-    assert "by the same person attract 3 times as much" in " ".join(text.split())
+    assert "by the same person attract 3.000 times as much" in " ".join(text.split())

@@ -27,7 +27,7 @@ from dfcrp.summaries.fit import (
     level_of,
     predicted_of,
 )
-from dfcrp.summaries.tails import FAR, VERY_FAR, Tails, tails
+from dfcrp.summaries.tails import FAR, VERY_FAR, Drawn, Tails, tails
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -176,26 +176,24 @@ def _parts(posterior: Posterior) -> list[Posterior]:
 def _scatter(posterior: Posterior) -> Iterator[Check]:
     """Tails of scatter, and what was cut off because of them."""
     parts = _parts(posterior)
-    asked = [(part, part.likelihood.scatter(part)) for part in parts]
-    scatters, labels, single = [], [], []
-    for part, scatter_of in asked:
+    sets, single = [], []
+    for part in parts:
+        scatter_of = part.likelihood.scatter(part)
         if scatter_of is None:
             return
-        shared, chosen = part.draws.shared(), fit_draws(part.draws)
-        own = [scatter_of(shared[chain, at]) for chain, at in chosen]
-        scatters.append(own)
-        labels.append(labels_of(part.draws, chosen))
-        items = part.items
+        chosen, shared = fit_draws(part.draws), part.draws.shared()
+        rows = np.stack([shared[chain, at] for chain, at in chosen])
+        sets.append(Drawn(scatter_of, rows, labels_of(part.draws, chosen)))
         single.append(
             beside(
                 part.point_partition().labels,
-                items.families,
-                items.coverage,
-                own[len(own) // 2],
-                items.image_codes,
+                part.items.families,
+                part.items.coverage,
+                scatter_of(rows[len(rows) // 2]),
+                part.items.image_codes,
             )
         )
-    found = tails(scatters, labels, np.random.default_rng(_SEED))
+    found = tails(sets, np.random.default_rng(_SEED))
     if found and found[0].items >= LEAST_MEMBERS:
         yield _tails(found, posterior.likelihood.noun)
         objects = sum(len(np.unique(part.point_partition().labels)) for part in parts)

@@ -24,6 +24,9 @@ from dfcrp.summaries.looked import Coverage, who_looked
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+#: Groups of clusters by experts who looked, level and members; the group of each, and its members.
+Groups = dict[tuple[tuple[int, ...], int, int], int]
+There = list[tuple[int, NDArray[np.int32]]]
 
 #: Experts of one place that are compared, those with most shared objects first.
 MAX_EXPERTS = 40
@@ -32,6 +35,8 @@ LEVELS, SHRINK = 3, 10.0
 ROUNDS = 40
 #: Fewest experts at a place from which agreement says anything beyond the numbers.
 LEAST_EXPERTS = 4
+#: Clusters that are looked at, and numbers in memory for pairs in groups of them.
+MAX_CLUSTERS, MAX_CELLS = 100_000, 4_000_000
 #: Objects that two experts must share beyond what is expected.
 FEWEST = 5.0
 #: How improbable a pair must be, all pairs together.
@@ -87,9 +92,9 @@ def agreement(
     level = _levels(labels, found.name, sizes)
     often = np.asarray(held[found.experts > 1].sum(axis=0)).ravel()
     chosen = _chosen(seen.indptr, seen.indices, often)
-    groups: dict[tuple[tuple[int, ...], int, int], int] = {}
-    there: list[tuple[int, NDArray[np.int32]]] = []
-    for k in range(len(found.name)):
+    groups: Groups = {}
+    there: There = []
+    for k in range(0, len(found.name), -(-len(found.name) // MAX_CLUSTERS)):
         viewers = chosen[k]
         members = np.intersect1d(held.indices[held.indptr[k] : held.indptr[k + 1]], viewers)
         if len(viewers) < LEAST_EXPERTS or not 1 < len(members) < len(viewers):
@@ -98,10 +103,24 @@ def agreement(
         there.append((groups.setdefault(key, len(groups)), members))
     if not groups:
         return None
+    groups, there = _bounded(groups, there)
     table = _table(groups, there, coverage.n_experts)
     inside, shared = _observed(there, table)
     probability = _probabilities(table, inside)
     return _pairs(table, probability, shared, inside)
+
+
+def _bounded(groups: Groups, there: There) -> tuple[Groups, There]:
+    """Some of the places, evenly spaced, if pairs at all of them would not fit into memory."""
+    places = list(dict.fromkeys(viewers for viewers, _, _ in groups))
+    widest = max(len(viewers) for viewers in places)
+    step = -(-len(groups) * widest**2 // MAX_CELLS)
+    if step == 1:
+        return groups, there
+    kept = set(places[::step])
+    fewer: Groups = {}
+    number = {at: fewer.setdefault(key, len(fewer)) for key, at in groups.items() if key[0] in kept}
+    return fewer, [(number[at], members) for at, members in there if at in number]
 
 
 def _levels(labels: NDArray[np.int32], names: Codes, sizes: Floats | None) -> Codes:
@@ -135,8 +154,8 @@ def _chosen(
 
 
 def _table(
-    groups: dict[tuple[tuple[int, ...], int, int], int],
-    there: list[tuple[int, NDArray[np.int32]]],
+    groups: Groups,
+    there: There,
     experts: int,
 ) -> _Table:
     widest = max(len(viewers) for viewers, _, _ in groups)
@@ -152,7 +171,7 @@ def _table(
     )
 
 
-def _observed(there: list[tuple[int, NDArray[np.int32]]], table: _Table) -> tuple[Floats, Floats]:
+def _observed(there: There, table: _Table) -> tuple[Floats, Floats]:
     """How often each expert is in each group, (groups, V), and pairs of places, (groups, V, V)."""
     inside = np.zeros(table.who.shape)
     shared = np.zeros((*table.who.shape, table.who.shape[1]))

@@ -22,6 +22,8 @@ from dfcrp.markup import counted
 GOOD, MINOR, SERIOUS = "good", "minor", "serious"
 #: Draws, of all chains together, that checks look at.
 FIT_DRAWS = 50
+#: Labels in memory at a time; of more items fewer draws are looked at, but so many at least.
+MAX_LABELS, LEAST_DRAWS = 20_000_000, 12
 #: A difference of so many standard deviations is beyond chance.
 BEYOND_CHANCE = 3.5
 
@@ -118,8 +120,9 @@ def level_of(size: float, minor: float, serious: float, *, surprising: bool) -> 
 
 
 def fit_draws(draws: Draws) -> list[tuple[int, int]]:
-    """Evenly spaced draws as (chain, draw)."""
-    each = min(max(FIT_DRAWS // draws.n_chains, 1), draws.n_draws)
+    """Evenly spaced draws as (chain, draw); fewer of very many items."""
+    wanted = min(FIT_DRAWS, max(MAX_LABELS // draws.n_markings, LEAST_DRAWS))
+    each = min(max(wanted // draws.n_chains, 1), draws.n_draws)
     chosen = (2 * np.arange(each) + 1) * draws.n_draws // (2 * each)
     return [(chain, int(draw)) for chain in range(draws.n_chains) for draw in chosen]
 

@@ -73,35 +73,36 @@ def in_spreads(away: Floats, dimensions: int) -> Floats:
     return np.asarray(distance * (usual / middle if middle else 0.0))
 
 
-def tails(
-    scatters: list[list[Scatter]], labels: list[NDArray[np.int32]], rng: np.random.Generator
-) -> list[Tails]:
-    """Of several sets of items, each with draws ``labels`` (draws, items) and a scatter for each.
+@dataclass(frozen=True)
+class Drawn:
+    """Items that were drawn together, in some draws."""
 
-    Sets are put together draw by draw; clusters of one item say nothing.
-    """
-    draws = min(len(one) for one in scatters)
-    found: dict[str, list[tuple[float, ...]]] = {}
+    #: From what the clusters of a draw share to the scatter.
+    scatter: Callable[[Floats], Scatter]
+    #: (draws, width) and (draws, items).
+    shared: Floats
+    labels: NDArray[np.int32]
+
+
+def tails(sets: list[Drawn], rng: np.random.Generator) -> list[Tails]:
+    """Of all sets together, draw by draw; clusters of one item say nothing."""
+    found: dict[str, list[list[float]]] = {}
     items: dict[str, int] = {}
-    for at in range(draws):
-        own, new = [], []
-        for scatter, rows in zip(scatters, labels, strict=True):
-            mine, other = _of_draw(scatter[at], rows[at], rng)
-            own.append(mine)
-            new.append(other)
-        whole, made = np.concatenate(own), np.concatenate(new)
-        if not len(whole):
+    for at in range(min(len(one.labels) for one in sets)):
+        scatters = [one.scatter(one.shared[at]) for one in sets]
+        pairs = zip(scatters, sets, strict=True)
+        both = [_of_draw(scatter, one.labels[at], rng) for scatter, one in pairs]
+        own, new = (np.concatenate(some) for some in zip(*both, strict=True))
+        if not len(own):
             continue
-        for name, part, dimensions in scatters[0][at].parts:
+        for name, part, dimensions in scatters[0].parts:
             shares = []
-            for away in (whole[:, part], made[:, part]):
+            for away in (own[:, part], new[:, part]):
                 distance = in_spreads(away, dimensions)
                 shares += [float(np.mean(distance > FAR)), float(np.mean(distance > VERY_FAR))]
-            found.setdefault(name, []).append(tuple(shares))
-            items[name] = len(whole)
-    return [
-        Tails(name, items[name], *np.array(rows).T[[0, 1, 2, 3]]) for name, rows in found.items()
-    ]
+            found.setdefault(name, []).append(shares)
+            items[name] = len(own)
+    return [Tails(name, items[name], *np.array(rows).T) for name, rows in found.items()]
 
 
 def _of_draw(

@@ -82,30 +82,23 @@ def numbers_of_finders(posterior: Any) -> Check:
 def over_looks(posterior: Any) -> list[Check]:
     """How single marks vary from look to look, and how many looks have none."""
     items, laid_out = posterior.items, posterior.prior_laid_out
-    replicator, chosen = Replicator(laid_out.prior), fit_draws(posterior.draws)
-    rng = np.random.default_rng(_SEED)
+    replicator = Replicator(laid_out.prior, items.looks.pairs)
+    chosen, rng = fit_draws(posterior.draws), np.random.default_rng(_SEED)
     new = [replicator.draw(laid_out.own[chain, at], rng) for chain, at in chosen]
     lists = len(items.experts)
     looked = items.looks.pairs[:, 0] * lists + items.looks.pairs[:, 1]
-    of_item = items.looks.image * lists + items.families
-    length = len(items.looks.images) * lists
+    look = np.searchsorted(looked, items.looks.image * lists + items.families)
     alone = [
-        np.bincount(of_item[np.bincount(row, minlength=len(row))[row] == 1], minlength=length)
+        np.bincount(look[np.bincount(row, minlength=len(row))[row] == 1], minlength=len(looked))
         for row in labels_of(posterior.draws, chosen)
     ]
+    nouns, image = plural(posterior.likelihood.noun), items.looks.pairs[:, 0]
+    marks = np.bincount(look, minlength=len(looked))
+    made = np.array([_share_empty(one.marks, image) for one in new])
     checks = [
-        _clumps(
-            np.array(alone)[:, looked],
-            np.array([one.alone for one in new])[:, looked],
-            plural(posterior.likelihood.noun),
-        )
+        _clumps(np.array(alone), np.array([one.alone for one in new]), nouns),
+        _empty(_share_empty(marks, image), made, nouns),
     ]
-    marks = np.bincount(of_item, minlength=length)
-    shape = (len(items.looks.images), lists)
-    where = tuple(items.looks.pairs.T)
-    own = _share_empty(marks.reshape(shape), where)
-    made = np.array([_share_empty(one.marks.reshape(shape), where) for one in new])
-    checks.append(_empty(own, made, plural(posterior.likelihood.noun)))
     return checks
 
 
@@ -169,10 +162,10 @@ def scores_of_sources(posterior: Any) -> list[Check]:
     return [Check("scores", own, predicted, lo, hi, size, level, words, (single,))]
 
 
-def _share_empty(marks: NDArray[np.int64], where: tuple[NDArray[np.int64], ...]) -> float:
+def _share_empty(marks: Counts, image: Counts) -> float:
     """Of the looks at images with any mark, the share without one."""
-    counted = (marks.sum(axis=1) > 0)[where[0]]
-    return float(np.mean(marks[where][counted] == 0)) if counted.any() else 0.0
+    counted = np.bincount(image, weights=marks)[image] > 0
+    return float(np.mean(marks[counted] == 0)) if counted.any() else 0.0
 
 
 def _empty(own: float, made: Floats, nouns: str) -> Check:

@@ -19,24 +19,26 @@ Codes = NDArray[np.int64]
 
 
 class NewLists(NamedTuple):
-    """How long the new lists are; a look is numbered image · lists + list."""
+    """How long the new lists are, look by look."""
 
-    #: (images · lists,): markings, and those that nobody else has.
+    #: (looks,): markings, and those that nobody else has.
     marks: Codes
     alone: Codes
 
 
 class Replicator:
-    """Draws new lists for the looks of a prior."""
+    """Draws new lists for looks, given as pairs of an image and a list, (looks, 2)."""
 
-    def __init__(self, prior: Detection) -> None:
+    def __init__(self, prior: Detection, looked: Codes) -> None:
         self.prior, looks = prior, prior.looks
         self.lists = len(prior.person)
-        self.images = len(looks.zones) - 1
         #: The image of every zone, and how many viewers looked at it.
-        self.image = np.repeat(np.arange(self.images), np.diff(looks.zones))
+        self.image = np.repeat(np.arange(len(looks.zones) - 1), np.diff(looks.zones))
         self.viewers = np.diff(looks.start)
-        self.covered = _covered(looks, self.image, self.lists)
+        #: Number, list and covered share of the image of every look.
+        self.looked = looked[:, 0] * self.lists + looked[:, 1]
+        self.list = looked[:, 1]
+        self.covered = _covered(looks, self.image, self.lists, self.looked)
 
     def draw(self, own: Floats, rng: np.random.Generator) -> NewLists:
         """New lists by one row of parameters."""
@@ -44,11 +46,14 @@ class Replicator:
         found = {name: values[0] for name, values in by_name.items()}
         item, look = self._marked(found, rng)
         others = np.bincount(item)[item] if item.size else item
-        length = self.images * self.lists
-        false = rng.poisson(false_rates(found, self.images) * self.covered).ravel()
-        marks = np.bincount(look, minlength=length) + false
-        alone = np.bincount(look[others == 1], minlength=length) + false
-        return NewLists(marks, alone)
+        false = rng.poisson(false_rates(found, self.list) * self.covered)
+        return NewLists(self._by_look(look) + false, self._by_look(look[others == 1]) + false)
+
+    def _by_look(self, look: Codes) -> Codes:
+        """How many there are of each look."""
+        order = np.sort(look)
+        ends = np.searchsorted(order, self.looked, side="right")
+        return np.asarray(ends - np.searchsorted(order, self.looked))
 
     def _marked(self, found: Mapping[str, Floats], rng: np.random.Generator) -> tuple[Codes, Codes]:
         """An object and a look for every marking of a new object."""
@@ -73,20 +78,21 @@ class Replicator:
         return item, self.image[zone[item]] * self.lists + f
 
 
-def false_rates(found: Mapping[str, Floats], images: int) -> Floats:
-    """Expected false marks of new looks, (images, lists), if all of an image is covered."""
-    return np.tile(found["false"], (images, 1))
+def false_rates(found: Mapping[str, Floats], lists: Codes) -> Floats:
+    """Expected false marks of new looks by these lists, if all of an image is covered."""
+    return np.asarray(found["false"][lists])
 
 
-def _covered(looks: LookTables, image: Codes, lists: int) -> Floats:
-    """The share of each image that each list covers, (images, lists)."""
+def _covered(looks: LookTables, image: Codes, lists: int, looked: Codes) -> Floats:
+    """The share of its image that each look covers; looks are numbered image · lists + list."""
     zone, at = _each(np.diff(looks.start))
     viewer = looks.viewer[looks.start[zone] + at]
     which, at = _each(looks.viewer_row[viewer + 1] - looks.viewer_row[viewer])
     f = looks.row_list[looks.viewer_row[viewer[which]] + at]
-    covered = np.zeros((len(looks.zones) - 1, lists))
-    np.add.at(covered, (image[zone[which]], f), looks.share[zone[which]])
-    return covered
+    keys, where = np.unique(image[zone[which]] * lists + f, return_inverse=True)
+    share = np.bincount(where, weights=looks.share[zone[which]])
+    at = np.minimum(np.searchsorted(keys, looked), len(keys) - 1)
+    return np.where(keys[at] == looked, share[at], 0.0)
 
 
 def _each(counts: NDArray[np.integer]) -> tuple[Codes, Codes]:
