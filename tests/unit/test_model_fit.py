@@ -17,6 +17,7 @@ import pytest
 import dfcrp
 from dfcrp.cli.job import describe
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.record.fit import dependent_fields
 from dfcrp.posterior import model_fit
 from dfcrp.posterior.saving import write_results
 from dfcrp.priors.detection import fit as detection_fit
@@ -296,3 +297,117 @@ def test_levels_are_of_size_and_chance():
     assert level_of(0.2, 0.1, 0.3, surprising=True) == "minor"
     assert level_of(0.4, 0.1, 0.3, surprising=True) == "serious"
     assert level_of(np.nan, 0.1, 0.3, surprising=True) == "good"
+
+
+def marked(rng, objects=150, experts=4, find=0.8):
+    """Places of points, whose they are, and of which object; -1 for false ones."""
+    places = rng.uniform(0, 3000, (objects, 2))
+    rows = []
+    for f in range(experts):
+        found = np.flatnonzero(rng.random(objects) < find)
+        rows += [(*(places[k] + rng.normal(0, 2, 2)), f"e{f}", k) for k in found]
+    x, y, expert, truth = zip(*rows, strict=True)
+    return np.array(x), np.array(y), list(expert), np.array(truth), places
+
+
+def with_scores(rng, score):
+    """A detector that finds most objects and as many false ones, with these scores."""
+    x, y, expert, _, places = marked(rng)
+    found = places[rng.random(len(places)) < 0.9]
+    false = rng.uniform(0, 3000, (len(found), 2))
+    own = np.concatenate([found + rng.normal(0, 2, found.shape), false])
+    scores = np.concatenate([np.full(len(x), np.nan), score(rng, len(found), len(false))])
+    return Items.from_columns(
+        {"x": np.concatenate([x, own[:, 0]]), "y": np.concatenate([y, own[:, 1]])},
+        [*expert, *["detector"] * len(own)], kind="points", score=scores,
+    )  # fmt: skip
+
+
+def better_is_higher(rng, real, false):
+    return np.concatenate([rng.beta(4, 2, real), rng.beta(2, 4, false)])
+
+
+def best_in_the_middle(rng, real, false):
+    low, high = rng.uniform(0, 0.35, false), rng.uniform(0.65, 1, false)
+    return np.concatenate(
+        [rng.uniform(0.35, 0.65, real), np.where(rng.random(false) < 0.5, low, high)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("score", "level"), [(better_is_higher, "good"), (best_in_the_middle, "serious")]
+)
+def test_scores(score, level):
+    items = with_scores(np.random.default_rng(2), score)
+    posterior = dfcrp.fit(items, prior="detection", scans=250, chains=2, seed=1, progress=False)
+    check = found(posterior)["scores"]
+    assert check.level == level, check
+    assert level == "good" or "Scores of detector" in check.words
+
+
+def with_categories(rng, right):
+    """Points that are called a, b or c; ``right`` gives the chance of the right name by object."""
+    x, y, expert, truth, places = marked(rng, objects=200, experts=8)
+    true = rng.integers(0, 3, len(places))
+    chance = right(rng, len(places))
+    said = np.where(
+        rng.random(len(truth)) < chance[truth], true[truth], rng.integers(0, 3, len(truth))
+    )
+    return Items.from_columns(
+        {"x": x, "y": y}, expert, kind="points", category=np.array(list("abc"))[said].tolist()
+    )
+
+
+def alike(rng, n):
+    return np.full(n, 0.7)
+
+
+def some_are_hard(rng, n):
+    return (rng.random(n) < 0.5).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("right", "prior", "level"),
+    [
+        (alike, "detection", "good"),
+        (alike, "dfcrp", "good"),
+        # Under the detection prior one category takes in what is hard to name.
+        (some_are_hard, "dfcrp", "serious"),
+    ],
+)
+def test_categories(right, prior, level):
+    items = with_categories(np.random.default_rng(3), right)
+    posterior = dfcrp.fit(items, prior=prior, scans=250, chains=2, seed=1, progress=False)
+    check = found(posterior)["categories"]
+    assert check.level == level, check
+
+
+def linked_records(rng, together, n=800):
+    """Two records of each of n persons, with wrong values in 5 % of each of four fields."""
+    wrong = rng.random((n, 4)) < 0.05
+    moved = rng.random(n) < together
+    wrong[:, 2:] |= moved[:, np.newaxis]
+    values = rng.integers(0, 10**6, (n, 4))
+    second = np.where(wrong, values + 1, values)
+    columns = {
+        name: np.concatenate([values[:, k], second[:, k]]).astype(str)
+        for k, name in enumerate(["first", "last", "street", "post code"])
+    }
+    labels = np.tile(np.arange(n, dtype=np.int32), 2)
+    items = SimpleNamespace(columns=columns, families=np.repeat([0, 1], n))
+    return SimpleNamespace(items=items, point_partition=lambda: SimpleNamespace(labels=labels))
+
+
+@pytest.mark.parametrize(("together", "level"), [(0.0, "good"), (0.1, "serious")])
+def test_fields_that_differ_together(together, level):
+    (check,) = dependent_fields(linked_records(np.random.default_rng(1), together))
+    assert check.level == level
+    if together:
+        assert "street and post code" in check.words
+
+
+def test_independent_fields_hardly_ever_alarm():
+    """200 data sets: none is called anything but good."""
+    rng = np.random.default_rng(6)
+    levels = {dependent_fields(linked_records(rng, 0.0, n=200))[0].level for _ in range(200)}
+    assert levels == {"good"}

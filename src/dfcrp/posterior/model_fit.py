@@ -18,6 +18,7 @@ from dfcrp.summaries.agreement import agreement
 from dfcrp.summaries.beside import Beside, beside
 from dfcrp.summaries.fit import (
     BEYOND_CHANCE,
+    FIT_DRAWS,
     GOOD,
     SERIOUS,
     Check,
@@ -50,10 +51,10 @@ TAILS_MINOR, TAILS_SERIOUS, VERY_FAR_SERIOUS = 0.02, 0.04, 0.01
 LEAST_MEMBERS = 30
 #: Images, drawn each by itself, whose scatter is put together.
 MAX_IMAGES = 60
-#: Difference in the share of pairs of markings of one object that name the same category.
+#: Difference in the share of objects that are named alike by all.
 CATEGORIES_MINOR, CATEGORIES_SERIOUS = 0.05, 0.1
-#: Fewest such pairs.
-LEAST_PAIRS = 50
+#: Markings of an object that must be named, and fewest such objects.
+NAMED_BY, LEAST_NAMED = 3, 40
 _SEED = 7
 
 
@@ -259,60 +260,61 @@ def _beside(single: list[Beside], objects: int, noun: str) -> Check:
 
 
 def _categories(posterior: Posterior) -> Iterator[Check]:
-    """How often two markings of one object name the same category."""
+    """Of how many objects all markings name the same category."""
     found = None if posterior.independent else posterior.categories
     said = posterior.items.category_codes
     if found is None or said is None:
         return
-    rows, row_of = _members_of(found.clusters, posterior.point_partition().labels, said)
-    first, second = _within(row_of)
-    if len(first) < LEAST_PAIRS:
+    rows, cluster = _named(found.clusters, posterior.point_partition().labels, said)
+    objects = len(np.unique(cluster))
+    if objects < LEAST_NAMED:
         return
-    i, j, cluster = rows[first], rows[second], row_of[first]
-    families = posterior.items.families
-    step = max(len(found.confusion) // 20, 1)
-    made = []
-    for confusion in found.confusion[::step]:
-        one, other = confusion[families[i]], confusion[families[j]]
-        together = np.einsum("pcs,pcs->pc", one, other)
-        made.append(float((found.probability[cluster] * together).sum(axis=1).mean()))
-    own = float(np.mean(said[i] == said[j]))
-    predicted = float(np.mean(made))
-    sd = float(np.hypot(np.std(made), np.sqrt(predicted * (1.0 - predicted) / len(rows))))
+    rng, made = np.random.default_rng(_SEED), []
+    families = posterior.items.families[rows]
+    for confusion in found.confusion[:: max(len(found.confusion) // FIT_DRAWS, 1)]:
+        true = _chosen(found.probability, rng)[cluster]
+        again = _chosen(confusion[families, true], rng)
+        made.append(_unanimous(again, cluster))
+    own = _unanimous(said[rows], cluster)
+    predicted, lo, hi, sd = predicted_of(np.array(made))
     size = own - predicted
-    surprising = abs(size) > BEYOND_CHANCE * sd
-    level = level_of(abs(size), CATEGORIES_MINOR, CATEGORIES_SERIOUS, surprising=surprising)
-    noun = posterior.likelihood.noun
+    level = level_of(
+        abs(size), CATEGORIES_MINOR, CATEGORIES_SERIOUS, surprising=abs(size) > BEYOND_CHANCE * sd
+    )
     told = (
-        f"{100.0 * own:.0f} % of pairs of {plural(noun)} of one object name the same category, "
-        f"{100.0 * predicted:.0f} % predicted"
+        f"of {counted(objects, 'object')} named by {NAMED_BY} experts or more {100.0 * own:.0f} % "
+        f"have one name from all of them, {100.0 * predicted:.0f} % predicted"
     )
     words = f"Experts agree on categories as often as predicted ({told})."
     if level != GOOD:
+        why = "Some objects are harder to name than others." if size > 0 else "Experts differ more."
         words = (
             f"Experts agree on categories {'more' if size > 0 else 'less'} often than predicted: "
-            f"{told}. Some objects may be harder to name than others. Do not trust p_category, "
-            "nor tables of who confuses what."
+            f"{told}. {why} Do not trust p_category, nor tables of who confuses what; join "
+            "categories that are hard to tell apart."
         )
-    yield Check(
-        "categories", own, predicted, predicted - 1.96 * sd, predicted + 1.96 * sd, size, level,
-        words, ("p_category",),
-    )  # fmt: skip
+    yield Check("categories", own, predicted, lo, hi, size, level, words, ("p_category",))
 
 
-def _members_of(
+def _named(
     clusters: NDArray[np.int64], labels: NDArray[np.int32], said: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Items that name a category, cluster by cluster, and the row of each one's cluster."""
-    row = np.searchsorted(clusters, labels)
-    items = np.flatnonzero(said >= 0)
-    items = items[np.argsort(row[items], kind="stable")]
-    return items, row[items]
+    """Items that name a category, of objects with enough of them, and the row of each's object."""
+    cluster = np.searchsorted(clusters, labels)
+    known = said >= 0
+    count = np.bincount(cluster[known], minlength=len(clusters))
+    rows = np.flatnonzero(known & (count[cluster] >= NAMED_BY))
+    return rows, cluster[rows]
 
 
-def _within(code: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of neighbours of the same code in an array sorted by it, up to three apart."""
-    found = [np.flatnonzero(code[:-gap] == code[gap:]) for gap in range(1, 4) if len(code) > gap]
-    gaps = np.repeat(np.arange(1, len(found) + 1), [len(one) for one in found])
-    first = np.concatenate([np.zeros(0, np.int64), *found]).astype(np.int64)
-    return first, first + gaps
+def _chosen(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """One of each row's columns, by their weights."""
+    total = np.cumsum(weights, axis=1)
+    at = rng.random(len(weights)) * total[:, -1]
+    return np.asarray((total < at[:, np.newaxis]).sum(axis=1))
+
+
+def _unanimous(said: NDArray[np.int64], cluster: NDArray[np.int64]) -> float:
+    """The share of objects of which all markings name one category."""
+    names = np.unique(np.column_stack([cluster, said]), axis=0)[:, 0]
+    return float(np.mean(np.bincount(names)[np.unique(cluster)] == 1))

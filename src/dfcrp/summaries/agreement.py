@@ -66,7 +66,8 @@ class Pairs:
         """Too often for what chance makes of so many pairs, and by a few objects at least."""
         limit = -float(ndtri(FALSE_ALARM / max(len(self.first), 1)))
         more = self.shared - self.expected
-        return np.asarray(more > np.maximum(limit * self.sd, FEWEST))
+        # Few are Poisson rather than normal: the second term of Cornish and Fisher.
+        return np.asarray(more > np.maximum(limit * self.sd + (limit**2 - 1.0) / 6.0, FEWEST))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,30 +141,58 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
         f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is the single "
         f"best list, with every {noun} in one place. "
     )
-    far = far_from_counts(summary)
+    far = far_from_counts(summary, min_experts)
     if far is None:
         return words + (
             "Numbers with an interval average over all draws, so they may differ a little from "
             "the list."
         )
-    count = estimate_of(summary["n_clusters"])
     return words + (
-        f"It is far from the number of objects that the draws have, {count}: {far:.0f} % "
-        f"{'more' if listed['n_clusters'] > summary['n_clusters']['mean'] else 'fewer'}. No single "
-        f"list stands for draws that differ so much from each other; for how many objects there "
-        "are, use the numbers with an interval. Run longer, and look at what is undecided."
+        f"It is far from what the draws say: {far.listed:,} {far.what} are listed, the draws have "
+        f"{far.count}, {far.percent:.0f} % {far.more}. No single list "
+        "stands for draws that differ so much from each other: to say how many there are, "
+        "use the numbers with an interval. See which items are undecided; a longer run may help."
     )
 
 
-def far_from_counts(summary: Mapping[str, Any]) -> float | None:
-    """By how many percent the list is longer or shorter than the draws' numbers; None if little.
+class FarOff(NamedTuple):
+    """A number of the list that is far from the draws' own."""
 
-    It must lie outside the interval, and by more than FAR.
+    what: str
+    listed: int
+    mean: float
+    #: The draws' number with its interval, and by how much it is off.
+    count: str
+    percent: float
+
+    @property
+    def more(self) -> str:
+        """Whether the draws have more."""
+        return "fewer" if self.listed > self.mean else "more"
+
+
+def far_from_counts(summary: Mapping[str, Any], min_experts: int | str) -> FarOff | None:
+    """The number of the list that is furthest from the draws' own; None if all are near.
+
+    It must lie outside the interval, and by more than FAR from the mean.
     """
-    listed, count = summary["catalogue"]["n_clusters"], summary["n_clusters"]
-    off = abs(listed - count["mean"]) / max(count["mean"], 1.0)
-    outside = not count["lo"] <= listed <= count["hi"]
-    return 100.0 * off if outside and off > FAR else None
+    listed = summary["catalogue"]
+    compared = [("objects", listed["n_clusters"], summary["n_clusters"])]
+    if "real" in listed:
+        compared.append(("real objects", listed["real"], summary["n_objects"]))
+    else:
+        compared += [
+            ("objects with enough experts", listed["consensus"], row)
+            for row in summary["consensus"]
+            if row["min_experts"] == min_experts and row["size_class"] == "all"
+        ]
+    found = []
+    for what, number, count in compared:
+        off = abs(number - count["mean"]) / max(number, 1)
+        if off > FAR and not count["lo"] <= number <= count["hi"]:
+            shown = str(estimate_of(count))
+            found.append(FarOff(what, number, count["mean"], shown, 100.0 * off))
+    return max(found, key=lambda one: one.percent, default=None)
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from dfcrp.summaries.fit import BEYOND_CHANCE, GOOD, Check, level_of
 Floats = NDArray[np.float64]
 
 #: How many times more pairs than expected disagree in two fields or more.
-MINOR, SERIOUS = 1.5, 2.5
+MINOR, SERIOUS = 1.4, 2.0
 #: Fewest linked pairs that say anything, and most that are looked at; fewest of one pair of
 #: sources that are judged by rates of their own.
 LEAST_PAIRS, MOST_PAIRS, LEAST_OWN = 50, 50_000, 200
@@ -42,7 +42,9 @@ def dependent_fields(posterior: Any) -> list[Check]:
     predicted = float(several.mean())
     sd = float(np.sqrt((several * (1.0 - several)).sum())) / len(first)
     size = observed / max(predicted, 1.0 / len(first))
-    surprising = observed - predicted > max(BEYOND_CHANCE * sd, LEAST_SHARE)
+    # Few are Poisson rather than normal: the second term of Cornish and Fisher.
+    chance = BEYOND_CHANCE * sd + (BEYOND_CHANCE**2 - 1.0) / 6.0 / len(first)
+    surprising = observed - predicted > max(chance, LEAST_SHARE)
     level = level_of(size, MINOR, SERIOUS, surprising=surprising)
     said = (
         f"{100.0 * observed:.1f} % of linked pairs differ in two fields or more, "
