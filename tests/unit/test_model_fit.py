@@ -82,7 +82,14 @@ def test_data_made_wrong_in_one_way(name):
     assert not posterior.verdict.opening.startswith("good")
 
 
-@pytest.mark.parametrize("prior", ["dfcrp", "constrained", "crp"])
+@pytest.mark.parametrize(
+    "prior",
+    [
+        "dfcrp",
+        pytest.param("constrained", marks=pytest.mark.long),
+        pytest.param("crp", marks=pytest.mark.long),
+    ],
+)
 def test_other_priors_check_what_they_can(prior):
     posterior = fitted(Crowd(careless=0.12), prior=prior, scans=120)
     checks = found(posterior)

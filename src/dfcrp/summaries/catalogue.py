@@ -149,7 +149,7 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
         )
     return words + (
         f"It is far from what the draws say: {far.listed:,} {far.what} are listed, the draws have "
-        f"{far.count}, {far.percent:.0f} % {far.more}. No single list "
+        f"{far.shown}, {far.percent:.0f} % {far.more}. No single list "
         "stands for draws that differ so much from each other: to say how many there are, "
         "use the numbers with an interval. See which items are undecided; a longer run may help."
     )
@@ -162,7 +162,7 @@ class FarOff(NamedTuple):
     listed: int
     mean: float
     #: The draws' number with its interval, and by how much it is off.
-    count: str
+    shown: str
     percent: float
 
     @property
