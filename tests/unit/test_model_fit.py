@@ -21,6 +21,7 @@ from dfcrp.likelihoods.record.fit import dependent_fields
 from dfcrp.posterior import model_fit
 from dfcrp.posterior.saving import write_results
 from dfcrp.priors.detection import fit as detection_fit
+from dfcrp.priors.detection.replicate import Replicator
 from dfcrp.report import write_overview, write_report
 from dfcrp.summaries.agreement import agreement
 from dfcrp.summaries.fit import Check, ModelFit
@@ -418,3 +419,54 @@ def test_independent_fields_hardly_ever_alarm():
     rng = np.random.default_rng(6)
     levels = {dependent_fields(linked_records(rng, 0.0, n=200))[0].level for _ in range(200)}
     assert levels == {"good"}
+
+
+def halves(seed=1):
+    """A crowd in which every second look is at the left half of its image."""
+    items, looked = Crowd(images=16, objects=9.0).draw(seed)
+    left = [k % 2 == 0 for k in range(len(looked))]
+    part = dict(zip(looked, left, strict=True))
+    pairs = zip(items.image.tolist(), items.expert.tolist(), strict=True)
+    kept = np.array([not part[pair] or x <= 500 for pair, x in zip(pairs, items.x, strict=True)])
+    columns = {name: values[kept] for name, values in items.columns.items()}
+    fewer = Items.from_columns(
+        columns, items.expert[kept].tolist(), kind="boxes", image=items.image[kept].tolist()
+    )
+    return fewer, {
+        "image": [image for image, _ in looked], "expert": [expert for _, expert in looked],
+        "x_min": [-200.0] * len(looked), "y_min": [-200.0] * len(looked),
+        "x_max": [500.0 if one else 1200.0 for one in left], "y_max": [1200.0] * len(looked),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", [False, True], ids=["whole images", "parts"])
+def test_new_lists_are_those_of_the_compiled_summary(right, parts):
+    """Clusters of one and all markings of new data, by two programs: within 4 standard errors."""
+    posterior = right
+    if parts:
+        items, looked = halves()
+        posterior = dfcrp.fit(
+            items, prior="detection", looked=looked, scans=250, chains=2, seed=1, progress=False
+        )
+        assert posterior.items.footprints
+    laid_out, rng = posterior.prior_laid_out, np.random.default_rng(2)
+    replicator = Replicator(laid_out.prior, posterior.items.looks.pairs)
+    rows = laid_out.own.reshape(-1, laid_out.own.shape[2])
+    made = [replicator.draw(row, rng) for row in rows]
+    sizes = posterior.detection.new_sizes
+    for own, compiled in (
+        (np.array([one.alone.sum() for one in made]), sizes[:, 1]),
+        (np.array([one.marks.sum() for one in made]), sizes @ np.arange(sizes.shape[1])),
+    ):
+        error = np.sqrt((own.var() + compiled.var()) / len(rows))
+        assert abs(own.mean() - compiled.mean()) < 4.0 * error
+
+
+def test_objects_mean_the_same_in_every_table(right):
+    """``n_objects`` are those that somebody has seen, in images.csv as in summary.json."""
+    table, summary = right.image_table(), right.summary()
+    for name in ("n_objects", "n_missed", "n_total"):
+        assert table[name].sum() == pytest.approx(summary[name]["mean"])
+        assert (table[f"{name}_lo"] <= table[name]).all()
+        assert (table[name] <= table[f"{name}_hi"]).all()
+    assert np.allclose(table["n_total"], table["n_objects"] + table["n_missed"])
