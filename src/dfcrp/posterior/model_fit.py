@@ -28,7 +28,7 @@ from dfcrp.summaries.fit import (
     level_of,
     predicted_of,
 )
-from dfcrp.summaries.tails import FAR, VERY_FAR, Drawn, Tails, tails
+from dfcrp.summaries.tails import FAR, VERY_FAR, DrawnItems, Tails, tails
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -184,7 +184,7 @@ def _scatter(posterior: Posterior) -> Iterator[Check]:
             return
         chosen, shared = fit_draws(part.draws), part.draws.shared()
         rows = np.stack([shared[chain, at] for chain, at in chosen])
-        sets.append(Drawn(scatter_of, rows, labels_of(part.draws, chosen)))
+        sets.append(DrawnItems(scatter_of, rows, labels_of(part.draws, chosen)))
         single.append(
             beside(
                 part.point_partition().labels,

@@ -74,7 +74,7 @@ def in_spreads(away: Floats, dimensions: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnItems:
     """Items that were drawn together, in some draws."""
 
     #: From what the clusters of a draw share to the scatter.
@@ -84,7 +84,7 @@ class Drawn:
     labels: NDArray[np.int32]
 
 
-def tails(sets: list[Drawn], rng: np.random.Generator) -> list[Tails]:
+def tails(sets: list[DrawnItems], rng: np.random.Generator) -> list[Tails]:
     """Of all sets together, draw by draw; clusters of one item say nothing."""
     found: dict[str, list[list[float]]] = {}
     items: dict[str, int] = {}
