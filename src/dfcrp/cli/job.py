@@ -11,7 +11,7 @@ import click
 
 from dfcrp.errors import DfcrpError
 from dfcrp.fitting.progress import duration
-from dfcrp.markup import counted, plural
+from dfcrp.markup import counted, estimate_of, plural
 from dfcrp.settings.config import Config, ImageSettings
 
 if TYPE_CHECKING:
@@ -278,6 +278,7 @@ def describe(posterior: Posterior) -> str:
         _doubles(posterior, found),
         _verdict(posterior),
         _first_look(posterior),
+        _fit(posterior),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -353,33 +354,36 @@ def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
         (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
     ]
     head = f"Objects {posterior.likelihood.verb}"
-    means = [f"{row['mean']:,.1f}" for _, row in rows]
+    shown = [estimate_of(row) for _, row in rows]
     # Hundreds of thousands still stand apart from the words before them.
-    wide = max(9, *(len(mean) + 2 for mean in means))
+    wide = max(9, *(len(one.mean) + 2 for one in shown))
     lines = [f"{head:<30}{'mean':>{wide}}   95 % interval"]
     lines += [
-        f"  {name:<28}{mean:>{wide}}   {_interval(row)}"
-        for (name, row), mean in zip(rows, means, strict=True)
+        f"  {name:<28}{one.mean:>{wide}}   {one.interval}"
+        for (name, _), one in zip(rows, shown, strict=True)
     ]
     min_experts = posterior.config.summary.min_experts
     words = listed_words(found, min_experts, posterior.likelihood.noun)
     return [*lines, "", *textwrap.wrap(words, LINE)]
 
 
-def _interval(row: dict[str, Any]) -> str:
-    return f"{row['lo']:,.0f} to {row['hi']:,.0f}"
-
-
 def _verdict(posterior: Posterior) -> list[str]:
     verdict = posterior.verdict
-    opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
-    if verdict.ok and not verdict.merging:
-        opening = "Verdict: none."
+    opening = f"Verdict: {verdict.opening}."
     if posterior.record.stopped_early:
         opening = f"Stopped early. {opening}"
-    if len(verdict.advice) == 1:
+    if len(verdict.advice) == 1 and verdict.fits:
         return [textwrap.fill(f"{opening} {verdict.advice[0]}", LINE)]
-    return [opening, *(_bullet(sentence) for sentence in verdict.advice)]
+    return [textwrap.fill(opening, LINE), *(_bullet(sentence) for sentence in verdict.advice)]
+
+
+def _fit(posterior: Posterior) -> list[str]:
+    """Whether the model fits: the outcome, and what is off."""
+    fit = posterior.model_fit
+    if not fit.checks:
+        return []
+    outcome = textwrap.fill(f"Does the model fit? {fit.outcome}", LINE)
+    return [outcome, *(_bullet(sentence) for sentence in fit.said)]
 
 
 def _first_look(posterior: Posterior) -> list[str]:

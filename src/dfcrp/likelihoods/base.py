@@ -20,7 +20,9 @@ from dfcrp.likelihoods import report
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.catalogue import Centre
+from dfcrp.summaries.fit import Check
 from dfcrp.summaries.streaming import summarise
+from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -327,6 +329,17 @@ class Likelihood:
     def offsets(self, posterior: Any, row: int) -> Offsets | None:
         """How to measure the distance of one item from a cluster; None if there is no measure."""
         return None
+
+    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+        """From what the clusters of a draw share to how items scatter about their objects.
+
+        None where items do not scatter.
+        """
+        return None
+
+    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+        """Whether the model fits, in what only this kind of item has."""
+        return ()
 
     def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
         """What each column says on whether an item is of one object with the members of a cluster.

@@ -139,6 +139,23 @@ def expert_bias(
     return ExpertBias(found, learned, radius_km, noun) if found else None
 
 
+def corrected_all(
+    bias: ExpertBias | None, features: Floats, families: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """All items as the mean expert would have given them, and the noise factor of each."""
+    if bias is None:
+        return features, np.ones(len(features))
+    found = features.copy()
+    for f in np.unique(families).tolist():
+        mine = families == f
+        if bias.radius_km is None:
+            found[mine] += bias.corrected(np.zeros(features.shape[1]), f)
+        else:
+            found[mine] = [bias.corrected(row, f) for row in features[mine]]
+    noise = np.array([bias.noise(f) for f in range(int(families.max()) + 1)])
+    return found, noise[families]
+
+
 def rows_with_bias(
     rows: list[dict[str, Any]], bias: ExpertBias | None, experts: Sequence[str]
 ) -> list[dict[str, Any]]:

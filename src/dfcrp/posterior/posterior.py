@@ -38,6 +38,7 @@ from dfcrp.posterior.images import (
     judge_images,
     once,
 )
+from dfcrp.posterior.model_fit import model_fit
 from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.detection.answers import DetectionSummary
@@ -55,8 +56,10 @@ from dfcrp.summaries.consensus import (
 )
 from dfcrp.summaries.convergence import KnownOfRun, Verdict, check_convergence
 from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
-from dfcrp.summaries.membership import Membership, membership
+from dfcrp.summaries.fit import ModelFit
+from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition
+from dfcrp.summaries.settled import settled
 from dfcrp.summaries.streaming import n_clusters
 
 if TYPE_CHECKING:
@@ -111,6 +114,7 @@ class Posterior:
         if images is None and len(items.images) > 1:
             self._images = _cut_into_images(draws, items, config, record)
         self._points: dict[str, PointPartition] = {}
+        self._places: dict[str, Membership] = {}
         self._counts: dict[tuple[Least, ...], ConsensusCounts] = {}
         self._diameters: dict[tuple[Least, int], list[NDArray[np.float64]]] = {}
 
@@ -258,7 +262,7 @@ class Posterior:
 
         Not from one expert's list alone, in which no two markings are of one object.
         """
-        if not self._mergeable:
+        if not self.mergeable:
             return None
         if self.independent:
             samples = self.pool.learned
@@ -354,12 +358,16 @@ class Posterior:
         return self.pairs.matrix()
 
     def point_partition(self, loss: str = "vi") -> PointPartition:
-        """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``."""
+        """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``.
+
+        Items that are more often in another place than there are moved to it (``n_moved``).
+        """
         if loss not in self._points and self._images is not None:
             self._points[loss] = tables.point_of_images(self, loss)
         if loss not in self._points:
             families = self.items.families if self.prior.one_per_expert else None
-            self._points[loss] = point_partition(self.draws, loss, families)
+            best = point_partition(self.draws, loss, families)
+            self._points[loss], self._places[loss] = settled(best, self.draws, families)
         return self._points[loss]
 
     @once
@@ -367,7 +375,8 @@ class Posterior:
         """Membership probabilities of the point partition."""
         if self._images is not None:
             return self._images.membership(self.findings)
-        return membership(self.point_partition().labels, self.draws)
+        point = self.point_partition()
+        return self._places[point.loss]
 
     @property
     def min_experts(self) -> int:
@@ -530,10 +539,20 @@ class Posterior:
 
     @once
     def verdict(self) -> Verdict:
-        """Whether the run was long enough, and what to do if not.
+        """Whether the run was long enough, what to do if not, and whether the model fits.
 
         Of images that were drawn each by itself: for every image, and which are the worst.
         """
+        return replace(self.convergence, fit=self.model_fit)
+
+    @once
+    def model_fit(self) -> ModelFit:
+        """Whether the model fits: checks of what users rely on, each with a size and a sentence."""
+        return model_fit(self) if self.whole is None else self.whole.model_fit
+
+    @once
+    def convergence(self) -> Verdict:
+        """The verdict without checks of the fit, which a run does not wait for."""
         if self._images is not None and self.independent:
             verdicts = {
                 name: one.verdict for name, one in zip(self.images, self.findings, strict=True)
@@ -545,7 +564,7 @@ class Posterior:
         )
 
     @property
-    def _mergeable(self) -> bool:
+    def mergeable(self) -> bool:
         """Whether any two items may share a cluster."""
         experts = self.prior.experts(self.items.families)
         return not self.prior.one_per_expert or len(np.unique(experts)) > 1
@@ -557,7 +576,7 @@ class Posterior:
             names=self.items.id.tolist(),
             words=self.quantity_words,
             unheard=self.likelihood.unheard(self.items),
-            mergeable=self._mergeable,
+            mergeable=self.mergeable,
             scans=self.record.scans,
             seconds=self.record.seconds,
         )

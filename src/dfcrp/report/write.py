@@ -22,7 +22,7 @@ from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import experts
 from dfcrp.report.sections.objects import FILE as SIZES
 from dfcrp.report.sections.objects import how_many, how_sure, objects, size_table, sizes
-from dfcrp.report.sections.run import asked, headline, long_enough, provenance
+from dfcrp.report.sections.run import asked, headline, long_enough, model_fit, provenance
 
 PAGE = "report.html"
 TABLES = {
@@ -47,6 +47,7 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
         *posterior.prior.sections(),
         asked,
         long_enough,
+        model_fit,
         how_right,
         how_many,
         objects,

@@ -171,7 +171,7 @@ class Judged(Protocol):
     """What is made of the draws at a look."""
 
     @property
-    def verdict(self) -> Verdict:
+    def convergence(self) -> Verdict:
         """Whether there are enough."""
 
 
@@ -249,7 +249,7 @@ class PartRun(Generic[Found]):
             self.looking = True
             if self._watch.on_look is not None:
                 self._watch.on_look(found)
-            return run.scans is not None or self._goal >= run.max_scans or found.verdict.ok
+            return run.scans is not None or self._goal >= run.max_scans or found.convergence.ok
         except StoppedAtALook:
             return True
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,9 +44,11 @@ from dfcrp.likelihoods.circle.hyper import (
 from dfcrp.likelihoods.circle.limits import far_from_origin, refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.offsets import circle_offsets
+from dfcrp.likelihoods.circle.scatter import circle_scatter
 from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
 from dfcrp.likelihoods.circle.ties import set_apart
 from dfcrp.markup import SectionMaker
+from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -202,6 +204,10 @@ class _Circles(Likelihood):
         """The distance of the centres."""
         places = items.places
         return np.asarray(np.linalg.norm(places - places[row], axis=1))
+
+    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+        """By the law of the variances, learned or the paper's."""
+        return circle_scatter(posterior)
 
     def offsets(self, posterior: Any, row: int) -> Offsets:
         """Of position and diameter, as the mean expert would have drawn the marking."""

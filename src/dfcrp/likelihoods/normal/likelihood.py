@@ -6,7 +6,7 @@ variances only or with a full covariance for each cluster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,13 @@ from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.offsets import normal_offsets
 from dfcrp.likelihoods.normal.pilot import find_pilot
+from dfcrp.likelihoods.normal.scatter import normal_scatter
 from dfcrp.likelihoods.normal.settings import NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
 from dfcrp.likelihoods.normal.ties import set_ties_apart
 from dfcrp.markup import SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
+from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -211,6 +213,11 @@ class NormalLikelihood(Likelihood):
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets of the features and noise factors, if they were learned."""
         return expert_bias(draws, self.shape(items).features, self.noun)
+
+    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+        """By the scales of the draw; stored are log variances, of full covariances log scales."""
+        power = 1.0 if self.name == "normal" else 0.5
+        return normal_scatter(posterior, self.shape(posterior.items), power=power)
 
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """The features; positions of boxes and ellipses go with their sizes."""

@@ -55,7 +55,7 @@ def normal_offsets(
     p, parts = len(shape.features), parts_of(shape)
     group_of = np.repeat(np.arange(len(shape.groups)), shape.groups)
     excess = _log_size_excess(shape, features, row)
-    growth = _growths(shape, columns)
+    growth = growths(shape, columns)
     feature, noise = features[row], 1.0
     if bias is not None:
         feature, noise = bias.corrected(feature, expert), bias.noise(expert)
@@ -83,7 +83,7 @@ def _log_size_excess(shape: Shape, features: Floats, row: int) -> Floats:
     )
 
 
-def _growths(shape: Shape, columns: Columns) -> list[int]:
+def growths(shape: Shape, columns: Columns) -> list[int]:
     """For each feature the place of its growth in what a draw's clusters share, or -1."""
     slices: dict[str, Any] = columns.slices
     found = []

@@ -18,12 +18,14 @@ from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
+from dfcrp.likelihoods.record.fit import dependent_fields
 from dfcrp.likelihoods.record.hyper import log_bayes_factors
 from dfcrp.likelihoods.record.newcomers import new_records
 from dfcrp.likelihoods.record.prepare import Prepared, prepare
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
+from dfcrp.summaries.fit import Check
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -191,6 +193,10 @@ class _Records(Likelihood):
             "cluster": labels[other].astype(np.int64),
             "log_bayes_factor": factor[likely],
         }
+
+    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+        """Whether fields differ independently of each other."""
+        return dependent_fields(posterior)
 
     def apart(self, items: Items, row: int) -> NDArray[np.float64]:
         """The number of fields in which another record differs."""

@@ -7,16 +7,7 @@ from typing import Any
 
 from dfcrp.likelihoods.record.candidates import Candidates
 from dfcrp.likelihoods.record.pilot import LEAST_SHARE, Guess
-from dfcrp.markup import (
-    Column,
-    Section,
-    interval,
-    join,
-    listed,
-    paragraph,
-    significant,
-    table,
-)
+from dfcrp.markup import Column, Section, estimate_of, join, listed, paragraph, table
 
 #: What is learned of a field, as the names of the numbers begin.
 MISS, TYPO, SCALE = "miss_", "typo_", "scale_"
@@ -104,11 +95,7 @@ def faults(contents: Any) -> Section | None:
         cells: list[object] = [field]
         for fault in (TYPO, MISS, SCALE):
             rate = found.get(fault + field)
-            cells += (
-                ["", ""]
-                if rate is None
-                else [significant(rate["mean"], 2), interval(rate["lo"], rate["hi"], 2)]
-            )
+            cells += ("", "") if rate is None else estimate_of(rate, 2).cells
         rows.append(cells)
     columns = [
         Column("field", number=False),

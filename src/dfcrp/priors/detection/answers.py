@@ -618,9 +618,11 @@ def image_rows(posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any
     for at, name in enumerate(found.image_names):
         row: dict[str, Any] = known.get(name) or {"image": name, "n_markings": 0, "n_experts": 0}
         row = row | {"n_looks": int(viewers[number[name]])}
+        # As in summary.json: objects are those that somebody has seen.
         for title, values in (
-            ("objects", found.seen_on[:, at] + found.missed_on[:, at]),
+            ("objects", found.seen_on[:, at]),
             ("missed", found.missed_on[:, at]),
+            ("total", found.seen_on[:, at] + found.missed_on[:, at]),
         ):
             said = summarise(values)
             row |= {f"n_{title}": said.mean, f"n_{title}_lo": said.lo, f"n_{title}_hi": said.hi}

@@ -11,7 +11,7 @@ from typing import Any
 from dfcrp.craterstats import METHODS, Isochrons
 from dfcrp.errors import RunFolderError
 from dfcrp.files import opened, write_text
-from dfcrp.markup import Column, Section, join, paragraph, significant, table
+from dfcrp.markup import Column, Section, estimate, join, paragraph, table
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.sizes import ModelAges
 from dfcrp.report.contents import Contents
@@ -116,8 +116,7 @@ def _words(found: Mapping[str, Any]) -> str:
 def _age(found: Mapping[str, Any], middle: str, low: str, high: str) -> tuple[str, str]:
     if found[middle] is None:
         return "–", "–"
-    age, least, most = (significant(found[name], 3) for name in (middle, low, high))
-    return age, f"{least} to {most}"
+    return estimate(found[middle], found[low], found[high]).cells
 
 
 def age_picture(folder: Path) -> dict[str, Picture]:

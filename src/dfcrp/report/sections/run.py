@@ -19,7 +19,8 @@ from dfcrp.markup import (
     bullets,
     counted,
     details,
-    interval,
+    estimate,
+    estimate_of,
     join,
     listed,
     number,
@@ -35,6 +36,9 @@ from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.catalogue import listed_words
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, good
 
+#: What a table says of a check, and the class of the words.
+LEVELS = {"good": "none that matters", "minor": "small", "serious": "matters"}
+KINDS = {"good": "good", "minor": "minor", "serious": "bad"}
 SAMPLERS = {
     "exact": "the exact sampler",
     "paper": "the sampler of the paper",
@@ -157,6 +161,50 @@ def verdict_words(verdict: Verdict) -> tuple[str, str]:
     if verdict.max_rhat != verdict.max_rhat:
         return "unknown", "Unknown: there are too few draws to judge."
     return "bad", "Not yet: the run should be longer."
+
+
+def fit_words(verdict: Verdict) -> tuple[str, str] | None:
+    """(kind, sentence) on the fit of the model; None if nothing could be checked."""
+    if verdict.fit is None or not verdict.fit.checks:
+        return None
+    return ("good" if verdict.fits else "bad"), verdict.fit.sentence
+
+
+def model_fit(contents: Contents) -> Section | None:
+    """Whether the model fits: the outcome, what is off, and every check."""
+    found = contents.posterior.model_fit
+    said = fit_words(contents.posterior.verdict)
+    if said is None:
+        return None
+    kind, sentence = said
+    columns = [
+        Column("check", number=False),
+        Column("observed"),
+        Column("predicted"),
+        Column("95 %"),
+        Column("size", note="how large the difference is: a ratio, or a difference in shares"),
+        Column("difference", number=False),
+    ]
+    rows = [
+        [
+            check.check,
+            significant(check.observed, 3),
+            *estimate(check.predicted, check.lo, check.hi).cells,
+            significant(check.size, 2),
+            tag("span", LEVELS[check.level], class_=KINDS[check.level]),
+        ]
+        for check in found.checks
+    ]
+    caption = (
+        "What the data show beside what the fitted model predicts for new data. A difference "
+        "matters if it is beyond chance and large enough to change what you read here."
+    )
+    parts = [
+        paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
+        bullets(found.said) if found.said else Markup(""),
+        table(columns, rows, caption),
+    ]
+    return Section("model-fit", "Does the model fit?", join(parts))
 
 
 def long_enough(contents: Contents) -> Section:
@@ -317,7 +365,8 @@ def _written(folder: Path) -> dict[str, Any]:
 
 def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
     """The few numbers that most readers came for; ``link`` leads to more on the verdict."""
-    kind, sentence = verdict_words(contents.posterior.verdict)
+    verdict = contents.posterior.verdict
+    kind, sentence = verdict_words(verdict)
     least = contents.posterior.config.summary.min_experts
     tiles = [
         tag("div", tag("b", value), *(tag("span", line) for line in lines))
@@ -335,8 +384,19 @@ def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
                 tag("strong", sentence) if link is None else tag("a", sentence, href=link),
                 class_=f"verdict {kind}",
             ),
+            _fit_headline(verdict, None if link is None else "#model-fit"),
         ]
     )
+
+
+def _fit_headline(verdict: Verdict, link: str | None) -> Markup:
+    """Whether the model fits, beside whether the run was long enough."""
+    said = fit_words(verdict)
+    if said is None:
+        return Markup("")
+    kind, sentence = said
+    words = tag("strong", sentence) if link is None else tag("a", sentence, href=link)
+    return paragraph("Does the model fit? ", words, class_=f"verdict {kind}")
 
 
 def _facts(contents: Contents) -> list[tuple[str, ...]]:
@@ -372,11 +432,11 @@ def _facts(contents: Contents) -> list[tuple[str, ...]]:
             f"of them by {in_short(least)}": total,
         }
     facts += [
-        (number(found["mean"], 1), words, f"(95 %: {interval(found['lo'], found['hi'])})")
-        for words, found in shown.items()
+        (one.mean, words, f"(95 %: {one.interval})")
+        for words, one in ((words, estimate_of(found)) for words, found in shown.items())
     ]
     age = contents.ages.get("with_counting_error")
     if age and age["mean"] is not None:
-        low, high = significant(age["lo"], 3), significant(age["hi"], 3)
-        facts.append((f"{significant(age['mean'], 3)} Ga", "model age", f"(95 %: {low} to {high})"))
+        shown_age = estimate_of(age)
+        facts.append((f"{shown_age.mean} Ga", "model age", f"(95 %: {shown_age.interval})"))
     return facts
