@@ -11,7 +11,7 @@ up matches, with the missing values of real records, are tested against every ke
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -48,7 +48,8 @@ TRIPLES = 4
 TRIPLE_BLOCKS, TRIPLE_PAIRS = (100, 50, 20, 10), 15.0
 #: What a fault leaves unchanged: the first letters, the consonants, one of the rare triples.
 FIRST_LETTERS = 3
-KEPT_BY_FAULT = {"first": 0.75, "sound": 0.45, "triples": 0.8}
+#: Of free text, whether a match is among the most similar ones.
+KEPT_BY_FAULT = {"first": 0.75, "sound": 0.45, "triples": 0.8, "words": 0.97}
 
 
 @dataclass(frozen=True)
@@ -149,11 +150,16 @@ def given_keys(records: Fields, keys: Sequence[Sequence[str]], source: Ints) -> 
 
 
 def find_candidates(
-    records: Fields, rates: KeyRates, source: Ints, thirds: float = 0.0, doubt: float = 0.0
+    records: Fields,
+    rates: KeyRates,
+    source: Ints,
+    texts: Mapping[int, Ints],
+    thirds: float = 0.0,
+    doubt: float = 0.0,
 ) -> Candidates:
     """The pairs of the keys that find most for their number.
 
-    ``thirds`` is how many further records an object of two is expected to have, ``doubt`` the share
+    ``texts`` has the pairs of records with the most similar free texts, by field, ``thirds`` is how many further records an object of two is expected to have, ``doubt`` the share
     of the matches that the best guess would miss or make by mistake.
     """
     n = len(records.codes)
@@ -161,7 +167,7 @@ def find_candidates(
     found, keys = [np.empty((0, 2), np.int64)], []
     covered = np.zeros(len(made_up.rows), np.bool_)
     worthwhile = WORTHWHILE_IN_DOUBT if doubt > IN_DOUBT else WORTHWHILE
-    for option in _choose(_options(records, made_up), n, worthwhile):
+    for option in _choose(_options(records, made_up, texts), n, worthwhile):
         pairs = option.pairs()
         found.append(pairs)
         keys.append((option.name, len(pairs)))
@@ -232,7 +238,7 @@ def _pairs_of_equal(codes: Ints, most: int) -> Ints:
     return np.concatenate(found)
 
 
-def _options(records: Fields, made_up: MadeUp) -> list[Option]:
+def _options(records: Fields, made_up: MadeUp, texts: Mapping[int, Ints]) -> list[Option]:
     """All ways to make candidates."""
     marks: list[KeyMark] = []
     found: list[Option] = []
@@ -243,6 +249,8 @@ def _options(records: Fields, made_up: MadeUp) -> list[Option]:
             marks += _marks(at, field, made_up)
         if field.kind == "string":
             found += _triples(at, field, made_up)
+        if at in texts:
+            found.append(_most_similar(at, field, made_up, texts[at]))
     return found + [_key(key, made_up.rows[:, 0]) for key in _combined(marks)]
 
 
@@ -378,6 +386,13 @@ def _nearest(at: int, field: Field, made_up: MadeUp) -> Option:
     there = made_up.same[:, at] | made_up.near[:, at]
     finds = there & (made_up.apart[:, at] <= reach[made_up.rows].max(axis=1))
     return Option(f"{field.name} (nearest)", finds, float(len(pairs)), lambda: pairs)
+
+
+def _most_similar(at: int, field: Field, made_up: MadeUp, pairs: Ints) -> Option:
+    """The most similar free texts."""
+    near = made_up.near[:, at] & (made_up.luck[:, at] < KEPT_BY_FAULT["words"])
+    finds = made_up.same[:, at] | near
+    return Option(f"{field.name} (most similar)", finds, float(len(pairs)), lambda: pairs)
 
 
 def _triples(at: int, field: Field, made_up: MadeUp) -> list[Option]:

@@ -21,12 +21,19 @@ from dfcrp.likelihoods.record.spellings import (
     plain_code,
 )
 
-#: Text with typing errors; the same of dates; measured numbers; places on a sphere; right or wrong
-#: as a whole, with few values or with a value for each object.
-KINDS = ("string", "date", "number", "place", "category", "identifier")
+#: Text with typing errors; free text, of many words; dates with typing errors; measured numbers;
+#: places on a sphere; right or wrong as a whole, with few values or with a value for each object.
+KINDS = ("string", "text", "date", "number", "place", "category", "identifier")
 #: Share of the known values that must look like dates, and values that are looked at first; share
 #: with several values in one.
 MOSTLY, FIRST_LOOK, SEVERAL = 0.95, 200, 0.05
+#: Free text has so many words, or fewer if so many of the texts have codes of letters and digits;
+#: and at least this share of the texts is distinct.
+WORDS, WORDS_BESIDE_CODES, WITH_CODES, DISTINCT = 5, 3, 0.4, 0.5
+#: Letters and digits of a code that counts.
+LEAST_CODE = 4
+#: Values that are parted by semicolons are free text only if they have more words than this.
+SHORT_VALUE = 3
 #: Names of the columns of a place, in lower case without anything but letters.
 LATITUDE = frozenset({"lat", "latitude", "latdd", "decimallatitude", "geolat", "latwgs"})
 LONGITUDE = frozenset(
@@ -119,11 +126,30 @@ def kind_of(column: Sequence[str]) -> str:
     for text in distinct.tolist():
         found = number_of(text)
         if found is None:
-            return "string"
+            return "text" if is_free_text(distinct.tolist(), len(known)) else "string"
         numbers.append(found)
     currencies = {currency for _, currency in numbers} - {""}
     measured = len(currencies) == 1 or any(float(number) % 1.0 for number, _ in numbers)
     return "number" if numbers and measured and len(currencies) <= 1 else "string"
+
+
+def is_free_text(distinct: Sequence[str], known: int) -> bool:
+    """Whether distinct values, of so many known ones, are texts of many words or with codes."""
+    if len(distinct) < DISTINCT * known:
+        return False
+    words = [re.findall(r"[^\W_]+", text) for text in distinct]
+    usual = float(np.median([len(one) for one in words]))
+    if _several(distinct):
+        parts = [part for text in distinct for part in APART.split(text)]
+        long = np.median([len(part.split()) for part in parts]) > SHORT_VALUE
+        return bool(long) and usual >= WORDS
+    codes = [any(_is_code(word) for word in one) for one in words]
+    return usual >= WORDS or (usual >= WORDS_BESIDE_CODES and np.mean(codes) >= WITH_CODES)
+
+
+def _is_code(word: str) -> bool:
+    letters = any(map(str.isalpha, word))
+    return len(word) >= LEAST_CODE and letters and any(map(str.isdigit, word))
 
 
 def _are_dates(known: Sequence[str]) -> bool:

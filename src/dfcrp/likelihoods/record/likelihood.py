@@ -83,6 +83,7 @@ class _Records(Likelihood):
         return replace(
             settings,
             strings=named["string"],
+            texts=named["text"],
             dates=named["date"],
             numbers=named["number"],
             places=named["place"],

@@ -25,8 +25,8 @@ from dfcrp.likelihoods.record.hyper import (
     pair_ratio,
     records_hyper,
     usual_levels,
+    usual_of_all,
 )
-from dfcrp.likelihoods.record.levels import LEVELS
 from dfcrp.likelihoods.record.matching import Matching
 from dfcrp.likelihoods.record.settings import RecordSettings
 
@@ -75,7 +75,7 @@ def guess_law(
     rounds: int = ROUNDS,
 ) -> Guess:
     """By EM over the candidates of different sources."""
-    levels = np.tile(usual_levels(), (len(compared), 1))
+    levels = usual_of_all(compared)
     pairs, weight = _looked_at(model, compared, candidates, source)
     hyper = records_hyper(model, compared, pairs, source, 2, levels)
     if not len(pairs):
@@ -93,7 +93,7 @@ def guess_law(
             kept = probable > (NEGLIGIBLE_IF_CHEAP if cheap else NEGLIGIBLE)
             _learn(hyper, at, *_condensed(hyper, at, _only(found, kept), (weight * probable)[kept]))
         if round_ in LEVEL_ROUNDS:
-            levels = _learned_levels(hyper, facts, of_level, weight * probable)
+            levels = _learned_levels(hyper, compared, facts, of_level, weight * probable)
             hyper = records_hyper(model, compared, pairs, source, 2, levels)._replace(law=hyper.law)
             facts = _facts(hyper, pairs)
         elif round_ > max(LEVEL_ROUNDS) and np.abs(hyper.law - before).max() < SETTLED:
@@ -241,24 +241,37 @@ def _levels_of(one: Compared, pairs: Ints) -> Ints:
 
 
 def _learned_levels(
-    hyper: kernel.RecordHyper, facts: list[PairFacts], levels: list[Ints], probable: Floats
+    hyper: kernel.RecordHyper,
+    compared: tuple[Compared, ...],
+    facts: list[PairFacts],
+    levels: list[Ints],
+    probable: Floats,
 ) -> Floats:
     """P(level) of every field."""
-    fields = enumerate(zip(facts, levels, strict=True))
+    fields = enumerate(zip(compared, facts, levels, strict=True))
     return np.stack([_levels_of_field(hyper, at, *found, probable) for at, found in fields])
 
 
 def _levels_of_field(
-    hyper: kernel.RecordHyper, at: int, facts: PairFacts, level: Ints, probable: Floats
+    hyper: kernel.RecordHyper,
+    at: int,
+    one: Compared,
+    facts: PairFacts,
+    level: Ints,
+    probable: Floats,
 ) -> Floats:
-    """P(level): how values of matches differ, if just one of them is altered, and not unrelated."""
-    usual = usual_levels()
+    """P(level): how values of matches differ, if just one of them is altered, and not unrelated.
+
+    Of free text S and J are the same, so that either or both may be altered.
+    """
     m, t = 1.0 / (1.0 + np.exp(-law_of_field(hyper, at)[:2])) if level.any() else (1.0, 0.0)
     c, e = (1.0 - m) * t, (1.0 - m) * (1.0 - t)
     unrelated = (m + c) ** 2 - c * c + 2.0 * e * m
     altered = 2.0 * e * c * facts.altered
     both = c * c * facts.both_altered
-    weight = probable * altered / np.maximum(unrelated + altered + both, 1e-300)
-    count = np.bincount(level, weights=weight, minlength=LEVELS)
+    usual = usual_levels(one)
+    known = altered + both if one.field.kind == "text" else altered
+    weight = probable * known / np.maximum(unrelated + altered + both, 1e-300)
+    count = np.bincount(level, weights=weight, minlength=len(usual))
     count[0] = 0.0
     return np.asarray((WORTH * usual + count) / (WORTH + count.sum()))

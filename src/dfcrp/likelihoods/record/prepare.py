@@ -28,6 +28,7 @@ from dfcrp.likelihoods.record.hyper import (
 )
 from dfcrp.likelihoods.record.pilot import FIRST_ROUNDS, Guess, guess_law
 from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.likelihoods.record.texts import TextComparison, nearest_texts
 from dfcrp.neighbours.neighbourhood import within_images
 
 if TYPE_CHECKING:
@@ -90,6 +91,11 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
     source = np.asarray(items.families, np.int64)
     compared = compare_fields(records, source)
     law = Law.of(settings, compared, source)
+    texts = {
+        at: nearest_texts(one.comparison, one.field, source)
+        for at, one in enumerate(compared)
+        if isinstance(one.comparison, TextComparison)
+    }
     keys, images = settings.split_keys, items.image_codes
 
     def found_by(
@@ -104,7 +110,7 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
             lists = max(len(np.unique(source)), 2)
             thirds = 2.0 * matches / max(len(source), 1) * (lists - 2.0) / (lists - 1.0)
             rates = rates_of(compared, law, guess)
-            made = find_candidates(records, rates, source, thirds, doubt)
+            made = find_candidates(records, rates, source, texts, thirds, doubt)
         return replace(made, pairs=within_images(made.pairs, images))
 
     candidates = found_by(law.mean)
