@@ -159,8 +159,9 @@ def find_candidates(
 ) -> Candidates:
     """The pairs of the keys that find most for their number.
 
-    ``texts`` has the pairs of records with the most similar free texts, by field, ``thirds`` is how many further records an object of two is expected to have, ``doubt`` the share
-    of the matches that the best guess would miss or make by mistake.
+    ``texts`` has the pairs of records with the most similar free texts, by field, ``thirds`` is how
+    many further records an object of two is expected to have, ``doubt`` the share of the matches
+    that the best guess would miss or make by mistake.
     """
     n = len(records.codes)
     made_up = MadeUp.of(records, rates, np.random.default_rng(n))

@@ -25,6 +25,7 @@ from dfcrp.likelihoods.record.base_measure import (
 from dfcrp.likelihoods.record.candidates import sorted_once
 from dfcrp.likelihoods.record.fields import Field, Fields
 from dfcrp.likelihoods.record.levels import ERRORS, LEVELS, NEAR, NEXT, LevelComparison
+from dfcrp.likelihoods.record.relations import NEGLIGIBLE, Relations
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT
 from dfcrp.likelihoods.record.texts import (
@@ -47,8 +48,8 @@ OTHER_LEVEL = 0.06
 #: Prior of the log odds that free text is about something else: a list may leave out what another
 #: one says.
 TEXT_MISS_ODDS, TEXT_SD = -2.0, 1.5
-#: Prior of a measure's log odds of not being exact, the same of free text, and of its log scale, which is so much of the
-#: spread of all its values.
+#: Prior of the log odds that a measure is not exact, or free text not the same, and of a measure's
+#: log scale, which is so much of the spread of all its values.
 INEXACT_ODDS, INEXACT_SD = 0.0, 2.0
 SCALE_SHARE, SCALE_SD = 0.01, 2.0
 #: How sources differ in log odds and in log scale; learned for so many sources, if each has so many
@@ -190,7 +191,7 @@ def records_hyper(
     most: int,
     levels: Floats | None = None,
 ) -> kernel.RecordHyper:
-    """Tables for the kernels; ``levels`` are P(level) by field."""
+    """Tables for the kernels; ``levels`` are P(level) by field. ``with_relations`` adds D."""
     fields = [one.field for one in compared]
     values = np.stack([field.codes for field in fields], axis=1)
     chosen = usual_of_all(compared) if levels is None else levels
@@ -212,6 +213,9 @@ def records_hyper(
         log_density=np.concatenate([one.log_density for one in compared]),
         dimensions=np.array([float(field.dimensions) for field in fields]),
         rounding=np.array([field.step**2 / 4.0 for field in fields]),
+        alike_start=np.zeros(len(values) + 1, np.int64),
+        alike=np.empty(0, np.int32),
+        excess=np.empty(0),
         values=np.ascontiguousarray(values, dtype=np.int32),
         source=law.source.astype(np.int32),
         most=np.array([most], np.int64),
@@ -226,6 +230,26 @@ def records_hyper(
         facts=np.empty((0, 0)),
     )
     return kernel.with_room(found)
+
+
+def with_relations(
+    hyper: kernel.RecordHyper, relations: Relations, pairs: Ints
+) -> kernel.RecordHyper:
+    """The same with D of these pairs, at ``hyper.law``."""
+    if not len(relations.share) or not len(pairs):
+        return hyper
+    excess = relations.excess(np.stack(list(field_factors(hyper, pairs))))
+    kept = excess > NEGLIGIBLE
+    pairs, excess = pairs[kept], excess[kept]
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    order = np.lexsort((both[:, 1], both[:, 0]))
+    both, excess = both[order], np.concatenate([excess, excess])[order]
+    count = np.bincount(both[:, 0], minlength=len(hyper.values))
+    return hyper._replace(
+        alike_start=np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
+        alike=both[:, 1].astype(np.int32),
+        excess=excess,
+    )
 
 
 def _places(field: Field) -> Floats:
@@ -306,10 +330,21 @@ def _prior(model: RecordSettings, one: Compared, what: int) -> tuple[float, floa
 
 def log_bayes_factors(hyper: kernel.RecordHyper, pairs: Ints) -> Floats:
     """log R of two records: how much more likely they are as one object than as two."""
-    total = np.zeros(len(pairs))
+    total = -excess_of_pairs(hyper, pairs)
     for factors in field_factors(hyper, pairs):
         total += factors
     return total
+
+
+def excess_of_pairs(hyper: kernel.RecordHyper, pairs: Ints) -> Floats:
+    """D of pairs of records."""
+    if not len(hyper.alike):
+        return np.zeros(len(pairs))
+    n = len(hyper.values)
+    rows = np.repeat(np.arange(n), np.diff(hyper.alike_start))
+    keys, wanted = rows * n + hyper.alike, pairs[:, 0] * n + pairs[:, 1]
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, hyper.excess[place], 0.0)
 
 
 def field_factors(hyper: kernel.RecordHyper, pairs: Ints) -> Iterator[Floats]:

@@ -18,7 +18,7 @@ from dfcrp.likelihoods.integrated import weigh_new
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import log_bayes_factors
+from dfcrp.likelihoods.record.hyper import excess_of_pairs, log_bayes_factors
 from dfcrp.likelihoods.record.newcomers import new_records
 from dfcrp.likelihoods.record.prepare import Prepared, prepare
 from dfcrp.likelihoods.record.settings import RecordSettings
@@ -37,6 +37,8 @@ CONTACT = 15.0
 #: Partners of a record on one list that may compete for it, the best first, and pairs of
 #: competitors for each record that are moved together.
 BEST_PARTNERS, RIVALS_PER_RECORD = 3, 0.25
+#: What stands beside the fields: different objects are alike in several fields at once.
+RELATED = "alike as different objects are"
 #: Members of a cluster where no rule bounds them.
 MOST_MEMBERS = 64
 
@@ -179,7 +181,7 @@ class _Records(Likelihood):
         ``log_bayes_factor`` says how much more likely the fields make it.
         """
         found = self.prepared(items, config.likelihood)
-        hyper = found.hyper(2)
+        hyper = without_relations(found.hyper(2))
         pairs = found.candidates.pairs
         pairs = pairs[items.families[pairs[:, 0]] == items.families[pairs[:, 1]]]
         factor = log_bayes_factors(hyper._replace(law=self._learned_law(draws, hyper)), pairs)
@@ -210,15 +212,19 @@ class _Records(Likelihood):
         pairs = np.array(list(combinations(np.sort(together).tolist(), 2))).reshape(-1, 2)
         hyper = found.hyper(len(together), pairs)
         hyper = hyper._replace(law=self._learned_law(posterior.draws, hyper))
-        return tuple(
+        plain = without_relations(hyper)
+        fields = [
             Evidence(
                 field.name,
                 _together(items, field.columns, np.array([row])),
                 _together(items, field.columns, members),
-                _added(hyper, at, row, members),
+                _added(plain, at, row, members),
             )
             for at, field in enumerate(found.records.fields)
-        )
+        ]
+        excess = _mean_excess(hyper, together) - _mean_excess(hyper, members)
+        alike = [Evidence(RELATED, "", "", -excess)] if len(found.guess.relations.share) else []
+        return (*fields, *alike)
 
     def newcomers(
         self,
@@ -270,6 +276,17 @@ def rivals_of(
     near = np.flatnonzero(lacking < CONTACT)
     near = near[np.argsort(lacking[near], kind="stable")][: int(n * RIVALS_PER_RECORD)]
     return unique_pairs(np.concatenate([pairs[same & (factors > 0.0)], competing[near]]), n)
+
+
+def without_relations(hyper: Any) -> Any:
+    """The same with no pair of records that is alike for other reasons."""
+    return hyper._replace(alike_start=np.zeros_like(hyper.alike_start), alike=np.empty(0, np.int32))
+
+
+def _mean_excess(hyper: Any, members: NDArray[np.int64]) -> float:
+    """(2 / n) Σ D of n records."""
+    pairs = np.array(list(combinations(members.tolist(), 2)), np.int64).reshape(-1, 2)
+    return 2.0 * float(excess_of_pairs(hyper, pairs).sum()) / len(members)
 
 
 def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> float:

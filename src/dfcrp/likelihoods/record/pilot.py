@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record.base_measure import random_pairs
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.hyper import (
     Compared,
@@ -26,8 +27,10 @@ from dfcrp.likelihoods.record.hyper import (
     records_hyper,
     usual_levels,
     usual_of_all,
+    with_relations,
 )
 from dfcrp.likelihoods.record.matching import Matching
+from dfcrp.likelihoods.record.relations import Relations, learn_relations
 from dfcrp.likelihoods.record.settings import RecordSettings
 
 Floats = NDArray[np.float64]
@@ -45,6 +48,8 @@ LEVEL_ROUNDS = (2, 5, 9)
 FIRST_SHARE, LEAST_SHARE = 0.25, 0.01
 #: Altered values that the first guess of P(level) is worth.
 WORTH = 20.0
+#: Pairs of one source that tell how different objects are related: candidates, and others.
+MOST_APART, RANDOM_APART = 60_000, 10_000
 #: Pairs less probable than this say nothing of a field. Where fields tell little there may be very
 #: many of them, so those count for longer that cost little: of values that are the same or not.
 NEGLIGIBLE, NEGLIGIBLE_IF_CHEAP = 1e-3, 1e-6
@@ -57,6 +62,8 @@ class Guess:
     law: Floats
     levels: Floats
     matches: float
+    #: How different objects are related.
+    relations: Relations
     #: Log odds that two records which have no partner yet are of one object, before any field.
     log_odds: float = 0.0
     #: Share of the expected matches that the best guess would miss or make by mistake.
@@ -79,13 +86,15 @@ def guess_law(
     pairs, weight = _looked_at(model, compared, candidates, source)
     hyper = records_hyper(model, compared, pairs, source, 2, levels)
     if not len(pairs):
-        return Guess(hyper.law, levels, 0.0)
+        return Guess(hyper.law, levels, 0.0, Relations.none(len(compared)))
     matching = Matching.of(pairs, source)
     matches, free = matching.spread(FIRST_SHARE * len(source)), matching.silence()
     of_level = [_levels_of(one, pairs) for one in compared]
     facts = _facts(hyper, pairs)
+    apart = Apart.of(compared, candidates, source)
+    excess, relations = np.zeros(len(pairs)), Relations.none(len(compared))
     for round_ in range(rounds):
-        probable = matching.probable(_ratio(hyper, facts), matches, free)
+        probable = matching.probable(_ratio(hyper, facts) - excess, matches, free)
         matches = matching.count(weight * probable, LEAST_SHARE * len(source))
         before = hyper.law.copy()
         for at, found in enumerate(facts):
@@ -96,13 +105,16 @@ def guess_law(
             levels = _learned_levels(hyper, compared, facts, of_level, weight * probable)
             hyper = records_hyper(model, compared, pairs, source, 2, levels)._replace(law=hyper.law)
             facts = _facts(hyper, pairs)
+            relations = apart.relations(model, compared, source, hyper.law, levels)
+            excess = relations.excess(_factors(hyper, facts))
         elif round_ > max(LEVEL_ROUNDS) and np.abs(hyper.law - before).max() < SETTLED:
             break
     total = float(weight @ probable)
     doubt = float(weight @ np.minimum(probable, 1.0 - probable)) / max(total, 1.0)
     log_odds = float(np.average(matching.log_odds(matches), weights=weight * probable + 1e-300))
     free_share = matching.free_share(matches)
-    guess = Guess(hyper.law, levels, float(matches.sum()), log_odds, doubt, free_share)
+    total_matches = float(matches.sum())
+    guess = Guess(hyper.law, levels, total_matches, relations, log_odds, doubt, free_share)
     chance = alike_by_chance(model, compared, candidates, source, guess)
     return replace(guess, by_chance=free_share * chance / max(guess.matches, 1.0))
 
@@ -112,9 +124,59 @@ def _facts(hyper: kernel.RecordHyper, pairs: Ints) -> list[PairFacts]:
 
 
 def _ratio(hyper: kernel.RecordHyper, facts: list[PairFacts]) -> Floats:
-    """log R of every pair."""
+    """Σ log R_f of every pair."""
+    return np.asarray(_factors(hyper, facts).sum(axis=0))
+
+
+def _factors(hyper: kernel.RecordHyper, facts: list[PairFacts]) -> Floats:
+    """log R_f of every field, (fields, pairs)."""
     fields = enumerate(facts)
-    return np.asarray(sum(pair_ratio(hyper, at, f, law_of_field(hyper, at)) for at, f in fields))
+    return np.stack([pair_ratio(hyper, at, f, law_of_field(hyper, at)) for at, f in fields])
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Pairs of one source, which are two objects: all candidates or many, and some at random."""
+
+    pairs: Ints
+    #: How many pairs each of them stands for.
+    weight: Floats
+
+    @staticmethod
+    def of(compared: tuple[Compared, ...], candidates: Ints, source: Ints) -> Apart:
+        """None where sources have one record each."""
+        sizes = np.bincount(source).astype(np.float64)
+        within = float((sizes * (sizes - 1.0)).sum()) / 2.0
+        same = candidates[source[candidates[:, 0]] == source[candidates[:, 1]]]
+        if not len(same) or len(sizes) > len(source) / 2:
+            return Apart(np.empty((0, 2), np.int64), np.empty(0))
+        rng = np.random.default_rng(2)
+        looked = same
+        if len(same) > MOST_APART:
+            looked = same[rng.choice(len(same), MOST_APART, replace=False)]
+        n = len(source)
+        others = random_pairs(source, 3)[:RANDOM_APART]
+        keys = others.min(axis=1) * n + others.max(axis=1)
+        others = others[~np.isin(keys, same.min(axis=1) * n + same.max(axis=1))]
+        stands = max(within - len(same), 0.0) / max(len(others), 1)
+        weight = np.concatenate(
+            [np.full(len(looked), len(same) / len(looked)), np.full(len(others), stands)]
+        )
+        return Apart(np.concatenate([looked, others]), weight)
+
+    def relations(
+        self,
+        model: RecordSettings,
+        compared: tuple[Compared, ...],
+        source: Ints,
+        law: Floats,
+        levels: Floats,
+    ) -> Relations:
+        """As they are at these rates."""
+        if not len(self.pairs):
+            return Relations.none(len(compared))
+        hyper = records_hyper(model, compared, self.pairs, source, 2, levels)._replace(law=law)
+        return learn_relations(_factors(hyper, _facts(hyper, self.pairs)), self.weight)
 
 
 def alike_by_chance(
@@ -139,6 +201,7 @@ def alike_by_chance(
     if len(same) > MOST_PAIRS:
         looked = same[np.random.default_rng(1).choice(len(same), MOST_PAIRS, replace=False)]
     hyper = records_hyper(model, compared, looked, source, 2, guess.levels)._replace(law=guess.law)
+    hyper = with_relations(hyper, guess.relations, looked)
     odds = log_bayes_factors(hyper, looked) + guess.log_odds
     return float(np.count_nonzero(odds > 0.0)) * len(same) / len(looked) * across / within
 

@@ -25,6 +25,7 @@ from dfcrp.likelihoods.record.hyper import (
     compare_fields,
     log_bayes_factors,
     records_hyper,
+    with_relations,
 )
 from dfcrp.likelihoods.record.pilot import FIRST_ROUNDS, Guess, guess_law
 from dfcrp.likelihoods.record.settings import RecordSettings
@@ -62,17 +63,18 @@ class Prepared:
         return Law.of(self.settings, self.compared, self.source, self.experts)
 
     def hyper(self, most: int, pairs: Ints | None = None) -> kernel.RecordHyper:
-        """For clusters of so many, with similar values of the candidates or of other pairs."""
+        """For clusters of so many, with similar values and D of the candidates or other pairs."""
+        pairs = self.candidates.pairs if pairs is None else pairs
         found = records_hyper(
             self.settings,
             self.compared,
-            self.candidates.pairs if pairs is None else pairs,
+            pairs,
             self.source,
             most,
             self.guess.levels,
         )
         found.law[:] = self.guess.law
-        return found
+        return with_relations(found, self.guess.relations, pairs)
 
 
 _known: WeakKeyDictionary[Items, dict[RecordSettings, Prepared]] = WeakKeyDictionary()

@@ -12,8 +12,9 @@ class RecordSettings:
     """Kinds of fields, keys for candidates, and how often fields go wrong."""
 
     #: Fields of text with typing errors, parts in another order or abbreviated; of free text, in
-    #: which rare words and codes count; of dates; of numbers measured with a learned width; of places, "latitude+longitude"; of categories and
-    #: identifiers, which are right or wrong as a whole. Those not named are told by their values.
+    #: which rare words and codes count; of dates; of numbers measured with a learned width; of
+    #: places, "latitude+longitude"; of categories and identifiers, which are right or wrong as a
+    #: whole. Those not named are told by their values.
     strings: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def words_in(text: str) -> set[str]:
         found |= {f"~{piece}" for piece in _PIECE.findall(code)}
         if len(code) >= LEAST_CODE:
             found |= {f"^{code}", f"^{code[:-1]}", f"^{code[:-2]}"}
-    for one, other in zip(words, words[1:], strict=False):
+    for one, other in pairwise(words):
         both = one + other
         if len(both) >= LEAST_CODE and is_code(both):
             found.add(f"^{both}")
