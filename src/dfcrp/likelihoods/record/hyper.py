@@ -25,7 +25,7 @@ from dfcrp.likelihoods.record.base_measure import (
 from dfcrp.likelihoods.record.candidates import sorted_once
 from dfcrp.likelihoods.record.fields import Field, Fields
 from dfcrp.likelihoods.record.levels import ERRORS, LEVELS, NEAR, NEXT, LevelComparison
-from dfcrp.likelihoods.record.relations import NEGLIGIBLE, Relations
+from dfcrp.likelihoods.record.relations import NEGLIGIBLE, Alike, Relations
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT
 from dfcrp.likelihoods.record.texts import (
@@ -232,13 +232,27 @@ def records_hyper(
     return kernel.with_room(found)
 
 
+def alike_of(compared: Sequence[Compared], factors: Floats, pairs: Ints) -> Alike:
+    """How pairs of records are alike, by log R_f of every field."""
+    classes, chance = {}, {}
+    for at, one in enumerate(compared):
+        if isinstance(one.comparison, TextComparison):
+            codes = one.field.codes[pairs]
+            known = (codes >= 0).all(axis=1)
+            classes[at] = np.full(len(pairs), -1, np.int64)
+            classes[at][known] = one.comparison.levels(codes[known])
+            chance[at] = one.chance
+    return Alike(factors, classes, chance)
+
+
 def with_relations(
-    hyper: kernel.RecordHyper, relations: Relations, pairs: Ints
+    hyper: kernel.RecordHyper, compared: Sequence[Compared], relations: Relations, pairs: Ints
 ) -> kernel.RecordHyper:
     """The same with D of these pairs, at ``hyper.law``."""
     if not len(relations.share) or not len(pairs):
         return hyper
-    excess = relations.excess(np.stack(list(field_factors(hyper, pairs))))
+    factors = np.stack(list(field_factors(hyper, pairs)))
+    excess = relations.excess(alike_of(compared, factors, pairs))
     kept = excess > NEGLIGIBLE
     pairs, excess = pairs[kept], excess[kept]
     both = np.concatenate([pairs, pairs[:, ::-1]])

@@ -47,7 +47,7 @@ def new_records(
     compared = compare_fields(records, source)
     hyper = records_hyper(found.settings, compared, pairs, source, most, found.guess.levels)
     hyper.law[:] = found.guess.law
-    hyper = with_relations(hyper, found.guess.relations, pairs)
+    hyper = with_relations(hyper, compared, found.guess.relations, pairs)
     hyper = _with_law(hyper, found, law, sources)
     features = _features(records)
     measures = bool((hyper.kind == kernel.MEASURE).any())

@@ -20,6 +20,7 @@ from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.hyper import (
     Compared,
     PairFacts,
+    alike_of,
     facts_of_pairs,
     law_of_field,
     log_bayes_factors,
@@ -106,7 +107,8 @@ def guess_law(
             hyper = records_hyper(model, compared, pairs, source, 2, levels)._replace(law=hyper.law)
             facts = _facts(hyper, pairs)
             relations = apart.relations(model, compared, source, hyper.law, levels)
-            excess = relations.excess(_factors(hyper, facts))
+            alike = alike_of(compared, _factors(hyper, facts), pairs)
+            excess = relations.excess(alike)
         elif round_ > max(LEVEL_ROUNDS) and np.abs(hyper.law - before).max() < SETTLED:
             break
     total = float(weight @ probable)
@@ -176,7 +178,8 @@ class Apart:
         if not len(self.pairs):
             return Relations.none(len(compared))
         hyper = records_hyper(model, compared, self.pairs, source, 2, levels)._replace(law=law)
-        return learn_relations(_factors(hyper, _facts(hyper, self.pairs)), self.weight)
+        factors = _factors(hyper, _facts(hyper, self.pairs))
+        return learn_relations(alike_of(compared, factors, self.pairs), self.weight)
 
 
 def alike_by_chance(
@@ -201,7 +204,7 @@ def alike_by_chance(
     if len(same) > MOST_PAIRS:
         looked = same[np.random.default_rng(1).choice(len(same), MOST_PAIRS, replace=False)]
     hyper = records_hyper(model, compared, looked, source, 2, guess.levels)._replace(law=guess.law)
-    hyper = with_relations(hyper, guess.relations, looked)
+    hyper = with_relations(hyper, compared, guess.relations, looked)
     odds = log_bayes_factors(hyper, looked) + guess.log_odds
     return float(np.count_nonzero(odds > 0.0)) * len(same) / len(looked) * across / within
 

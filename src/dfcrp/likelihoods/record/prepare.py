@@ -74,7 +74,7 @@ class Prepared:
             self.guess.levels,
         )
         found.law[:] = self.guess.law
-        return with_relations(found, self.guess.relations, pairs)
+        return with_relations(found, self.compared, self.guess.relations, pairs)
 
 
 _known: WeakKeyDictionary[Items, dict[RecordSettings, Prepared]] = WeakKeyDictionary()
