@@ -266,6 +266,11 @@ def with_relations(
     )
 
 
+def with_clumps(hyper: kernel.RecordHyper, clumped: Floats) -> kernel.RecordHyper:
+    """The same with the f of every field multiplied by a number."""
+    return hyper._replace(share=hyper.share * np.repeat(clumped, np.diff(hyper.first)))
+
+
 def _places(field: Field) -> Floats:
     return field.places if len(field.places) else np.zeros((len(field.values), 3))
 

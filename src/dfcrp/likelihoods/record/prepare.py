@@ -25,6 +25,7 @@ from dfcrp.likelihoods.record.hyper import (
     compare_fields,
     log_bayes_factors,
     records_hyper,
+    with_clumps,
     with_relations,
 )
 from dfcrp.likelihoods.record.pilot import FIRST_ROUNDS, Guess, guess_law
@@ -74,7 +75,8 @@ class Prepared:
             self.guess.levels,
         )
         found.law[:] = self.guess.law
-        return with_relations(found, self.compared, self.guess.relations, pairs)
+        found = with_relations(found, self.compared, self.guess.relations, pairs)
+        return with_clumps(found, self.guess.clumped)
 
 
 _known: WeakKeyDictionary[Items, dict[RecordSettings, Prepared]] = WeakKeyDictionary()
