@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,10 @@ WORTH = np.array([1.0, 0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.0])
 FEW_FIELDS, MOST_COMBINED = 7, 3
 #: Candidates of a record that no key has any for, and pairs that are looked at for them.
 LONELY, MOST_COMPARED = 8, 20_000_000
+#: Probable pairs with a record of which the same fields are known, from which a partner is taken.
+KNOWN_PARTNERS = 5
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+NOBODY = np.empty((0, 2), np.int64)
 #: Nearest neighbours of a measure.
 NEAREST = 12
 #: Rarest letter triples of a text that are marks.
@@ -49,7 +54,7 @@ TRIPLE_BLOCKS, TRIPLE_PAIRS = (100, 50, 20, 10), 15.0
 #: What a fault leaves unchanged: the first letters, the consonants, one of the rare triples.
 FIRST_LETTERS = 3
 #: Of free text, whether a match is among the most similar ones.
-KEPT_BY_FAULT = {"first": 0.75, "sound": 0.45, "triples": 0.8, "words": 0.97}
+KEPT_BY_FAULT = {"first": 0.75, "sound": 0.45, "triples": 0.8, "words": 0.99}
 
 
 @dataclass(frozen=True)
@@ -113,10 +118,12 @@ class MadeUp:
     apart: Floats
 
     @staticmethod
-    def of(records: Fields, rates: KeyRates, rng: np.random.Generator) -> MadeUp:
-        """With the missing values of records picked at random."""
+    def of(records: Fields, rates: KeyRates, rng: np.random.Generator, matches: Ints) -> MadeUp:
+        """With the missing values of records picked at random, and of their ``_partners``."""
         fields = records.fields
-        three = rng.integers(len(records.codes), size=(MADE_UP, 3))
+        first = rng.integers(len(records.codes), size=MADE_UP)
+        others = [_partners(records, first, rng, matches) for _ in range(2)]
+        three = np.column_stack([first, *others])
         rows = np.concatenate([three[:, [0, 1]], three[:, [0, 2]], three[:, [1, 2]]])
         known = (records.codes[rows] >= 0).all(axis=1)
         drawn = rng.random((len(rows), len(fields)))
@@ -130,6 +137,23 @@ class MadeUp:
         )
         apart = np.where(near, np.sqrt(2.0) * rates.scale * apart, 0.0)
         return MadeUp(rows, same, near, rng.random(drawn.shape), apart)
+
+
+def _partners(records: Fields, first: Ints, rng: np.random.Generator, matches: Ints) -> Ints:
+    """For each record a random one, or a partner of one with the same fields if these are known.
+
+    Values are not missing at random where a list has records of several kinds, such as persons and
+    films, and no person is a film.
+    """
+    found = rng.integers(len(records.codes), size=len(first))
+    pattern = np.unique(records.codes >= 0, axis=0, return_inverse=True)[1].ravel()
+    ends = np.concatenate([matches, matches[:, ::-1]])
+    ends = ends[np.argsort(pattern[ends[:, 0]], kind="stable")]
+    begin, end = (np.searchsorted(pattern[ends[:, 0]], pattern[first], side) for side in SIDES)
+    known = end - begin >= KNOWN_PARTNERS
+    picked = begin + (rng.random(len(first)) * (end - begin)).astype(np.int64)
+    found[known] = ends[picked[known], 1]
+    return found
 
 
 def given_keys(records: Fields, keys: Sequence[Sequence[str]], source: Ints) -> Candidates:
@@ -156,15 +180,16 @@ def find_candidates(
     texts: Mapping[int, Ints],
     thirds: float = 0.0,
     doubt: float = 0.0,
+    matches: Ints = NOBODY,
 ) -> Candidates:
     """The pairs of the keys that find most for their number.
 
     ``texts`` has the pairs of records with the most similar free texts, by field, ``thirds`` is how
     many further records an object of two is expected to have, ``doubt`` the share of the matches
-    that the best guess would miss or make by mistake.
+    that the best guess would miss or make by mistake; ``matches`` are pairs that are probable.
     """
     n = len(records.codes)
-    made_up = MadeUp.of(records, rates, np.random.default_rng(n))
+    made_up = MadeUp.of(records, rates, np.random.default_rng(n), matches)
     found, keys = [np.empty((0, 2), np.int64)], []
     covered = np.zeros(len(made_up.rows), np.bool_)
     worthwhile = WORTHWHILE_IN_DOUBT if doubt > IN_DOUBT else WORTHWHILE

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record import kernel
 from dfcrp.likelihoods.record.candidates import (
+    NOBODY,
     Candidates,
     KeyRates,
     alone,
@@ -78,6 +79,13 @@ class Prepared:
         found = with_relations(found, self.compared, self.guess.relations, pairs)
         return with_clumps(found, self.guess.clumped)
 
+    def probable(self) -> Ints:
+        """Candidates of different sources that are more probably of one object than not."""
+        pairs = self.candidates.pairs
+        pairs = pairs[self.source[pairs[:, 0]] != self.source[pairs[:, 1]]]
+        odds = log_bayes_factors(self.hyper(2, pairs), pairs) + self.guess.log_odds
+        return pairs[odds > 0.0]
+
 
 _known: WeakKeyDictionary[Items, dict[RecordSettings, Prepared]] = WeakKeyDictionary()
 
@@ -103,7 +111,10 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
     keys, images = settings.split_keys, items.image_codes
 
     def found_by(
-        guess: NDArray[np.float64], matches: float = 0.0, doubt: float = 0.0
+        guess: NDArray[np.float64],
+        matches: float = 0.0,
+        doubt: float = 0.0,
+        pairs: Ints = NOBODY,
     ) -> Candidates:
         if items.candidates is not None:
             given = np.asarray(items.candidates, np.int64)
@@ -114,13 +125,14 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
             lists = max(len(np.unique(source)), 2)
             thirds = 2.0 * matches / max(len(source), 1) * (lists - 2.0) / (lists - 1.0)
             rates = rates_of(compared, law, guess)
-            made = find_candidates(records, rates, source, texts, thirds, doubt)
+            made = find_candidates(records, rates, source, texts, thirds, doubt, pairs)
         return replace(made, pairs=within_images(made.pairs, images))
 
     candidates = found_by(law.mean)
     if items.candidates is None and keys is None:
         first = guess_law(settings, compared, candidates.pairs, source, FIRST_ROUNDS)
-        candidates = found_by(first.law, first.matches, first.doubt)
+        known = Prepared(settings, records, compared, source, items.experts, candidates, first)
+        candidates = found_by(first.law, first.matches, first.doubt, known.probable())
     guess = guess_law(settings, compared, candidates.pairs, source)
     found = Prepared(settings, records, compared, source, items.experts, candidates, guess)
     if items.candidates is not None:
