@@ -104,6 +104,8 @@ class _Records(Likelihood):
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """Candidates come from keys, not from distances."""
         found = self.prepared(items, config.likelihood)
+        for words in report.aside_words(found.records.aside, items.id.tolist()):
+            warnings.warn(words[0].lower() + words[1:].rstrip("."), DfcrpWarning, stacklevel=2)
         for words in report.doubts(found.candidates, found.guess, len(items)):
             warnings.warn(words, DfcrpWarning, stacklevel=2)
         most = min(len(np.unique(experts)), MOST_MEMBERS, len(items))
@@ -160,8 +162,12 @@ class _Records(Likelihood):
 
     def reach_words(self, items: Items, config: Config) -> list[str]:
         """Candidates come from keys."""
-        found = self.prepared(items, config.likelihood).candidates
-        return report.reach_words(found, len(items))
+        found = self.prepared(items, config.likelihood)
+        return [
+            *report.kinds_words(found.records),
+            *report.aside_words(found.records.aside, items.id.tolist()),
+            *report.reach_words(found.candidates, len(items)),
+        ]
 
     def law_words(self, posterior: Any) -> list[str]:
         """It is always learned."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dfcrp.likelihoods.record.candidates import Candidates
+from dfcrp.likelihoods.record.fields import Aside, Fields
 from dfcrp.likelihoods.record.pilot import LEAST_SHARE, Guess
 from dfcrp.markup import (
     Column,
@@ -22,6 +23,8 @@ from dfcrp.markup import (
 MISS, TYPO, SCALE = "miss_", "typo_", "scale_"
 #: Fields that are named in a sentence.
 WORST = 4
+#: Values left aside that are named.
+NAMED = 5
 #: Shares of missed pairs and of doubtful links that are worth a warning.
 MANY_MISSED, MUCH_DOUBT = 0.1, 0.1
 
@@ -40,6 +43,31 @@ def reach_words(candidates: Candidates, n: int) -> list[str]:
             "pairs of one object are not among them."
         )
     return words
+
+
+def kinds_words(records: Fields) -> list[str]:
+    """What was taken for free text."""
+    texts = [field.name for field in records.fields if field.kind == "text"]
+    if not texts:
+        return []
+    one = len(texts) == 1
+    return [
+        f"The field{'' if one else 's'} {listed(texts)} {'is' if one else 'are'} compared as free "
+        "text: words count by how rare they are, codes of letters and digits also by their parts."
+    ]
+
+
+def aside_words(aside: Sequence[Aside], ids: Sequence[str]) -> list[str]:
+    """Which values are left aside."""
+    if not aside:
+        return []
+    named = [
+        f"{one.value!r} in {one.column} of record {ids[one.row]}, which is no {one.what}"
+        for one in aside[:NAMED]
+    ]
+    more = f", and {len(aside) - NAMED:,} more" if len(aside) > NAMED else ""
+    count = "A value is" if len(aside) == 1 else f"{len(aside):,} values are"
+    return [f"{count} left aside, as if missing: {'; '.join(named)}{more}."]
 
 
 def doubts(candidates: Candidates, guess: Guess, n: int) -> list[str]:
