@@ -106,7 +106,7 @@ class _Records(Likelihood):
         found = self.prepared(items, config.likelihood)
         for words in report.aside_words(found.records.aside, items.id.tolist()):
             warnings.warn(words[0].lower() + words[1:].rstrip("."), DfcrpWarning, stacklevel=2)
-        for words in report.doubts(found.candidates, found.guess, len(items)):
+        for words in _doubts(found, items):
             warnings.warn(words, DfcrpWarning, stacklevel=2)
         most = min(len(np.unique(experts)), MOST_MEMBERS, len(items))
         hyper = found.hyper(most)
@@ -167,6 +167,8 @@ class _Records(Likelihood):
             *report.kinds_words(found.records),
             *report.aside_words(found.records.aside, items.id.tolist()),
             *report.reach_words(found.candidates, len(items)),
+            *report.relation_words(found.records.names, found.guess),
+            *(f"{words[0].upper()}{words[1:]}." for words in _doubts(found, items)),
         ]
 
     def law_words(self, posterior: Any) -> list[str]:
@@ -282,6 +284,13 @@ def rivals_of(
     near = np.flatnonzero(lacking < CONTACT)
     near = near[np.argsort(lacking[near], kind="stable")][: int(n * RIVALS_PER_RECORD)]
     return unique_pairs(np.concatenate([pairs[same & (factors > 0.0)], competing[near]]), n)
+
+
+def _doubts(found: Prepared, items: Items) -> list[str]:
+    """What to warn of."""
+    alike = report.alike_elsewhere(found.records, found.candidates.pairs, found.source)
+    repeated = report.Repeated.of(found.records, found.source, items.id.tolist())
+    return report.doubts(found.candidates, found.guess, len(items), alike, repeated)
 
 
 def without_relations(hyper: Any) -> Any:
