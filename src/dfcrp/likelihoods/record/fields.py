@@ -116,11 +116,12 @@ def encode_fields(columns: Mapping[str, NDArray[np.str_]], kinds: Mapping[str, s
     texts = {name: values.tolist() for name, values in columns.items()}
     chosen = {**_told_places(texts, kinds), **kinds}
     _check_kinds(chosen, texts)
-    chosen |= {name: kind_of(texts[name]) for name in texts if name not in chosen}
+    inside = {part for name, kind in chosen.items() if kind == "place" for part in name.split("+")}
+    told = [name for name in texts if name not in chosen and name not in inside]
+    chosen |= {name: kind_of(texts[name]) for name in told}
     aside = _left_aside(texts, chosen)
     for one in aside:
         texts[one.column][one.row] = ""
-    inside = {part for name, kind in chosen.items() if kind == "place" for part in name.split("+")}
     wanted = [name for name in texts if name not in inside]
     wanted += [name for name, kind in chosen.items() if kind == "place"]
     found = tuple(_encode(name, chosen[name], texts) for name in wanted)

@@ -163,11 +163,13 @@ class _Records(Likelihood):
     def reach_words(self, items: Items, config: Config) -> list[str]:
         """Candidates come from keys."""
         found = self.prepared(items, config.likelihood)
+        repeated = report.Repeated.of(found.records, found.source, items.id.tolist())
         return [
             *report.kinds_words(found.records),
             *report.aside_words(found.records.aside, items.id.tolist()),
             *report.reach_words(found.candidates, len(items)),
             *report.relation_words(found.records.names, found.guess),
+            *report.repeated_words(repeated, len(items)),
             *(f"{words[0].upper()}{words[1:]}." for words in _doubts(found, items)),
         ]
 
@@ -231,8 +233,9 @@ class _Records(Likelihood):
             for at, field in enumerate(found.records.fields)
         ]
         excess = _mean_excess(hyper, together) - _mean_excess(hyper, members)
-        alike = [Evidence(RELATED, "", "", -excess)] if len(found.guess.relations.share) else []
-        return (*fields, *alike)
+        # Shown beside the fields, it needs words in place of values.
+        related = Evidence(RELATED, "all fields", "all fields", -excess)
+        return (*fields, related) if excess else tuple(fields)
 
     def newcomers(
         self,
@@ -289,8 +292,7 @@ def rivals_of(
 def _doubts(found: Prepared, items: Items) -> list[str]:
     """What to warn of."""
     alike = report.alike_elsewhere(found.records, found.candidates.pairs, found.source)
-    repeated = report.Repeated.of(found.records, found.source, items.id.tolist())
-    return report.doubts(found.candidates, found.guess, len(items), alike, repeated)
+    return report.doubts(found.candidates, found.guess, len(items), alike)
 
 
 def without_relations(hyper: Any) -> Any:

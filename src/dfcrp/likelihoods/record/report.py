@@ -127,10 +127,20 @@ def alike_elsewhere(records: Fields, pairs: NDArray[np.int64], source: NDArray[n
     return int(found.sum())
 
 
-def doubts(
-    candidates: Candidates, guess: Guess, n: int, alike: int, repeated: Repeated
-) -> list[str]:
-    """What to warn of before the chains start."""
+def repeated_words(found: Repeated, n: int) -> list[str]:
+    """What to know of lists with records that are the same."""
+    if found.rows <= MANY_REPEATED * n:
+        return []
+    return [
+        f"{found.rows:,} of {n:,} records have the same values in all their fields as another "
+        f"record of the same list (records {found.one} and {found.other}, for example). No list is "
+        "thought to have an object twice, so at most one of such records is linked, and it cannot "
+        "be told which; if they are one object, keep one of them."
+    ]
+
+
+def doubts(candidates: Candidates, guess: Guess, n: int, alike: int) -> list[str]:
+    """What to warn of before the chains start; ``alike`` is of ``alike_elsewhere``."""
     found = []
     if candidates.missed > MANY_MISSED:
         found.append(
@@ -144,16 +154,9 @@ def doubts(
             "no two records agree in any key, so that none can be of one object: name fields that "
             "records of one object agree in with likelihood.keys, or give pairs with --candidates"
         )
-    if repeated.rows > MANY_REPEATED * n:
+    if alike and guess.matches <= LEAST_SHARE * n:
         found.append(
-            f"{repeated.rows:,} of {n:,} records have the same values in all their fields as "
-            f"another record of the same list (records {repeated.one} and {repeated.other}, for "
-            "example): no list is thought to have an object twice, so that of such records at most "
-            "one is linked, and it cannot be told which; if they are one object, keep one of them"
-        )
-    if len(candidates.pairs) and guess.matches <= LEAST_SHARE * n:
-        found.append(
-            f"hardly any record has a match on another list, as far as the fields tell: about "
+            "hardly any record has a match on another list, as far as the fields tell: about "
             f"{guess.matches:,.0f} links are expected, although {alike:,} of {n:,} records have "
             "the same value in at least half of their fields as a record of another list. If there "
             "should be more links, this answer is of no use: look whether the same columns mean "
