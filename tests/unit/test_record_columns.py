@@ -52,6 +52,8 @@ def test_one_odd_latitude_is_left_aside_and_named(places, odd):
     # The same where the user names the place, as a run that is read back does.
     assert encode_fields(places, {"lat+lon": "place"}).aside == found.aside
     items = Items.from_columns(places, ["a"] * N + ["b"] * N, kind="records")
+    if odd == "nan":  # which tables have where a value is missing
+        return
     with pytest.warns(DfcrpWarning, match=rf"'{odd}' in lat of record 8, which is no latitude"):
         RECORDS.lay_out(items, items.families, CONFIG)
     assert any("of record 8" in words for words in RECORDS.reach_words(items, CONFIG))
@@ -183,7 +185,7 @@ def test_it_is_said_when_hardly_anything_links():
         "kind": rng.choice(["x", "y"], 400).tolist(),
     }
     items = Items.from_columns(columns, ["a"] * 200 + ["b"] * 200, kind="records")
-    with pytest.warns(DfcrpWarning, match="hardly any record has a match on another list"):
+    with pytest.warns(DfcrpWarning, match=r"hardly any record has a match .* although"):
         RECORDS.lay_out(items, items.families, CONFIG)
     assert any("this answer is of no use" in words for words in RECORDS.reach_words(items, CONFIG))
 

@@ -154,13 +154,16 @@ def doubts(candidates: Candidates, guess: Guess, n: int, alike: int) -> list[str
             "no two records agree in any key, so that none can be of one object: name fields that "
             "records of one object agree in with likelihood.keys, or give pairs with --candidates"
         )
-    if alike and guess.matches <= LEAST_SHARE * n:
+    if guess.matches <= LEAST_SHARE * n and (alike or guess.matches > 0.0):
+        although = (
+            f" (about {guess.matches:,.0f} links are expected), although {alike:,} of {n:,} records "
+            "have the same value in at least half of their fields as a record of another list"
+        )
         found.append(
-            "hardly any record has a match on another list, as far as the fields tell: about "
-            f"{guess.matches:,.0f} links are expected, although {alike:,} of {n:,} records have "
-            "the same value in at least half of their fields as a record of another list. If there "
-            "should be more links, this answer is of no use: look whether the same columns mean "
-            "the same on every list, and leave out fields that are not about the object"
+            "hardly any record has a match on another list, as far as the fields tell"
+            f"{although if alike else ''}: if there should be more, this answer is of no use; look "
+            "whether the same columns mean the same on every list, and leave out fields that are "
+            "not about the object"
         )
         return found
     doubt = max(guess.doubt, guess.by_chance)
