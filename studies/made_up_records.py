@@ -277,7 +277,7 @@ FEATURES = (
 def shop(rng: np.random.Generator, products: int = 900, listed: float = 0.7) -> MadeUp:
     """Two shops' titles and prices: makers have series, and shops word the same in other ways."""
     makers = [_word(rng).capitalize() for _ in range(40)]
-    made = []
+    made: list[tuple[str, str, str, list[str], float]] = []
     while len(made) < products:
         maker, kind = str(rng.choice(makers)), str(rng.choice(KINDS))
         letters = "".join(rng.choice(list(LETTERS.upper()), int(rng.integers(2, 4))))

@@ -73,6 +73,7 @@ def test_columns_with_many_odd_values_are_no_numbers(places):
         encode_fields(places, {"weight": "number"})
 
 
+@pytest.mark.filterwarnings("ignore:hardly any record")
 def test_a_frame_says_whose_list_a_row_is_on(lists):
     """``source`` was a field, and every row an expert."""
     frame = pd.concat(lists).assign(source=["x"] * N + ["y"] * N)

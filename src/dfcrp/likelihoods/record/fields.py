@@ -166,7 +166,7 @@ def is_free_text(distinct: Sequence[str], known: int) -> bool:
         long = np.median([len(part.split()) for part in parts]) > SHORT_VALUE
         return bool(long) and usual >= WORDS
     codes = [any(_is_code(word) for word in one) for one in words]
-    return usual >= WORDS or (usual >= WORDS_BESIDE_CODES and np.mean(codes) >= WITH_CODES)
+    return usual >= WORDS or (usual >= WORDS_BESIDE_CODES and float(np.mean(codes)) >= WITH_CODES)
 
 
 def _is_code(word: str) -> bool:
