@@ -157,7 +157,7 @@ def doubts(candidates: Candidates, guess: Guess, n: int, alike: int) -> list[str
     if guess.matches <= LEAST_SHARE * n and (alike or guess.matches > 0.0):
         although = (
             f" (about {guess.matches:,.0f} links are expected), although {alike:,} of {n:,} "
-            "records have the same value in at least half of their fields as a record of another list"
+            "records have the same value in half of their fields or more as one of another list"
         )
         found.append(
             "hardly any record has a match on another list, as far as the fields tell"
