@@ -186,16 +186,19 @@ class _Records(Likelihood):
     ) -> dict[str, NDArray[Any]]:
         """Pairs of records on one list that are more likely of one object than of two.
 
-        At the learned rates of faults, and with the odds of two records of different lists before
-        any field is seen: of many records with few fields some agree by chance. The column
-        ``log_bayes_factor`` says how much more likely the fields make it.
+        At the learned rates of faults, and with the share of matches among the pairs of different
+        lists as the odds before any field is seen: of many records with few fields some agree by
+        chance. The column ``log_bayes_factor`` says how much more likely the fields make it.
         """
         found = self.prepared(items, config.likelihood)
-        hyper = without_relations(found.hyper(2))
+        hyper = found.hyper(2)
         pairs = found.candidates.pairs
         pairs = pairs[items.families[pairs[:, 0]] == items.families[pairs[:, 1]]]
         factor = log_bayes_factors(hyper._replace(law=self._learned_law(draws, hyper)), pairs)
-        likely = np.flatnonzero(factor + min(found.guess.log_odds, 0.0) > 0.0)
+        sizes = np.bincount(items.families).astype(np.float64)
+        across = max((sizes.sum() ** 2 - float((sizes**2).sum())) / 2.0, 1.0)
+        odds = np.log(max(found.guess.matches, 1.0) / across)
+        likely = np.flatnonzero(factor + min(odds, 0.0) > 0.0)
         likely = likely[np.argsort(-factor[likely], kind="stable")]
         other, marking = pairs[likely].T
         return {
