@@ -26,7 +26,7 @@ from dfcrp.files import remove_file
 from dfcrp.first_look import first_look
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
-from dfcrp.items.items import Items, items_of
+from dfcrp.items.items import Items, items_of, items_of_tables
 from dfcrp.items.looks import with_looks
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.persons import check_groups, groups_by_person, persons_of
@@ -72,8 +72,9 @@ def prepare(
     if not isinstance(data, Items):
         asked = resolve(config, {**settings, **({"likelihood": likelihood} if likelihood else {})})
         kind = asked.run.likelihood if likelihood or "likelihood" in _run(config) else "diagonal"
-        data = items_of(data, families, kind, candidates)
-        if families is None:
+        found = items_of_tables(data, kind, candidates) if families is None else None
+        data = found or items_of(data, families, kind, candidates)
+        if families is None and found is None:
             settings = {"prior": "crp", **settings}
     elif families is not None or candidates is not None:
         raise InputError("families and candidates are for a matrix; these items have their own")

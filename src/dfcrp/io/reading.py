@@ -39,7 +39,10 @@ from dfcrp.items.checks import (
 from dfcrp.items.columns import (
     SAID,
     ColumnChoice,
+    for_file,
     listed,
+    plain,
+    same_field,
     suspect_words,
 )
 from dfcrp.items.image_names import checked_mode, composed
@@ -74,11 +77,12 @@ def read_paths(
 ) -> list[PathTable]:
     """Read every path; what is of another kind is told in one warning for each file."""
     named = _distinct([paths] if isinstance(paths, (str, os.PathLike)) else list(paths))
+    said = for_file(columns, list(named))
     return [
-        _read_folder(name, path, columns, options)
+        _read_folder(name, path, own, options)
         if path.is_dir()
-        else _read_file(name, path, columns, options)
-        for name, path in named.items()
+        else _read_file(name, path, own, options)
+        for (name, path), own in zip(named.items(), said, strict=True)
     ]
 
 
@@ -225,6 +229,7 @@ def _looks_alone(empty: Sequence[NothingToReadError]) -> list[ReadTable]:
 
 
 def _joined(parts: Sequence[PathTable]) -> ReadTable:
+    parts = [parts[0], *(_with_titles_of(parts[0], part) for part in parts[1:])]
     for role in ("image", "truth", "person"):
         _refuse_mixture(role, parts, f"add it, or ignore it with --columns {role}=")
     _refuse_other_columns(parts)
@@ -271,6 +276,20 @@ def _joined(parts: Sequence[PathTable]) -> ReadTable:
     )
 
 
+def _with_titles_of(first: PathTable, part: PathTable) -> PathTable:
+    """Columns by the first file's names where these differ in signs and capital letters alone."""
+    missing = [title for title in first.table.columns if title not in part.table.columns]
+    named = {title: title for title in part.table.columns}
+    for title in part.table.columns:
+        same = [one for one in missing if plain(one) == plain(title)]
+        if title not in first.table.columns and len(same) == 1:
+            named[title] = same[0]
+    columns = {named[title]: values for title, values in part.table.columns.items()}
+    if list(columns) == list(part.table.columns) or len(columns) < len(named):
+        return part
+    return replace(part, table=replace(part.table, columns=columns))
+
+
 def _refuse_other_columns(parts: Sequence[PathTable]) -> None:
     """All files must describe items by the same columns, in any order."""
     first = parts[0]
@@ -279,8 +298,32 @@ def _refuse_other_columns(parts: Sequence[PathTable]) -> None:
             raise InputError(
                 f"{part.name}: the columns that describe an item are "
                 f"{listed(list(part.table.columns))}, but in {first.name} they are "
-                f"{listed(list(first.table.columns))}; give every file the same"
+                f"{listed(list(first.table.columns))}; {_way_to_map(first, part)}"
             )
+
+
+def _way_to_map(first: PathTable, part: PathTable) -> str:
+    """How to say which columns of two files are the same, and which are to be left aside."""
+    here = [title for title in part.table.columns if title not in first.table.columns]
+    there = [title for title in first.table.columns if title not in part.table.columns]
+    if likelihood_named(part.table.kind).columns is not None:
+        return "give every file the same"
+    said = []
+    for title in there:
+        likely = [one for one in here if same_field(one, title)]
+        if not likely and len(here) == len(there) == 1:
+            likely = here
+        if likely:
+            said.append(f"{part.name}:{title}={likely[0]}")
+            here.remove(likely[0])
+        else:
+            said.append(f"{first.name}:{title}=")
+    said += [f"{part.name}:{title}=" for title in here]
+    option = ",".join(said)
+    return (
+        "say which are the same, as FILE:FIELD=COLUMN, and leave others aside with an empty name, "
+        f'for example --columns "{option}" (in Python columns="{option}")'
+    )
 
 
 def _common_site(parts: Sequence[PathTable]) -> Site:
@@ -385,7 +428,8 @@ def read_items(
         "normal"), "records", or a likelihood of one's own.
     columns : dict or str, optional
         Which column plays which role where the names do not tell, as a dict or as "x=LON,y=LAT".
-        An empty name leaves a column aside.
+        An empty name leaves a column aside. Of records FIELD=COLUMN gives a column another name,
+        "b.csv:FIELD=COLUMN" in one file.
     image : str or sequence of str, optional
         Only items on these images.
     min_diameter : float, optional

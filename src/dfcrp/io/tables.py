@@ -177,7 +177,7 @@ class RawTable:
     def checked(self, kind: str, choice: ColumnChoice, units: str | None = None) -> ReadTable:
         """Recognise the columns and check them; ``units`` wins over what the file says."""
         likelihood = likelihood_named(kind)
-        roles = recognise(self.header, likelihood, choice, f"{self.name}, header")
+        roles = recognise(self.header, likelihood, choice, f"{self.name}, header", self.columns)
 
         def place(role: str, record: int) -> str:
             at = roles.position(role)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -614,6 +615,64 @@ def items_of(
                 f"families must be {n} names or numbers, one per item, not {raw.shape}"
             )
         experts = [str(name) for name in raw.tolist()]
+    return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
+
+
+def items_of_tables(data: Any, kind: str, candidates: Any = None) -> Items | None:
+    """Items of a frame that says whose list a row is on, or of several frames, a list each.
+
+    None of what is something else.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        raise InputError(
+            f"the items are a table, not the name of a file; read it first: "
+            f"dfcrp.fit(dfcrp.read_items({str(data)!r}, {kind!r}))"
+        )
+    named = _frames(data)
+    if named:
+        return _of_frames(named, kind, candidates)
+    likelihood = likelihood_named(kind)
+    if not _is_frame(data) or not likelihood.text:
+        return None
+    described, about, _ = frame_columns(data, likelihood)
+    if "expert" not in about:
+        return None
+    items = Items.from_columns(described, kind=kind, candidates=candidates, **about)
+    return items
+
+
+def _is_frame(data: Any) -> bool:
+    return isinstance(data, Mapping) or len(getattr(data, "columns", ())) > 0
+
+
+def _frames(data: Any) -> dict[str, Any]:
+    """Frames by the names of their lists: of a dict, or of a list numbers."""
+    if isinstance(data, Mapping):
+        there = data and all(hasattr(one, "columns") for one in data.values())
+        return {str(name): one for name, one in data.items()} if there else {}
+    if isinstance(data, (list, tuple)) and len(data) and all(map(_is_frame, data)):
+        return {f"list {number + 1}": one for number, one in enumerate(data)}
+    return {}
+
+
+def _of_frames(frames: Mapping[str, Any], kind: str, candidates: Any) -> Items:
+    """One list for each frame; all must have the same columns."""
+    likelihood = likelihood_named(kind)
+    columns: dict[str, list[Any]] = {}
+    experts: list[str] = []
+    first = next(iter(frames))
+    for name, frame in frames.items():
+        choice = {"expert": None}
+        described, about, _ = frame_columns(frame, likelihood, choice)
+        about.pop("expert", None)
+        if columns and set(described) != set(columns):
+            raise InputError(
+                f"{name}: the columns are {listed(list(described))}, but of {first} they are "
+                f"{listed(list(columns))}; rename them, or leave some out, so that all are the same"
+            )
+        for title, values in described.items():
+            columns.setdefault(title, []).extend(list(values))
+        experts += [name] * len(next(iter(described.values())))
     return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
 
 

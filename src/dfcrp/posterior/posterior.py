@@ -537,7 +537,7 @@ class Posterior:
         """What looks like a mistake in the data; a run warns of it before it begins."""
         return first_look(self.items, self.config.run.radius)
 
-    @once
+    @property
     def verdict(self) -> Verdict:
         """Whether the run was long enough, what to do if not, and whether the model fits.
 
