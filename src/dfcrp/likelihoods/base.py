@@ -144,6 +144,8 @@ class Likelihood:
     spellings: Mapping[str, frozenset[str]] = {}
     #: Paper presets: settings of this likelihood and of the prior, by name.
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+    #: Settings that the paper's samplers go with.
+    as_in_the_paper: Mapping[str, Any] = {}
     #: What experts did with items, in sentences.
     verb: str = "listed"
     #: What is meant by their size, where they have one.
@@ -168,6 +170,13 @@ class Likelihood:
 
     def adapt(self, items: Items, settings: Any) -> Any:
         """The settings with what only the items tell, so that a run can be read back."""
+        return settings
+
+    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+        """The settings with what the items decide unless it is said.
+
+        ``independent``: whether each image is fitted by itself.
+        """
         return settings
 
     def features(self, items: Items) -> Floats:

@@ -15,7 +15,8 @@ from dfcrp.errors import SettingsError, did_you_mean, shown
 SAMPLERS = ("exact", "paper", "unmodified")
 IMAGES = ("auto", "independent", "shared")
 IMAGE_Y = ("auto", "up", "down")
-EXPERT_BIAS = ("none", "offset", "precision", "both")
+EXPERT_BIAS = ("auto", "none", "offset", "precision", "both")
+TAILS = ("auto", "learned", "none")
 #: The paper's data sets, whose hyperparameters are in ``dfcrp.likelihoods.circle.settings``.
 PRESETS = ("highlands", "reduced", "simulation")
 

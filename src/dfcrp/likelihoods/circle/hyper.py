@@ -86,7 +86,14 @@ def with_experts(hyper: Any, settings: CircleSettings, experts: NDArray[np.int64
     """
     place = settings.expert_position_sd * float(np.exp(hyper.level))
     offset_sd = np.array([place, place, settings.expert_size_sd])
-    return with_bias(hyper, settings.expert_bias, experts, offset_sd, settings.expert_noise_sd)
+    return with_bias(
+        hyper,
+        settings.expert_bias,
+        experts,
+        offset_sd,
+        settings.expert_noise_sd,
+        learn_spread=True,
+    )
 
 
 def length_unit(model: CircleSettings, site: Any) -> float:

@@ -16,7 +16,9 @@ The one whose parameters are learned, free of units, with l₀ the median log di
     a ~ Gamma(νx, mean exp(sx + gx (l − l₀))),  d ~ Gamma(νd, mean exp(sd + gd (l − l₀))).
 
 Where experts differ, y stands for a marking without its expert's offsets, and Σ is Σ / precision
-(``likelihoods.bias``); where they do not, nothing is taken off and the precision is 1.
+(``likelihoods.bias``); where they do not, nothing is taken off and the precision is 1. A careless
+member has its own scale in its precision; a marking that may join has the mixture over its levels
+(``likelihoods.tails``), and q is the exact conditional of μ under this mixture.
 
 A spare is drawn from the law at ``reference``, another value of ``law``. Where it is learned, each
 Gamma is divided by a Gamma(t) of mean one, t = TAIL: with x = v ν / (t m) the log variance has the
@@ -58,6 +60,18 @@ from dfcrp.likelihoods.circle.covariance import (
     slice_coordinate,
 )
 from dfcrp.likelihoods.law import SMALL
+from dfcrp.likelihoods.tails import (
+    LOG_WIDE,
+    LOG_WIDEST,
+    NORMAL_TAILS,
+    Tails,
+    draw_level,
+    log_normal_tail,
+    log_scale_of,
+    log_sum,
+    settle_normal,
+    shares_by,
+)
 from dfcrp.priors.contract import log_tilt
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
@@ -106,6 +120,7 @@ class CircleHyper(NamedTuple):
     log_beta: float  # log B(νx, t) + log B(νd, t)
     room: F8x2  # (n, ROOM): sums by cluster, while the law is updated
     bias: Bias = ALIKE  # how experts differ
+    tails: Tails = NORMAL_TAILS  # how careless markings are
 
 
 @likelihood.of_chain.register(CircleHyper)
@@ -156,7 +171,7 @@ def without_law() -> dict[str, Any]:
 
 @inline_kernel
 def corrected_by(hyper, law, y, i):
-    """Marking i without its expert's offsets (x, y, log diameter), and its precision r⁻²."""
+    """Marking i without its expert's offsets (x, y, log diameter), and the expert's r⁻²."""
     if not hyper.bias.on:
         return y[i, 0], y[i, 1], y[i, 2], 1.0
     v1, v2, v3 = y[i, 0], y[i, 1], y[i, 2]
@@ -169,8 +184,11 @@ def corrected_by(hyper, law, y, i):
 
 @inline_kernel
 def corrected(hyper, y, i):
-    """The same by the law as it is."""
-    return corrected_by(hyper, hyper.law, y, i)
+    """The same of a member, by the law as it is: its precision is that of its level, too."""
+    y1, y2, y3, precision = corrected_by(hyper, hyper.law, y, i)
+    if hyper.tails.on:
+        precision *= math.exp(-2.0 * log_scale_of(hyper, i))
+    return y1, y2, y3, precision
 
 
 @inline_kernel
@@ -186,21 +204,47 @@ def complete_row(theta, k):
 
 
 @inline_kernel
-def log_density_by(hyper, law, theta, k, y, i):
-    """log N(y_i; μ_k, Σ_k), with experts who differ by a law."""
+def squares_by(hyper, law, theta, k, y, i):
+    """vᵀ Σ_k⁻¹ v / r², with experts who differ by a law, of the first level."""
     y1, y2, y3, precision = corrected_by(hyper, law, y, i)
     v1 = y1 - theta[k, MU_X]
     v2 = y2 - theta[k, MU_Y]
     z = y3 - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
-    quadratic = (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
-    return theta[k, LOG_NORM] - 3.0 * log_noise_by(hyper, law, i) - 0.5 * precision * quadratic
+    return precision * ((v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S])
+
+
+@inline_kernel
+def log_density_by(hyper, law, theta, k, y, i):
+    """log p(y_i | θ_k), whatever the level of i, with experts who differ by a law."""
+    squares = squares_by(hyper, law, theta, k, y, i)
+    norm = theta[k, LOG_NORM] - 3.0 * log_noise_by(hyper, law, i)
+    if hyper.tails.on:
+        return norm + log_normal_tail(hyper, law, 3, squares)
+    return norm - 0.5 * squares
 
 
 @implements(likelihood.log_density, CircleHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
-    """log N(y_i; μ_k, Σ_k)."""
+    """log p(y_i | θ_k), whatever the level of i."""
     return log_density_by(hyper, hyper.law, theta, k, y, i)
+
+
+@inline_kernel
+def log_density_of_member(hyper, theta, k, y, i):
+    """log N(y_i; μ_k, Σ_k), i of the level that it has."""
+    squares = squares_by(hyper, hyper.law, theta, k, y, i)
+    own = log_scale_of(hyper, i)
+    norm = theta[k, LOG_NORM] - 3.0 * (log_noise_by(hyper, hyper.law, i) + own)
+    return norm - 0.5 * math.exp(-2.0 * own) * squares
+
+
+@implements(likelihood.settle, CircleHyper)
+@inline_kernel
+def settle(hyper, rng, theta, k, y, i, alone):
+    """Draw the level of marking i given θ_k."""
+    if hyper.tails.on:
+        settle_normal(hyper, rng, i, 3, squares_by(hyper, hyper.law, theta, k, y, i))
 
 
 @inline_kernel
@@ -281,9 +325,10 @@ def log_drawn_variances(hyper, law, log_diameter, log_a, log_d):
 
 
 @inline_kernel
-def log_marginal_given_covariance(hyper, law, theta, k, y, i):
-    """log N(y_i; μ0, Σ0 + Σ_k): the mean integrated out."""
+def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
+    """log N(y_i; μ0, Σ0 + s² Σ_k): the mean integrated out."""
     y1, y2, y3, precision = corrected_by(hyper, law, y, i)
+    precision *= math.exp(-2.0 * log_scale)
     a, d = theta[k, VAR_POSITION] / precision, theta[k, VAR_SIZE] / precision
     b = theta[k, BETA] * a
     p1, p2 = hyper.var0_x + a, hyper.var0_y + a
@@ -297,12 +342,32 @@ def log_marginal_given_covariance(hyper, law, theta, k, y, i):
 
 
 @inline_kernel
+def log_marginal_levels(hyper, law, theta, k, y, i):
+    """log of a level's share times ``log_marginal_at`` it, of all three."""
+    plain, wide, widest = shares_by(hyper, law)
+    return (
+        math.log(plain) + log_marginal_at(hyper, law, theta, k, y, i, 0.0),
+        math.log(wide) + log_marginal_at(hyper, law, theta, k, y, i, LOG_WIDE),
+        math.log(widest) + log_marginal_at(hyper, law, theta, k, y, i, LOG_WIDEST),
+    )
+
+
+@inline_kernel
+def log_marginal_given_covariance(hyper, law, theta, k, y, i):
+    """log p(y_i | Σ_k), whatever the level of i: the mean integrated out."""
+    if not hyper.tails.on:
+        return log_marginal_at(hyper, law, theta, k, y, i, 0.0)
+    first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
+    return log_sum(first, wide, widest)
+
+
+@inline_kernel
 def weight_drawn_by(hyper, law, theta, k, y, i):
     """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k, q by a law.
 
     q draws Σ at y_i's own log diameter and μ from its normal conditional given (y_i, Σ); the
-    conditional's density cancels and leaves N(y_i; μ0, Σ0 + Σ) p(Σ|μ_l)/q(Σ|y_l). Where experts
-    differ it does so for y_i corrected by q's law, which is not what p(y_i | φ) is about.
+    conditional's density cancels and leaves p(y_i | Σ) p(Σ|μ_l)/q(Σ|y_l). Where experts differ, or
+    markings may be careless, it does so by q's law, which is not what p(y_i | φ) is about.
     """
     log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
     _, _, log_diameter, _ = corrected_by(hyper, law, y, i)
@@ -311,7 +376,7 @@ def weight_drawn_by(hyper, law, theta, k, y, i):
         + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
         - log_drawn_variances(hyper, law, log_diameter, log_a, log_d)
     )
-    if hyper.bias.on:
+    if hyper.bias.on or hyper.tails.on:
         value += log_density(hyper, theta, k, y, i) - log_density_by(hyper, law, theta, k, y, i)
     return value
 
@@ -361,6 +426,9 @@ def draw_row_by(hyper, law, rng, y, i, theta, k):
     draw_variances(hyper, law, rng, y3, theta, k)
     theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, k)
+    if hyper.tails.on:
+        first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
+        precision *= math.exp(-2.0 * draw_level(rng, first, wide, widest))
     m1, m2, m3 = draw_mean(
         rng, hyper, theta, k, precision, precision * y1, precision * y2, precision * y3
     )
@@ -450,7 +518,7 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
 
     An independence step, with q by the law as it is, whose acceptance is the ratio of the weights,
     near one: the parameters of a singleton do not linger, as they would if mean and variances
-    took turns.
+    took turns. The level of i is summed over, and drawn again in the end.
     """
     theta, y, i = state.theta, data.features, state.head[k]
     draw_row_by(hyper, hyper.law, rng, y, i, proposal, 0)
@@ -458,11 +526,12 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
     new = weight_drawn_by(hyper, hyper.law, proposal, 0, y, i)
     new += log_tilt(prior, data, state, k, proposal[0, MU_L])
     current += log_tilt(prior, data, state, k, theta[k, MU_L])
-    if -rng.standard_exponential() < new - current:
+    accepted = -rng.standard_exponential() < new - current
+    if accepted:
         for column in range(WIDTH):
             theta[k, column] = proposal[0, column]
-        return True
-    return False
+    settle(hyper, rng, theta, k, y, i, True)
+    return accepted
 
 
 @implements(likelihood.update_cluster, CircleHyper)

@@ -34,8 +34,16 @@ from dfcrp.likelihoods.circle.hyper import (
 from dfcrp.likelihoods.circle.limits import far_from_origin, refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.offsets import circle_offsets
-from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
+from dfcrp.likelihoods.circle.settings import (
+    AS_IN_THE_PAPER,
+    FIXED_LAW,
+    PRESETS,
+    CircleSettings,
+)
 from dfcrp.likelihoods.circle.ties import set_apart
+from dfcrp.likelihoods.decide import decide
+from dfcrp.likelihoods.tail_summary import TAIL_COLUMNS, TAIL_WORDS, careless, careless_words
+from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import SectionMaker
 
 if TYPE_CHECKING:
@@ -59,6 +67,7 @@ class _Circles(Likelihood):
     positive = ("diameter", "radius")
     sphere = True
     presets = PRESETS
+    as_in_the_paper = AS_IN_THE_PAPER
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
         """A radius becomes a diameter."""
@@ -70,9 +79,14 @@ class _Circles(Likelihood):
         }
 
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Giving a setting of the fixed law asks for it."""
+        """Giving a setting of the fixed law asks for it, and that is the paper's model."""
         fixed = any(name in values for name in FIXED_LAW)
-        return {"tolerances": "fixed", **values} if fixed else dict(values)
+        known = {"tolerances": "fixed", **values} if fixed else dict(values)
+        return {**AS_IN_THE_PAPER, **known} if known.get("tolerances") == "fixed" else known
+
+    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+        """Whether markings may be careless and experts differ, unless that is said."""
+        return decide(settings, items.families, items.image_codes if independent else None)
 
     def check(self, items: Items, config: Config) -> None:
         """Coordinates that lose their digits, degrees without a body, pixels in metres."""
@@ -117,11 +131,11 @@ class _Circles(Likelihood):
 
     def learned_samples(self, draws: Draws) -> dict[str, Floats]:
         """How far apart markings of one object lie, unless the paper's law was used."""
-        return spreads(draws)
+        return {**spreads(draws), **careless(draws)}
 
     def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
         """The law in plain words."""
-        return {**BIAS_WORDS, **LAW_WORDS}
+        return {**BIAS_WORDS, **LAW_WORDS, **TAIL_WORDS}
 
     def unheard(self, items: Items) -> frozenset[str]:
         """How scatter grows with diameter, where diameters are all about the same."""
@@ -140,7 +154,8 @@ class _Circles(Likelihood):
             f"Learned from the data: around an object of the median diameter "
             f"({found['median_diameter']:.4g}{unit}) markings scatter by "
             f"{found['position']['mean']:.3g}{unit} in x and y and by "
-            f"{found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
+            f"{found['diameter_percent']['mean']:.2g} % in diameter (1 sd).",
+            *careless_words(found, "marking"),
         ]
 
     def data_words(self, items: Items) -> list[str]:
@@ -219,8 +234,11 @@ def lay_out_circles(
         candidates=candidates,
     )
     columns = circle_columns(hyper, with_rest=far_from_origin(features))
-    if config.likelihood.expert_bias != "none":
-        hyper = with_experts(hyper, config.likelihood, codes[neighbourhood.original])
+    settings = decide(config.likelihood, codes)
+    if settings.tails == "learned":
+        hyper, columns = with_tails(hyper, len(codes)), columns.joined(TAIL_COLUMNS)
+    if settings.expert_bias != "none":
+        hyper = with_experts(hyper, settings, codes[neighbourhood.original])
         columns = columns.joined(bias_columns(hyper.bias, names, AXES))
     return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 
@@ -247,8 +265,11 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
         candidates=items.candidates,
     )
     columns = circle_columns(hyper, with_rest=True)
-    if config.likelihood.expert_bias != "none":
-        hyper = with_experts(hyper, config.likelihood, items.families[neighbourhood.original])
+    settings = decide(config.likelihood, items.families)
+    if settings.tails == "learned":
+        hyper, columns = with_tails(hyper, len(items)), columns.joined(TAIL_COLUMNS)
+    if settings.expert_bias != "none":
+        hyper = with_experts(hyper, settings, items.families[neighbourhood.original])
         columns = columns.joined(bias_columns(hyper.bias, items.experts, AXES))
     return Layout(features, hyper, sphere.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 

@@ -33,7 +33,7 @@ from dfcrp.likelihoods.circle.kernel import (
     complete_row,
     corrected,
     draw_mean,
-    log_density,
+    log_density_of_member,
     log_variance_prior,
     position_law,
     size_law,
@@ -216,7 +216,7 @@ def log_marginal(hyper, y, state, k, theta, row, moments):
     log_likelihood = 0.0
     i = state.head[k]
     while i != NONE:
-        log_likelihood += log_density(hyper, theta, row, y, i)
+        log_likelihood += log_density_of_member(hyper, theta, row, y, i)
         i = state.after[i]
     log_prior = -0.5 * (
         e1 * e1 / hyper.var0_x

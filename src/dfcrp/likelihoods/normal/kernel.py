@@ -19,7 +19,9 @@ and one more member with z_j = y_j - M_j, q_j = w_j + 1 / P_j has the density of
 after which P_j grows by 1 / w_j, M_j by z_j / (w_j P_j) and b_g by Σ_j z_j² / 2 q_j.
 
 Where experts differ, y_ij stands for the feature without its expert's offset, and w_ij has the
-square of the noise factor besides (``likelihoods.bias``); l_ij stays what the expert said.
+square of the noise factor besides (``likelihoods.bias``); l_ij stays what the expert said. Where
+items may be careless, w_ij of a member has the square of its own scale, and the density of one more
+is the mixture over its levels (``likelihoods.tails``).
 """
 
 from __future__ import annotations
@@ -30,8 +32,17 @@ from typing import NamedTuple
 from dfcrp.compiled.abi import F8, I8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.likelihoods.bias import ALIKE, NOWHERE, Bias, log_noise_of, of_chain, offset_of
+from dfcrp.likelihoods.bias import (
+    ALIKE,
+    NOWHERE,
+    Bias,
+    log_noise_by,
+    log_noise_of,
+    of_chain,
+    offset_of,
+)
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
+from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_of_mixture
 
 LOG_2PI = math.log(2.0 * math.pi)
 #: Columns of a row: members, Σ log w, what of the density depends on the row alone; then b of each
@@ -55,6 +66,7 @@ class NormalHyper(NamedTuple):
     law_mean: F8  # of all but the last
     law_sd: F8
     bias: Bias = ALIKE  # how experts differ
+    tails: Tails = NORMAL_TAILS  # how careless items are
 
 
 likelihood.of_chain.register(NormalHyper, of_chain)
@@ -75,7 +87,7 @@ def feature_of(hyper, y, i, j):
 
 @inline_kernel
 def log_growth(hyper, y, i, j, group):
-    """log w_ij but for the noise of the expert."""
+    """log w_ij but for the noise of the expert and the item."""
     at = hyper.size[j]
     if at < 0:
         return 0.0
@@ -84,10 +96,16 @@ def log_growth(hyper, y, i, j, group):
 
 @inline_kernel
 def log_scale(hyper, y, i, j, group):
-    """log w_ij."""
-    if hyper.bias.noise == NOWHERE:
+    """log w_ij of a member."""
+    if hyper.bias.noise == NOWHERE and not hyper.tails.on:
         return log_growth(hyper, y, i, j, group)
     return log_growth(hyper, y, i, j, group) + 2.0 * log_noise_of(hyper, i)
+
+
+@inline_kernel
+def log_scale_at_first(hyper, y, i, j, group):
+    """log w_ij of an item of the first level."""
+    return log_growth(hyper, y, i, j, group) + 2.0 * log_noise_by(hyper, hyper.law, i)
 
 
 @inline_kernel
@@ -117,10 +135,9 @@ def start_row(hyper, theta, k):
     complete_row(hyper, theta, k)
 
 
-@implements(likelihood.log_density, NormalHyper)
 @inline_kernel
-def log_density(hyper, theta, k, y, i):
-    """log p(y_i | members of k): a product of Student t densities."""
+def log_t_density(hyper, theta, k, y, i):
+    """log p(y_i | members of k) of an item of the first level: a product of Student t densities."""
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
     means, precisions = FIRST + groups, FIRST + groups + features
     value = theta[k, LOG_NORM]
@@ -129,7 +146,7 @@ def log_density(hyper, theta, k, y, i):
         for j in range(hyper.start[group], hyper.start[group + 1]):
             q = 1.0 / theta[k, precisions + j]
             plain = hyper.size[j] < 0 and hyper.bias.noise == NOWHERE
-            q += 1.0 if plain else math.exp(log_scale(hyper, y, i, j, group))
+            q += 1.0 if plain else math.exp(log_scale_at_first(hyper, y, i, j, group))
             z = feature_of(hyper, y, i, j) - theta[k, means + j]
             squares += z * z / q
             volume *= q
@@ -138,6 +155,69 @@ def log_density(hyper, theta, k, y, i):
         value -= 0.5 * math.log(volume)
         value -= power * math.log1p(0.5 * squares / theta[k, FIRST + group])
     return value
+
+
+#: A product of so little is turned into a logarithm before it could vanish.
+SMALLEST = 1e-200
+
+
+@inline_kernel
+def log_levels(hyper, theta, k, y, i):
+    """The same of the first level, and what log p gains at the second and at the third.
+
+    With q = s² w + 1 / P, S = Σ_j z_j² / q_j and a prime for a wider level, what is gained is
+    −Σ_j log(q'_j / q_j) / 2 − Σ_g (a_n + d_g / 2) log((1 + S' / 2b) / (1 + S / 2b)). Groups of as
+    many features have the same power, and share a logarithm.
+    """
+    groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    means, precisions = FIRST + groups, FIRST + groups + features
+    noise = math.exp(2.0 * log_noise_by(hyper, hyper.law, i))
+    value, wide, widest = theta[k, LOG_NORM], 0.0, 0.0
+    volume3, volume9 = 1.0, 1.0
+    ratio3, ratio9, before = 1.0, 1.0, -1.0
+    for group in range(groups):
+        volume, squares, squares3, squares9 = 1.0, 0.0, 0.0, 0.0
+        for j in range(hyper.start[group], hyper.start[group + 1]):
+            w = noise
+            if hyper.size[j] >= 0:
+                w *= math.exp(log_growth(hyper, y, i, j, group))
+            rest = 1.0 / theta[k, precisions + j]
+            q, q3, q9 = w + rest, 9.0 * w + rest, 81.0 * w + rest
+            z = feature_of(hyper, y, i, j) - theta[k, means + j]
+            squares += z * z / q
+            squares3 += z * z / q3
+            squares9 += z * z / q9
+            volume *= q
+            volume3 *= q3 / q
+            volume9 *= q9 / q
+        half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
+        value -= 0.5 * math.log(volume)
+        power = hyper.shape + (theta[k, MEMBERS] + 1.0) * half
+        if (before != half and before > 0.0) or ratio9 < SMALLEST:
+            old = hyper.shape + (theta[k, MEMBERS] + 1.0) * before
+            wide -= old * math.log(ratio3)
+            widest -= old * math.log(ratio9)
+            ratio3, ratio9 = 1.0, 1.0
+        over = 0.5 / theta[k, FIRST + group]
+        first = 1.0 + over * squares
+        value -= power * math.log(first)
+        ratio3 *= (1.0 + over * squares3) / first
+        ratio9 *= (1.0 + over * squares9) / first
+        before = half
+    power = hyper.shape + (theta[k, MEMBERS] + 1.0) * before
+    wide -= 0.5 * math.log(volume3) + power * math.log(ratio3)
+    widest -= 0.5 * math.log(volume9) + power * math.log(ratio9)
+    return value, wide, widest
+
+
+@implements(likelihood.log_density, NormalHyper)
+@inline_kernel
+def log_density(hyper, theta, k, y, i):
+    """log p(y_i | members of k), whatever the level of i."""
+    if not hyper.tails.on:
+        return log_t_density(hyper, theta, k, y, i)
+    first, wide, widest = log_levels(hyper, theta, k, y, i)
+    return first + log_of_mixture(hyper, wide, widest)
 
 
 @implements(likelihood.add_member, NormalHyper)

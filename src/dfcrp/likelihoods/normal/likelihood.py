@@ -18,14 +18,17 @@ from dfcrp.errors import InputError
 from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, Outlines, Place
 from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
+from dfcrp.likelihoods.decide import decide
 from dfcrp.likelihoods.normal import covariance, kernel, report
 from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.offsets import normal_offsets
 from dfcrp.likelihoods.normal.pilot import find_pilot
-from dfcrp.likelihoods.normal.settings import NormalSettings
+from dfcrp.likelihoods.normal.settings import AS_IN_THE_PAPER, NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
 from dfcrp.likelihoods.normal.ties import set_ties_apart
+from dfcrp.likelihoods.tail_summary import TAIL_COLUMNS, TAIL_WORDS, careless
+from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 
@@ -48,6 +51,7 @@ class NormalLikelihood(Likelihood):
     """What all of them have in common; a shape says how columns become features."""
 
     Settings = NormalSettings
+    as_in_the_paper = AS_IN_THE_PAPER
 
     def __init__(self, name: str, noun: str = "item") -> None:
         self.name, self.noun = name, noun
@@ -77,6 +81,10 @@ class NormalLikelihood(Likelihood):
     def features_of_new(self, items: Items, values: Floats) -> Floats:
         """About the mean of ``items``."""
         return self.shape(items).to_features(values) - self.origin(items)
+
+    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+        """Whether items may be careless and experts differ, unless that is said."""
+        return decide(settings, items.families, items.image_codes if independent else None)
 
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """A pilot of the data gives scales, free of units."""
@@ -110,6 +118,9 @@ class NormalLikelihood(Likelihood):
             hyper = normal_hyper(settings, shape, features, pilot)
             width = kernel.row_width(p, groups)
         columns = columns_of(shape)
+        settings = decide(settings, items.families)
+        if settings.tails == "learned":
+            hyper, columns = with_tails(hyper, len(items)), columns.joined(TAIL_COLUMNS)
         if settings.expert_bias != "none":
             within = np.repeat(pilot.within, shape.groups)
             hyper = with_bias(
@@ -118,6 +129,7 @@ class NormalLikelihood(Likelihood):
                 items.families[neighbourhood.original],
                 settings.expert_offset_sd * within,
                 settings.expert_noise_sd,
+                learn_spread=True,
             )
             columns = columns.joined(bias_columns(hyper.bias, items.experts, shape.features))
         return Layout(features, hyper, width, columns, neighbourhood, self.log_sizes(items))
@@ -156,11 +168,11 @@ class NormalLikelihood(Likelihood):
                 found[name.removeprefix("scale_")] = np.exp(power * values)
             elif name.startswith("growth_"):
                 found[name] = values
-        return found
+        return {**found, **careless(draws)}
 
     def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
         """Scatter by columns, how it grows, and correlations."""
-        found = dict(BIAS_WORDS)
+        found = {**BIAS_WORDS, **TAIL_WORDS}
         for name in names:
             what, _, columns = name.partition("_")
             text = columns.removeprefix("log_").replace("_", ", ")

@@ -52,7 +52,7 @@ class _Records(Likelihood):
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Text cannot be offset or scaled."""
         kept = dict(values)
-        if kept.pop("expert_bias", "none") != "none":
+        if kept.pop("expert_bias", "none") not in ("auto", "none"):
             raise SettingsError(
                 "expert_bias (--expert-bias) is not for records: values are text, in which "
                 "nothing can be offset or scaled; leave it out"
