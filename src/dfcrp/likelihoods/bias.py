@@ -50,8 +50,8 @@ NOWHERE = -1
 #: Columns of ``Bias.work``: an expert's share of the items and their number; Q_f, an offset before
 #: its update; then the gradient in each offset, then their precision row by row.
 SHARE, COUNT, SQUARES, BEFORE, GRADIENT = range(5)
-#: On large data experts are compared once in so many scans: more often than the law is learned
-#: otherwise, as the two wait for each other.
+#: On large data offsets are learned once in so many scans: more often than the law is otherwise, as
+#: they and the clusters wait for each other.
 PERIOD = 2
 #: How often each noise factor is moved in an update: against few others each time, at little cost.
 NOISE_ROUNDS = 4
@@ -418,5 +418,6 @@ def update_bias(rng, hyper, data, state):
 
 @inline_kernel
 def bias_is_due(hyper, state):
-    """Whether this scan compares experts."""
-    return hyper.bias.on and (state.scans[0] % PERIOD == 0 or law_is_due(state))
+    """Whether this scan compares experts; their noise alone is learned together with the law."""
+    often = hyper.bias.offsets != NOWHERE and state.scans[0] % PERIOD == 0
+    return hyper.bias.on and (often or law_is_due(state))

@@ -16,7 +16,14 @@ density is that of the first level times e^(Q/2) times
 
     e^(−Q/162) (π_1 x¹⁰ + π_3 3^−p x + π_9 9^−p),   x = e^(−4Q/81),
 
-which takes one exponential. Given the levels, π is Dirichlet again.
+which takes one exponential.
+
+Careless items are a minority: π_3 + π_9 is at most a quarter. Otherwise the first level could
+become the one of a few items that happen to agree, and the scale of all would creep. Given n items
+of which n_3 and n_9 are careless, π is Dirichlet cut down to that: π_9 / (π_3 + π_9) is Beta, and
+the logarithm x of π_3 + π_9 is moved by a slice update of its log density
+
+    (a_1 + n − n_3 − n_9 − 1) log(1 − e^x) + (a_3 + a_9 + n_3 + n_9) x.
 """
 
 from __future__ import annotations
@@ -27,17 +34,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfcrp.compiled.abi import F8, frame
-from dfcrp.compiled.jit import inline_kernel, lean_kernel
+from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.likelihoods.law import law_is_due
 
 #: log 3 and log 9: the levels' scales are 1, 3 and 9.
 LOG_WIDE, LOG_WIDEST = math.log(3.0), math.log(9.0)
 #: The prior of the shares: as if so many items of each level had been seen.
 PRIOR = (20.0, 0.5, 0.25)
+#: The largest share of careless items, and the least that numbers can hold.
+MOST, LEAST = 0.25, 1e-100
+LOG_MOST = math.log(MOST)
 #: Shares at the start of a chain, those of the prior.
 START = (PRIOR[1] / sum(PRIOR), PRIOR[2] / sum(PRIOR))
-#: On large data the shares are drawn once in so many scans.
-PERIOD = 4
 
 
 @frame
@@ -138,7 +147,23 @@ def settle_normal(hyper, rng, i, features, squares):
 @inline_kernel
 def tails_are_due(hyper, state):
     """Whether this scan draws the shares."""
-    return hyper.tails.on and (state.scans[0] % PERIOD == 0 or law_is_due(state))
+    return hyper.tails.on and law_is_due(state)
+
+
+class CarelessTarget(NamedTuple):
+    """x = log(π_3 + π_9) given the levels: weights of the first level and of the others."""
+
+    first: float
+    others: float
+
+
+@implements(log_target, CarelessTarget)
+@inline_kernel
+def log_careless(target, value):
+    """Its log density, up to a constant."""
+    if value >= LOG_MOST:
+        return -math.inf
+    return (target.first - 1.0) * math.log1p(-math.exp(value)) + target.others * value
 
 
 @lean_kernel
@@ -153,8 +178,9 @@ def update_tails(rng, hyper):
         elif level > 0.5 * LOG_WIDE:
             wide += 1.0
     prior, law, at = hyper.tails.prior, hyper.law, hyper.tails.shares
-    first = rng.standard_gamma(prior[0] + items - wide - widest)
-    wide = rng.standard_gamma(prior[1] + wide)
-    widest = rng.standard_gamma(prior[2] + widest)
-    total = first + wide + widest
-    law[at], law[at + 1] = wide / total, widest / total
+    target = CarelessTarget(prior[0] + items - wide - widest, prior[1] + prior[2] + wide + widest)
+    # What rounding may have done is undone.
+    start = min(math.log(max(law[at] + law[at + 1], LEAST)), LOG_MOST - 1e-14)
+    careless = math.exp(slice_update(rng, target, start, 1.0, 1e-14))
+    share = rng.beta(prior[1] + wide, prior[2] + widest)
+    law[at], law[at + 1] = careless * share, careless * (1.0 - share)

@@ -40,6 +40,7 @@ from dfcrp.likelihoods.bias import (
     log_noise_of,
     of_chain,
     offset_of,
+    precision_by,
 )
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
 from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_of_mixture
@@ -111,11 +112,14 @@ def log_scale_at_first(hyper, y, i, j, group):
 @inline_kernel
 def complete_row(hyper, theta, k):
     """What of the density depends on the row alone."""
-    value = 0.0
+    value, before, rise = 0.0, 0.0, 0.0
     for group in range(hyper.growth.shape[0]):
         half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
-        a = hyper.shape + theta[k, MEMBERS] * half
-        value += math.lgamma(a + half) - math.lgamma(a)
+        if half != before:
+            a, before = hyper.shape + theta[k, MEMBERS] * half, half
+            # Γ(a + 1) / Γ(a) = a.
+            rise = math.log(a) if half == 1.0 else math.lgamma(a + half) - math.lgamma(a)
+        value += rise
         value -= half * (LOG_2PI + math.log(theta[k, FIRST + group]))
     theta[k, LOG_NORM] = value
 
@@ -171,7 +175,7 @@ def log_levels(hyper, theta, k, y, i):
     """
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
     means, precisions = FIRST + groups, FIRST + groups + features
-    noise = math.exp(2.0 * log_noise_by(hyper, hyper.law, i))
+    noise = 1.0 / precision_by(hyper, hyper.law, i)
     value, wide, widest = theta[k, LOG_NORM], 0.0, 0.0
     volume3, volume9 = 1.0, 1.0
     ratio3, ratio9, before = 1.0, 1.0, -1.0
@@ -227,10 +231,14 @@ def add_member(hyper, theta, k, y, i):
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
     means, precisions = FIRST + groups, FIRST + groups + features
     theta[k, MEMBERS] += 1.0
+    own = 2.0 * log_noise_of(hyper, i)
+    plain = math.exp(own)
     for group in range(groups):
         for j in range(hyper.start[group], hyper.start[group + 1]):
-            log_w = log_scale(hyper, y, i, j, group)
-            w, before = math.exp(log_w), theta[k, precisions + j]
+            log_w, w, before = own, plain, theta[k, precisions + j]
+            if hyper.size[j] >= 0:
+                log_w += log_growth(hyper, y, i, j, group)
+                w = math.exp(log_w)
             after = before + 1.0 / w
             z = feature_of(hyper, y, i, j) - theta[k, means + j]
             theta[k, FIRST + group] += 0.5 * z * z / (w + 1.0 / before)
@@ -247,10 +255,14 @@ def remove_member(hyper, theta, k, y, i):
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
     means, precisions = FIRST + groups, FIRST + groups + features
     theta[k, MEMBERS] -= 1.0
+    own = 2.0 * log_noise_of(hyper, i)
+    plain = math.exp(own)
     for group in range(groups):
         for j in range(hyper.start[group], hyper.start[group + 1]):
-            log_w = log_scale(hyper, y, i, j, group)
-            w, after = math.exp(log_w), theta[k, precisions + j]
+            log_w, w, after = own, plain, theta[k, precisions + j]
+            if hyper.size[j] >= 0:
+                log_w += log_growth(hyper, y, i, j, group)
+                w = math.exp(log_w)
             before = after - 1.0 / w
             value = feature_of(hyper, y, i, j)
             theta[k, means + j] -= (value - theta[k, means + j]) / (w * before)
