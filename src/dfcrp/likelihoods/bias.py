@@ -56,7 +56,7 @@ PERIOD = 2
 #: How often each noise factor is moved in an update: against few others each time, at little cost.
 NOISE_ROUNDS = 4
 #: How uncertain log σ is, where it is learned.
-SPREAD_SD = 1.0
+SPREAD_SD = 0.7
 
 
 @frame

@@ -63,6 +63,8 @@ class ExpertBias:
     radius_km: float | None = None
     #: What an item is called.
     noun: str = "item"
+    #: Which of the features these are, unless they are the first ones.
+    places: tuple[int, ...] = ()
 
     def expert(self, f: int) -> dict[str, Any]:
         """An expert's entries in summary.json."""
@@ -73,7 +75,8 @@ class ExpertBias:
         offsets = np.zeros(len(feature))
         for at, axis in enumerate(self.axes):
             mean = float(self.found[name_of_offset(axis)].mean[f])
-            offsets[at] = math.log(mean) if axis.startswith(LOG) else mean
+            place = self.places[at] if self.places else at
+            offsets[place] = math.log(mean) if axis.startswith(LOG) else mean
         if self.radius_km is not None and self.axes:
             offsets[:2] = np.degrees(offsets[:2] / self.radius_km)
             offsets[0] /= math.cos(math.radians(feature[1]))

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dfcrp.compiled.abi import F8, frame
+from dfcrp.compiled.abi import F8, I8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
@@ -39,7 +39,7 @@ from dfcrp.likelihoods.bias import (
 )
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
 from dfcrp.likelihoods.law import fit_of_all, log_fit
-from dfcrp.likelihoods.normal.kernel import feature_of
+from dfcrp.likelihoods.normal.kernel import NOWHERE_ELSE, feature_of, place_of
 from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_of_mixture
 
 LOG_PI = math.log(math.pi)
@@ -61,6 +61,9 @@ class CovarianceHyper(NamedTuple):
     law_sd: F8
     bias: Bias = ALIKE  # how experts differ
     tails: Tails = NORMAL_TAILS  # how careless items are
+    stored: int = 0  # features that are stored, if there are others (``normal.silent``)
+    feature_place: I8 = NOWHERE_ELSE  # (p,): which of them these are
+    group_place: I8 = NOWHERE_ELSE  # the same
 
 
 likelihood.of_chain.register(CovarianceHyper, of_chain)
@@ -249,12 +252,14 @@ def record_row(hyper, theta, k, out, row):
     p, n = hyper.features, theta[k, MEMBERS]
     # E(Σ) = (Ψ + S) / (ν + n - 1 - p - 1)
     over = 2.0 * hyper.shape - 3.0 + n
+    stored = p if hyper.stored == 0 else hyper.stored
     for a in range(p):
         at = FIRST + 2 * p + a * p
         variance = 0.0
         for b in range(a + 1):
             variance += theta[k, at + b] ** 2
         variance /= over
-        out[row, a] = theta[k, FIRST + a]
-        out[row, p + a] = math.sqrt(variance / theta[k, WEIGHT])
-        out[row, 2 * p + a] = variance
+        place = place_of(hyper.feature_place, a)
+        out[row, place] = theta[k, FIRST + a]
+        out[row, stored + place] = math.sqrt(variance / theta[k, WEIGHT])
+        out[row, 2 * stored + place] = variance

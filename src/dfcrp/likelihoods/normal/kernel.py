@@ -29,6 +29,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from dfcrp.compiled.abi import F8, I8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
@@ -49,6 +51,8 @@ LOG_2PI = math.log(2.0 * math.pi)
 #: Columns of a row: members, Σ log w, what of the density depends on the row alone; then b of each
 #: group, M of each feature, P of each feature.
 MEMBERS, LOG_SCALES, LOG_NORM, FIRST = 0, 1, 2, 3
+#: Where all features are heard.
+NOWHERE_ELSE = np.zeros(0, np.int64)
 
 
 @integrate_out
@@ -68,6 +72,9 @@ class NormalHyper(NamedTuple):
     law_sd: F8
     bias: Bias = ALIKE  # how experts differ
     tails: Tails = NORMAL_TAILS  # how careless items are
+    stored: int = 0  # features that are stored, if there are others (``normal.silent``)
+    feature_place: I8 = NOWHERE_ELSE  # (p,): which of them these are
+    group_place: I8 = NOWHERE_ELSE  # (G,): which of their groups
 
 
 likelihood.of_chain.register(NormalHyper, of_chain)
@@ -308,6 +315,12 @@ def row_marginal(hyper, theta, k):
     return value
 
 
+@inline_kernel
+def place_of(places, j):
+    """The place of a feature or group among those that are stored."""
+    return places[j] if places.shape[0] > 0 else j
+
+
 @implements(likelihood.record_row, NormalHyper)
 @inline_kernel
 def record_row(hyper, theta, k, out, row):
@@ -316,12 +329,14 @@ def record_row(hyper, theta, k, out, row):
     The mean is M, its uncertainty sqrt(E(v) / P), and E(v) = b / (a_n - 1).
     """
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    stored = features if hyper.stored == 0 else hyper.stored
     for group in range(groups):
         width = 0.5 * (hyper.start[group + 1] - hyper.start[group])
         a = hyper.shape + theta[k, MEMBERS] * width
         variance = theta[k, FIRST + group] / (a - 1.0)
-        out[row, 2 * features + group] = variance
+        out[row, 2 * stored + place_of(hyper.group_place, group)] = variance
         for j in range(hyper.start[group], hyper.start[group + 1]):
-            out[row, j] = theta[k, FIRST + groups + j]
+            at = place_of(hyper.feature_place, j)
+            out[row, at] = theta[k, FIRST + groups + j]
             precision = theta[k, FIRST + groups + features + j]
-            out[row, features + j] = math.sqrt(variance / precision)
+            out[row, stored + at] = math.sqrt(variance / precision)

@@ -7,6 +7,7 @@ variances only or with a full covariance for each cluster.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from dfcrp.likelihoods.normal.offsets import normal_offsets
 from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.settings import AS_IN_THE_PAPER, NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
+from dfcrp.likelihoods.normal.silent import heard_features, stored_places, without_silent
 from dfcrp.likelihoods.normal.ties import set_ties_apart
 from dfcrp.likelihoods.tail_summary import TAIL_COLUMNS, TAIL_WORDS, careless
 from dfcrp.likelihoods.tails import with_tails
@@ -89,7 +91,7 @@ class NormalLikelihood(Likelihood):
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """A pilot of the data gives scales, free of units."""
         settings, shape, features = config.likelihood, self.shape(items), items.features
-        images = items.image_codes
+        images, heard = items.image_codes, heard_features(features, self.origin(items))
         if items.candidates is None:
             refuse_copies(features, images, plural(self.noun))
         pilot = find_pilot(shape, features, experts, settings.growth, images)
@@ -109,15 +111,22 @@ class NormalLikelihood(Likelihood):
             candidates=items.candidates,
             images=images,
             origin=self.origin(items),
+            heard=heard,
         )
-        p, groups = len(shape.features), len(shape.groups)
         hyper: Any
+        full, columns = shape, columns_of(shape)
+        if len(heard) < len(full.features):
+            shape, features = without_silent(full, heard), np.ascontiguousarray(features[:, heard])
+            pilot = find_pilot(shape, features, experts, settings.growth, images)
+            columns = columns._replace(shared=columns_of(shape).shared)
+        p, groups = len(shape.features), len(shape.groups)
         if self.name == "normal":
             hyper, width = covariance_hyper(settings, features, pilot), covariance.row_width(p)
         else:
             hyper = normal_hyper(settings, shape, features, pilot)
             width = kernel.row_width(p, groups)
-        columns = columns_of(shape)
+        if shape is not full:
+            hyper = hyper._replace(stored=len(full.features), **stored_places(full, heard))
         settings = decide(settings, items.families)
         if settings.tails == "learned":
             hyper, columns = with_tails(hyper, len(items)), columns.joined(TAIL_COLUMNS)
@@ -191,7 +200,7 @@ class NormalLikelihood(Likelihood):
         return frozenset(
             "growth_" + "_".join(shape.features[a:b])
             for a, b in pairwise(starts)
-            if shape.size[a] >= 0 and np.ptp(features[:, shape.size[a]]) < NARROW
+            if max(shape.size[a:b]) >= 0 and np.ptp(features[:, max(shape.size[a:b])]) < NARROW
         )
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
@@ -208,7 +217,11 @@ class NormalLikelihood(Likelihood):
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets of the features and noise factors, if they were learned."""
-        return expert_bias(draws, self.shape(items).features, self.noun)
+        names = self.shape(items).features
+        found = expert_bias(draws, draws.columns.coords.get("axis", names), self.noun)
+        if found is None:
+            return None
+        return replace(found, places=tuple(names.index(axis) for axis in found.axes))
 
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """The features; positions of boxes and ellipses go with their sizes."""
