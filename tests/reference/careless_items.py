@@ -24,6 +24,7 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import proposal as circle_proposal
 from dfcrp.likelihoods.circle import sphere
+from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.likelihoods.normal import tails as normal_tails
 from dfcrp.moves import revisit
@@ -194,13 +195,14 @@ def blind(chain) -> None:
 def never_careless_when_joining(chain) -> None:
     """Who may join is weighed as if of the first level, though a level is drawn afterwards."""
     kept = normal.log_of_mixture, circle.log_normal_tail, sphere.log_normal_tail
-    normal.log_of_mixture = lambda *_: 0.0
+    normal.log_of_mixture = covariance.log_of_mixture = lambda *_: 0.0
     plain = lambda hyper, law, features, squares: -0.5 * squares  # noqa: E731
     circle.log_normal_tail = sphere.log_normal_tail = plain
     try:
         scan(chain)
     finally:
         normal.log_of_mixture, circle.log_normal_tail, sphere.log_normal_tail = kept
+        covariance.log_of_mixture = kept[0]
 
 
 def members_all_alike(chain) -> None:
@@ -227,8 +229,8 @@ def spread_without_experts(chain) -> None:
 
 
 KINDS = {
-    "features": (Features, (blind, never_careless_when_joining, members_all_alike)),
-    "vectors": (Vectors, (blind, members_all_alike, spread_without_experts)),
+    "features": (Features, (blind, never_careless_when_joining, spread_without_experts)),
+    "vectors": (Vectors, (blind, never_careless_when_joining)),
     "plane": (Plane, (blind, never_careless_when_joining, members_all_alike)),
     "globe": (Globe, (blind, never_careless_when_joining, members_all_alike)),
 }

@@ -68,6 +68,7 @@ class Bias(NamedTuple):
     noise: int  # the same of the log noise factors, one for each
     spread: int  # where log σ is; NOWHERE: σ is ``noise_sd``
     offset_sd: F8  # (p,): prior standard deviations
+    scattering: int  # how many of the features scatter, if not all do
     noise_sd: float
     expert: I4  # (n,) int32: the expert of each item
     work: F8x2  # (experts, GRADIENT + p + p²)
@@ -85,6 +86,7 @@ ALIKE = Bias(
     noise=NOWHERE,
     spread=NOWHERE,
     offset_sd=np.ones(0),
+    scattering=0,
     noise_sd=1.0,
     expert=np.zeros(0, np.int32),
     work=np.zeros((0, work_columns(0))),
@@ -100,6 +102,7 @@ def with_bias(
     noise_sd: float,
     *,
     learn_spread: bool = False,
+    scattering: int | None = None,
 ) -> Any:
     """The hyperparameters with a law that has the experts' offsets and noise factors as well.
 
@@ -122,6 +125,7 @@ def with_bias(
         noise=noise,
         spread=spread,
         offset_sd=np.asarray(offset_sd, np.float64),
+        scattering=p if scattering is None else scattering,
         noise_sd=noise_sd,
         expert=experts.astype(np.int32),
         work=work,
@@ -356,7 +360,7 @@ def noise_target(hyper, f, e):
     both = work[f, SHARE] + work[e, SHARE]
     return NoiseTarget(
         noise_sd_of(hyper),
-        float(hyper.bias.offset_sd.shape[0]),
+        float(hyper.bias.scattering),
         law[at + f],
         work[f, COUNT],
         work[f, SQUARES],

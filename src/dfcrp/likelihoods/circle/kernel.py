@@ -20,6 +20,9 @@ Where experts differ, y stands for a marking without its expert's offsets, and �
 member has its own scale in its precision; a marking that may join has the mixture over its levels
 (``likelihoods.tails``), and q is the exact conditional of μ under this mixture.
 
+Where all diameters are the same they say nothing, and the model does without them: a row then is
+that of its place alone, with λ = UNSIZED as a sign of it and d = 1, and μl stays at that diameter.
+
 A spare is drawn from the law at ``reference``, another value of ``law``. Where it is learned, each
 Gamma is divided by a Gamma(t) of mean one, t = TAIL: with x = v ν / (t m) the log variance has the
 density
@@ -84,6 +87,8 @@ ROOM = 4
 LOG_2PI = math.log(2.0 * math.pi)
 #: Shape of the Gamma that makes the tails of a spare's variances heavier than the law's.
 TAIL = 8.0
+#: In place of λ where diameters are all the same.
+UNSIZED = 2.0
 #: How often a singleton's parameters are renewed together.
 RENEWAL = 0.8
 
@@ -121,6 +126,7 @@ class CircleHyper(NamedTuple):
     room: F8x2  # (n, ROOM): sums by cluster, while the law is updated
     bias: Bias = ALIKE  # how experts differ
     tails: Tails = NORMAL_TAILS  # how careless markings are
+    sized: bool = True  # whether diameters differ at all
 
 
 @likelihood.of_chain.register(CircleHyper)
@@ -195,12 +201,23 @@ def corrected(hyper, y, i):
 def complete_row(theta, k):
     """Fill the derived columns of row k from its parameters."""
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+    if lam == UNSIZED:
+        theta[k, INV_A], theta[k, BETA], theta[k, INV_S] = 1.0 / a, 0.0, 0.0
+        theta[k, LOG_A], theta[k, LOG_D] = math.log(a), 0.0
+        theta[k, LOG_NORM] = -theta[k, LOG_A] - LOG_2PI
+        return
     s = d * (1.0 - lam * lam)
     theta[k, INV_A] = 1.0 / a
     theta[k, BETA] = lam * math.sqrt(0.5 * d / a)
     theta[k, INV_S] = 1.0 / s
     theta[k, LOG_A], theta[k, LOG_D] = math.log(a), math.log(d)
     theta[k, LOG_NORM] = -theta[k, LOG_A] - 0.5 * math.log(s) - 1.5 * LOG_2PI
+
+
+@inline_kernel
+def features_of(hyper):
+    """How many features scatter."""
+    return 3.0 if hyper.sized else 2.0
 
 
 @inline_kernel
@@ -217,9 +234,9 @@ def squares_by(hyper, law, theta, k, y, i):
 def log_density_by(hyper, law, theta, k, y, i):
     """log p(y_i | θ_k), whatever the level of i, with experts who differ by a law."""
     squares = squares_by(hyper, law, theta, k, y, i)
-    norm = theta[k, LOG_NORM] - 3.0 * log_noise_by(hyper, law, i)
+    norm = theta[k, LOG_NORM] - features_of(hyper) * log_noise_by(hyper, law, i)
     if hyper.tails.on:
-        return norm + log_normal_tail(hyper, law, 3, squares)
+        return norm + log_normal_tail(hyper, law, features_of(hyper), squares)
     return norm - 0.5 * squares
 
 
@@ -235,7 +252,8 @@ def log_density_of_member(hyper, theta, k, y, i):
     """log N(y_i; μ_k, Σ_k), i of the level that it has."""
     squares = squares_by(hyper, hyper.law, theta, k, y, i)
     own = log_scale_of(hyper, i)
-    norm = theta[k, LOG_NORM] - 3.0 * (log_noise_by(hyper, hyper.law, i) + own)
+    norm = theta[k, LOG_NORM]
+    norm -= features_of(hyper) * (log_noise_by(hyper, hyper.law, i) + own)
     return norm - 0.5 * math.exp(-2.0 * own) * squares
 
 
@@ -244,7 +262,8 @@ def log_density_of_member(hyper, theta, k, y, i):
 def settle(hyper, rng, theta, k, y, i, alone):
     """Draw the level of marking i given θ_k."""
     if hyper.tails.on:
-        settle_normal(hyper, rng, i, 3, squares_by(hyper, hyper.law, theta, k, y, i))
+        squares = squares_by(hyper, hyper.law, theta, k, y, i)
+        settle_normal(hyper, rng, i, features_of(hyper), squares)
 
 
 @inline_kernel
@@ -273,6 +292,8 @@ def log_variance_prior(hyper, log_diameter, log_a, log_d):
     if hyper.learned:
         away = log_diameter - hyper.level
         over_a = math.log(hyper.nu_x) + log_a - hyper.law[0] - hyper.law[1] * away
+        if not hyper.sized:
+            return hyper.nu_x * over_a - math.exp(over_a) - hyper.log_gamma
         over_d = math.log(hyper.nu_d) + log_d - hyper.law[2] - hyper.law[3] * away
         return (
             hyper.nu_x * over_a
@@ -302,6 +323,10 @@ def draw_variances(hyper, law, rng, log_diameter, theta, k):
         return
     away = log_diameter - hyper.level
     ratio_a = rng.standard_gamma(hyper.nu_x) / rng.standard_gamma(TAIL)
+    if not hyper.sized:
+        theta[k, VAR_POSITION] = ratio_a * (TAIL / hyper.nu_x) * math.exp(law[0] + law[1] * away)
+        theta[k, VAR_SIZE] = 1.0
+        return
     ratio_d = rng.standard_gamma(hyper.nu_d) / rng.standard_gamma(TAIL)
     theta[k, VAR_POSITION] = ratio_a * (TAIL / hyper.nu_x) * math.exp(law[0] + law[1] * away)
     theta[k, VAR_SIZE] = ratio_d * (TAIL / hyper.nu_d) * math.exp(law[2] + law[3] * away)
@@ -314,6 +339,9 @@ def log_drawn_variances(hyper, law, log_diameter, log_a, log_d):
         return log_variance_prior(hyper, log_diameter, log_a, log_d)
     away = log_diameter - hyper.level
     over_a = math.log(hyper.nu_x / TAIL) + log_a - law[0] - law[1] * away
+    if not hyper.sized:
+        place = hyper.nu_x * over_a - (hyper.nu_x + TAIL) * math.log1p(math.exp(over_a))
+        return place - hyper.log_beta
     over_d = math.log(hyper.nu_d / TAIL) + log_d - law[2] - law[3] * away
     return (
         hyper.nu_x * over_a
@@ -333,6 +361,8 @@ def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
     b = theta[k, BETA] * a
     p1, p2 = hyper.var0_x + a, hyper.var0_y + a
     v1, v2 = y1 - hyper.mu0_x, y2 - hyper.mu0_y
+    if not hyper.sized:
+        return -0.5 * (math.log(p1 * p2) + v1 * v1 / p1 + v2 * v2 / p2) - LOG_2PI
     z = y3 - hyper.mu0_l - b * (v1 / p1 + v2 / p2)
     s = hyper.var0_l + d - b * b * (1.0 / p1 + 1.0 / p2)
     return (
@@ -424,7 +454,9 @@ def draw_row_by(hyper, law, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i), q by a law, into row k."""
     y1, y2, y3, precision = corrected_by(hyper, law, y, i)
     draw_variances(hyper, law, rng, y3, theta, k)
-    theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
+    theta[k, LAMBDA] = UNSIZED
+    if hyper.sized:
+        theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, k)
     if hyper.tails.on:
         first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
@@ -505,6 +537,11 @@ def update_covariance(hyper, rng, data, state, k):
     given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(hyper, theta, k, y, state))
     law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+    if not hyper.sized:
+        a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, 1.0, 0.0))
+        theta[k, VAR_POSITION] = a
+        complete_row(theta, k)
+        return
     a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, lam))
     d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, lam))
     lam = slice_coordinate(rng, law, given, 2, lam, 0.25, a, d)

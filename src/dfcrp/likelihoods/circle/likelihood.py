@@ -19,11 +19,13 @@ from dfcrp.likelihoods.circle.columns import (
     GROWTHS,
     LAW,
     LAW_WORDS,
+    OF_DIAMETERS,
     REST,
     circle_columns,
     spreads,
 )
 from dfcrp.likelihoods.circle.hyper import (
+    are_sized,
     circle_hyper,
     length_unit,
     set_apart_on_sphere,
@@ -139,7 +141,17 @@ class _Circles(Likelihood):
 
     def unheard(self, items: Items) -> frozenset[str]:
         """How scatter grows with diameter, where diameters are all about the same."""
-        return GROWTHS if np.ptp(np.log(items.diameter)) < NARROW else frozenset()
+        log_diameter = np.log(items.diameter)
+        if not are_sized(log_diameter):
+            return GROWTHS | {"scale_d"}
+        return GROWTHS if np.ptp(log_diameter) < NARROW else frozenset()
+
+    def learned(self, samples: Mapping[str, Floats], items: Items) -> dict[str, Any] | None:
+        """Without diameters, if they are all the same."""
+        if not are_sized(np.log(items.diameter)):
+            kept = {name: values for name, values in samples.items() if name not in OF_DIAMETERS}
+            return super().learned(kept, items)
+        return super().learned(samples, items)
 
     def learned_about(self, items: Items) -> dict[str, Any]:
         """Positions are at the median diameter; the unit of both, where a file names one."""
@@ -150,11 +162,13 @@ class _Circles(Likelihood):
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """Around an object of the median diameter."""
         unit = f" {found['unit']}" if "unit" in found else ""
+        diameters = "; their diameters are all the same, and say nothing (1 sd)"
+        if "diameter_percent" in found:
+            diameters = f" and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)"
         return [
             f"Learned from the data: around an object of the median diameter "
             f"({found['median_diameter']:.4g}{unit}) markings scatter by "
-            f"{found['position']['mean']:.3g}{unit} in x and y and by "
-            f"{found['diameter_percent']['mean']:.2g} % in diameter (1 sd).",
+            f"{found['position']['mean']:.3g}{unit} in x and y{diameters}.",
             *careless_words(found, "marking"),
         ]
 
@@ -280,6 +294,8 @@ CIRCLES = _Circles()
 def possible_rows(rows: Floats) -> NDArray[np.bool_]:
     """Which rows ``kernel.complete_row`` could have left."""
     a, d, lam = rows[:, [kernel.VAR_POSITION, kernel.VAR_SIZE, kernel.LAMBDA]].T
+    if (lam == kernel.UNSIZED).all():
+        return (a > 0.0) & np.isclose(rows[:, kernel.INV_A] * a, 1.0)
     with np.errstate(all="ignore"):
         s = d * (1.0 - lam * lam)
         derived = {

@@ -50,10 +50,12 @@ from dfcrp.likelihoods.circle.kernel import (
     MU_X,
     MU_Y,
     RENEWAL,
+    UNSIZED,
     VAR_POSITION,
     VAR_SIZE,
     complete_row,
     draw_variances,
+    features_of,
     log_drawn_variances,
     log_variance_prior,
     position_law,
@@ -111,6 +113,7 @@ class SphereHyper(NamedTuple):
     unit: float  # that unit, in km
     bias: Bias = ALIKE  # how experts differ: to the east, to the north, in log diameter
     tails: Tails = NORMAL_TAILS  # how careless markings are
+    sized: bool = True  # whether diameters differ at all
 
 
 likelihood.of_chain.register(SphereHyper, circle.of_chain)
@@ -179,9 +182,9 @@ def squares_by(hyper, law, theta, k, y, i):
 def log_density_by(hyper, law, theta, k, y, i):
     """log p(y_i | θ_k), whatever the level of i, with experts who differ by a law."""
     squares = squares_by(hyper, law, theta, k, y, i)
-    norm = theta[k, LOG_NORM] - 3.0 * log_noise_by(hyper, law, i)
+    norm = theta[k, LOG_NORM] - features_of(hyper) * log_noise_by(hyper, law, i)
     if hyper.tails.on:
-        return norm + log_normal_tail(hyper, law, 3, squares)
+        return norm + log_normal_tail(hyper, law, features_of(hyper), squares)
     return norm - 0.5 * squares
 
 
@@ -197,7 +200,8 @@ def log_density(hyper, theta, k, y, i):
 def settle(hyper, rng, theta, k, y, i, alone):
     """Draw the level of marking i given θ_k."""
     if hyper.tails.on:
-        settle_normal(hyper, rng, i, 3, squares_by(hyper, hyper.law, theta, k, y, i))
+        squares = squares_by(hyper, hyper.law, theta, k, y, i)
+        settle_normal(hyper, rng, i, features_of(hyper), squares)
 
 
 @inline_kernel
@@ -215,6 +219,8 @@ def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
         height = height_by(hyper, law, i)
         place -= math.log1p(height / hyper.radius)
         place -= 0.5 * precision * height * height * theta[k, INV_A]
+    if not hyper.sized:
+        return place
     return place - 0.5 * (LOG_2PI + math.log(s) + v * v / s)
 
 
@@ -307,7 +313,7 @@ def draw_row_by(hyper, law, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i), q by a law, into row k."""
     c1, c2, c3, size, precision = corrected_by(hyper, law, y, i)
     draw_variances(hyper, law, rng, size, theta, k)
-    theta[k, LAMBDA] = 0.0
+    theta[k, LAMBDA] = 0.0 if hyper.sized else UNSIZED
     complete_row(theta, k)
     if hyper.tails.on:
         first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
@@ -377,7 +383,8 @@ def update_variances(hyper, rng, data, state, k):
     law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
     a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
     a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, 0.0))
-    d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
+    if hyper.sized:
+        d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
     theta[k, VAR_POSITION], theta[k, VAR_SIZE] = a, d
     complete_row(theta, k)
 

@@ -23,6 +23,8 @@ _SEED = 20_140_415
 def set_apart(features: NDArray[np.float64], families: NDArray[np.int64]) -> NDArray[np.float64]:
     """The features (x, y, log diameter), with those moved on which many experts agree exactly."""
     place, size = shared_rows(features[:, :2], features[:, 2:], families)
+    # Diameters that are all the same are left out of the model.
+    size &= bool(np.ptp(features[:, 2]) > 0.0)
     if not (place.any() or size.any()):
         return features
     moves = APART * tie_moves(features.shape)
