@@ -31,7 +31,7 @@ def outcome(argument: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_updates_of_boxes_leave_the_joint_unchanged():
+def test_updates_of_circles_leave_the_joint_unchanged():
     found = outcome("--short")
     assert min(found["shared"], found["scan"]) > FALSE_ALARM_RATE, found
     assert found["blind"] < FALSE_ALARM_RATE, found

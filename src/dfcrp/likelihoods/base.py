@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.likelihoods import report
+from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.catalogue import Centre
@@ -107,18 +108,6 @@ class Evidence:
     theirs: str
     #: What the column adds to the logarithm of the odds that the item is of the members' object.
     log_odds: float
-
-
-@dataclass(frozen=True)
-class Newcomers:
-    """New items beside those of a run, as ``integrated.weigh_new`` takes them."""
-
-    hyper: Any
-    #: Features of the run's items, and of the new ones.
-    known: Floats
-    new: Floats
-    #: Numbers that a cluster's row takes.
-    width: int
 
 
 class Likelihood:

@@ -20,6 +20,8 @@ from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, 
 from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
 from dfcrp.likelihoods.decide import decide
+from dfcrp.likelihoods.integrated import Newcomers
+from dfcrp.likelihoods.newcomers import ROUNDS, with_newcomers
 from dfcrp.likelihoods.normal import covariance, kernel, report
 from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
@@ -83,6 +85,23 @@ class NormalLikelihood(Likelihood):
     def features_of_new(self, items: Items, values: Floats) -> Floats:
         """About the mean of ``items``."""
         return self.shape(items).to_features(values) - self.origin(items)
+
+    def newcomers(
+        self,
+        items: Items,
+        config: Config,
+        hyper: Any,
+        values: NDArray[Any],
+        sources: NDArray[np.int64],
+        most: int,
+        width: int,
+    ) -> Newcomers:
+        """By the features that are heard, with how experts differ."""
+        heard = heard_features(items.features, self.origin(items))
+        known, new = items.features, self.features_of_new(items, values)
+        full = with_newcomers(hyper, items.families, sources)
+        rounds = ROUNDS if hyper.tails.on else 0
+        return Newcomers(full, known[:, heard], new[:, heard], width, rounds)
 
     def decide(self, items: Items, settings: Any, independent: bool) -> Any:
         """Whether items may be careless and experts differ, unless that is said."""
