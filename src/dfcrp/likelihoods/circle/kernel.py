@@ -563,8 +563,9 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
     new = weight_drawn_by(hyper, hyper.law, proposal, 0, y, i)
     new += log_tilt(prior, data, state, k, proposal[0, MU_L])
     current += log_tilt(prior, data, state, k, theta[k, MU_L])
-    accepted = -rng.standard_exponential() < new - current
-    if accepted:
+    accepted = False
+    if -rng.standard_exponential() < new - current:
+        accepted = True
         for column in range(WIDTH):
             theta[k, column] = proposal[0, column]
     settle(hyper, rng, theta, k, y, i, True)
