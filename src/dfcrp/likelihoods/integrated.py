@@ -168,7 +168,7 @@ def weigh_beside(beside: Newcomers, cluster: NDArray[np.int64]) -> NDArray[np.fl
     size = np.bincount(cluster)
     theta = np.zeros((len(size) + 1, beside.width))
     out = np.empty((len(beside.new), len(size) + 1))
-    y = np.concatenate([beside.known, beside.new])
+    y = np.ascontiguousarray(np.concatenate([beside.known, beside.new]))
     rounds = beside.rounds
     weigh_new(beside.hyper, stream(0), y, cluster.astype(np.int64), size, rounds, theta, out)
     return out

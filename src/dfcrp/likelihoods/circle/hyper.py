@@ -148,11 +148,11 @@ def sphere_hyper(
 
 
 def set_apart_on_sphere(
-    features: NDArray[np.float64], families: NDArray[np.int64]
+    features: NDArray[np.float64], families: NDArray[np.int64], *, sized: bool = True
 ) -> NDArray[np.float64]:
     """As ``ties.set_apart``, but that places stay on the sphere."""
     place, size = shared_rows(features[:, PLACE], features[:, 2:3], families)
-    size &= are_sized(features[:, 2])
+    size &= sized
     if not (place.any() or size.any()):
         return features
     moves = tie_moves(features.shape)

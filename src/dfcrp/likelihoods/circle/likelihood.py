@@ -237,7 +237,7 @@ def lay_out_circles(
     """
     hyper = circle_hyper(config.likelihood, features)
     log_sizes = features[:, 2]
-    features = set_apart(features, codes)
+    features = set_apart(features, codes, sized=hyper.sized)
     neighbourhood = find_neighbours(
         features,
         experts,
@@ -264,7 +264,7 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
     radius = items.site.sphere_radius_km / unit
     hyper = sphere_hyper(config.likelihood, features, radius, unit)
     log_sizes = features[:, 2]
-    features = set_apart_on_sphere(features, items.families)
+    features = set_apart_on_sphere(features, items.families, sized=hyper.sized)
     reach = config.run.radius
     if isinstance(reach, float):
         # Along the ground in km; neighbours are found by straight lines.
