@@ -58,7 +58,7 @@ def test_every_object_is_found(kind):
 
 def test_boxes_of_one_size_are_points():
     """The same partition, and the same scatter but for what is believed of points."""
-    truth, boxes = fit("boxes")
+    _, boxes = fit("boxes")
     _, expert, image, x, y = marks()
     points = dfcrp.fit(
         Items.from_columns({"x": x, "y": y}, expert, kind="points", image=image),

@@ -260,7 +260,7 @@ def spread_without_experts(chain) -> None:
 
 KINDS = {
     "features": (Features, (never_careless_when_joining, spread_without_experts)),
-    "vectors": (Vectors, (blind, never_careless_when_joining)),
+    "vectors": (Vectors, (blind,)),
     "plane": (Plane, (blind, never_careless_when_joining, members_all_alike)),
     "discs": (Discs, (blind, never_careless_when_joining, members_all_alike)),
     "globe": (Globe, (blind, never_careless_when_joining, members_all_alike)),
