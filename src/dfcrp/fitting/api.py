@@ -89,7 +89,9 @@ def prepare(
             f'run.likelihood is "{settled.run.likelihood}", but these items are {data.kind}'
         )
     part = likelihood_named(data.kind)
-    settled = replace(settled, likelihood=part.adapt(data, settled.likelihood))
+    adapted = part.adapt(data, settled.likelihood)
+    independent = settled.run.images == "independent"
+    settled = replace(settled, likelihood=part.decide(data, adapted, independent))
     settled = with_size_classes(with_persons(settled, data), data)
     check_fittable(data, settled)
     return data, settled
@@ -198,7 +200,7 @@ def fit(
     preset: str | None = None,
     images: str = "auto",
     persons: Sequence[Sequence[str]] = (),
-    expert_bias: str = "none",
+    expert_bias: str = "auto",
     min_experts: int | str | None = None,
     side_by_side: bool = False,
     retire_complete: float = 0.9,
@@ -255,7 +257,8 @@ def fit(
     persons : sequence of sequences of names
         Lists by one person.
     expert_bias : str
-        Learn how experts differ: "offset", "precision", "both" or "none".
+        Learn how experts differ: "offset", "precision", "both" or "none"; "auto" is "precision"
+        where at least three experts have enough items, except with a preset of the paper.
     min_experts : int or str, optional
         Experts that make a consensus, or a share of those who looked at the image, as in "60%". If
         left out: five, or a majority of fewer; 60 % where images differ in how many looked.

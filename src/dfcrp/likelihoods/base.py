@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.likelihoods import report
+from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.catalogue import Centre
@@ -133,18 +134,6 @@ class Sight:
     placed: bool = True
 
 
-@dataclass(frozen=True)
-class Newcomers:
-    """New items beside those of a run, as ``integrated.weigh_new`` takes them."""
-
-    hyper: Any
-    #: Features of the run's items, and of the new ones.
-    known: Floats
-    new: Floats
-    #: Numbers that a cluster's row takes.
-    width: int
-
-
 class Likelihood:
     """One kind of item; the answers here are for items described by any numbers."""
 
@@ -168,6 +157,8 @@ class Likelihood:
     spellings: Mapping[str, frozenset[str]] = {}
     #: Paper presets: settings of this likelihood and of the prior, by name.
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+    #: Settings that the paper's samplers go with.
+    as_in_the_paper: Mapping[str, Any] = {}
     #: What experts did with items, in sentences.
     verb: str = "listed"
     #: What is meant by their size, where they have one.
@@ -192,6 +183,13 @@ class Likelihood:
 
     def adapt(self, items: Items, settings: Any) -> Any:
         """The settings with what only the items tell, so that a run can be read back."""
+        return settings
+
+    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+        """The settings with what the items decide unless it is said.
+
+        ``independent``: whether each image is fitted by itself.
+        """
         return settings
 
     def features(self, items: Items) -> Floats:

@@ -219,9 +219,16 @@ class Chain:
         partition_prior.refresh(self.prior)
 
     def _kept(self) -> dict[str, NDArray[np.float64]]:
-        """What a chain changes of its hyperparameters besides the law: what spares come from."""
-        reference = getattr(self.hyper, "reference", None)
-        return {} if reference is None else {"reference": reference}
+        """What a chain changes of its hyperparameters besides the law.
+
+        What spares are drawn from, and how careless each item is.
+        """
+        found = {}
+        if hasattr(self.hyper, "reference"):
+            found["reference"] = self.hyper.reference
+        if hasattr(self.hyper, "tails"):
+            found["log_scale"] = self.hyper.tails.log_scale
+        return found
 
     def _streams(self) -> list[Stream]:
         return [self.rng, *(piece.rng for piece in self._pieces)]

@@ -254,6 +254,8 @@ def make_config(
         sections["likelihood"] = {**preset["likelihood"], **sections["likelihood"]}
         if issubclass(prior.Settings, priors.prior_named("dfcrp").Settings):
             sections["prior"] = {**preset["prior"], **sections["prior"]}
+    if run.sampler != "exact":
+        sections["likelihood"] = {**likelihood.as_in_the_paper, **sections["likelihood"]}
     values = likelihood.complete(sections["likelihood"])
     return Config(
         run=run,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dfcrp.likelihoods.report import counted_items, estimates, learned_section
+from dfcrp.likelihoods.tail_summary import CARELESS
 from dfcrp.markup import Section, significant
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ ROWS = {
     "position_growth": "x and y: growth of the variance",
     "diameter_percent": "diameter, %",
     "diameter_growth": "diameter: growth of the variance",
+    **{name: f"careless markings, {words}" for name, words in CARELESS.items()},
 }
 
 

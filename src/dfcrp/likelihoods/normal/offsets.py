@@ -65,7 +65,8 @@ def normal_offsets(
         none = np.zeros(len(found))
         rates = np.stack([shared[:, at] if at >= 0 else none for at in growth], axis=1)
         spread = noise**2 * np.exp(rates * excess) * variance + error**2
-        away = (feature - mean) / np.sqrt(spread)
+        # Of features that are the same for all items no spread is known, and nothing is away.
+        away = (feature - mean) / np.sqrt(np.where(spread > 0.0, spread, np.inf))
         whole = np.linalg.norm(away, axis=1)
         each = [
             away[:, own][:, 0] if part.more else np.linalg.norm(away[:, own], axis=1)

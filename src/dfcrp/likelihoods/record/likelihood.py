@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.likelihoods.base import Evidence, Layout, Likelihood, Newcomers
-from dfcrp.likelihoods.integrated import weigh_new
+from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
+from dfcrp.likelihoods.integrated import Newcomers, weigh_beside
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
@@ -56,7 +56,7 @@ class _Records(Likelihood):
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Text cannot be offset or scaled."""
         kept = dict(values)
-        if kept.pop("expert_bias", "none") != "none":
+        if kept.pop("expert_bias", "none") not in ("auto", "none"):
             raise SettingsError(
                 "expert_bias (--expert-bias) is not for records: values are text, in which "
                 "nothing can be offset or scaled; leave it out"
@@ -322,11 +322,9 @@ def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> floa
     values[rows, field] = hyper.values[rows, field]
     features = np.column_stack([values[rows], rows]).astype(np.float64)
     measures = bool((hyper.kind == kernel.MEASURE).any())
-    theta = np.zeros((2, kernel.row_width(len(rows), measures)))
-    out, one = np.empty((1, 2)), np.zeros(len(members), np.int64)
-    masked = hyper._replace(values=values)
-    weigh_new(masked, features[:-1].copy(), one, features[-1:].copy(), theta, out)
-    return float(out[0, 0])
+    masked, width = hyper._replace(values=values), kernel.row_width(len(rows), measures)
+    beside = Newcomers(masked, features[:-1], features[-1:], width)
+    return float(weigh_beside(beside, np.zeros(len(members), np.int64))[0, 0])
 
 
 def learned_rates(law: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:

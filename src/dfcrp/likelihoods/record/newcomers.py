@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.base import Newcomers
+from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.likelihoods.record import kernel
 from dfcrp.likelihoods.record.fields import Fields, encode_fields
 from dfcrp.likelihoods.record.hyper import (
