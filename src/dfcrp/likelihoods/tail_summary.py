@@ -36,6 +36,18 @@ def careless(draws: Draws) -> dict[str, NDArray[np.float64]]:
     return dict(zip(CARELESS, values, strict=True))
 
 
+def new_levels(
+    columns: Columns, shared: NDArray[np.float64], count: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """By how much the scatter of so many new items is above the usual, by the shares of a draw."""
+    if WIDE not in columns.slices:
+        return np.ones(count)
+    wide, widest = (float(shared[columns.slices[name]][0]) for name in (WIDE, WIDEST))
+    return np.asarray(
+        rng.choice([1.0, 3.0, 9.0], size=count, p=[1.0 - wide - widest, wide, widest])
+    )
+
+
 def careless_words(found: Mapping[str, Any], noun: str) -> list[str]:
     """How many items are careless, in a sentence."""
     row = found.get("careless_percent")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dfcrp.geometry import unit_vectors
 from dfcrp.likelihoods.bias_summary import corrected_all
 from dfcrp.likelihoods.circle.columns import LAW
+from dfcrp.likelihoods.tail_summary import new_levels
 from dfcrp.summaries.tails import Scatter
 
 Floats = NDArray[np.float64]
@@ -39,16 +40,19 @@ def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter] | None:
     shapes = _shapes(model, log_sizes - np.log(unit), learned=learned)
     parts = (("position", slice(0, wide), 2), ("diameter", slice(wide, wide + 1), 1))
 
-    def new(rng: np.random.Generator, code: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
-        first = rows[np.unique(code, return_index=True)[1]]
-        made = rng.standard_normal((len(code), wide + 1))
-        made[:, 2:wide] = 0.0
-        for part, shape in ((slice(0, wide), shapes[0]), (slice(wide, None), shapes[1])):
-            ratio = rng.gamma(shape[first]) / shape[first]
-            made[:, part] *= np.sqrt(ratio[code])[:, np.newaxis]
-        return made
-
     def of_draw(shared: Floats) -> Scatter:
+        def new(
+            rng: np.random.Generator, code: NDArray[np.int64], rows: NDArray[np.int64]
+        ) -> Floats:
+            first = rows[np.unique(code, return_index=True)[1]]
+            made = rng.standard_normal((len(code), wide + 1))
+            made[:, 2:wide] = 0.0
+            for part, shape in ((slice(0, wide), shapes[0]), (slice(wide, None), shapes[1])):
+                ratio = rng.gamma(shape[first]) / shape[first]
+                made[:, part] *= np.sqrt(ratio[code])[:, np.newaxis]
+            made *= new_levels(posterior.draws.columns, shared, len(code), rng)[:, np.newaxis]
+            return made
+
         if learned:
             scale_x, growth_x, scale_d, growth_d = (float(shared[slices[name]][0]) for name in LAW)
             above = log_sizes - level

@@ -12,6 +12,7 @@ from dfcrp.draws import Columns
 from dfcrp.likelihoods.bias_summary import corrected_all
 from dfcrp.likelihoods.normal.offsets import growths, parts_of
 from dfcrp.likelihoods.normal.shapes import Shape
+from dfcrp.likelihoods.tail_summary import new_levels
 from dfcrp.summaries.tails import Scatter
 
 Floats = NDArray[np.float64]
@@ -35,12 +36,15 @@ def normal_scatter(
     a = float(posterior.config.likelihood.variance_shape)
     parts = tuple((part.name, own, own.stop - own.start) for part, own in parts_of(shape))
 
-    def new(rng: np.random.Generator, code: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
-        variance = a / rng.gamma(a, size=(int(code.max()) + 1, len(shape.groups)))
-        deviations = rng.standard_normal((len(code), len(group_of)))
-        return np.asarray(deviations * np.sqrt(variance[code][:, group_of]))
-
     def of_draw(shared: NDArray[np.float64]) -> Scatter:
+        def new(
+            rng: np.random.Generator, code: NDArray[np.int64], rows: NDArray[np.int64]
+        ) -> Floats:
+            variance = a / rng.gamma(a, size=(int(code.max()) + 1, len(shape.groups)))
+            deviations = rng.standard_normal((len(code), len(group_of)))
+            deviations *= new_levels(columns, shared, len(code), rng)[:, np.newaxis]
+            return np.asarray(deviations * np.sqrt(variance[code][:, group_of]))
+
         rates = np.array([shared[at] if at >= 0 else 0.0 for at in growth])
         spread = np.exp(power * shared[scales][group_of] + 0.5 * rates * excess)
         return Scatter(features, noise[:, np.newaxis] * spread, parts, new)

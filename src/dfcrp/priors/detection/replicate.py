@@ -46,7 +46,7 @@ class Replicator:
         found = {name: values[0] for name, values in by_name.items()}
         item, look = self._marked(found, rng)
         others = np.bincount(item)[item] if item.size else item
-        false = rng.poisson(false_rates(found, self.list) * self.covered)
+        false = rng.poisson(false_rates(found, self.list, rng) * self.covered)
         return NewLists(self._by_look(look) + false, self._by_look(look[others == 1]) + false)
 
     def _by_look(self, look: Codes) -> Codes:
@@ -62,7 +62,14 @@ class Replicator:
             np.arange(len(looks.share)), rng.poisson(found["objects"][self.image] * looks.share)
         )
         g = _choose(found["weight"], len(zone), rng)
-        level = _choose(found["size_share"], len(zone), rng)
+        level = np.where(
+            g < prior.real,
+            _choose(found["size_share"], len(zone), rng),
+            _choose(found["false_size"], len(zone), rng),
+        )
+        unseen = -np.logaddexp(0.0, found["notice"].mean(axis=1))
+        kept = rng.random(len(zone)) < np.exp(looks.silent[zone] * unseen[g])
+        zone, g, level = zone[kept], g[kept], level[kept]
         item, at = _each(self.viewers[zone])
         viewer = looks.viewer[looks.start[zone[item]] + at]
         p = looks.viewer_person[viewer]
@@ -78,9 +85,11 @@ class Replicator:
         return item, self.image[zone[item]] * self.lists + f
 
 
-def false_rates(found: Mapping[str, Floats], lists: Codes) -> Floats:
+def false_rates(found: Mapping[str, Floats], lists: Codes, rng: np.random.Generator) -> Floats:
     """Expected false marks of new looks by these lists, if all of an image is covered."""
-    return np.asarray(found["false"][lists])
+    shape = float(found["look_shape"][0])
+    usual = np.asarray(found["false"][lists])
+    return usual if np.isinf(shape) else usual * rng.gamma(shape, size=len(lists)) / shape
 
 
 def _covered(looks: LookTables, image: Codes, lists: int, looked: Codes) -> Floats:

@@ -71,7 +71,7 @@ def log_odds_of_noticing(
     found: Mapping[str, Floats], g: NDArray[np.int64], p: NDArray[np.int32], away: Floats
 ) -> Floats:
     """That persons notice objects of a class, so far from the usual size, by one draw."""
-    return np.asarray(found["skill"][g, p] + found["slope"][p] * away)
+    return np.asarray(found["notice"][g, p] + found["slope"][p] * away)
 
 
 def _sensitivity(
