@@ -48,8 +48,8 @@ class DetectionSettings:
     decoy_sd: float = 0.5
     #: The share of experts who mark a decoy, on average: at least (what fewer mark is an ordinary
     #: false mark) and at most (what more mark is an object).
-    decoy_least: float = 0.25
-    decoy_most: float = 0.5
+    decoy_least: float = 0.15
+    decoy_most: float = 0.4
     slope_sd: float = 1.0
     size_slope_sd: float = 3.0
     #: How sure the spread between experts is: 1 / its square is Gamma of this shape.
