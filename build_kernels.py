@@ -53,7 +53,7 @@ class CompileKernels(BuildHookInterface):
         self._folder = tempfile.mkdtemp(prefix="dfcrp-kernels-")
         source = os.path.join(self.root, "src")
         subprocess.run(
-            [sys.executable, "-m", "dfcrp.compiled.build", "--package", self._folder],
+            [sys.executable, "-P", "-m", "dfcrp.compiled.build", "--package", self._folder],
             check=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([source, *filter(None, sys.path)])},
         )

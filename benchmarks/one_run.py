@@ -93,7 +93,7 @@ def measure(
             end_after(most_seconds, found)
         posterior = dfcrp.fit(job.items, out=out, max_scans=most_scans, **given)
         while True:
-            verdict = posterior.verdict
+            verdict = posterior.convergence
             spent = time.process_time() - start
             found |= _of_run(posterior, spent)
             if verdict.ok and found["answers_seconds"] is None:
@@ -112,7 +112,7 @@ def measure(
 
 def _of_run(posterior: Any, spent: float) -> dict[str, Any]:
     """How a run stands at a look."""
-    verdict = posterior.verdict
+    verdict = posterior.convergence
     return {
         "scans": posterior.record.scans,
         "processor_seconds": spent,

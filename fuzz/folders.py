@@ -1,20 +1,25 @@
-"""Fuzzing of whole run folders: tampered records, indices, checkpoints, links and damaged files.
+"""Fuzzing of whole run folders: tampered records, indices, checkpoints, links and damaged files,
+code that a file names, settings that were edited.
 
     ./run python -m fuzz.folders --inputs 100000 --out findings
 
 A small run is made, and each input spoils a copy of it: the first byte says how, the rest with
 what. Then the folder is read, its draws are, and its chains are brought to their checkpoints and
-make a scan. Anything but a DfcrpError is a finding, as is a file that is written or removed, 5 s of
-processor time, or 2 GB. Kernels run interpreted, so that an index beyond an array is an error and
+make a scan; of some inputs it is written to, as ``dfcrp resume`` does. Anything but a DfcrpError is
+a finding, as is a file outside that is touched, or one inside that reading changes, code of the
+folder's that is run, settings that are not those of the draws, 5 s of processor time, or 2 GB.
+Kernels run interpreted, so that an index beyond an array is an error and
 not a crash.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import sys
@@ -31,9 +36,12 @@ import numpy as np
 from fuzz.blind import mutated
 
 SECONDS, MEGABYTES = 5, 2048
+#: What lies outside, and modules that a run folder could be taken for.
+DEAR = "dear to me"
+CODE = ("evil", "spoiled")
 FILES = (
     *("provenance.json", "config.toml", "markings.csv", "candidates.csv", "looked.csv"),
-    *("run.lock", "draws.zarr/zarr.json"),
+    *("run.lock", "draws.zarr/zarr.json", "footprints.json", "ages.json"),
 )
 LINKED = (*FILES, "draws.zarr", "shard", "shard/labels", "shard/labels/c.0", "shard/zarr.json")
 FIELDS = ("part", "chain", "turn", "first", "draws", "rows", "n", "saved", "scans", "state")
@@ -55,7 +63,7 @@ class Spoiler:
 
     def __init__(self, template: Path, work: Path) -> None:
         self._template = template
-        self._run = work / "run"
+        self._run = work / CODE[1]
         self._outside = work / "outside"
         self._ways: list[Callable[[bytes], None]] = [
             *(self._replacing(name) for name in FILES),
@@ -66,7 +74,13 @@ class Spoiler:
             self._bytes,
             self._link,
             self._remove,
+            self._hard_link,
+            self._code,
+            self._setting,
+            self._columns,
         ]
+        #: Whether the folder is written to after it was read.
+        self.writes = False
 
     def seeds(self) -> list[bytes]:
         """An input for each way, which changes nothing or little."""
@@ -77,7 +91,8 @@ class Spoiler:
         shard = next((self._template / "draws.zarr").glob("shard-*"))
         index = json.loads((shard / "zarr.json").read_bytes())["attributes"]["dfcrp_shard"]
         contents += [json.dumps(index).encode(), b"\x04\x07", b"\x10" + b"\0" * 60, b"\3\1\2\3\4"]
-        contents += [b"\1\0\4\xff", b"\0\1", b"\2\0"]
+        contents += [b"\1\0\4\xff", b"\0\1", b"\2\0", b"\0", b"spoiled.evil:X", b"\0\x07\0\1"]
+        contents += [json.dumps(index["kinds_of_columns"][0]).encode()]
         return [bytes([way]) + content for way, content in enumerate(contents)]
 
     def spoil(self, data: bytes) -> Path:
@@ -86,14 +101,21 @@ class Spoiler:
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self._template, self._run)
         self._outside.mkdir()
-        (self._outside / "dear").write_text("dear to me")
+        (self._outside / "dear").write_text(DEAR)
+        (self._run / "evil.py").write_text(
+            f"import pathlib\npathlib.Path({str(self._outside / 'was run')!r}).touch()\nX = 1\n"
+        )
+        for name in [name for name in sys.modules if name.partition(".")[0] in CODE]:
+            del sys.modules[name]
+        self.writes = False
         way = data[0] if data else 0
         self._ways[way % len(self._ways)](data[1:] + b"\0" * 16)
         return self._run
 
     def untouched(self) -> bool:
         """Whether what lies outside is as it was."""
-        return [path.name for path in self._outside.iterdir()] == ["dear"]
+        found = {path.name: path.read_text() for path in self._outside.iterdir()}
+        return found == {"dear": DEAR}
 
     def _shard(self, number: int = 0) -> Path:
         shards = sorted((self._run / "draws.zarr").glob("shard-*"))
@@ -186,6 +208,58 @@ class Spoiler:
         targets = (self._outside, self._outside / "dear", self._outside / "new", Path("/dev/zero"))
         path.symlink_to(targets[data[1] % len(targets)])
 
+    def _hard_link(self, data: bytes) -> None:
+        """A file that is there, or that will be made, is one outside too."""
+        names = (
+            *LINKED,
+            "run.lock.part",
+            "config.toml.part",
+            "provenance.json.part",
+            "report.html",
+        )
+        path = self._named(names[data[0] % len(names)])
+        if path.is_dir():
+            return
+        path.parent.mkdir(exist_ok=True)
+        self._away(path)
+        path.hardlink_to(self._outside / "dear")
+        self.writes = True
+
+    def _code(self, data: bytes) -> None:
+        """A likelihood that could be imported, or whatever the input names."""
+        name = data[:-16].decode("utf-8", "replace")
+        self._edit("likelihood", json.dumps(name, ensure_ascii=False))
+
+    def _setting(self, data: bytes) -> None:
+        """One setting of those that draws depend on, as a number, a text, or true."""
+        from dfcrp.runs.folder import read_provenance
+
+        names = sorted(read_provenance(self._run)["settings_of_draws"])
+        value: Any = int.from_bytes(data[1:3], "little", signed=True) / (1 + data[3] % 8)
+        value = [value, int(value), data[4:-16].decode("utf-8", "replace"), True][data[3] // 8 % 4]
+        self._edit(names[data[0] % len(names)].partition(".")[2], json.dumps(value))
+
+    def _edit(self, name: str, value: str) -> None:
+        path = self._run / "config.toml"
+        text = re.sub(rf"(?m)^{name} = .*$", lambda _: f"{name} = {value}", path.read_text())
+        path.write_text(text)
+
+    def _columns(self, data: bytes) -> None:
+        """Other quantities in every draw, or many more of them."""
+        fields = json.loads((self._shard() / "zarr.json").read_bytes())["attributes"]["dfcrp_shard"]
+        try:
+            kind = json.loads(data[:-16])
+        except (ValueError, RecursionError):
+            kind = dict(fields["kinds_of_columns"][0])
+            many = 1 << (data[0] % 18)
+            if data[1] % 2:
+                kind["parameters"] = [f"p{k}" for k in range(many)]
+            else:
+                kind["shared"] = [["x", ["a"] * (data[2] % 5)]]
+                kind["coords"] = {"a": [str(k) for k in range(many)]}
+        fields["kinds_of_columns"] = [kind]
+        self._forge(fields)
+
     def _remove(self, data: bytes) -> None:
         self._away(self._named(LINKED[data[0] % len(LINKED)]))
 
@@ -200,14 +274,23 @@ def use(run: Path) -> None:
     """Read all there is, and go on from the checkpoints; only a DfcrpError is a way to fail."""
     from dfcrp.errors import DfcrpError
     from dfcrp.fitting.api import find_run
+    from dfcrp.io.converting import read_table
     from dfcrp.posterior.saving import load
+    from dfcrp.report.sections.ages import read_ages
+    from dfcrp.runs.folder import read_provenance
     from dfcrp.runs.parts import Parts
     from dfcrp.runs.store import DrawStore
     from dfcrp.sampling.chain import Chain
     from dfcrp.sampling.setup import problem_of
+    from dfcrp.settings.config import settings_of_draws
 
     try:
         found = load(run)
+        begun_with = read_provenance(run)["settings_of_draws"]
+        now = json.loads(json.dumps(settings_of_draws(found.config)))
+        if any(now[name] != begun_with[name] for name in {*now} & {*begun_with}):
+            raise AssertionError("settings that are not those of the draws")
+        read_ages(run, found)
         draws = found.draws
         for chain in range(draws.n_chains):
             labels = draws.labels(chain, 0, draws.n_draws)
@@ -216,6 +299,8 @@ def use(run: Path) -> None:
                 raise AssertionError("draws of another shape")
     except DfcrpError:
         pass
+    with contextlib.suppress(DfcrpError):
+        read_table(run)
     try:
         begun = find_run(run, scans=6)
         store = DrawStore.open(run, bounds=Parts.of_run(begun.items, begun.config).bounds())
@@ -225,6 +310,23 @@ def use(run: Path) -> None:
             chain_here = Chain(problem, seed, begun.config.run.sampler)
             store.writer(0, number, problem.n, problem.columns).restore(chain_here, 1)
             chain_here.run(1, 1)
+    except DfcrpError:
+        pass
+
+
+def write(run: Path) -> None:
+    """Write what a run writes."""
+    from dfcrp.errors import DfcrpError
+    from dfcrp.fitting.api import find_run
+    from dfcrp.posterior.saving import finish, load
+    from dfcrp.runs.folder import write_settings
+    from dfcrp.runs.lock import locked, taken_over
+
+    try:
+        found = find_run(run)
+        with locked(run), taken_over(run):
+            write_settings(run, found.config)
+            finish(load(run), run, tables=False)
     except DfcrpError:
         pass
 
@@ -247,6 +349,10 @@ def try_one(spoiler: Spoiler, data: bytes) -> None:
         raise AssertionError(f"took more than {SECONDS} s")
     if listing(run) != before or not spoiler.untouched():
         raise AssertionError("reading changed files")
+    if spoiler.writes:
+        write(run)
+        if not spoiler.untouched():
+            raise AssertionError("writing changed files outside")
     if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MEGABYTES * 1024:
         raise AssertionError(f"took more than {MEGABYTES} MB")
 
@@ -260,6 +366,8 @@ def fuzz_folders(inputs: int, seed: int, findings: Path) -> tuple[int, list[str]
         template = Path(place) / "template"
         make_run(template)
         spoiler = Spoiler(template, Path(place))
+        # Where one may be, so that what lies in the folder could be imported.
+        sys.path[:0] = [place, f"{place}/{CODE[1]}"]
         seeds = spoiler.seeds()
         for number in range(inputs):
             data = seeds[number] if number < len(seeds) else mutated(rng, seeds, WORDS)

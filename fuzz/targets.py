@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,12 +62,19 @@ def read_or_refuse(path: Path) -> None:
     way = path.stat().st_size % (1 + len(KINDS))
     kind = KINDS[way - 1] if way else "circles"
     try:
-        columns = (
-            read_table(path, kind, options=generous).columns if way else read_markings(path).columns
-        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if way:
+                table = read_table(path, kind, options=generous)
+                columns, left_out = table.columns, len(table.left_out)
+            else:
+                items = read_markings(path)
+                columns, left_out = items.columns, sum(one.left_out for one in items.sources)
     except InputError as error:
         names_file(error, path)
         return
+    if left_out and not any("left out" in str(one.message) for one in caught):
+        raise AssertionError(f"{left_out} marks are left out, and nothing is said")
     if kind in ("records", "diagonal", "normal"):
         return
     likelihood = likelihood_named(kind)

@@ -162,7 +162,7 @@ def write_case(
         "experts": experts,
         "cluster_sizes": sizes,
         "rhat": convergence,
-        "convergence": posterior.verdict.as_dict(),
+        "convergence": posterior.convergence.as_dict(),
         "seconds": posterior.record.seconds,
     }
     return text, content

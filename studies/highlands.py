@@ -212,7 +212,7 @@ def write_highlands(out: Path, posterior: Posterior, data: Highlands) -> dict[st
     consensus = consensus_rows(posterior, dbscan, data.real)
     experts = expert_rows(posterior, data)
     draw_figures(posterior, data, dbscan, out)
-    verdict, record = posterior.verdict, posterior.record
+    verdict, record = posterior.convergence, posterior.record
     text = [
         data.note,
         f"{posterior.draws.n_chains} chains of {record.scans:,} scans, burn-in {record.burn_in:,}, "

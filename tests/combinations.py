@@ -79,6 +79,7 @@ FEATURES = (
     Feature("crater_files", "shapefiles, CraterStats", "input, `convert`"),
     Feature("posterior", "catalogue, members, experts, summary", "answers"),
     Feature("explain", "explain", "answers"),
+    Feature("evaluate", "`evaluate`", "answers"),
     Feature("doubles", "suspected doubles", "answers"),
     Feature("report", "report", "answers"),
     Feature("explorer", "explorer", "answers"),

@@ -111,6 +111,7 @@ class Walk:
             "tables": self._tables,
             "posterior": lambda: self.plain.to_arviz(),
             "explain": lambda: self.plain.explain(1).text(),
+            "evaluate": self._evaluate,
             "doubles": lambda: self.plain.suspected_doubles(),
             "report": lambda: self._report(self.plain),
             "overview": lambda: self._report(self.independent),
@@ -164,6 +165,20 @@ class Walk:
         found = dfcrp.read_items(path, self.one.kind)
         assert len(found) == len(self.one)
         assert list(found.columns) == list(self.one.columns)
+
+    def _evaluate(self) -> None:
+        """Beside its own catalogue, and beside its own clusters."""
+        labels = self.plain.point_partition().labels
+        clusters = {"id": self.plain.items.id.tolist(), "entity": [str(k) for k in labels]}
+        assert self.plain.evaluate(clusters).bcubed["f1"] == 1.0
+        if self.kind == "records":
+            return
+        table = self.plain.catalogue()
+        truth = {name: table[name].to_numpy() for name in self.plain.items.columns}
+        placed = self.kind in ("circles", "sphere", "boxes", "ellipses")
+        rule = {"iou": 0.9} if placed else {"distance": 1e-6}
+        found = self.plain.evaluate(truth, min_experts=1, **rule)
+        assert (found.precision, found.recall) == (1.0, 1.0)
 
     def _report(self, posterior: dfcrp.Posterior) -> None:
         from dfcrp.report import write_overview, write_report

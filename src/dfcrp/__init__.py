@@ -16,6 +16,7 @@ __all__ = [
     "__version__",
     "baselines",
     "crp",
+    "evaluate",
     "fit",
     "load",
     "point_partition",
@@ -29,6 +30,7 @@ __all__ = [
 if TYPE_CHECKING:
     from dfcrp import baselines, crp, prior, simulate
     from dfcrp.estimator import DFCRP
+    from dfcrp.evaluation.api import evaluate
     from dfcrp.fitting import fit, resume
     from dfcrp.io import read_items, read_markings
     from dfcrp.items.items import Items
@@ -47,6 +49,7 @@ else:
         "read_markings": "dfcrp.io",
         "fit": "dfcrp.fitting",
         "resume": "dfcrp.fitting",
+        "evaluate": "dfcrp.evaluation.api",
         "load": "dfcrp.posterior.saving",
         "Posterior": "dfcrp.posterior.posterior",
         "point_partition": "dfcrp.summaries.point_partition",

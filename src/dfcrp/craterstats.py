@@ -82,7 +82,7 @@ def find_command(given: str | os.PathLike[str] | None = None) -> str:
         found = shutil.which(given)
         if found is None:
             raise SettingsError(f"{os.fspath(given)}: there is no such program")
-        return found
+        return os.path.abspath(found)  # it is run in other folders
     beside = shutil.which("craterstats", path=os.path.dirname(sys.executable))
     found = beside or shutil.which("craterstats")
     if found is None:
@@ -95,7 +95,7 @@ def find_command(given: str | os.PathLike[str] | None = None) -> str:
 
 def chronologies(command: str) -> list[str]:
     """The chronology systems that the program knows."""
-    lines = iter(_run([command, "-lcs"], Path.cwd()).splitlines())
+    lines = iter(_run([command, "-lcs"], None).splitlines())
     for line in lines:
         if line.strip().endswith("Chronology systems:"):
             break
@@ -201,23 +201,28 @@ class Isochrons:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Isochrons:
-        """As ``to_json`` made it."""
-        curves = content["curves"]
+        """As ``to_json`` made it; ValueError, TypeError or KeyError if it is something else."""
+        curves, level = content["curves"], content["equilibrium"]
         return cls(
-            content["chronology"],
-            content["equilibrium"],
-            content["age"],
+            str(content["chronology"]),
+            None if level is None else str(level),
+            None if content["age"] is None else float(content["age"]),
             {
-                kind: [(age, (np.array(d), np.array(y))) for age, d, y in found["isochrons"]]
-                for kind, found in curves.items()
+                kind: [(float(age), _curve(d, y)) for age, d, y in curves[kind]["isochrons"]]
+                for kind in PRESENTATIONS
             },
             {
-                kind: None
-                if found["equilibrium"] is None
-                else (np.array(found["equilibrium"][0]), np.array(found["equilibrium"][1]))
-                for kind, found in curves.items()
+                kind: None if (known := curves[kind]["equilibrium"]) is None else _curve(*known)
+                for kind in PRESENTATIONS
             },
         )
+
+
+def _curve(diameters: Sequence[float], values: Sequence[float]) -> Series:
+    found = np.array(diameters, float), np.array(values, float)
+    if found[0].ndim != 1 or found[0].shape != found[1].shape:
+        raise ValueError("a curve has as many values as diameters")
+    return found
 
 
 def _lists(curve: Series) -> list[list[float]]:
@@ -243,7 +248,7 @@ def isochron_curves(
         "ages": wanted,
         "presentations": PRESENTATIONS,
     }
-    said = _run([python, "-c", _CURVES, json.dumps(asked)], Path.cwd())
+    said = _run([python, "-c", _CURVES, json.dumps(asked)], None)
     try:
         curves = json.loads(said.strip().splitlines()[-1])
         return Isochrons.from_json(
@@ -289,8 +294,15 @@ def _diam(diameters: NDArray[np.float64], area_km2: float) -> str:
     return "\n".join([*lines, *(f"{d:.9g}" for d in diameters.tolist()), "}"]) + "\n"
 
 
-def _run(arguments: list[str], folder: Path) -> str:
-    """What the program says; an error of ours if it fails."""
+def _run(arguments: list[str], folder: Path | None) -> str:
+    """What the program says; an error of ours if it fails.
+
+    Without a folder it runs in an empty one: ``python -c`` would run modules that lie in the
+    current folder, which may be a run of somebody else's.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as empty:
+            return _run(arguments, Path(empty))
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
     # Its Python may be another one than ours, which must not find our modules.
     environment.pop("PYTHONPATH", None)

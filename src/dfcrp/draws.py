@@ -165,7 +165,7 @@ def shared_variable(draws: Draws, name: str) -> NDArray[np.float64] | None:
     variable = next((found for found in columns.shared if found.name == name), None)
     if variable is None:
         return None
-    values = draws.shared()[:, :, columns.slices[name]]
+    values = draws.shared(columns.slices[name])
     return values.reshape(*values.shape[:2], *columns.shape(variable))
 
 
@@ -184,6 +184,10 @@ def join_blocks(blocks: Sequence[DrawBlock]) -> DrawBlock:
     )
 
 
+#: Some of the numbers in a row of ``Draws.shared``; None for all.
+Chosen = slice | Sequence[int] | None
+
+
 class Draws(Protocol):
     """Posterior draws after burn-in and thinning; the same number for every chain."""
 
@@ -200,8 +204,11 @@ class Draws(Protocol):
         """Concentration, shape (n_chains, n_draws)."""
         ...
 
-    def shared(self) -> NDArray[np.float64]:
-        """What a draw's clusters share, shape (n_chains, n_draws, columns.width)."""
+    def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
+        """What a draw's clusters share, shape (n_chains, n_draws, columns.width).
+
+        Or of these numbers those that are ``chosen``: all of them may take gigabytes.
+        """
         ...
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
@@ -247,9 +254,9 @@ class MemoryDraws:
         """Concentration, shape (n_chains, n_draws)."""
         return self._alpha
 
-    def shared(self) -> NDArray[np.float64]:
-        """What a draw's clusters share, shape (n_chains, n_draws, columns.width)."""
-        return self._shared
+    def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
+        """What a draw's clusters share, shape (n_chains, n_draws, columns.width), or some of it."""
+        return self._shared if chosen is None else self._shared[:, :, chosen]
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         """Cluster parameters of draws ``start:stop`` of a chain."""

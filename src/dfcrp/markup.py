@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from dfcrp.rounding import estimate, estimate_of, interval, number, probability, significant
+
+#: Also what numbers look like, which goes through the same hands.
+__all__ = [
+    "VOID",
+    "Column",
+    "Markup",
+    "Section",
+    "SectionMaker",
+    "bullets",
+    "counted",
+    "details",
+    "escape",
+    "estimate",
+    "estimate_of",
+    "first_rows",
+    "interval",
+    "join",
+    "listed",
+    "number",
+    "one",
+    "paragraph",
+    "plural",
+    "probability",
+    "significant",
+    "table",
+    "tag",
+]
 
 #: Elements without content, which HTML does not close.
 VOID = ("img", "meta", "br")
@@ -102,43 +130,6 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], caption: 
 def details(summary: str, *content: object) -> Markup:
     """Content that opens when its summary is clicked."""
     return tag("details", tag("summary", summary), *content)
-
-
-def number(value: Any, digits: int = 0) -> str:
-    """A number with thousands parted by commas; a dash if it does not exist."""
-    if value is None or not math.isfinite(value):
-        return "∞" if value is not None and math.isinf(value) else "–"
-    return f"{value:,.{digits}f}"
-
-
-def significant(value: Any, digits: int = 4) -> str:
-    """A number with so many significant digits, and no exponent for those one meets in tables."""
-    if value is None or not math.isfinite(value):
-        return number(value)
-    if value == 0:
-        return "0"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    if not -6 <= places <= 8:
-        return f"{value:.{digits - 1}e}"
-    return f"{value:,.{max(places, 0)}f}"
-
-
-def probability(value: float) -> str:
-    """Two digits, and never 0 or 1 for what is not quite that."""
-    if 0.0 < value < 0.005:
-        return "< 0.01"
-    if 0.995 < value < 1.0:
-        return "> 0.99"
-    return number(value, 2)
-
-
-def interval(lo: Any, hi: Any, digits: int | None = None) -> str:
-    """From a to b; a dash if it does not exist. Without digits, whole numbers stay whole."""
-    if lo is None or hi is None or not (math.isfinite(lo) and math.isfinite(hi)):
-        return "–"
-    if digits is None:
-        digits = 0 if float(lo).is_integer() and float(hi).is_integer() else 1
-    return f"{number(lo, digits)} to {number(hi, digits)}"
 
 
 def plural(noun: str) -> str:

@@ -210,7 +210,7 @@ def test_images_without_a_marking_have_a_tile(show, tmp_path, prior):
     assert [("looked at, no markings" in text) for text in words] == [False, True, False]
     if prior == "detection":
         table = posterior.image_table().set_index("image")
-        assert f"{number(table.loc['b', 'n_objects'], 1)} real objects" in words[1]
+        assert f"{number(table.loc['b', 'n_total'], 1)} real objects in all" in words[1]
         p = posterior["a"].catalogue()["p_real"]
         assert f"{((p > 0.05) & (p < 0.95)).sum()} in doubt" in words[0]
         assert not [name for name in table if name.startswith("alpha")]

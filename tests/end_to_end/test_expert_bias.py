@@ -66,10 +66,10 @@ def test_tables_and_diagnostics(posterior, markings):
     frame = posterior.experts()
     assert {f"{name}{end}" for name in COLUMNS for end in ("", "_lo", "_hi")} <= set(frame)
     judged = {diagnostic.name for diagnostic in posterior.verdict.diagnostics}
-    assert {f"scatter of {expert} relative to others" for expert in markings.experts} <= judged
     assert {f"offset of {expert} in diameter" for expert in markings.experts} <= judged
     behind = {diagnostic.name for diagnostic in posterior.verdict.parameters}
     assert "how the scatter of diameters grows with diameter" in behind
+    assert {f"scatter of {expert} relative to others" for expert in markings.experts} <= behind
     found = posterior.to_arviz().posterior
     assert found["offset"].dims == ("chain", "draw", "expert", "axis")
     assert found["offset"].sel(expert="C", axis="x").shape == posterior.alpha.shape

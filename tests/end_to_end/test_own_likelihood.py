@@ -52,11 +52,11 @@ items = dfcrp.read_items("counts.csv", "counts:COUNTS")
 settings = {"chains": 2, "workers": 1, "config": {"likelihood": {"shape": 3.0}}}
 first = dfcrp.fit(items, out="run", scans=8, **settings)
 assert first.images == ("left", "right")
-posterior = dfcrp.resume("run", scans=40)
+posterior = dfcrp.resume("run", scans=40, likelihood="counts:COUNTS")
 whole = dfcrp.fit(items, scans=40, **settings)
 for name in posterior.images:
     assert np.array_equal(posterior[name].labels, whole[name].labels), name
-again = dfcrp.load("run")
+again = dfcrp.load("run", likelihood="counts:COUNTS")
 assert again.config.likelihood.shape == 3.0
 catalogue = again.catalogue()
 assert {"image", "red", "green", "blue_lo", "p_consensus"} <= {*catalogue}
@@ -110,7 +110,8 @@ def test_the_whole_way_from_file_to_report(tmp_path, monkeypatch):
     members = pd.read_csv(tmp_path / "run" / "members.csv")
     assert members.groupby("cluster").size().tolist() == [3] * 10
     monkeypatch.syspath_prepend(EXAMPLE.parent)
-    assert main(["report", str(tmp_path / "run"), "--quiet"]) == 0
+    named = ("--likelihood", "counts:COUNTS", "--quiet")
+    assert main(["report", str(tmp_path / "run"), *named]) == 0
     assert "left" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     pages = sorted((tmp_path / "run" / "pages").glob("*/*.html"))
     assert len(pages) == 2

@@ -114,6 +114,33 @@ def test_three_who_are_all_altered(alike, members):
     assert abs(found - planted) > 1e-3
 
 
+@pytest.mark.parametrize("members", [(0, 1), (2, 0), (0, 3), (0, 1, 2), (0, 1, 2, 3, 4)])
+def test_likeness_of_different_objects_is_taken_away(hyper, members):
+    """2 / n times Σ D of the pairs, however they join; that all pairs count in full is noticed."""
+    rng = np.random.default_rng(11)
+    full = np.triu(rng.random((7, 7)) < 0.7, 1) * rng.random((7, 7)) * 3.0
+    full += full.T
+    rows, others = np.nonzero(full)
+    related = hyper._replace(
+        alike_start=np.searchsorted(rows, np.arange(8)).astype(np.int64),
+        alike=others.astype(np.int32),
+        excess=full[rows, others],
+    )
+    alone = integrated.log_marginal(hyper, row_of(hyper, members), 0)
+    found = integrated.log_marginal(related, row_of(related, members), 0)
+    pairs = sum(full[i, j] for i in members for j in members if i < j)
+    assert found == pytest.approx(alone - 2.0 * pairs / len(members))
+    assert found == pytest.approx(record_reference.log_ratio(related, list(members)))
+    if len(members) > 2:
+        assert abs(found - (alone - pairs)) > 1e-3
+    turned = integrated.log_marginal(related, row_of(related, members[::-1]), 0)
+    assert turned == pytest.approx(found)
+    pair = np.array([members[:2]])
+    assert log_bayes_factors(related, pair)[0] == pytest.approx(
+        record_reference.log_ratio(related, list(members[:2]))
+    )
+
+
 def test_the_order_of_joining_makes_no_difference(hyper):
     found = {
         integrated.log_marginal(hyper, row_of(hyper, members), 0)

@@ -188,9 +188,14 @@ def test_everyone_is_moved_against_others(setting, monkeypatch):
     assert gathered == ["gather_squares"]
     done.clear()
     for experts, expected in ((1, []), (2, [(0, 1), (1, 0)] * bias.NOISE_ROUNDS)):
-        few = SimpleNamespace(bias=SimpleNamespace(work=np.zeros((experts, 9))))
+        few = SimpleNamespace(bias=SimpleNamespace(work=np.zeros((experts, 9)), spread=NOWHERE))
         bias.update_noise(KnownNumbers([0.7] * 40), few, None, None)
         assert done == expected
+    monkeypatch.setattr(bias, "update_spread", lambda rng, hyper: done.append("spread"))
+    done.clear()
+    learned = SimpleNamespace(bias=SimpleNamespace(work=np.zeros((2, 9)), spread=3))
+    bias.update_noise(KnownNumbers([0.7] * 40), learned, None, None)
+    assert done == [(0, 1), (1, 0), "spread"] * bias.NOISE_ROUNDS
 
 
 def test_what_is_learned_of_experts(setting, monkeypatch):
@@ -214,15 +219,20 @@ def test_when_experts_are_compared(monkeypatch):
         for due in (True, False):
             monkeypatch.setattr(bias, "law_is_due", lambda _, due=due: due)
             for scan in range(2 * bias.PERIOD):
-                hyper = SimpleNamespace(bias=SimpleNamespace(on=on))
-                found = bias.bias_is_due(hyper, SimpleNamespace(scans=[scan]))
-                assert found == (on and (due or scan % bias.PERIOD == 0))
+                for offsets in (NOWHERE, 4):
+                    hyper = SimpleNamespace(bias=SimpleNamespace(on=on, offsets=offsets))
+                    found = bias.bias_is_due(hyper, SimpleNamespace(scans=[scan]))
+                    often = offsets != NOWHERE and scan % bias.PERIOD == 0
+                    assert found == (on and (due or often))
 
 
 @pytest.mark.parametrize("learned", [True, False])
 @pytest.mark.parametrize("compare", [True, False])
-def test_what_circles_share_is_updated(learned, compare, monkeypatch):
+@pytest.mark.parametrize("tails", [True, False])
+def test_what_circles_share_is_updated(learned, compare, tails, monkeypatch):
     done = []
+    monkeypatch.setattr(circle_bias, "tails_are_due", lambda *_: tails)
+    monkeypatch.setattr(circle_bias, "update_tails", lambda *_: done.append("tails"))
     monkeypatch.setattr(circle_bias, "bias_is_due", lambda *_: compare)
     monkeypatch.setattr(circle_bias, "update_bias", lambda *_: done.append("bias"))
     for name, result in (
@@ -234,8 +244,9 @@ def test_what_circles_share_is_updated(learned, compare, monkeypatch):
         )
     found = circle_bias.update_shared(SimpleNamespace(learned=learned), None, None, None)
     names = [one if isinstance(one, str) else one[0] for one in done]
-    if compare:
-        assert names == ["update_law"] * learned + ["bias", "account_for_law"]
+    if compare or tails:
+        own = ["bias"] * compare + ["tails"] * tails
+        assert names == ["update_law"] * learned + own + ["account_for_law"]
         assert found == "all"
     elif learned:
         assert names == ["tolerances_of", "update_law", "account_for_tolerances"]
@@ -249,15 +260,19 @@ def test_what_circles_share_is_updated(learned, compare, monkeypatch):
 @pytest.mark.parametrize("short", [True, False])
 @pytest.mark.parametrize("law", [True, False])
 @pytest.mark.parametrize("compare", [True, False])
-def test_what_normal_clusters_share_is_updated(short, law, compare, monkeypatch):
+@pytest.mark.parametrize("tails", [True, False])
+def test_what_normal_clusters_share_is_updated(short, law, compare, tails, monkeypatch):
     learn = short or law
-    done = noting(monkeypatch, normal_bias, "update_law", "compare_experts", "rebuild_rows")
+    names = ("update_law", "compare_experts", "rebuild_rows", "update_tails")
+    done = noting(monkeypatch, normal_bias, *names)
+    monkeypatch.setattr(normal_bias, "tails_are_due", lambda *_: tails)
     monkeypatch.setattr(normal_bias, "law_is_due", lambda _: law)
     monkeypatch.setattr(normal_bias, "short_law_is_due", lambda *_: short)
     monkeypatch.setattr(normal_bias, "bias_is_due", lambda *_: compare)
-    assert normal_bias.update_shared(None, None, None, None) == (learn or compare)
+    assert normal_bias.update_shared(None, None, None, None) == (learn or compare or tails)
     expected = ["update_law"] * learn + ["compare_experts"] * compare
-    assert done == expected + ["rebuild_rows"] * (learn or compare)
+    expected += ["rebuild_rows"] * (learn or compare)
+    assert done == expected + ["update_tails"] * tails
 
 
 def test_experts_are_compared_given_parameters(monkeypatch):

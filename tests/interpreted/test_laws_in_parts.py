@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dfcrp.compiled.random import stream
 from dfcrp.compiled.slice import log_target
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated, law
@@ -300,7 +301,8 @@ def test_new_items_are_weighed(hyper):
     y, new = features.Y[:6], features.Y[6:]
     cluster = np.array([0, 1, 0, 1, 1, 0])
     theta, out = np.full((3, features.WIDTH[type(hyper)]), 5.0), np.full((3, 3), 9.0)
-    integrated.weigh_new(hyper, y, cluster, new, theta, out)
+    both, size = np.concatenate([y, new]), np.array([3, 3])
+    integrated.weigh_new(hyper, stream(0), both, cluster, size, 0, theta, out)
     for m in range(3):
         for k, members in enumerate(([0, 2, 5], [1, 3, 4], [])):
             expected = marginal(hyper, [*members, 6 + m]) - marginal(hyper, members)

@@ -10,7 +10,7 @@ import pytest
 
 from fuzz import sequences
 from fuzz.blind import mutated
-from fuzz.folders import WORDS, Spoiler, make_run, try_one
+from fuzz.folders import FILES, WORDS, Spoiler, make_run, try_one
 
 pytestmark = pytest.mark.filterwarnings("ignore::dfcrp.errors.DfcrpWarning")
 
@@ -22,8 +22,11 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def test_each_way_to_spoil_a_folder(template: Path, tmp_path: Path) -> None:
+def test_each_way_to_spoil_a_folder(
+    template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The long version is ``python -m fuzz.folders``."""
+    monkeypatch.syspath_prepend(tmp_path)
     spoiler, rng = Spoiler(template, tmp_path), random.Random(5)
     seeds = spoiler.seeds()
     assert len(seeds) == len(spoiler._ways)
@@ -37,6 +40,24 @@ def test_what_changes_files_is_a_finding(
     monkeypatch.setattr("fuzz.folders.use", lambda run: (run / "stray").touch())
     with pytest.raises(AssertionError, match="reading changed files"):
         try_one(Spoiler(template, tmp_path), b"\0")
+
+
+def test_code_that_runs_and_files_that_are_overwritten_are_findings(
+    template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoiler = Spoiler(template, tmp_path)
+    code, link = (
+        next(seed for seed in spoiler.seeds() if spoiler._ways[seed[0]] == way)
+        for way in (spoiler._code, spoiler._hard_link)
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("fuzz.folders.use", lambda run: __import__("spoiled.evil"))
+    with pytest.raises(AssertionError, match="reading changed files"):
+        try_one(spoiler, code)
+    monkeypatch.setattr("fuzz.folders.use", lambda run: None)
+    monkeypatch.setattr("fuzz.folders.write", lambda run: (run / FILES[0]).write_text("other"))
+    with pytest.raises(AssertionError, match="writing changed files outside"):
+        try_one(spoiler, link)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -105,6 +105,9 @@ def record_hyper() -> record.RecordHyper:
         log_density=np.full(7, -2.0),
         dimensions=np.array([0.0, 0.0, 1.0]),
         rounding=np.array([0.0, 0.0, 0.1]),
+        alike_start=np.array([0, 1, 2, 3, 4, 4, 4]),
+        alike=np.array([2, 3, 0, 1], np.int32),
+        excess=np.array([0.7, 0.2, 0.7, 0.2]),
         values=np.array(
             [[0, 0, 0], [2, 1, 1], [1, 0, 0], [2, 1, -1], [0, -1, 1], [2, 1, 0]], np.int32
         ),

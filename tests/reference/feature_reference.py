@@ -12,13 +12,19 @@ NODES = np.linspace(-9.0, 12.0, 4001)
 
 
 def as_if_alike(hyper, law, y, experts) -> tuple[np.ndarray, np.ndarray]:
-    """Features without their experts' offsets, and their experts' squared noise factors."""
+    """Features without their experts' offsets, and their experts' squared noise factors.
+
+    Of all items, these have their own level in the factor (``likelihoods.tails``).
+    """
+    own = np.ones(len(y))
+    if hyper.tails.on and len(y) == len(hyper.tails.log_scale):
+        own = np.exp(2.0 * hyper.tails.log_scale)
     if not hyper.bias.on:
-        return y, np.ones(len(y))
+        return y, own
     count, p = len(hyper.bias.work), y.shape[1]
     offsets = law[hyper.bias.offsets : hyper.bias.offsets + p * count].reshape(count, p)
     noise = law[hyper.bias.noise : hyper.bias.noise + count]
-    return y - offsets[experts], np.exp(2.0 * noise[experts])
+    return y - offsets[experts], own * np.exp(2.0 * noise[experts])
 
 
 def log_marginal(hyper, law, y, experts=None) -> float:

@@ -81,7 +81,10 @@ def problem_for(kind: str) -> Problem:
         hyper.law[len(plain.hyper.law) :] = small.draw_bias(rng, hyper.bias, 1)[0]
         return replace(plain, hyper=hyper)
     made = records() if kind == "records" else items_of(VALUES[kind], FAMILIES, kind)
-    problem = problem_of(made, make_config({"run": {"likelihood": kind, "radius": "none"}}))
+    # Levels of careless items would be part of the state: ``careless_items`` has these.
+    own = {} if kind == "records" else {"likelihood": {"tails": "none"}}
+    config = make_config({"run": {"likelihood": kind, "radius": "none"}, **own})
+    problem = problem_of(made, config)
     data = small.make_problem(FAMILIES, problem.data.features[problem.data.internal]).data
     return replace(problem, data=data, alpha_start=1.0)
 

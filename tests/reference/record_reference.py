@@ -24,7 +24,16 @@ UNRELATED, ALTERED, SAME = range(3)
 
 def log_ratio(hyper, members: list[int]) -> float:
     """log R: the probability of the members' values over that of unrelated ones."""
-    return sum(log_ratio_of_field(hyper, field, members) for field in range(len(hyper.kind)))
+    alike = [excess(hyper, one, other) for one, other in combinations(members, 2)]
+    fields = (log_ratio_of_field(hyper, field, members) for field in range(len(hyper.kind)))
+    return sum(fields) - 2.0 * sum(alike) / len(members)
+
+
+def excess(hyper, one: int, other: int) -> float:
+    """D."""
+    start, end = hyper.alike_start[one], hyper.alike_start[one + 1]
+    alike = hyper.alike[start:end].tolist()
+    return float(hyper.excess[start + alike.index(other)]) if other in alike else 0.0
 
 
 def log_ratio_of_field(hyper, field: int, members: list[int]) -> float:

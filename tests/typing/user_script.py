@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import dfcrp
+from dfcrp.evaluation.result import Evaluation
 
 
 def merge_one_image() -> pd.DataFrame:
@@ -35,6 +36,8 @@ def merge_one_image() -> pd.DataFrame:
     agreed = posterior.consensus(min_experts=5)
     assert_type(agreed, pd.DataFrame)
     print(len(catalogue), len(agreed), posterior.labels.shape, posterior.alpha.shape)
+    assert_type(posterior.evaluate("truth.csv", iou=0.3), Evaluation)
+    assert_type(dfcrp.evaluate("rival.csv", "truth.csv", "boxes"), Evaluation)
     return posterior.experts()
 
 

@@ -124,7 +124,7 @@ class FakeRun:
         return SimpleNamespace(scans=self.scans)
 
     @property
-    def verdict(self) -> Any:
+    def convergence(self) -> Any:
         first = Diagnostic("clusters", 1.0, self.scans, self.scans)
         second = Diagnostic("growth", 1.0, self.scans / 2, self.scans / 2)
         return SimpleNamespace(

@@ -112,6 +112,7 @@ def test_they_are_written_and_read(tmp_path: Path, ending: str) -> None:
     assert dfcrp.read_markings(out).category.tolist() == ['p "q"', ""]
 
 
+@pytest.mark.filterwarnings("ignore:.*categories that are not in the file go by their numbers")
 def test_coco_names_them(tmp_path: Path) -> None:
     box = {"image_id": 1, "bbox": [1, 2, 3, 4]}
     content = {

@@ -129,7 +129,7 @@ def test_tables_say_what_was_used(posterior, tmp_path):
     assert f"{listed['consensus']} of them by 60 % or more of those who looked" in told
     page = write_overview(posterior, tmp_path, pages=0).read_text(encoding="utf-8")
     assert "of them by ≥ 60 % of experts" in page
-    assert "at least 60 % of the experts who looked" in page
+    assert "at least 60 % of the 2 to 5 experts who looked" in page
 
 
 def test_consensus_in_the_catalogue_is_by_image(posterior):

@@ -14,6 +14,9 @@ import pytest
 import dfcrp
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.runs.parts import NothingDrawnError, StoppedAtALook
+from dfcrp.sampling.problem import Problem
+from dfcrp.sampling.setup import problem_of
+from dfcrp.settings.config import Config
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +149,23 @@ def test_a_second_interrupt_interrupts(markings: dfcrp.Items) -> None:
 
 
 def test_a_passed_deadline_leaves_nothing(markings: dfcrp.Items, tmp_path: Path) -> None:
-    with pytest.raises(NothingDrawnError):
+    with pytest.raises(NothingDrawnError, match=r"setting up and beginning took \d+ s.*give more"):
         dfcrp.fit(markings, max_minutes=1e-9, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_is_set_up_once(markings: dfcrp.Items, tmp_path: Path, monkeypatch: Any) -> None:
+    """What takes the longest with thousands of copies, and counts against the limit."""
+    made = []
+
+    def counted(items: dfcrp.Items, config: Config) -> Problem:
+        made.append(items)
+        return problem_of(items, config)
+
+    monkeypatch.setattr("dfcrp.fitting.api.problem_of", counted)
+    monkeypatch.setattr("dfcrp.fitting.run.problem_of", counted)
+    dfcrp.fit(markings, chains=2, scans=4, out=tmp_path / "run")
+    assert len(made) == 1
 
 
 def test_progress_reports_every_chain_up_to_the_target(markings: dfcrp.Items) -> None:

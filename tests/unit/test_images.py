@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,14 @@ import pytest
 import dfcrp
 from dfcrp.errors import InputError, RunFolderError, SettingsError
 from dfcrp.fitting import run as run_module
-from dfcrp.fitting.run import ImageDone
+from dfcrp.fitting.run import ImageDone, Turn
 from dfcrp.posterior.findings import Totals, spaced
+from dfcrp.posterior.saving import write_results
 from dfcrp.runs import store as store_module
+from dfcrp.runs.chain_writer import MemoryWriter
 from dfcrp.runs.parts import experts_by_place, image_seed
+from dfcrp.sampling.runner import Runner, TimeLimit
+from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import make_config
 
 SETTINGS: dict[str, Any] = {"chains": 2, "scans": 40, "seed": 7}
@@ -329,11 +335,17 @@ def test_a_lost_shard_is_drawn_again(finished, in_memory, tmp_path):
 
 
 def test_a_run_that_is_stopped_early_has_tables_of_what_it_came_to(markings, tmp_path):
-    """Time is over while the first image is drawn: the others have not been begun."""
+    """Ctrl-C after the first image: the others have not been begun."""
     out = tmp_path / "run"
-    found = fitted(markings, out=out, **{**SETTINGS, "scans": 10**6}, max_minutes=0.05, workers=1)
+
+    def stop(_: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    settings = {**SETTINGS, "scans": 2000}
+    found = dfcrp.fit(markings, out=out, **settings, workers=1, progress=stop)
     assert found.record.stopped_early
     assert len(found.images) < 4
+    write_results(found, out)
     members = pandas.read_csv(out / "members.csv")
     reached = np.isin(markings.image, found.images)
     assert len(members) == len(markings)
@@ -342,6 +354,96 @@ def test_a_run_that_is_stopped_early_has_tables_of_what_it_came_to(markings, tmp
     assert f"did not reach {missing} of 4 images" in found.verdict.advice[0]
     assert not found.verdict.ok
     same_draws(loaded(out), found)
+
+
+@pytest.mark.parametrize("kept", ["memory", "folder"])
+@pytest.mark.parametrize("minutes", [1e-9, 0.02])
+def test_a_limit_leaves_no_image_out(markings, tmp_path, kept, minutes):
+    """Each has its share of the time, and at least one draw of each chain."""
+    out = tmp_path / "run" if kept == "folder" else None
+    settings = {**SETTINGS, "scans": 10**6, "burn_in": 0}
+    said = pytest.warns(dfcrp.errors.DfcrpWarning, match="a single draw .* for 4 of 4 images")
+    with said if minutes < 1e-6 else contextlib.nullcontext():
+        found = fitted(markings, out=out, **settings, max_minutes=minutes)
+    assert set(found.images) == {*NAMES, "one"}
+    assert found.record.stopped_early
+    drawn = {name: found[name].record.scans for name in found}
+    if minutes < 1e-6:
+        assert set(drawn.values()) == {1}
+    assert found.catalogue()["image"].nunique() == 4
+    # What is drawn does not depend on when time is up.
+    whole = fitted(markings, **{**SETTINGS, "burn_in": 0, "scans": min(max(drawn.values()), 300)})
+    for name in found.images:
+        few = min(drawn[name], whole[name].record.scans)
+        assert np.array_equal(found[name].labels[:, :few], whole[name].labels[:, :few])
+
+
+def test_a_limit_of_an_open_ended_run_leaves_one_draw(markings):
+    """Of a single draw none is burn-in."""
+    with pytest.warns(dfcrp.errors.DfcrpWarning, match="a single draw"):
+        found = fitted(markings, chains=2, max_minutes=1e-9)
+    assert {found[name].record.scans for name in found} == {1}
+
+
+def test_blocks_are_short_where_time_is(markings):
+    """Or the first chains would have all the time that is left, and the last a single draw."""
+    one = markings.of_image(NAMES[0], markings.rows_by_image()[NAMES[0]])
+    problem = problem_of(one, make_config())
+    writers = [MemoryWriter(0, chain, problem.n, problem.columns) for chain in range(4)]
+    runner = Runner(problem, list(writers), seed=1, workers=2)
+    limit = TimeLimit(1.0 / 60.0)
+    runner._run_block(0, 100, limit)
+    runner._seconds_per_draw[0] = 1e-3
+    # Four turns for each of four chains in a second of one worker; without a limit half a second.
+    assert runner._block_length(0) <= 63
+    other = Runner(problem, list(writers), seed=1, workers=2)
+    other._run_block(0, 100, None)
+    other._seconds_per_draw[0] = 1e-3
+    assert other._block_length(0) >= 500
+
+
+@pytest.mark.parametrize("kept", ["memory", "folder"])
+def test_rounds_change_no_draw(markings, tmp_path, monkeypatch, kept):
+    """Chains that are left after a draw, and once more, end as those that were never left."""
+    rounds = []
+
+    def seconds(self: Turn, part: int, *, alone: bool) -> float | None:
+        rounds.append((part, self.last))
+        return 1e6 if self.last else 0.0
+
+    monkeypatch.setattr(Turn, "seconds", seconds)
+    monkeypatch.setattr(run_module, "LARGE", 15)  # two of the images are drawn one at a time
+    out = tmp_path / "run" if kept == "folder" else None
+    found = fitted(markings, out=out, **SETTINGS, max_minutes=1000.0)
+    assert sorted(rounds) == [(part, last) for part in range(4) for last in (False, False, True)]
+    same_draws(found, fitted(markings, **SETTINGS))
+    assert not found.record.stopped_early
+    if out is not None:
+        same_draws(loaded(out), found)
+
+
+@pytest.mark.filterwarnings("ignore:--max-minutes")
+def test_a_run_whose_time_was_up_is_resumed(markings, tmp_path):
+    out = tmp_path / "run"
+    fitted(markings, out=out, **SETTINGS, max_minutes=1e-9)
+    dfcrp.resume(out, max_minutes=1e-9)
+    assert {loaded(out)[name].record.scans for name in loaded(out)} == {1}
+    same_draws(dfcrp.resume(out, max_minutes=1000.0), fitted(markings, **SETTINGS))
+
+
+def test_shares_of_the_time_are_by_size_and_fill_it():
+    sizes = {0: 950, 1: 450, 2: 450, 3: 0, 4: 0}
+    limit = TimeLimit(1.0)
+    for slots, side_by_side in ((1, 1.0), (2, 5 / 3), (5, 5.0), (8, 5.0)):
+        turn = Turn(limit, sizes, slots, last=False)
+        shares = [turn.seconds(part, alone=False) for part in sizes]
+        wanted = [60.0 * side_by_side * w / 2100 for w in (1000, 500, 500, 50, 50)]
+        assert shares == pytest.approx([min(share, 60.0) for share in wanted], abs=0.1)
+    assert turn.seconds(0, alone=True) == pytest.approx(60.0 * 1000 / 2100, abs=0.1)
+    turn = Turn(limit, sizes, 1, last=False)
+    turn.done(0)  # what it left, or took beyond its share, is divided among the others
+    assert turn.seconds(1, alone=False) == pytest.approx(60.0 * 500 / 1100, abs=0.1)
+    assert Turn(TimeLimit(None), sizes, 2, last=True).limit(0, alone=False) is None
 
 
 def test_without_a_number_of_scans_each_image_ends_when_it_is_good(markings, tmp_path):

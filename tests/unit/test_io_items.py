@@ -362,8 +362,8 @@ DRAWINGS: dict[tuple[str, str], tuple[list[tuple[float, ...]], str]] = {
         "left out: 1 ellipse (row 5); 2 points (rows 10, 10); 1 polygon (row 8); 1 polyline",
     ),
     ("CVAT XML", "points"): (
-        [(1, 2), (3, 4)],
-        "2 points are read; left out: 1 box (row 9); 1 ellipse (row 5); 1 polygon (row 8)",
+        [(60, 40), (60, 40), (4, 1), (1, 2), (3, 4)],
+        "beside 2 points the centres of 1 box, 1 ellipse, 1 polygon are read",
     ),
     ("CVAT XML", "ellipses"): (
         [(60, 40, 20, 20, 0), (60, 40, 20, 20, 0)],
@@ -373,7 +373,10 @@ DRAWINGS: dict[tuple[str, str], tuple[list[tuple[float, ...]], str]] = {
         [(10.5, 11, 3, 4)],
         "1 box is read; left out: 3 circles (rows 3, 3, 4); 1 classification made again later",
     ),
-    ("Zooniverse", "points"): ([(50, 60)], "1 point is read; left out: 1 box (row 3)"),
+    ("Zooniverse", "points"): (
+        [(10.5, 20), (30, 40), (50, 60), (10.5, 11), (4, 4), (5, 6), (11, 21)],
+        "beside 1 point the centres of 1 box, 1 ellipse, 1 polygon, 3 circles are read",
+    ),
     ("Zooniverse", "ellipses"): (
         [(10.5, 20, 8, 8, 0), (30, 40, 16, 4, 175), (5, 6, 14, 14, 0), (11, 21, 8, 8, 0)],
         "left out: 1 box (row 3)",
@@ -382,10 +385,19 @@ DRAWINGS: dict[tuple[str, str], tuple[list[tuple[float, ...]], str]] = {
     ("VIA JSON", "boxes"): ([(4, 1, 8, 2)], "1 circle (region 1)"),
     ("VIA CSV", "ellipses"): ([(60, 40, 20, 20, 0), (5, 6, 16, 4, 0)], "1 box (row 4)"),
     ("LabelMe", "boxes"): ([(4, 1, 8, 2)], "1 circle (shape 1)"),
-    ("LabelMe", "points"): ([(0, 0)], "1 box (shape 3); 1 circle (shape 1)"),
+    ("LabelMe", "points"): (
+        [(60, 40), (60, 40), (4, 1), (0, 0)],
+        "beside 1 point the centres of 1 box, 1 circle, 1 polygon are read",
+    ),
     ("Label Studio", "boxes"): ([(4, 1, 8, 2)], "1 ellipse (task 1)"),
-    ("Label Studio", "points"): ([(2, 1)], "1 box (task 1); 1 ellipse (task 1)"),
-    ("GeoJSON", "points"): ([(10.1, 5.1)], "1 LineString (feature 5)"),
+    ("Label Studio", "points"): (
+        [(60, 40), (4, 1), (60, 40), (2, 1)],
+        "beside 1 point the centres of 1 box, 1 ellipse, 1 polygon are read",
+    ),
+    ("GeoJSON", "points"): (
+        [(10.1, 5.1), (10.11, 5.1), (4, 4)],
+        "beside 1 point the centres of 2 polygons are read",
+    ),
     ("GeoJSON", "boxes"): ([(4, 4, 8, 8)], "1 point without width and height (feature 1)"),
     ("GeoJSON", "ellipses"): (
         [(10.1, 5.1, 1.1, 1.1, 0), (10.11, 5.1, 0.9, 0.9, 0)],
@@ -546,7 +558,7 @@ def test_parquet_of_every_kind(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(("kind", "count"), [("circles", 8), ("boxes", 4), ("points", 4)])
+@pytest.mark.parametrize(("kind", "count"), [("circles", 8), ("boxes", 4), ("points", 16)])
 def test_a_folder_for_each_expert_with_several_images(
     tmp_path: Path, kind: str, count: int
 ) -> None:

@@ -77,9 +77,11 @@ def test_a_database_of_sliderunner(tmp_path):
     path = sliderunner(tmp_path)
     before = path.read_bytes()
     points, said = read(path, "points")
-    assert points.values.tolist() == [[10, 20], [10, 20]]
-    assert points.expert.tolist() == ["Ann", "Bob"]
+    assert points.values[:2].tolist() == [[10, 20], [10, 20]]
+    assert len(points) == 6  # also the centres of a box, of a circle by two and of a polygon
+    assert points.expert[:2].tolist() == ["Ann", "Bob"]
     assert set(points.image) == {"tumour.svs"}
+    assert "1 annotation that is deleted (annotation 2)" in said
     assert "1 annotation that nobody has labelled (annotation 6)" in said
     boxes, _ = read(path, "boxes")
     assert boxes.values.tolist() == [[4, 2, 8, 4]]
@@ -87,7 +89,7 @@ def test_a_database_of_sliderunner(tmp_path):
     assert circles.values.tolist() == [[20, 20, 20]] * 2
     assert path.read_bytes() == before
     older, _ = read(sliderunner(_folder(tmp_path, "older"), deleted=False), "points")
-    assert len(older) == 3
+    assert len(older) == 7
 
 
 def _folder(parent, name):
@@ -241,7 +243,10 @@ def test_coco_of_which_some_annotations_name_nobody_is_one_list(tmp_path):
     images = [{"id": 1, "file_name": "a.png"}]
     found = annotated([{"annotator": "ann"}, {}])
     path.write_text(json.dumps({"images": images, "annotations": found}))
-    with pytest.raises(InputError, match="no column for expert"):
+    with (
+        pytest.warns(DfcrpWarning, match=r"not all annotations say who made them.*annotation 1"),
+        pytest.raises(InputError, match="no column for expert"),
+    ):
         read_items(path, "boxes")
 
 

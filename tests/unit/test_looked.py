@@ -144,7 +144,7 @@ def test_the_catalogue_says_how_many_looked(posterior):
     assert sure.all()
     never = table["n_experts"] < least
     assert (table["p_consensus"][never] < 0.6).all()
-    assert posterior.consensus_words == "at least 60 % of the experts who looked"
+    assert posterior.consensus_words == "at least 60 % of the 4 to 5 experts who looked"
 
 
 def tallies_by_hand(items, labels):

@@ -14,7 +14,7 @@ import pandas
 import pytest
 
 from dfcrp.cli.job import describe
-from dfcrp.markup import interval, number, probability
+from dfcrp.markup import estimate_of, number, probability
 from dfcrp.posterior.explain import percent
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_report
@@ -94,10 +94,10 @@ def test_headline_and_terminal_are_the_summary(run):
         names = ["n_objects", "n_missed"]
     for name in names:
         found = run.summary[name]
-        shown = number(found["mean"], 1)
-        assert f"{shown}" in run.words
-        assert f"(95 %: {interval(found['lo'], found['hi'])})" in run.words
-        assert f"{shown} {found['lo']:,.0f} to {found['hi']:,.0f}" in told
+        shown = estimate_of(found)
+        assert shown.mean in run.words
+        assert f"(95 %: {shown.interval})" in run.words
+        assert f"{shown.mean} {shown.interval}" in told
 
 
 def test_counts_are_the_same_everywhere(run):

@@ -193,7 +193,8 @@ def test_the_catalogue_is_in_degrees_and_km(whole_moon):
         assert great_circle(row.x, row.y, lon, lat) < 0.1 * size
         assert row.diameter == pytest.approx(size, rel=0.15)
         on_ground = math.radians(row.y_sd) * 1737.4
-        assert 0.005 * size < on_ground < 0.15 * size
+        # A cluster of which one marking may be careless is known less well.
+        assert 0.005 * size < on_ground < 0.3 * size
         assert row.x_lo <= row.x <= row.x_hi
         if abs(row.y) < 89:
             east = math.radians(row.x_sd) * 1737.4 * math.cos(math.radians(row.y))

@@ -8,6 +8,7 @@ from dfcrp.draws import Columns, MemoryDraws, Variable
 from dfcrp.markup import plural
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.config import Config, RunSettings
+from dfcrp.summaries.catalogue import listed_words
 from reference.kind_posteriors import KINDS, kind_posterior
 from reference.small_posteriors import posterior_of, random_posterior, under_detection
 
@@ -54,4 +55,29 @@ def test_attraction_says_how_strong_it_is():
     learned = MemoryDraws(made.labels, made.alpha, blocks, columns, strength)
     config = Config(run=RunSettings(prior="attraction"), summary=made.config.summary)
     text = describe(Posterior(learned, made.items, config, made.record))
-    assert "by the same person attract 3 times as much" in " ".join(text.split())
+    assert "by the same person attract 3.000 times as much" in " ".join(text.split())
+
+
+def summary_of(listed, count, lo, hi, *, agreed=None):
+    consensus = {"min_experts": 2, "size_class": "all", "mean": 30.0, "lo": 28.0, "hi": 33.0}
+    return {
+        "catalogue": {"n_clusters": listed, "consensus": agreed or 30},
+        "n_clusters": {"mean": count, "lo": lo, "hi": hi},
+        "consensus": [consensus],
+        "n_experts": 5,
+    }
+
+
+def test_a_list_near_the_counts():
+    for listed in (41, 53, 42):
+        words = listed_words(summary_of(listed, 40.2, 34.0, 53.0), 2, "marking")
+        assert "may differ a little" in words
+
+
+def test_a_list_far_from_the_counts_says_so_in_numbers():
+    words = listed_words(summary_of(75, 40.2, 34.0, 53.0), 2, "marking")
+    assert "75 objects are listed, the draws have 40.2 (34 to 53), 46 % fewer" in words
+    assert "a little" not in words
+    words = listed_words(summary_of(40, 40.2, 34.0, 53.0, agreed=20), 2, "record")
+    assert "20 objects with enough experts are listed, the draws have 30.0 (28 to 33)" in words
+    assert "50 % more" in words

@@ -46,7 +46,9 @@ def lone_posterior():
 
 
 def options_for(figure):
-    return {"item": 0} if figure == "neighbourhood" else {}
+    """What it takes besides a posterior."""
+    truth = Items.circles(x=[5.0, 90.0], y=[7.0, 9.0], diameter=[3.0, 4.0], expert=["a", "b"])
+    return {"neighbourhood": {"item": 0}, "evaluation": {"truth": truth}}.get(figure, {})
 
 
 def suited(figure, posterior):

@@ -78,6 +78,7 @@ def test_time_of_compiling_is_noted(clock):
     assert record.seconds == 5.0
 
 
+@pytest.mark.filterwarnings("ignore:only .* lie near one of another expert")
 def test_a_run_keeps_to_its_limit(record):
     rng = np.random.default_rng(1)
     markings = Items.circles(
@@ -131,7 +132,7 @@ def test_scans_that_the_verdict_will_need(rhat, ess, pairs, expected):
     run = SimpleNamespace(scans=None, max_scans=20_000, thin=1)
     verdict = SimpleNamespace(ok=False, max_rhat=rhat, min_ess=ess, pairs_disagreeing=pairs)
     posterior = SimpleNamespace(
-        verdict=verdict, config=SimpleNamespace(run=run), record=SimpleNamespace(scans=500)
+        convergence=verdict, config=SimpleNamespace(run=run), record=SimpleNamespace(scans=500)
     )
     assert expected_scans(posterior) == expected
     verdict.ok = True

@@ -15,6 +15,7 @@ from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.markup import (
     Column,
     Markup,
+    estimate_of,
     interval,
     listed,
     number,
@@ -368,8 +369,8 @@ def test_learned_rates_of_records(tmp_path):
     page = page_of(posterior, tmp_path)
     for name in posterior.items.columns:
         (row,) = [r for r in page.rows if r[0] == name and len(r) == 7]
-        assert row[1] == significant(posterior.tolerances[f"typo_{name}"]["mean"], 2)
-        assert row[3] == significant(posterior.tolerances[f"miss_{name}"]["mean"], 2)
+        assert row[1] == estimate_of(posterior.tolerances[f"typo_{name}"], 2).mean
+        assert row[3] == estimate_of(posterior.tolerances[f"miss_{name}"], 2).mean
 
 
 def test_learned_scatter_of_circles(tmp_path):

@@ -6,8 +6,9 @@ from PIL import Image as Pillow
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.items.items import Items
+from dfcrp.items.site import Site
 from dfcrp.plots import flat, maps
-from dfcrp.plots.flat import configured_underlay, extent_of, flat_map, read_underlay
+from dfcrp.plots.flat import configured_underlay, extent_of, flat_map, places_of, read_underlay
 from dfcrp.settings.config import ImageSettings, make_config, to_toml
 
 
@@ -87,3 +88,99 @@ def test_what_is_no_image(tmp_path):
         read_underlay(tmp_path / "missing.png", np.array([1.0]))
     with pytest.raises(InputError, match="rows, columns"):
         read_underlay(np.zeros(3), np.array([1.0]))
+
+
+MOON = (
+    'GEOGCS["GCS_Moon",DATUM["D_Moon",SPHEROID["Moon",1737400,0]],'
+    'PRIMEM["Reference_Meridian",0],UNIT["Degree",0.0174532925199433]]'
+)
+ON_A_MAP = (
+    f'PROJCS["map",{MOON},PROJECTION["Equirectangular"],PARAMETER["standard_parallel_1",0],'
+    'PARAMETER["central_meridian",0],UNIT["metre",1]]'
+)
+METRES_PER_DEGREE = np.pi / 180 * 1_737_400
+
+
+def circles_in(units, x, y):
+    return Items.circles(
+        x=x, y=y, diameter=[1.0] * len(x), expert=["Ann"] * len(x), site=Site(units, 1737.4)
+    )
+
+
+def mosaic(path, crs, west, north, side):
+    """Bright in the upper left quarter."""
+    rasterio = pytest.importorskip("rasterio")
+    pixels = np.zeros((30, 50), np.uint8)
+    pixels[:15, :25] = 200
+    place = rasterio.transform.Affine(side, 0.0, west, 0.0, -side, north)
+    with rasterio.open(
+        path, "w", driver="GTiff", height=30, width=50, count=1, dtype="uint8", crs=crs,
+        transform=place,
+    ) as file:  # fmt: skip
+        file.write(pixels, 1)
+    return path
+
+
+def placed(path, items):
+    settings = ImageSettings(file=str(path))
+    return configured_underlay(settings, flat_map(items).y, places_of(items))
+
+
+@pytest.mark.parametrize("metres", [False, True])
+@pytest.mark.parametrize("west", [30.0, -170.0])
+def test_a_georeferenced_image_lies_where_it_says(tmp_path, metres, west):
+    """On a map in degrees; also where longitudes are counted from 0."""
+    scale = METRES_PER_DEGREE if metres else 1.0
+    crs = ON_A_MAP if metres else MOON
+    path = mosaic(tmp_path / "a.tif", crs, west * scale, 20.0 * scale, 0.01 * scale)
+    items = circles_in("deg", [(west + 0.1) % 360, (west + 0.4) % 360], [19.9, 19.8])
+    found = placed(path, items)
+    start = items.x[0] - 0.1
+    assert found.extent == pytest.approx((start, start + 0.5, 19.7, 20.0), abs=0.02)
+    rows, columns = found.pixels.shape[:2]
+    assert found.pixels[: rows // 2 - 1, : columns // 2 - 1].min() == 200
+    assert found.pixels[rows // 2 + 1 :].max() == 0
+
+
+def test_an_image_on_a_map_beneath_lengths(tmp_path):
+    path = mosaic(tmp_path / "a.tif", ON_A_MAP, 5000.0, 900.0, 10.0)
+    assert placed(path, circles_in("m", [5100.0], [800.0])).extent == (5000, 5500, 600, 900)
+    found = placed(path, circles_in("km", [5.1], [0.8])).extent
+    assert found == pytest.approx((5.0, 5.5, 0.6, 0.9))
+    # Of an unknown unit: on the map, or in pixels of the image.
+    assert placed(path, circles_in("px", [5100.0], [800.0])).extent == (5000, 5500, 600, 900)
+    assert placed(path, circles_in("px", [10.0], [20.0])).extent == (0, 50, 30, 0)
+
+
+def test_what_the_user_says_goes_before_the_georeference(tmp_path):
+    path = mosaic(tmp_path / "a.tif", ON_A_MAP, 5000.0, 900.0, 10.0)
+    items = circles_in("m", [5100.0], [800.0])
+    told = ImageSettings(file=str(path), offset=(5000.0, 900.0), scale=2.0, y="up")
+    found = configured_underlay(told, flat_map(items).y, places_of(items))
+    assert found.extent == (5000, 5100, 840, 900)
+
+
+@pytest.mark.parametrize("name", ["a.tfw", "a.wld"])
+def test_a_world_file_beside_the_image(tmp_path, name):
+    Pillow.fromarray(np.zeros((30, 50), np.uint8)).save(tmp_path / "a.tif")
+    (tmp_path / name).write_text("0.01\n0\n0\n-0.01\n30.005\n19.995\n")
+    found = placed(tmp_path / "a.tif", circles_in("deg", [30.1], [19.9]))
+    assert found.extent == pytest.approx((30.0, 30.5, 19.7, 20.0))
+
+
+@pytest.mark.parametrize(
+    ("world", "units", "place", "why"),
+    [
+        ("", "deg", (30.1, 19.9), "the image does not say where it lies"),
+        ("0.01 0.005 0.005 -0.01 30 20", "deg", (30.1, 19.9), "its pixels are turned"),
+        ("0.01 0 0 -0.01 30 20", "deg", (80.0, 19.9), "most items lie beyond it"),
+        ("no numbers", "deg", (30.1, 19.9), "it cannot be read"),
+    ],
+)
+def test_why_an_image_is_not_drawn(tmp_path, world, units, place, why):
+    """Rather than far away from the items, with nothing but black between."""
+    Pillow.fromarray(np.zeros((30, 50), np.uint8)).save(tmp_path / "a.png")
+    if world:
+        (tmp_path / "a.pgw").write_text(world.replace(" ", "\n"))
+    with pytest.warns(DfcrpWarning, match=why):
+        assert placed(tmp_path / "a.png", circles_in(units, [place[0]], [place[1]])) is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfcrp.cli.ground import site_options
+from dfcrp.cli.ground import likelihood_option, site_options
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
@@ -71,6 +71,7 @@ TABLE, FIGURE = "ages.csv", "ages"
     help="Equilibrium function for the figures, as CraterStats names it, or none.  [default: for "
     "the Moon Trask (1966)]",
 )
+@likelihood_option
 @click.option("--no-report", is_flag=True, help="Leave report.html as it is.")
 @click.option(
     "--keep",
@@ -99,7 +100,7 @@ def command(
     from dfcrp.runs.folder import write_site
 
     program = find_command(options["craterstats"])
-    posterior = load(run)
+    posterior = load(run, likelihood=options["likelihood"])
     if posterior.many is not None:
         raise InputError(f"{run}: is a run over many images; fit the one to be dated with --image")
     site = told_site(posterior.markings.site, options)
@@ -125,7 +126,7 @@ def command(
     click.echo(f"\n{run / TABLE}: one row per draw and expert\n{png}: the figure")
     if options["no_report"]:
         return
-    if site != load(run).items.site:
+    if site != load(run, likelihood=options["likelihood"]).items.site:
         write_site(run, site)
     formats = [k for k in FIGURE_FORMATS if (run / "figures" / f"size_relative.{k}").exists()]
     make_report(posterior, run, quiet=False, figures=formats or ("svg",))
@@ -171,7 +172,7 @@ def describe(found: ModelAges) -> str:
     import numpy as np
 
     from dfcrp.craterstats import METHODS
-    from dfcrp.markup import significant
+    from dfcrp.markup import estimate
     from dfcrp.settings.consensus import or_more
 
     low, high = found.dating.fit_range
@@ -186,23 +187,18 @@ def describe(found: ModelAges) -> str:
         who = f"posterior, {or_more(found.min_experts)}"
         craters = f"{found.draws.craters.mean():.1f}"
         for name, value in ((who, found.matching), ("  with counting error", found.total)):
-            mean = significant(value.mean, 3)
-            lines.append(f"{name:<34}{craters:>9}{mean:>8}   {_range(value.lo, value.hi)}")
+            mean, interval = estimate(value.mean, value.lo, value.hi).cells
+            lines.append(f"{name:<34}{craters:>9}{mean:>8}   {interval}")
     lines += ["", f"{'Each expert alone':<34}{'craters':>9}{'age':>8}   one standard error"]
     for k, name in enumerate(found.experts):
         ages = found.by_expert
-        error = "" if np.isnan(ages.age[k]) else f"   {_range(ages.low[k], ages.high[k])}"
-        lines.append(f"{name:<34}{ages.craters[k]:>9}{significant(ages.age[k], 3):>8}{error}")
+        age, error = estimate(ages.age[k], ages.low[k], ages.high[k]).cells
+        error = "" if np.isnan(ages.age[k]) else f"   {error}"
+        lines.append(f"{name:<34}{ages.craters[k]:>9}{age:>8}{error}")
     undated = len(dated) - int(dated.sum())
     if undated:
         lines.append(f"\n{undated} of {len(dated)} draws have no crater in the fit range.")
     return "\n".join(lines)
-
-
-def _range(low: float, high: float) -> str:
-    from dfcrp.markup import significant
-
-    return f"{significant(low, 3)} to {significant(high, 3)}"
 
 
 def _csv(found: ModelAges) -> str:

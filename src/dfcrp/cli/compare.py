@@ -60,6 +60,7 @@ def command(
     image: str | None,
     min_diameter: float | None,
     exclude_experts: tuple[str, ...],
+    image_names: str,
     **length: Any,
 ) -> None:
     """Run the DFCRP and other methods on the same markings.
@@ -79,6 +80,7 @@ def command(
         image=image,
         min_diameter=min_diameter,
         exclude_experts=exclude_experts,
+        image_names=image_names,
     )
     result = compare(
         markings,

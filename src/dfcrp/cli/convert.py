@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from dfcrp.cli.fit import image_names_option, join_categories_option
+
 
 class Place(click.ParamType):
     """A longitude and a latitude with a comma between them."""
@@ -66,6 +68,8 @@ class Place(click.ParamType):
     metavar="NAME",
     help="Only items with this label (drawing tool or category); may be repeated.",
 )
+@image_names_option
+@join_categories_option
 @click.option(
     "--p-consensus",
     type=float,
@@ -134,8 +138,11 @@ def command(
     from dfcrp.io import converting, georeference
     from dfcrp.io.drawings import body_radius
     from dfcrp.io.formats.geojson import write_geojson
+    from dfcrp.io.images import known_as
+    from dfcrp.io.reading import with_joined_categories
     from dfcrp.io.registry import writer_for
     from dfcrp.io.tables import ReadOptions, notes
+    from dfcrp.items.site import plain_notes
 
     writer_for(out)  # before any work
     reading = ReadOptions(
@@ -143,8 +150,13 @@ def command(
         point_diameter=options["point_diameter"],
         body_radius_km=None if options["body"] is None else body_radius(options["body"]),
         units=options["units"],
+        image_names=options["image_names"],
     )
     table = converting.read_table(sources, kind, columns=columns, options=reading)
+    table = with_joined_categories(table, options["join_categories"])
+    images = tuple(known_as(table, images))
+    for note in plain_notes(table.notes):
+        click.echo(f"dfcrp: {note}", err=True)
     for title, names in (("expert", experts), ("image", images), ("label", labels)):
         table = converting.only(table, title, names)
     if options["p_consensus"] is not None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from dfcrp.cli.ground import likelihood_option
+
 
 @click.command(
     name="explain",
@@ -20,7 +22,8 @@ import click
     metavar="FILE",
     help="Draw the neighbourhood into this file (.png, .svg or .pdf), if items have a position.",
 )
-def command(run: Path, item: str, figure: Path | None) -> None:
+@likelihood_option
+def command(run: Path, item: str, figure: Path | None, likelihood: str | None) -> None:
     """Explain why ITEM (an id of members.csv) is in its cluster, in the run folder RUN.
 
     Shows the clusters it may belong to with their probabilities, its distance from each in units
@@ -29,7 +32,7 @@ def command(run: Path, item: str, figure: Path | None) -> None:
     """
     from dfcrp.posterior.saving import load
 
-    posterior = load(run).image_with(item)
+    posterior = load(run, likelihood=likelihood).image_with(item)
     found = posterior.explain(item)
     click.echo(found.text())
     if figure is not None:

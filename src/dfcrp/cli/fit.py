@@ -16,7 +16,7 @@ from dfcrp.cli.ground import (
 )
 from dfcrp.cli.grouped import GroupedCommand
 from dfcrp.priors.registry import HOMES as PRIORS
-from dfcrp.settings.values import EXPERT_BIAS, IMAGES, PRESETS, SAMPLERS
+from dfcrp.settings.values import EXPERT_BIAS, IMAGE_NAMES, IMAGES, PRESETS, SAMPLERS
 
 
 class Radius(click.ParamType):
@@ -34,6 +34,23 @@ class Radius(click.ParamType):
             self.fail(f'{value!r} is not "auto", "none" or a number', param, ctx)
 
 
+image_names_option = click.option(
+    "--image-names",
+    type=click.Choice(IMAGE_NAMES),
+    default="auto",
+    show_default=True,
+    help="What makes names of images the same: the path, the name after the last slash, its stem "
+    "(without the ending), the number (id) that a program gave, or name and size; auto finds out, "
+    "or refuses.",
+)
+
+join_categories_option = click.option(
+    "--join-categories",
+    metavar="spellings|OLD=NEW,...",
+    help="Categories that are one: those that differ in case, blanks and dashes only, or by name.",
+)
+
+
 def filter_options(command: Any) -> Any:
     """The options that say which rows and columns of the files count."""
     for option in reversed(
@@ -45,6 +62,7 @@ def filter_options(command: Any) -> Any:
                 "x=LON,y=LAT,diameter=D,expert=WHO. An empty name ignores a column.",
             ),
             click.option("--image", metavar="NAME", help="Use only items on this image."),
+            image_names_option,
             click.option(
                 "--min-diameter",
                 type=float,
@@ -80,6 +98,8 @@ HEADINGS = {
         "likelihood",
         "columns",
         "image",
+        "image_names",
+        "join_categories",
         "min_diameter",
         "exclude_experts",
         "looked",
@@ -114,6 +134,7 @@ HEADINGS = {
     help="Folder for the results; new or empty.",
 )
 @filter_options
+@join_categories_option
 @site_options
 @image_options
 @click.option("--chains", type=int, help="Independent chains.  [default: 4]")
@@ -199,7 +220,7 @@ HEADINGS = {
     "--expert-bias",
     type=click.Choice(EXPERT_BIAS),
     help="Learn how experts differ: in position and size (offset), in accuracy (precision), or in "
-    "both.  [default: none]",
+    "both.  [default: auto, which is precision where at least 3 experts have 20 items or more]",
 )
 @click.option(
     "--min-experts",
@@ -272,7 +293,11 @@ def command(
     from dfcrp.settings.config import resolve
 
     filters = {
-        name: options.pop(name) for name in ("columns", "image", "min_diameter", "exclude_experts")
+        name: options.pop(name)
+        for name in (
+            *("columns", "image", "min_diameter", "exclude_experts"),
+            *("image_names", "join_categories"),
+        )
     }
     ground = {name: options.pop(name) for name in SITE_OPTIONS}
     picture = image_settings({name: options.pop(name) for name in IMAGE_OPTIONS})

@@ -37,6 +37,18 @@ class Pair(click.ParamType):
         return first, second
 
 
+def likelihood_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Code of one's own is run if it is named here, not because a run folder names it."""
+    return _with_options(
+        command,
+        click.option(
+            "--likelihood",
+            metavar="MODULE:NAME",
+            help="Needed for a run of a likelihood of your own: its name.",
+        ),
+    )
+
+
 def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The scale, the area and the body, where the files do not tell them."""
     return _with_options(

@@ -11,7 +11,7 @@ import click
 
 from dfcrp.errors import DfcrpError
 from dfcrp.fitting.progress import duration
-from dfcrp.markup import counted, plural
+from dfcrp.markup import counted, estimate_of, plural
 from dfcrp.settings.config import Config, ImageSettings
 
 if TYPE_CHECKING:
@@ -154,14 +154,15 @@ def make_image_report(
     figures: Sequence[str] = ("svg",),
 ) -> None:
     """Figures and page of one image of many."""
-    from dfcrp.plots.flat import configured_underlay, flat_map_or_none
+    from dfcrp.plots.flat import configured_underlay, flat_map_or_none, places_of
     from dfcrp.report import write_image
 
     if not quiet:
         click.echo(f"Drawing the figures and the page of {name} ...", err=True)
     part = posterior[name]
     placed = flat_map_or_none(part.items)
-    underlay = None if placed is None else configured_underlay(picture, placed.y)
+    places = places_of(part.items)
+    underlay = None if placed is None else configured_underlay(picture, placed.y, places)
     page = write_image(
         posterior,
         folder,
@@ -187,13 +188,14 @@ def _dbscan(posterior: Posterior) -> dict[int, Any] | None:
 
 def _introduce(markings: Items, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
-    from dfcrp.items.site import column_words
+    from dfcrp.items.site import column_words, plain_notes
     from dfcrp.likelihoods.registry import likelihood_named
     from dfcrp.markup import counted
+    from dfcrp.priors.registry import prior_named
     from dfcrp.runs.parts import experts_by_place
 
     run, n_experts = config.run, max(experts_by_place(markings))
-    for line in column_words(markings.sources):
+    for line in (*column_words(markings.sources), *plain_notes(markings.notes)):
         click.echo(line, err=True)
     removed = markings.rows_filtered_out
     if removed:
@@ -211,19 +213,32 @@ def _introduce(markings: Items, config: Config) -> None:
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
-    said = _consensus_note(config.summary.min_experts, n_experts, images)
+    looked = experts_by_place(markings)
+    said = _consensus_note(config.summary.min_experts, n_experts, images, looked)
     if said:
         click.echo(said, err=True)
+    if prior_named(run.prior).knows_reality and markings.looked is None and images > 1:
+        click.echo(
+            "Note: nothing says who looked at which image, so an expert counts as having looked "
+            "where they have an item; whoever looked and found nothing is not counted, and "
+            "sensitivities come out too high. Say who looked with --looked FILE.",
+            err=True,
+        )
 
 
-def _consensus_note(wanted: Least, looked: int, images: int) -> str:
-    """What makes a consensus, unless it is as usual; ``looked`` at most at one image."""
-    from dfcrp.settings.consensus import USUAL, in_words
+def _consensus_note(wanted: Least, looked: int, images: int, each: Sequence[int] = ()) -> str:
+    """What makes a consensus, unless it is as usual; ``looked`` at most at one image.
+
+    ``each`` has the experts who looked at each image, or part of it.
+    """
+    from dfcrp.settings.consensus import USUAL, in_words, why_share
 
     several = images > 1
     if isinstance(wanted, str):
         words = f"{in_words(wanted)} at its image" if several else in_words(wanted, looked)
-        return f"Consensus on an object means {words} (--min-experts changes that)."
+        why = why_share(wanted, each)
+        why = f", as {why}" if why else ""
+        return f"Consensus on an object means {words}{why} (--min-experts changes that)."
     if 1 < looked < wanted:
         return (
             f"Note: consensus means at least {wanted} experts, but there are {looked}"
@@ -262,6 +277,8 @@ def describe(posterior: Posterior) -> str:
         _learned(posterior, found),
         _doubles(posterior, found),
         _verdict(posterior),
+        _first_look(posterior),
+        _fit(posterior),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -337,33 +354,45 @@ def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
         (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
     ]
     head = f"Objects {posterior.likelihood.verb}"
-    means = [f"{row['mean']:,.1f}" for _, row in rows]
+    shown = [estimate_of(row) for _, row in rows]
     # Hundreds of thousands still stand apart from the words before them.
-    wide = max(9, *(len(mean) + 2 for mean in means))
+    wide = max(9, *(len(one.mean) + 2 for one in shown))
     lines = [f"{head:<30}{'mean':>{wide}}   95 % interval"]
     lines += [
-        f"  {name:<28}{mean:>{wide}}   {_interval(row)}"
-        for (name, row), mean in zip(rows, means, strict=True)
+        f"  {name:<28}{one.mean:>{wide}}   {one.interval}"
+        for (name, _), one in zip(rows, shown, strict=True)
     ]
     min_experts = posterior.config.summary.min_experts
     words = listed_words(found, min_experts, posterior.likelihood.noun)
     return [*lines, "", *textwrap.wrap(words, LINE)]
 
 
-def _interval(row: dict[str, Any]) -> str:
-    return f"{row['lo']:,.0f} to {row['hi']:,.0f}"
-
-
 def _verdict(posterior: Posterior) -> list[str]:
     verdict = posterior.verdict
-    opening = "Verdict: good." if verdict.ok else "Verdict: NOT GOOD YET."
-    if verdict.ok and not verdict.merging:
-        opening = "Verdict: none."
+    opening = f"Verdict: {verdict.opening}."
     if posterior.record.stopped_early:
         opening = f"Stopped early. {opening}"
-    if len(verdict.advice) == 1:
+    if len(verdict.advice) == 1 and verdict.fits:
         return [textwrap.fill(f"{opening} {verdict.advice[0]}", LINE)]
-    return [opening, *(_bullet(sentence) for sentence in verdict.advice)]
+    return [textwrap.fill(opening, LINE), *(_bullet(sentence) for sentence in verdict.advice)]
+
+
+def _fit(posterior: Posterior) -> list[str]:
+    """Whether the model fits: the outcome, and what is off."""
+    fit = posterior.model_fit
+    if not fit.checks:
+        return []
+    outcome = textwrap.fill(f"Does the model fit? {fit.outcome}", LINE)
+    return [outcome, *(_bullet(sentence) for sentence in fit.said)]
+
+
+def _first_look(posterior: Posterior) -> list[str]:
+    """What the run warned of before it began, beside the verdict, which knows nothing of it."""
+    from dfcrp.first_look.finding import LOOKED
+
+    found = posterior.first_look
+    lines = [_bullet(finding.sentence) for finding in found]
+    return [textwrap.fill(LOOKED, LINE), *lines] if found else []
 
 
 def _bullet(sentence: str) -> str:

@@ -27,6 +27,7 @@ COMMANDS = {
     "report": "dfcrp.cli.report",
     "explain": "dfcrp.cli.explain",
     "age": "dfcrp.cli.age",
+    "evaluate": "dfcrp.cli.evaluate",
     "convert": "dfcrp.cli.convert",
     "simulate": "dfcrp.cli.simulate",
     "example": "dfcrp.cli.example",
@@ -156,6 +157,14 @@ def run_safely(
                 return _say_unexpected(error, session)
             where = f"{error.filename}: " if error.filename else ""
             session.say(f"error: {where}the disk is full; make room, then run the command again")
+            return TROUBLE
+        except MemoryError as error:
+            reason = f" ({error})" if str(error) else ""
+            session.say(
+                f"error: there is not enough memory for this{reason}; give the process more "
+                "(`ulimit -v` limits it), or fewer items, images at a time, draws (--thin) or "
+                "workers"
+            )
             return TROUBLE
         except Exception as error:
             return _say_unexpected(error, session)

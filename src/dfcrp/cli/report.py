@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfcrp.cli.ground import figures_option, image_options, site_options
+from dfcrp.cli.ground import figures_option, image_options, likelihood_option, site_options
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     help="Many images: how many get a page with a map, the most doubtful first.  [default: 100]",
 )
+@likelihood_option
 @site_options
 @image_options
 @figures_option
@@ -49,6 +50,7 @@ def command(
     side_by_side: bool | None,
     image: str | None,
     pages: int | None,
+    likelihood: str | None,
     quiet: bool,
     figures: tuple[str, ...],
     **options: Any,
@@ -64,7 +66,7 @@ def command(
     from dfcrp.settings.config import resolve
 
     changes = image_settings(options)
-    posterior = load(run)
+    posterior = load(run, likelihood=likelihood)
     many = posterior.many is not None
     if not many and (image is not None or pages is not None):
         raise InputError(f"{run}: --image and --pages are for runs over many images")
@@ -81,7 +83,7 @@ def command(
     if side_by_side is not None:
         changes["side_by_side"] = side_by_side
     if _note_changes(run, posterior, changes, options):
-        posterior = load(run)
+        posterior = load(run, likelihood=likelihood)
     write_results(posterior, run)
     if not quiet:
         click.echo(f"{describe(posterior)}\n")

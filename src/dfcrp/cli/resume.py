@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfcrp.cli.ground import figures_option
+from dfcrp.cli.ground import figures_option, likelihood_option
 
 if TYPE_CHECKING:
     from dfcrp.fitting.api import FoundRun
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     metavar="ADDRESS|FILE",
     help="Run the chains on this Dask cluster, as in `dfcrp fit`.",
 )
+@likelihood_option
 @figures_option
 @click.option("--no-report", is_flag=True, help="Write the tables only, no figures and no page.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
@@ -46,6 +47,7 @@ def command(
     no_report: bool,
     quiet: bool,
     dask: str | None,
+    likelihood: str | None,
     figures: tuple[str, ...],
     **changes: Any,
 ) -> None:
@@ -57,7 +59,7 @@ def command(
     from dfcrp.cli.job import show_work
     from dfcrp.fitting.api import continue_run, find_run
 
-    found = find_run(run, **changes)
+    found = find_run(run, likelihood, **changes)
     if not quiet:
         click.echo(_introduction(found), err=True)
     show_work(

@@ -19,6 +19,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dfcrp.processes import python
+
 #: What a worker says when it is done with a unit.
 DONE = "built "
 #: Modules with entries of their own.
@@ -98,14 +100,14 @@ def _work(
     waiting: queue.SimpleQueue[str], done: queue.SimpleQueue[str | BaseException], into: Path
 ) -> None:
     """Have units compiled by one process until none is left; it is told their names one by one."""
-    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    command, environment = python("-m", "dfcrp.compiled.build", "--worker", "--into", str(into))
     process = subprocess.Popen(
-        [sys.executable, "-m", "dfcrp.compiled.build", "--worker", "--into", str(into)],
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "PYTHONPATH": paths},
+        env=environment,
     )
     assert process.stdin is not None
     assert process.stdout is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +21,12 @@ from dfcrp.errors import (
     RunFolderError,
     SettingsError,
     did_you_mean,
-    shown,
 )
 from dfcrp.files import remove_file
+from dfcrp.first_look import first_look
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
-from dfcrp.items.items import Items, items_of
+from dfcrp.items.items import Items, items_of, items_of_tables
 from dfcrp.items.looks import with_looks
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.persons import check_groups, groups_by_person, persons_of
@@ -36,7 +35,6 @@ from dfcrp.posterior.saving import finish
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.dask import connected
 from dfcrp.runs.folder import (
-    CONFIG,
     PROVENANCE,
     discard_folder,
     make_folder,
@@ -44,6 +42,7 @@ from dfcrp.runs.folder import (
     read_beginning,
     read_provenance,
     record_of,
+    refuse_other_settings,
     versions,
     write_provenance,
     write_settings,
@@ -51,8 +50,9 @@ from dfcrp.runs.folder import (
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
 from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
+from dfcrp.sampling.runner import TimeLimit
 from dfcrp.sampling.setup import problem_of
-from dfcrp.settings.config import Config, load_config, resolve, settings_of_draws, with_run
+from dfcrp.settings.config import Config, load_config, resolve, with_run
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
 
 AnyConfig = Config | Mapping[str, Any] | str | os.PathLike[str] | None
@@ -72,21 +72,26 @@ def prepare(
     if not isinstance(data, Items):
         asked = resolve(config, {**settings, **({"likelihood": likelihood} if likelihood else {})})
         kind = asked.run.likelihood if likelihood or "likelihood" in _run(config) else "diagonal"
-        data = items_of(data, families, kind, candidates)
-        if families is None:
+        found = items_of_tables(data, kind, candidates) if families is None else None
+        data = found or items_of(data, families, kind, candidates)
+        if families is None and found is None:
             settings = {"prior": "crp", **settings}
     elif families is not None or candidates is not None:
         raise InputError("families and candidates are for a matrix; these items have their own")
     if looked is not None:
         data = with_looks(data, looked)
-    named = {"likelihood": likelihood or _run(config).get("likelihood", data.kind), **settings}
+    named = dict(settings)
+    if likelihood or _run(config).get("likelihood", data.kind) == data.kind:
+        named = {"likelihood": likelihood or data.kind, **settings}
     settled = resolve(config, named, experts_by_place(data))
     if settled.run.likelihood != data.kind:
         raise SettingsError(
             f'run.likelihood is "{settled.run.likelihood}", but these items are {data.kind}'
         )
     part = likelihood_named(data.kind)
-    settled = replace(settled, likelihood=part.adapt(data, settled.likelihood))
+    adapted = part.adapt(data, settled.likelihood)
+    independent = settled.run.images == "independent"
+    settled = replace(settled, likelihood=part.decide(data, adapted, independent))
     settled = with_size_classes(with_persons(settled, data), data)
     check_fittable(data, settled)
     return data, settled
@@ -129,6 +134,12 @@ def check_fittable(items: Items, config: Config) -> None:
     check_groups(items.experts, config.run.persons)
     prior_named(config.run.prior).check(persons_of(items.experts, config.run.persons))
     likelihood_named(config.run.likelihood).check(items, config)
+
+
+def tell_first_look(items: Items, config: Config) -> None:
+    """Warn of what looks like a mistake in the data, before anything is drawn."""
+    for finding in first_look(items, config.run.radius):
+        warnings.warn(finding.text, DfcrpWarning, stacklevel=4)
 
 
 def refuse_several_images(markings: Items) -> None:
@@ -189,7 +200,7 @@ def fit(
     preset: str | None = None,
     images: str = "auto",
     persons: Sequence[Sequence[str]] = (),
-    expert_bias: str = "none",
+    expert_bias: str = "auto",
     min_experts: int | str | None = None,
     side_by_side: bool = False,
     retire_complete: float = 0.9,
@@ -246,7 +257,8 @@ def fit(
     persons : sequence of sequences of names
         Lists by one person.
     expert_bias : str
-        Learn how experts differ: "offset", "precision", "both" or "none".
+        Learn how experts differ: "offset", "precision", "both" or "none"; "auto" is "precision"
+        where at least three experts have enough items, except with a preset of the paper.
     min_experts : int or str, optional
         Experts that make a consensus, or a share of those who looked at the image, as in "60%". If
         left out: five, or a majority of fewer; 60 % where images differ in how many looked.
@@ -294,6 +306,7 @@ def fit(
     )
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
+    tell_first_look(checked, settled)
     with watched(progress, on_look, on_stop, checked, settled) as watch:
         if out is None:
             return Run(checked, settled, MemoryStore(), watch).run()
@@ -311,8 +324,10 @@ _NO_SETTINGS = {
 def _fit_in_folder(
     folder: Path, items: Items, config: Config, watch: Watch, client: Any
 ) -> Posterior:
+    limit, problem = TimeLimit(config.run.max_minutes), None
     if len(Parts.of_run(items, config)) == 1:
-        problem_of(items, config)  # refuses what cannot be fitted, before anything is written
+        # Refuses what cannot be fitted, before anything is written.
+        problem = problem_of(items, config)
     make_folder(folder)
     with locked(folder), taken_over(folder) as claim:
         try:
@@ -323,7 +338,7 @@ def _fit_in_folder(
             seconds = config.run.checkpoint_seconds
             store = DrawStore.create(folder, seconds=seconds, claim=claim)
             prepare_folder(folder, items, config)
-            run = Run(items, config, store, watch, client)
+            run = Run(items, config, store, watch, client, limit=limit, problem=problem)
             posterior = run.run()
         except NothingDrawnError:
             discard_folder(folder)
@@ -350,6 +365,7 @@ def resume(
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
+    likelihood: str | None = None,
 ) -> Posterior:
     """Continue the run in a folder, or extend it.
 
@@ -367,6 +383,8 @@ def resume(
         Counted from now.
     workers, progress, on_look, on_stop, dask
         As in ``dfcrp.fit``.
+    likelihood : str, optional
+        Needed for a run of a likelihood of your own: its name, ``module:NAME``.
 
     Returns
     -------
@@ -377,7 +395,12 @@ def resume(
     >>> posterior = dfcrp.resume("run", scans=4000)  # doctest: +SKIP
     """
     found = find_run(
-        path, scans=scans, max_scans=max_scans, max_minutes=max_minutes, workers=workers
+        path,
+        likelihood,
+        scans=scans,
+        max_scans=max_scans,
+        max_minutes=max_minutes,
+        workers=workers,
     )
     with watched(progress, on_look, on_stop, found.items, found.config) as watch:
         return continue_run(found, watch, dask)
@@ -395,13 +418,16 @@ class FoundRun:
     scans: list[int]
 
 
-def find_run(path: str | os.PathLike[str], **changes: Any) -> FoundRun:
+def find_run(
+    path: str | os.PathLike[str], likelihood: str | None = None, **changes: Any
+) -> FoundRun:
     """Read a run folder, and refuse it unless it is as the run left it.
 
-    ``changes`` are settings of how long to continue; None leaves one as it is.
+    ``likelihood`` is one of the caller's own, if the run is of that. ``changes`` are settings of
+    how long to continue; None leaves one as it is.
     """
     folder = Path(path)
-    items, config = read_beginning(folder)
+    items, config = read_beginning(folder, likelihood)
     parts = Parts.of_run(items, config)
     store = DrawStore.open(folder, bounds=parts.bounds())
     if not store.resumable:
@@ -409,7 +435,7 @@ def find_run(path: str | os.PathLike[str], **changes: Any) -> FoundRun:
             f"{folder}: holds no checkpoints, so it cannot be resumed: it was saved from memory; "
             "fit again, with the folder as out="
         )
-    _refuse_other_settings(folder, config)
+    refuse_other_settings(folder, config, read_provenance(folder))
     if len(parts) > 1:
         scans = [min(store.scans(part, config.run.chains)) for part in range(len(parts))]
         reached = max(scans)
@@ -466,25 +492,6 @@ def _changed(config: Config, changes: Mapping[str, Any], scans: int) -> Config:
                 "already; it counts from the start of the run, so give a larger number"
             )
     return resolve(config, changes)
-
-
-def _refuse_other_settings(folder: Path, config: Config) -> None:
-    """Draws with other settings would be draws of something else."""
-    begun = read_provenance(folder).get("settings_of_draws")
-    if not isinstance(begun, dict):
-        raise RunFolderError(f"{folder}: provenance.json does not say with which settings it began")
-    # As JSON has it, in which a tuple is a list.
-    now = json.loads(json.dumps(settings_of_draws(config)))
-    differing = [
-        f"{name} is {shown(now.get(name))}, it was {shown(begun.get(name))}"
-        for name in sorted({*now, *begun})
-        if now.get(name) != begun.get(name)
-    ]
-    if differing:
-        raise RunFolderError(
-            f"{folder / CONFIG}: was changed since the run began: {'; '.join(differing)}. "
-            "Put it back to continue, or start a new run with `dfcrp fit`"
-        )
 
 
 def _warn_of_other_versions(folder: Path) -> None:

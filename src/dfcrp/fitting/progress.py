@@ -493,7 +493,7 @@ def expected_scans(posterior: Posterior) -> int:
     The effective sample size grows with the number of scans, and R-hat - 1 falls with it. Chains
     that disagree on a pair need at least one look more.
     """
-    verdict, run, scans = posterior.verdict, posterior.config.run, posterior.record.scans
+    verdict, run, scans = posterior.convergence, posterior.config.run, posterior.record.scans
     if run.scans is not None or verdict.ok:
         return scans if run.scans is None else run.scans
     limits = Limits()
@@ -508,7 +508,7 @@ def expected_scans(posterior: Posterior) -> int:
 
 def describe_look(posterior: Posterior) -> str:
     """One line on how a look at an open-ended run came out."""
-    verdict, record, run = posterior.verdict, posterior.record, posterior.config.run
+    verdict, record, run = posterior.convergence, posterior.record, posterior.config.run
     rhat = "infinite" if np.isinf(verdict.max_rhat) else f"{verdict.max_rhat:.3f}"
     figures = f"R-hat {rhat}, ESS {verdict.min_ess:.0f}"
     if verdict.pairs_disagreeing:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import InputError, SettingsError
+from dfcrp.files import opened, why
 from dfcrp.io.drawings import COLUMNS, offsets
 from dfcrp.io.formats.geojson import write_geojson
 from dfcrp.io.formats.geopackage import write_geopackage
@@ -25,8 +25,12 @@ from dfcrp.io.tables import LENGTHS, ReadOptions, ReadTable, write_files
 from dfcrp.items.checks import Cells, to_names, to_numbers
 from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.site import UNITS, Site
+from dfcrp.likelihoods.registry import is_own
+from dfcrp.settings.config import LARGEST_CONFIG, parse_config
 
 CATALOGUE = "catalogue.csv"
+#: Bytes that are read of a run's record.
+_LARGEST_RECORD = 256 << 20
 
 
 def read_table(
@@ -61,7 +65,8 @@ def read_table(
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     options = replace(options, kind=kind or _kind_of_runs(given))
     parts = read_paths([_or_catalogue(Path(path)) for path in given], columns, options)
-    table = _with_site_of_run(join(parts, nameless=True), given)
+    joined = join(parts, nameless=True, image_names=options.image_names)
+    table = _with_site_of_run(joined, given)
     if options.body_radius_km is not None:
         site = replace(table.site, body_radius_km=options.body_radius_km)
         table = replace(table, site=site)
@@ -212,20 +217,27 @@ def with_area(table: ReadTable, area_km2: float) -> ReadTable:
 
 def _kind_of_runs(paths: Sequence[PathLike]) -> str:
     """What the first run folder among the paths is of; circles where there is none."""
-    runs = [Path(path) for path in paths if _is_run(Path(path))]
+    runs = [Path(path) for path in paths if is_run(Path(path))]
     if not runs:
         return "circles"
-    settings = runs[0] / "config.toml"
-    try:
-        found = tomllib.loads(settings.read_text(encoding="utf-8")).get("run", {})
-        return str(found.get("likelihood", "circles"))
-    except (OSError, ValueError, AttributeError) as error:
-        raise InputError(f"{settings}: damaged, so its kind is not known: {error}") from None
+    name = "config.toml"
+    settings = runs[0] / name
+    found = parse_config(_read(runs[0], name, LARGEST_CONFIG), str(settings)).get("run", {})
+    if not isinstance(found, dict):
+        raise InputError(f"{settings}: damaged, so its kind is not known; give it (--likelihood)")
+    kind = str(found.get("likelihood", "circles"))
+    if is_own(kind):
+        raise InputError(
+            f"{settings}: the run is of {kind[:200]}, which is code, and dfcrp runs no code "
+            "because a file names it; say what its catalogue is to be read as, as in --likelihood "
+            "diagonal"
+        )
+    return kind
 
 
 def _with_site_of_run(table: ReadTable, paths: Sequence[PathLike]) -> ReadTable:
     """A catalogue is measured in what its run was: units, scale, area and body are kept."""
-    if len(paths) != 1 or not _is_run(Path(paths[0])) or table.site.units != "px":
+    if len(paths) != 1 or not is_run(Path(paths[0])) or table.site.units != "px":
         return table
     return replace(table, site=_site_of_run(Path(paths[0])))
 
@@ -233,22 +245,35 @@ def _with_site_of_run(table: ReadTable, paths: Sequence[PathLike]) -> ReadTable:
 def _site_of_run(folder: Path) -> Site:
     record = folder / "provenance.json"
     try:
-        site = json.loads(record.read_text(encoding="utf-8")).get("site", {})
+        if not record.exists():
+            return Site()
+        site = json.loads(_read(folder, record.name, _LARGEST_RECORD)).get("site", {})
         return Site.from_fields(site)
-    except FileNotFoundError:
-        return Site()
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"{record}: damaged, so the units are not known: {error}") from None
+    except RecursionError:
+        reason = "brackets are nested too deeply"
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = str(error)
+    raise InputError(f"{record}: damaged, so the units are not known: {reason}")
+
+
+def _read(folder: Path, name: str, most: int) -> bytes:
+    """A file of a run folder, which may be somebody else's: no link, no pipe, not too large."""
+    try:
+        with opened(folder) as place:
+            return place.read(name, most)
+    except OSError as error:
+        raise InputError(f"{folder / name}: cannot be read: {why(error)}") from None
 
 
 def _or_catalogue(path: Path) -> Path:
     """The catalogue of a run folder, or the path itself."""
-    if not _is_run(path):
+    if not is_run(path):
         return path
     if not (path / CATALOGUE).is_file():
         raise InputError(f"{path}: the run has no {CATALOGUE}; make it with `dfcrp report {path}`")
     return path / CATALOGUE
 
 
-def _is_run(path: Path) -> bool:
+def is_run(path: Path) -> bool:
+    """Whether it is a run folder."""
     return all((path / file).is_file() for file in RUN_FILES)

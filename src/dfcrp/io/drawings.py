@@ -26,8 +26,11 @@ from dfcrp.io.tables import (
     RawTable,
     ReadOptions,
     describe_left_out,
+    plural,
+    some_rows,
 )
-from dfcrp.items.checks import shown
+from dfcrp.items.checks import LONGEST_NAME, shown
+from dfcrp.items.image_names import Mention, composed, refuse_same_name, size_or_none
 from dfcrp.items.site import Site
 
 
@@ -67,6 +70,8 @@ def text_or_none(value: Any) -> str | None:
     """A name, whether it came as text or as a number; None if there is none."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)  # 1.0 and 1 are one number
     try:
         return str(value).strip() or None
     except ValueError:  # a number of thousands of digits
@@ -301,6 +306,7 @@ def offsets(
 
 
 NO_CIRCLE = "polygon that is not a circle"
+NEGATIVE_BOX = "box that is of negative width or height"
 CENTRES = "there are no points in it; the centres of its shapes are read"
 MOMENTS = "there are no ellipses in it; its polygons are read as ellipses of the same moments"
 TURNED_BOX = "box that is turned"
@@ -368,6 +374,10 @@ class Drawings:
         self._left_out: list[LeftOut] = []
         self._looked: dict[Look, None] = {}
         self._note = ""
+        self._notes: dict[str, list[int]] = {}
+        self._images: dict[Mention, str] = {}
+        #: Whether lengths are shares of the sides of the image.
+        self.shares = False
         #: The shapes of all marks, once they are asked for.
         self._shapes: set[str] = set()
 
@@ -429,13 +439,40 @@ class Drawings:
         x, y = self.number(origin, left, "x"), self.number(origin, top, "y")
         w, h = self.number(origin, width, "the width"), self.number(origin, height, "the height")
         turned = self.number(origin, angle or 0.0, "the angle")
-        self._marks.append(
-            Mark(origin, "box", x + w / 2, y + h / 2, abs(w) / 2, abs(h) / 2, turned)
-        )
+        if w < 0 or h < 0:
+            self.leave(origin, NEGATIVE_BOX)
+            return
+        self._marks.append(Mark(origin, "box", x + w / 2, y + h / 2, w / 2, h / 2, turned))
 
     def point(self, origin: Origin, x: object, y: object) -> None:
         """Take a point."""
         self._marks.append(Mark(origin, "point", x, y))
+
+    def image(
+        self,
+        path: str | None,
+        *,
+        number: str | None = None,
+        size: Sequence[Any] = (),
+    ) -> str | None:
+        """The name that stands for an image here, until all lists are read.
+
+        ``number`` is how the program tells images apart, ``size`` the width and height in pixels,
+        which may be anything: what is no size says nothing.
+        """
+        if path is None or not path.strip():
+            return None
+        picture = Mention(path.strip(), number, size_or_none(size), drawn=True)
+        if picture not in self._images:
+            taken = set(self._images.values())
+            short = composed(picture.path)[-LONGEST_NAME // 2 :]
+            names = itertools.chain([short], (f"{short} [{n}]" for n in itertools.count(2)))
+            self._images[picture] = next(name for name in names if name not in taken)
+        return self._images[picture]
+
+    def say(self, origin: Origin, what: str) -> None:
+        """Note what was done with a mark that is read; the row 0 is the file as a whole."""
+        self._notes.setdefault(what, []).append(origin.row)
 
     def look(self, image: str | None, expert: str | None = None) -> None:
         """Note that someone looked at an image, whether or not there is a mark on it."""
@@ -459,7 +496,10 @@ class Drawings:
                 origins.append(mark.origin)
                 numbers.append(found)
         if not numbers:
-            raise NothingToReadError(self._nothing(), tuple(self._looked))
+            pictures = {key: picture for picture, key in self._images.items()}
+            raise NothingToReadError(
+                self._nothing(), tuple(self._looked), pictures, tuple(self._left_out)
+            )
         header = list(COLUMNS[self.options.kind])
         columns: list[Sequence[Any]] = [list(column) for column in zip(*numbers, strict=True)]
         titles = {"label": "category"}
@@ -471,6 +511,7 @@ class Drawings:
         for title in dict.fromkeys(title for origin in origins for title in origin.answers):
             header.append(title)
             columns.append([origin.answers.get(title) for origin in origins])
+        self._refuse_same_names()
         rows = [origin.row for origin in origins]
         site = site or Site("px")
         left_out = sorted(self._left_out, key=lambda entry: entry.row)
@@ -482,9 +523,32 @@ class Drawings:
             self.record,
             site,
             left_out,
-            self._note,
+            "; ".join(filter(None, [self._note, *self._other_notes()])),
             tuple(self._looked),
+            {key: picture for picture, key in self._images.items()},
+            self.shares,
         )
+
+    def _other_notes(self) -> list[str]:
+        return [
+            f"{what} ({some_rows(self.record, at)})" if any(at) else what
+            for what, at in self._notes.items()
+        ]
+
+    def _refuse_same_names(self) -> None:
+        """One name, several numbers, and one person: two images, or one that is there twice."""
+        if self.options.image_names != "auto":
+            return
+        named = {key: picture for picture, key in self._images.items()}
+        own = [(mark.origin.expert, mark.origin.image) for mark in self._marks]
+        found: dict[tuple[Any, ...], set[str]] = {}
+        for expert, key in [*own, *((expert, key) for key, expert in self._looked)]:
+            picture = named.get(key or "")
+            if picture is not None and picture.number is not None:
+                found.setdefault((expert, picture.parts), set()).add(picture.number)
+                if len(found[expert, picture.parts]) > 1:
+                    numbers = sorted(found[expert, picture.parts])
+                    refuse_same_name(self.name, picture.path, numbers)
 
     def _conversion(self) -> Callable[[Mark], tuple[float, ...] | str]:
         """What makes an item of a mark, or says what it is instead."""
@@ -496,9 +560,7 @@ class Drawings:
             }
             return found[self.options.kind]
         shapes = Counter(mark.shape for mark in self._marks)
-        if shapes["point"] or not self._marks:
-            return lambda mark: self._place(mark) if mark.shape == "point" else mark.shape
-        self._note = CENTRES
+        self._note = centres_note(shapes.pop("point", 0), shapes)
         return self._as_centre
 
     def _place(self, mark: Mark) -> tuple[float, float]:
@@ -592,10 +654,23 @@ class Drawings:
         )
 
 
+def centres_note(points: int, others: Mapping[str, int]) -> str:
+    """What to say where shapes are read as points."""
+    told = [f"{count:,} {plural(shape) if count > 1 else shape}" for shape, count in others.items()]
+    if not sum(others.values()):
+        return ""
+    if not points:
+        return CENTRES
+    beside = "1 point" if points == 1 else f"{points:,} points"
+    return f"beside {beside} the centres of {', '.join(sorted(told))} are read"
+
+
 def hints(left_out: Sequence[LeftOut], kind: str) -> str:
     """Say how what was left out can be read after all."""
     found = {entry.why for entry in left_out}
     said = ""
+    if kind != "points" and found & {"point", "point without a size", "box", "circle"}:
+        said += "; `--likelihood points` reads all of them by their centres"
     if kind == "circles" and "box" in found:
         said += "; `dfcrp convert --boxes` reads boxes as the ellipses inside them"
     if kind == "circles" and "point without a size" in found:

@@ -11,11 +11,13 @@ import numpy as np
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import as_object, load_json, text_or_none
+from dfcrp.io.images import naming
 from dfcrp.io.opening import PathLike, bytes_of, read_file
 from dfcrp.io.tables import ReadOptions, ReadTable
 from dfcrp.items.checks import bad_names, to_names, why_not_name
 from dfcrp.items.columns import ABOUT, ABOUT_ELSE, listed, plain
 from dfcrp.items.footprints import as_text, footprint_columns, footprints_in, read_footprint
+from dfcrp.items.image_names import composed
 from dfcrp.items.items import Items
 from dfcrp.items.looks import Looked, looks_given
 
@@ -102,8 +104,23 @@ def looks_of(
         given = read_looked(looked)
     else:
         given = looks_given(looked)
+    if looked is not None and "image" in table.about:
+        given = _as_items_are_called(table, given)
     if image is not None:
         kept = [image] if isinstance(image, str) else list(image)
         given = given.select(np.isin(given.pairs[:, 0], ["", *kept]))
-    excluded = [exclude_experts] if isinstance(exclude_experts, str) else list(exclude_experts)
+    excluded = [exclude_experts] if isinstance(exclude_experts, str) else exclude_experts
+    excluded = [composed(name) for name in excluded]
     return given.select(~np.isin(given.pairs[:, 1], excluded))
+
+
+def _as_items_are_called(table: ReadTable, given: Looked) -> Looked:
+    """The same looks, with images called as those of the items are."""
+    name_of = naming(table)
+    pairs = [(name_of(image), expert) for image, expert in given.pairs.tolist()]
+    parts = {(name_of(image), who): one for (image, who), one in given.footprints.items()}
+    if len(set(pairs)) < len(pairs) and parts:
+        raise InputError(
+            "looked names an image in several ways, with footprints; name it in one way"
+        )
+    return Looked(np.array(sorted(set(pairs)), dtype=np.str_).reshape(-1, 2), parts)

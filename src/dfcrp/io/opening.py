@@ -19,6 +19,8 @@ PathLike = str | os.PathLike[str]
 MEMORY_PER_BYTE = 8
 #: Of a file, to see whether it is text.
 _LOOKED_AT = 1 << 16
+#: Read at a time.
+_PIECE = 64 << 20
 BINARY_ENDINGS = (".parquet", ".shp", ".dbf", ".shx", ".prj")
 BINARY_MARKS = (
     b"PAR1",
@@ -40,8 +42,12 @@ def bytes_of(name: str, path: Path) -> bytes:
     """All of a file."""
     try:
         with path.open("rb") as file:
-            data = _first_bytes(name, path, file)
-            return data + file.read()
+            pieces = [_first_bytes(name, path, file)]
+            # A pipe does not say how much is to come, and /dev/zero has no end.
+            while piece := file.read(_PIECE):
+                pieces.append(piece)
+                _refuse_size(name, sum(map(len, pieces)))
+            return b"".join(pieces)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; check the path") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -50,13 +56,17 @@ def bytes_of(name: str, path: Path) -> bytes:
 
 def _first_bytes(name: str, path: Path, file: BinaryIO) -> bytes:
     """The beginning of a file; what cannot be read is refused here, before the rest is."""
-    refuse_more_than_memory(
-        MEMORY_PER_BYTE * os.fstat(file.fileno()).st_size,
-        f"{name}: reading a file of {in_words(os.fstat(file.fileno()).st_size)}",
-        "split it by image, or leave columns out of it",
-    )
+    _refuse_size(name, os.fstat(file.fileno()).st_size)
     data = file.read(_LOOKED_AT)
     if path.suffix.lower() not in BINARY_ENDINGS and not data.startswith(BINARY_MARKS):
         # Says so if it is no text; a letter may be cut in two at the end.
         decode(name, data[: data.find(0) + 1])
     return data
+
+
+def _refuse_size(name: str, size: int) -> None:
+    refuse_more_than_memory(
+        MEMORY_PER_BYTE * size,
+        f"{name}: reading a file of {in_words(size)}",
+        "split it by image, or leave columns out of it",
+    )

@@ -18,11 +18,18 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.io.drawings import told
-from dfcrp.io.formats.yolo import looks_like_yolo
+from dfcrp.io.folders import files_in
+from dfcrp.io.images import (
+    in_one_naming,
+    known_as,
+    one_file_each,
+    with_places_of_their_own,
+)
 from dfcrp.io.looks import looks_of
 from dfcrp.io.opening import PathLike, read_file
 from dfcrp.io.registry import FOLDER_ENDINGS
 from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
+from dfcrp.items.categories import Joins, joined
 from dfcrp.items.checks import (
     check_columns,
     checked_pairs,
@@ -32,14 +39,20 @@ from dfcrp.items.checks import (
 from dfcrp.items.columns import (
     SAID,
     ColumnChoice,
+    for_file,
     listed,
+    plain,
+    same_field,
     suspect_words,
 )
+from dfcrp.items.image_names import checked_mode, composed
 from dfcrp.items.items import Items
 from dfcrp.items.looks import with_looks
-from dfcrp.items.site import MOST_UNUSED, Site, Source
+from dfcrp.items.site import DOUBTFUL, MOST_UNUSED, Site, Source
 from dfcrp.likelihoods.registry import likelihood_named
 
+MOST_NAMED = 3
+"""Files that a message about several names."""
 RUN_FILES = ("config.toml", "markings.csv")
 """What tells a run folder from a folder of exports."""
 
@@ -52,6 +65,8 @@ class PathTable:
     stem: str
     sha256: str
     table: ReadTable
+    notes: tuple[str, ...] = ()
+    """What the user was told of it."""
 
     def __len__(self) -> int:
         return len(self.table)
@@ -62,23 +77,77 @@ def read_paths(
 ) -> list[PathTable]:
     """Read every path; what is of another kind is told in one warning for each file."""
     named = _distinct([paths] if isinstance(paths, (str, os.PathLike)) else list(paths))
+    said = for_file(columns, list(named))
     return [
-        _read_folder(name, path, columns, options)
+        _read_folder(name, path, own, options)
         if path.is_dir()
-        else _read_file(name, path, columns, options)
-        for name, path in named.items()
+        else _read_file(name, path, own, options)
+        for (name, path), own in zip(named.items(), said, strict=True)
     ]
 
 
-def join(parts: Sequence[PathTable], *, nameless: bool = False) -> ReadTable:
+def join(
+    parts: Sequence[PathTable], *, nameless: bool = False, image_names: str = "auto"
+) -> ReadTable:
     """Put the parts one after the other; those without an expert column are one expert each.
 
-    A single part without one is refused unless ``nameless``.
+    A single part without one is refused unless ``nameless``. Images get the names by which all
+    lists know them.
     """
     _refuse_mixture("expert", parts, "give every file such a column, or none")
+    _refuse_shares_beside_pixels(parts)
+    parts = [_with_composed_stem(part) for part in parts]
     if "expert" not in parts[0].table.about and not (nameless and len(parts) == 1):
         parts = _named_after_files(parts)
-    return _joined(parts)
+    lists = [(part.stem, part.table) for part in parts]
+    try:
+        tables, told, warned = in_one_naming(lists, image_names)
+    except InputError as error:
+        files = ", ".join(part.name for part in parts[:MOST_NAMED])
+        more = ", ..." if len(parts) > MOST_NAMED else ""
+        raise InputError(f"{files}{more}: {error}") from None
+    for text in warned:
+        warnings.warn(text, DfcrpWarning, stacklevel=3)
+    parts = [replace(part, table=table) for part, table in zip(parts, tables, strict=True)]
+    whole = _joined(parts)
+    doubts = [DOUBTFUL + text for text in warned]
+    return replace(whole, notes=(*dict.fromkeys(whole.notes), *told, *doubts))
+
+
+def _with_composed_stem(part: PathTable) -> PathTable:
+    """The name of a file, which may be an expert's, with accented letters as single ones."""
+    stem = composed(part.stem)
+    if stem == part.stem:
+        return part
+    note = f"{part.name}: the name of the file, in NFD, is read in NFC"
+    table = replace(part.table, notes=(*part.table.notes, note))
+    return replace(part, stem=stem, table=table, notes=(*part.notes, note))
+
+
+def with_joined_categories(table: ReadTable, joins: Joins) -> ReadTable:
+    """The table with one name for each category, as far as the user says which are one."""
+    told = table.about.get("category", ())
+    category, notes, doubts = joined(told, joins)
+    if not told:
+        return table
+    for text in doubts:
+        warnings.warn(text, DfcrpWarning, stacklevel=4)
+    return replace(
+        table,
+        about={**table.about, "category": category},
+        notes=(*table.notes, *notes, *(DOUBTFUL + text for text in doubts)),
+    )
+
+
+def _refuse_shares_beside_pixels(parts: Sequence[PathTable]) -> None:
+    """Shares of an image's sides and pixels are no lists of the same places."""
+    relative = [part.name for part in parts if part.table.shares]
+    others = [part.name for part in parts if not part.table.shares]
+    if relative and others:
+        raise InputError(
+            f"the numbers in {relative[0]} are shares of the image's sides, those in {others[0]} "
+            "are not; export both in pixels, or both as shares"
+        )
 
 
 def _distinct(paths: Sequence[PathLike]) -> dict[str, Path]:
@@ -97,9 +166,13 @@ def _distinct(paths: Sequence[PathLike]) -> dict[str, Path]:
 def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
     raw, sha256 = read_file(name, path, options)
     table = raw.checked(options.kind, columns, options.units)
-    if said := told(raw, options.kind):
+    said = told(raw, options.kind)
+    if said:
         warnings.warn(f"{name}: {said}", DfcrpWarning, stacklevel=4)
-    return PathTable(name, path.stem, sha256, table)
+    notes = tuple(f"{name}: {one}" for one in table.notes)
+    table = replace(table, notes=notes)
+    place = "" if options.below is None else f"{options.below}: "
+    return PathTable(name, path.stem, sha256, table, (*([place + said] if said else []), *notes))
 
 
 def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
@@ -109,69 +182,54 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
     """
     if all((path / file).is_file() for file in RUN_FILES):
         raise InputError(f"{path}: this is a run folder; give the markings.csv in it")
-    files = _files_in(path)
-    if not files:
+    found = files_in(path)
+    if not found.files:
         raise InputError(
             f"{path}: this is a directory without a file that ends in "
             f"{', '.join(FOLDER_ENDINGS)}; give the files in it"
         )
     parts, empty = [], []
-    for file in files:
-        if file.suffix.lower() == ".txt" and not file.stat().st_size:
-            nothing = f"{name}/{file.name}: there is no mark in it; give a file with {options.kind}"
-            empty.append(NothingToReadError(nothing, [(file.stem, None)]))
-            continue
+    for file in found.files:
+        below = file.relative_to(found.root).as_posix()
         try:
-            parts.append(_read_file(f"{name}/{file.name}", file, columns, options))
+            own = replace(options, below=below, yolo=file in found.yolo)
+            parts.append(_read_file(f"{name}/{below}", file, columns, own))
         except NothingToReadError as error:
             empty.append(error)
     if not parts:
         raise empty[0]
-    if empty:
-        warnings.warn(
-            f"{name}: {len(empty)} of {len(files)} files have no {options.kind} and are "
-            f"skipped, the first: {empty[0]}",
-            DfcrpWarning,
-            stacklevel=4,
-        )
     _refuse_mixture("expert", parts, "give every file such a column, or none")
+    _refuse_shares_beside_pixels(parts)
+    said = [*found.aside, *one_file_each([(part.name, part.table) for part in parts])]
+    if empty:
+        said.append(
+            f"{len(empty)} of {len(found.files)} files have no {options.kind} and are "
+            f"skipped, the first: {empty[0]}"
+        )
+    for text in said:
+        warnings.warn(f"{name}: {text}", DfcrpWarning, stacklevel=4)
     digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
+    lost = [entry for error in empty for entry in error.left_out]
+    tables = with_places_of_their_own([*(part.table for part in parts), *_looks_alone(empty)])
+    parts = [replace(part, table=table) for part, table in zip(parts, tables, strict=False)]
     table = _joined(parts)
-    if table.looked:
-        looked = [*table.looked, *(look for error in empty for look in error.looked)]
-        table = replace(table, looked=looked)
-    return PathTable(name, path.name or name, digest, table)
+    others = tables[len(parts) :]
+    pictures = {**table.pictures, **{key: one for t in others for key, one in t.pictures.items()}}
+    looked = list(table.looked)
+    if looked:
+        looked += [look for other in others for look in other.looked]
+    table = replace(table, looked=looked, pictures=pictures, left_out=[*table.left_out, *lost])
+    notes = tuple(note for part in parts for note in part.notes)
+    return PathTable(name, path.name or name, digest, table, (*said, *notes))
 
 
-def _files_in(path: Path) -> list[Path]:
-    """The files of a folder that are read, or else those of its folder ``labels``, as of YOLO's.
-
-    Beside YOLO's files an empty one is of an image on which nothing was found.
-    """
-    for folder, found in ((path, path.iterdir()), (path / "labels", (path / "labels").rglob("*"))):
-        there = [file for file in found if file.is_file()] if folder.is_dir() else []
-        yolo = [file for file in there if _is_yolo(file)]
-        if yolo:
-            texts = (file for file in there if file.suffix.lower() == ".txt")
-            yolo += [file for file in texts if not file.stat().st_size]
-        files = [file for file in there if file.suffix.lower() in FOLDER_ENDINGS]
-        files = [file for file in files if not file.stem.upper().endswith("_AREA")]
-        if yolo or files:
-            return sorted({*yolo, *files})
-    return []
-
-
-def _is_yolo(file: Path) -> bool:
-    """Whether it is one of YOLO's boxes: other text in a folder is left alone."""
-    if file.suffix.lower() != ".txt":
-        return False
-    try:
-        return looks_like_yolo(file, file.read_bytes())
-    except OSError:
-        return False
+def _looks_alone(empty: Sequence[NothingToReadError]) -> list[ReadTable]:
+    """Files without an item, which say who looked at what."""
+    return [ReadTable("", {}, looked=one.looked, pictures=one.pictures) for one in empty]
 
 
 def _joined(parts: Sequence[PathTable]) -> ReadTable:
+    parts = [parts[0], *(_with_titles_of(parts[0], part) for part in parts[1:])]
     for role in ("image", "truth", "person"):
         _refuse_mixture(role, parts, f"add it, or ignore it with --columns {role}=")
     _refuse_other_columns(parts)
@@ -211,7 +269,25 @@ def _joined(parts: Sequence[PathTable]) -> ReadTable:
         tuple(extra)[:MOST_UNUSED],
         list(dict.fromkeys(one for part in parts for one in part.table.suspects)),
         looked,
+        {key: picture for part in parts for key, picture in part.table.pictures.items()},
+        tuple(note for part in parts for note in part.table.notes),
+        any(part.table.shares for part in parts),
+        frozenset().union(*(part.table.aliases for part in parts)),
     )
+
+
+def _with_titles_of(first: PathTable, part: PathTable) -> PathTable:
+    """Columns by the first file's names where these differ in signs and capital letters alone."""
+    missing = [title for title in first.table.columns if title not in part.table.columns]
+    named = {title: title for title in part.table.columns}
+    for title in part.table.columns:
+        same = [one for one in missing if plain(one) == plain(title)]
+        if title not in first.table.columns and len(same) == 1:
+            named[title] = same[0]
+    columns = {named[title]: values for title, values in part.table.columns.items()}
+    if list(columns) == list(part.table.columns) or len(columns) < len(named):
+        return part
+    return replace(part, table=replace(part.table, columns=columns))
 
 
 def _refuse_other_columns(parts: Sequence[PathTable]) -> None:
@@ -222,8 +298,32 @@ def _refuse_other_columns(parts: Sequence[PathTable]) -> None:
             raise InputError(
                 f"{part.name}: the columns that describe an item are "
                 f"{listed(list(part.table.columns))}, but in {first.name} they are "
-                f"{listed(list(first.table.columns))}; give every file the same"
+                f"{listed(list(first.table.columns))}; {_way_to_map(first, part)}"
             )
+
+
+def _way_to_map(first: PathTable, part: PathTable) -> str:
+    """How to say which columns of two files are the same, and which are to be left aside."""
+    here = [title for title in part.table.columns if title not in first.table.columns]
+    there = [title for title in first.table.columns if title not in part.table.columns]
+    if likelihood_named(part.table.kind).columns is not None:
+        return "give every file the same"
+    said = []
+    for title in there:
+        likely = [one for one in here if same_field(one, title)]
+        if not likely and len(here) == len(there) == 1:
+            likely = here
+        if likely:
+            said.append(f"{part.name}:{title}={likely[0]}")
+            here.remove(likely[0])
+        else:
+            said.append(f"{first.name}:{title}=")
+    said += [f"{part.name}:{title}=" for title in here]
+    option = ",".join(said)
+    return (
+        "say which are the same, as FILE:FIELD=COLUMN, and leave others aside with an empty name, "
+        f'for example --columns "{option}" (in Python columns="{option}")'
+    )
 
 
 def _common_site(parts: Sequence[PathTable]) -> Site:
@@ -310,6 +410,8 @@ def read_items(
     exclude_experts: str | Sequence[str] = (),
     candidates: PathLike | None = None,
     looked: Any = None,
+    image_names: str = "auto",
+    join_categories: Joins = None,
 ) -> Items:
     """Read lists of items from one file or several, or from a folder for each expert.
 
@@ -326,7 +428,8 @@ def read_items(
         "normal"), "records", or a likelihood of one's own.
     columns : dict or str, optional
         Which column plays which role where the names do not tell, as a dict or as "x=LON,y=LAT".
-        An empty name leaves a column aside.
+        An empty name leaves a column aside. Of records FIELD=COLUMN gives a column another name,
+        "b.csv:FIELD=COLUMN" in one file.
     image : str or sequence of str, optional
         Only items on these images.
     min_diameter : float, optional
@@ -341,6 +444,14 @@ def read_items(
         columns image and expert. Left out, it is taken from the files if their format says it. Of
         looks at a part of an image it has that part, in a column footprint (a polygon as WKT or
         GeoJSON) or in x_min, y_min, x_max and y_max; or it is GeoJSON itself.
+    image_names : str
+        What makes names of images the same image: "path", "name" (what follows the last slash),
+        "stem" (the same without the ending, upper and lower case the same), "id" (the number that
+        a program gave it), "size" (name and size); "auto" finds it out, and refuses what could be
+        meant in two ways.
+    join_categories : str or dict, optional
+        Categories that are one: "spellings" joins those that differ in case, blanks and dashes
+        only; or by name, as a dict or as "Bi-nucleated=Binucleated,...".
 
     Returns
     -------
@@ -356,10 +467,12 @@ def read_items(
     [2.0, 3.0]
     """
     _refuse_bad_bound(min_diameter)
-    parts = read_paths(paths, columns, ReadOptions(kind=kind))
-    table = join(parts)
+    checked_mode(image_names)
+    parts = read_paths(paths, columns, ReadOptions(kind=kind, image_names=image_names))
+    table = with_joined_categories(join(parts, image_names=image_names), join_categories)
     for role, title in table.suspects:
         warnings.warn(suspect_words(role, title), DfcrpWarning, stacklevel=2)
+    image = known_as(table, image)
     site = _site(table.site, kind)
     said = {role: table.about.get(role) for role in SAID}
     about = {role: values for role, values in table.about.items() if role not in SAID}
@@ -374,11 +487,14 @@ def read_items(
         "image": image,
         "min_diameter": min_diameter,
         "exclude_experts": exclude_experts,
+        "image_names": "" if image_names == "auto" else image_names,
+        "join_categories": join_categories,
     }
     items = replace(
         whole.select(keep),
         sources=_sources(parts, keep),
         filters={name: value for name, value in filters.items() if value},
+        notes=tuple(table.notes),
     )
     items.warn_of_repeats()
     if pairs_looked is None:
@@ -398,6 +514,8 @@ def read_markings(
     min_diameter: float | None = None,
     exclude_experts: str | Sequence[str] = (),
     looked: Any = None,
+    image_names: str = "auto",
+    join_categories: Joins = None,
 ) -> Items:
     """Read lists of circles: ``read_items`` with the kind "circles".
 
@@ -405,7 +523,7 @@ def read_markings(
     ----------
     paths : path or sequence of paths
         Files, or folders for one expert each.
-    columns, image, min_diameter, exclude_experts, looked
+    columns, image, min_diameter, exclude_experts, looked, image_names, join_categories
         As in `read_items`.
 
     Returns
@@ -428,6 +546,8 @@ def read_markings(
         min_diameter=min_diameter,
         exclude_experts=exclude_experts,
         looked=looked,
+        image_names=image_names,
+        join_categories=join_categories,
     )
 
 
@@ -443,6 +563,7 @@ def _sources(parts: Sequence[PathTable], keep: NDArray[np.bool_]) -> tuple[Sourc
             len(part.table.left_out),
             part.table.read_as,
             part.table.unused,
+            part.notes,
         )
         for part, count in zip(parts, kept, strict=True)
     )
@@ -501,7 +622,7 @@ def _of_image(items: Items, image: str | Sequence[str] | None) -> NDArray[np.boo
 
 def known_names(what: str, names: str | Sequence[str], known: Sequence[str]) -> list[str]:
     """The names asked for as a list; one that is not known is refused."""
-    wanted = [names] if isinstance(names, str) else list(names)
+    wanted = [composed(name) for name in ([names] if isinstance(names, str) else names)]
     for name in wanted:
         if name not in known:
             raise InputError(

@@ -35,6 +35,9 @@ from dfcrp.io.formats.yolo import looks_like_yolo, read_yolo
 from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 
+YOLO = "YOLO"
+"""What a text file among others of YOLO is, whatever its rows are."""
+
 Writer = Callable[[ReadTable, Path], dict[Path, bytes]]
 """Gives the contents of each file to be written, so that nothing is written by halves."""
 
@@ -125,7 +128,7 @@ FORMATS: tuple[Format, ...] = (
         lambda name, path, data, options: refuse_unknown_json(name, data),
         kinds=None,
     ),
-    Format("YOLO", looks_like_yolo, read_yolo, kinds=("boxes", "points", "ellipses")),
+    Format(YOLO, looks_like_yolo, read_yolo, kinds=("boxes", "points", "ellipses")),
     Format("particle boxes", looks_like_particles, read_particles, kinds=("boxes", "points")),
     Format(
         "CraterStats",
@@ -157,7 +160,11 @@ FOLDER_ENDINGS = (
 
 def read_raw(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
     """Read a file's contents with the reader of its format."""
-    form = next(form for form in FORMATS if form.recognises(path, data))
+    form = next(
+        form
+        for form in FORMATS
+        if (form.name == YOLO if options.yolo else form.recognises(path, data))
+    )
     if form.kinds is not None and options.kind not in form.kinds:
         raise InputError(
             f"{name}: {form.name} files hold {', '.join(form.kinds)}, not {options.kind}; give a "

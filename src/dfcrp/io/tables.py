@@ -30,6 +30,7 @@ from dfcrp.items.columns import (
     unit_of,
     units_by_name,
 )
+from dfcrp.items.image_names import Mention, in_one_spelling
 from dfcrp.items.site import MOST_UNUSED, Site
 from dfcrp.likelihoods.registry import likelihood_named
 
@@ -41,10 +42,17 @@ Look = tuple[str, str | None]
 class NothingToReadError(InputError):
     """A file that is in order, but holds no item of the kind asked for."""
 
-    def __init__(self, message: str, looked: Sequence[Look] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        looked: Sequence[Look] = (),
+        pictures: Mapping[str, Mention] | None = None,
+        left_out: Sequence[LeftOut] = (),
+    ) -> None:
         super().__init__(message)
-        #: Who looked at which image nevertheless.
-        self.looked = looked
+        #: Who looked at which image nevertheless, and what the file says of images.
+        self.looked, self.pictures = looked, pictures or {}
+        self.left_out = left_out
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,12 @@ class ReadOptions:
     """The radius of the body, where circles in degrees are to be measured in km."""
     units: str | None = None
     """What coordinates are measured in, where the file does not tell or tells wrong."""
+    image_names: str = "auto"
+    """What makes images of several names the same; see `dfcrp.items.image_names`."""
+    below: str | None = None
+    """The path of the file within the folder that was given; None if the file itself was."""
+    yolo: bool = False
+    """Whether a text file lies among those of YOLO, and is one of them whatever its rows are."""
 
     def __post_init__(self) -> None:
         for name in ("point_diameter", "body_radius_km"):
@@ -98,6 +112,14 @@ class ReadTable:
     """Columns that are not used and look like a role, with that role."""
     looked: Sequence[Look] = ()
     """Who looked at which image, if the file says so; None stands for the file's one expert."""
+    pictures: Mapping[str, Mention] = field(default_factory=dict)
+    """What the file says of images, by the names they have here; of others there is the name."""
+    notes: Sequence[str] = ()
+    """What was joined, renamed or repaired in reading, in words."""
+    shares: bool = False
+    """Whether lengths are shares of the sides of the image."""
+    aliases: frozenset[tuple[str, str]] = frozenset()
+    """Names of images in the file, each with the one it has here."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -143,6 +165,10 @@ class RawTable:
     """What the user should know of the way the file was read."""
     looked: Sequence[Look] = ()
     """Who looked at which image, if the format says so."""
+    pictures: Mapping[str, Mention] = field(default_factory=dict)
+    """What the file says of images, by the names in the column; of others there is the name."""
+    shares: bool = False
+    """Whether lengths are shares of the sides of the image."""
 
     def where(self, record: int) -> str:
         """The place of a record, for messages."""
@@ -151,7 +177,7 @@ class RawTable:
     def checked(self, kind: str, choice: ColumnChoice, units: str | None = None) -> ReadTable:
         """Recognise the columns and check them; ``units`` wins over what the file says."""
         likelihood = likelihood_named(kind)
-        roles = recognise(self.header, likelihood, choice, f"{self.name}, header")
+        roles = recognise(self.header, likelihood, choice, f"{self.name}, header", self.columns)
 
         def place(role: str, record: int) -> str:
             at = roles.position(role)
@@ -173,6 +199,7 @@ class RawTable:
             for role, values in checked_words(said, len(self.rows), place).items()
             if values is not None
         }
+        about, notes = in_one_spelling(about)
         columns = likelihood.standard(found, place)
         site = self.site or Site(units_by_name(self.header, roles.columns))
         if units is not None:
@@ -197,6 +224,9 @@ class RawTable:
             tuple(list(extra)[:MOST_UNUSED]),
             suspects(self.header, self.columns, roles) if likelihood.columns is not None else (),
             self.looked,
+            self.pictures,
+            notes,
+            self.shares,
         )
 
     def _in_km(self, roles: Roles, columns: dict[str, Any]) -> dict[str, Any]:
@@ -242,11 +272,16 @@ def describe_left_out(left_out: Sequence[LeftOut], record: str) -> str:
         rows.setdefault(entry.why, []).append(entry.row)
     parts = []
     for reason, at in sorted(rows.items()):
-        named = ", ".join(str(row) for row in at[:_NAMED_ROWS])
-        more = ", ..." if len(at) > _NAMED_ROWS else ""
         what = f"1 {reason}" if len(at) == 1 else f"{len(at)} {plural(reason)}"
-        parts.append(f"{what} ({record}{'s' if len(at) > 1 else ''} {named}{more})")
+        parts.append(f"{what} ({some_rows(record, at)})")
     return "; ".join(parts)
+
+
+def some_rows(record: str, at: Sequence[int]) -> str:
+    """ "row 4", "rows 4, 17, ..."."""
+    named = ", ".join(str(row) for row in at[:_NAMED_ROWS])
+    more = ", ..." if len(at) > _NAMED_ROWS else ""
+    return f"{record}{'s' if len(at) > 1 else ''} {named}{more}"
 
 
 def plural(why: str) -> str:

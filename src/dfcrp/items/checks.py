@@ -186,6 +186,12 @@ def _why_not_number(role: str, cell: object) -> str:
             return f"{shown(text)} is not a number; write {shown(text.replace(',', '.'))}"
         if _THOUSANDS.fullmatch(text):
             return f"{shown(text)} is not a number; write {shown(text.replace(',', ''))}"
+        if role == "truth":
+            return (
+                f"{shown(text)} is not a number; true labels are whole numbers, one for each "
+                "object: number them, or ignore the column with --columns truth= (in Python "
+                "{'truth': ''})"
+            )
         return f"{shown(text)} is not a number; correct it or remove the row"
     if not math.isfinite(value):
         return f"{shown(text)} is not finite; give a value or remove the row"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,16 @@ import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.items.checks import shown, to_names
+from dfcrp.likelihoods.registry import HOMES, likelihood_named
 
 if TYPE_CHECKING:
     from dfcrp.likelihoods.base import Likelihood
 
 ColumnChoice = Mapping[str, str | None] | str | None
-"""Role to column name, as a dict or as "x=LON,y=LAT"; an empty name leaves a column aside."""
+"""Role to column name, as a dict or as "x=LON,y=LAT"; an empty name leaves a column aside.
+
+"b.csv:surname=family_name" is for one file; of items described by any columns it renames a column.
+"""
 
 _UNITS = ("", "px", "pix", "pixel", "pixels", "m", "km")
 
@@ -78,6 +82,28 @@ SPELLINGS: dict[str, frozenset[str]] = {
     "minor": _with_units("minor", "minoraxis"),
     "angle": frozenset({"angle", "orientation", "rotation"}),
 }
+#: Columns by the lesser names of experts have so few different values, or one for so many rows.
+MOST_WEAKLY, ROWS_EACH = 12, 10
+#: Names for the same field of a record, as ``plain`` leaves them.
+SAME_FIELD: tuple[frozenset[str], ...] = (
+    frozenset({"surname", "lastname", "familyname", "lname", "sname", "namelast"}),
+    frozenset({"givenname", "firstname", "forename", "fname", "gname", "namefirst"}),
+    frozenset({"name", "title", "productname", "fullname", "label"}),
+    frozenset({"dateofbirth", "dob", "birthdate", "birthday", "born", "bdate"}),
+    frozenset({"yearofbirth", "birthyear", "yob", "byear"}),
+    frozenset({"postcode", "zip", "zipcode", "postalcode", "plz"}),
+    frozenset({"phone", "telephone", "tel", "phonenumber", "mobile", "phoneno"}),
+    frozenset({"email", "mail", "emailaddress"}),
+    frozenset({"city", "town", "suburb", "place", "locality"}),
+    frozenset({"address", "street", "addr", "address1", "streetaddress"}),
+    frozenset({"sex", "gender"}),
+    frozenset({"description", "desc", "text", "details"}),
+    frozenset({"price", "cost", "amount", "listprice"}),
+    frozenset({"manufacturer", "brand", "maker", "producer"}),
+    frozenset({"author", "authors", "creator", "writer"}),
+    frozenset({"venue", "journal", "booktitle", "conference"}),
+    frozenset({"year", "yr", "date", "releaseyear"}),
+)
 #: Names of coordinates in degrees, for tables in which no column is called x or y.
 GEOGRAPHIC: dict[str, frozenset[str]] = {
     "x": frozenset({"lon", "long", "longitude", "loncircimg", "longitudecircleimage"}),
@@ -171,8 +197,43 @@ def parse_pairs(choice: ColumnChoice) -> dict[str, str]:
     return parsed
 
 
+def for_file(choice: ColumnChoice, files: Sequence[str]) -> list[dict[str, str]]:
+    """What the user said of columns, for each file: what names the file, or no file."""
+    found: list[dict[str, str]] = [{} for _ in files]
+    own: list[dict[str, str]] = [{} for _ in files]
+    for key, name in parse_pairs(choice).items():
+        file, colon, role = key.rpartition(":")
+        at = _which_file(file, files) if colon else []
+        if colon and not at:
+            raise SettingsError(
+                f"columns: {shown(key)} is about a file {shown(file)}, which is not given"
+                f"{did_you_mean(file, files)}; the files are {listed(files)}"
+            )
+        for one in at or range(len(files)):
+            (own if colon else found)[one][role if colon else key] = name
+    return [{**all_files, **one} for all_files, one in zip(found, own, strict=True)]
+
+
+def _which_file(file: str, files: Sequence[str]) -> list[int]:
+    """By its name, with or without the folder or the ending."""
+    ways: tuple[Callable[[str], str], ...] = (
+        str,
+        lambda name: re.split(r"[/\\]", name)[-1],
+        lambda name: re.split(r"[/\\]", name)[-1].partition(".")[0],
+    )
+    for way in ways:
+        at = [one for one, name in enumerate(files) if way(name) == file]
+        if len(at) == 1:
+            return at
+    return []
+
+
 def recognise(
-    header: Sequence[str], likelihood: Likelihood, choice: ColumnChoice, where: str
+    header: Sequence[str],
+    likelihood: Likelihood,
+    choice: ColumnChoice,
+    where: str,
+    cells: Sequence[Any] | None = None,
 ) -> Roles:
     """Map each role that the table fills to the position of its column.
 
@@ -180,17 +241,24 @@ def recognise(
     as a circle by its diameter or its radius, the longest for which there are all columns counts,
     of equally long ones the first.
     Of items described by any columns, every column without another role describes them.
+    ``cells``, by column, keep a column with a value for nearly each row from being the experts'.
     """
-    return _Recognition(header, likelihood, parse_pairs(choice), where).roles()
+    return _Recognition(header, likelihood, parse_pairs(choice), where, cells).roles()
 
 
 class _Recognition:
     """One table's header against the roles of one kind of item."""
 
     def __init__(
-        self, header: Sequence[str], likelihood: Likelihood, chosen: Mapping[str, str], where: str
+        self,
+        header: Sequence[str],
+        likelihood: Likelihood,
+        chosen: Mapping[str, str],
+        where: str,
+        cells: Sequence[Any] | None = None,
     ) -> None:
         self.header = header
+        self.cells = cells
         #: Where the columns are whose names are the same but for what does not matter.
         self.places: dict[str, list[int]] = {}
         for at, title in enumerate(header):
@@ -203,9 +271,22 @@ class _Recognition:
         self.known = [*dict.fromkeys(role for way in self.ways for role in way), *ABOUT]
         self._refuse_unknown(chosen)
         self.aside = {role for role, name in chosen.items() if not name}
-        self.found = {role: self._position(role, name) for role, name in chosen.items() if name}
+        self.found = {
+            role: self._position(role, name)
+            for role, name in chosen.items()
+            if name and not self._has_it_already(role, name)
+        }
         self._refuse_shared()
         self.taken = set(self.found.values())
+
+    def _has_it_already(self, role: str, name: str) -> bool:
+        """Whether a column is to be renamed that is not there, and has the name already."""
+        return (
+            not self.ways
+            and role not in ABOUT
+            and name not in self.header
+            and (role in self.header)
+        )
 
     def roles(self) -> Roles:
         """Columns that describe an item first, then those about it."""
@@ -214,7 +295,7 @@ class _Recognition:
         aside: set[int] = set()
         for role, names in ABOUT.items():
             other = ABOUT_ELSE.get(role, frozenset())
-            matches = self._matches(names) or self._matches(other)
+            matches = self._matches(names) or self._plausible(role, self._matches(other))
             if role in self.found:
                 about[role] = self.found[role]
             elif role in SAID and not self.ways:
@@ -248,6 +329,17 @@ class _Recognition:
         missing = [role for role in ways[0] if not matches[role]]
         raise InputError(self._missing(missing, matches))
 
+    def _plausible(self, role: str, matches: list[int]) -> list[int]:
+        """Of columns by lesser names those with few values: what a record says has many."""
+        if role != "expert" or self.cells is None or self.ways:
+            return matches
+        kept = []
+        for at in matches:
+            names = to_names(self.cells[at])
+            if all(names) and len(set(names)) <= max(MOST_WEAKLY, len(names) / ROWS_EACH):
+                kept.append(at)
+        return kept
+
     def _free(self, role: str) -> bool:
         return role not in self.found and role not in self.aside
 
@@ -273,8 +365,11 @@ class _Recognition:
     def _all_others(self, used: set[int], about: Collection[str]) -> dict[str, int]:
         """Every column that has no other role, under its own title."""
         columns: dict[str, int] = {}
-        for at, title in enumerate(self.header):
-            if at in used:
+        named = {at: role for role, at in self.found.items() if role not in ABOUT}
+        gone = {at for role in self.aside for at in self.places.get(plain(role), ())}
+        for at, own_title in enumerate(self.header):
+            title = named.get(at, own_title)
+            if at in used or (at in gone and at not in named):
                 continue
             if not title:
                 raise InputError(
@@ -316,8 +411,10 @@ class _Recognition:
 
     def _refuse_unknown(self, chosen: Mapping[str, str]) -> None:
         for role, name in chosen.items():
-            # Of items described by any columns, NAME=NAME says that a column is one of them.
-            if role in self.known or (not self.ways and role == name):
+            # Of items described by any columns a column may have any name.
+            near = difflib.get_close_matches(role, self.known, n=1, cutoff=0.8)
+            own = role == name or not near or plain(role) in self.places
+            if role in self.known or (not self.ways and own):
                 continue
             raise SettingsError(
                 f"columns: unknown role {shown(role)}{did_you_mean(role, self.known)}; "
@@ -349,9 +446,25 @@ class _Recognition:
                 either = f" ({self.likelihood.name} have {ways})"
         return (
             f"{self.where}: no column for {', '.join(wanted)}{either}; the header is "
-            f"{listed(self.header)}{self._nearest(missing[0], found)}; {_say_which(missing[0])}"
-            f"{_numbers_hint(self.header)}"
+            f"{listed(self.header)}{self._other_kind()}{self._nearest(missing[0], found)}; "
+            f"{_say_which(missing[0])}{_numbers_hint(self.header)}"
         )
+
+    def _other_kind(self) -> str:
+        """The kind of item that has the most of these columns, if it is another one."""
+        best: tuple[int, str, str] = (0, "", "")
+        for kind in HOMES:
+            other = likelihood_named(kind)
+            if other.columns is None:
+                continue
+            for way in (other.columns, *other.alternatives):
+                titles = [self._matches(names_of(role, other)) for role in way]
+                if all(titles) and len(way) > best[0]:
+                    columns = ", ".join(shown(self.header[at[0]]) for at in titles)
+                    best = len(way), kind, columns
+        if not best[0] or best[1] == self.likelihood.name:
+            return ""
+        return f"; {best[2]} would do for {best[1]} (--likelihood {best[1]})"
 
     def _nearest(self, role: str, found: set[int]) -> str:
         free = {
@@ -452,7 +565,8 @@ def frame_columns(
             "give a data frame or a dict of columns"
         )
     header = [str(name) for name in names]
-    roles = recognise(header, likelihood, choice, "the table")
+    values = [np.asarray(frame[name]) for name in names] if likelihood.text else None
+    roles = recognise(header, likelihood, choice, "the table", values)
     if likelihood.columns is not None and "expert" in roles.about:
         cells = [np.asarray(frame[name]) for name in names]
         for role, title in suspects(header, cells, roles):
@@ -461,6 +575,12 @@ def frame_columns(
     about = {role: frame[names[at]] for role, at in roles.about.items()}
     titles = {role: header[at] for role, at in {**roles.columns, **roles.about}.items()}
     return columns, about, titles
+
+
+def same_field(one: str, other: str) -> bool:
+    """Whether two titles are obviously of one field: the same letters, or names for the same."""
+    both = {plain(one), plain(other)}
+    return len(both) == 1 or any(both <= names for names in SAME_FIELD)
 
 
 def listed(names: Sequence[str]) -> str:

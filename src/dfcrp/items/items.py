@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -14,11 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
-from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words
+from dfcrp.items.categories import Joins, joined
+from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
 from dfcrp.items.columns import ColumnChoice, frame_columns, listed, titles_of
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
+from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
 from dfcrp.items.looks import Looked, Looks, looks_of, on_images, with_looks
-from dfcrp.items.site import Site, Source
+from dfcrp.items.site import DOUBTFUL, Site, Source
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.base import Zones
@@ -66,6 +69,8 @@ class Items:
     origin : array or None
         The mean of all features where these items are one image of several that were drawn
         together; None: their own.
+    notes : tuple of str
+        What was joined, renamed or repaired in reading.
 
     Examples
     --------
@@ -93,6 +98,7 @@ class Items:
     filters: Mapping[str, Any] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
     origin: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -164,8 +170,15 @@ class Items:
             positive=likelihood.positive,
             texts=tuple(columns) if likelihood.text else (),
         )
-        said = {"category": category, "score": score}
-        items = cls.build(likelihood.standard(checked, where), kind, said, where)
+        said = checked_words({"category": category, "score": score}, _length(checked), where)
+        roles = ("expert", "image", "person")
+        spelled: dict[str, Any] = {role: checked[role] for role in roles if role in checked}
+        if said.get("category") is not None:
+            spelled["category"] = said["category"].tolist()
+        names, notes = in_one_spelling(spelled)
+        said |= {"category": names.pop("category", None)}
+        described = likelihood.standard({**checked, **names}, where)
+        items = replace(cls.build(described, kind, said, where), notes=tuple(notes))
         count = len(items)
         pairs = None if candidates is None else checked_pairs(candidates, count)
         items = replace(items, candidates=pairs, site=site or Site())
@@ -196,7 +209,13 @@ class Items:
 
     @classmethod
     def from_frame(
-        cls, frame: Any, kind: str = "circles", *, columns: ColumnChoice = None
+        cls,
+        frame: Any,
+        kind: str = "circles",
+        *,
+        columns: ColumnChoice = None,
+        image_names: str = "auto",
+        join_categories: Joins = None,
     ) -> Items:
         """Take a data frame, or a dict of columns, with columns named as in files.
 
@@ -208,6 +227,8 @@ class Items:
             What the items are.
         columns : dict or str, optional
             Which column plays which role where the names do not tell, as in ``read_items``.
+        image_names, join_categories
+            What makes two names the same image, and which categories are one, as there.
 
         Returns
         -------
@@ -231,7 +252,13 @@ class Items:
         def place(role: str, row: int) -> str:
             return f"index {row}" + (f", column {titles[role]!r}" if role in titles else "")
 
-        return cls.from_columns(described, kind=kind, place=place, **about)
+        notes: list[str] = []
+        if "category" in about or join_categories:
+            told = list(map(composed, to_texts(about.get("category", ()))))
+            about["category"], notes, doubts = joined(told, join_categories)
+            notes += _warned(doubts)
+        items = cls.from_columns(described, kind=kind, place=place, **about)
+        return _with_named_images(replace(items, notes=(*items.notes, *notes)), image_names)
 
     @classmethod
     def build(
@@ -425,6 +452,7 @@ class Items:
             sources=self.sources,
             filters=self.filters,
             site=self.site,
+            notes=self.notes,
         )
         if self.looked is None:
             return items
@@ -512,6 +540,30 @@ class Items:
         )
 
 
+def _length(columns: Mapping[str, Any]) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _with_named_images(items: Items, mode: str) -> Items:
+    """The items with one name for each image; doubtful ones are named in a warning."""
+    checked_mode(mode)
+    if items.image is None:
+        return items
+    pictures = {name: Mention(name) for name in items.images}
+    rows = list(zip(items.expert.tolist(), items.image.tolist(), strict=True))
+    found = name_images({(expert, pictures[name]) for expert, name in rows}, mode)
+    image = np.array([found.names[expert, pictures[name]] for expert, name in rows])
+    notes = (*items.notes, *found.notes, *_warned(found.warnings))
+    return replace(items, image=image, notes=notes)
+
+
+def _warned(doubts: Sequence[str]) -> list[str]:
+    """Warn of what is doubtful, and note it."""
+    for text in doubts:
+        warnings.warn(text, DfcrpWarning, stacklevel=4)
+    return [DOUBTFUL + text for text in doubts]
+
+
 def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, Any]) -> None:
     wanted = likelihood.columns
     if not columns:
@@ -563,6 +615,64 @@ def items_of(
                 f"families must be {n} names or numbers, one per item, not {raw.shape}"
             )
         experts = [str(name) for name in raw.tolist()]
+    return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
+
+
+def items_of_tables(data: Any, kind: str, candidates: Any = None) -> Items | None:
+    """Items of a frame that says whose list a row is on, or of several frames, a list each.
+
+    None of what is something else.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        raise InputError(
+            f"the items are a table, not the name of a file; read it first: "
+            f"dfcrp.fit(dfcrp.read_items({str(data)!r}, {kind!r}))"
+        )
+    named = _frames(data)
+    if named:
+        return _of_frames(named, kind, candidates)
+    likelihood = likelihood_named(kind)
+    if not _is_frame(data) or not likelihood.text:
+        return None
+    described, about, _ = frame_columns(data, likelihood)
+    if "expert" not in about:
+        return None
+    items = Items.from_columns(described, kind=kind, candidates=candidates, **about)
+    return items
+
+
+def _is_frame(data: Any) -> bool:
+    return isinstance(data, Mapping) or len(getattr(data, "columns", ())) > 0
+
+
+def _frames(data: Any) -> dict[str, Any]:
+    """Frames by the names of their lists: of a dict, or of a list numbers."""
+    if isinstance(data, Mapping):
+        there = data and all(hasattr(one, "columns") for one in data.values())
+        return {str(name): one for name, one in data.items()} if there else {}
+    if isinstance(data, (list, tuple)) and len(data) and all(map(_is_frame, data)):
+        return {f"list {number + 1}": one for number, one in enumerate(data)}
+    return {}
+
+
+def _of_frames(frames: Mapping[str, Any], kind: str, candidates: Any) -> Items:
+    """One list for each frame; all must have the same columns."""
+    likelihood = likelihood_named(kind)
+    columns: dict[str, list[Any]] = {}
+    experts: list[str] = []
+    first = next(iter(frames))
+    for name, frame in frames.items():
+        choice = {"expert": None}
+        described, about, _ = frame_columns(frame, likelihood, choice)
+        about.pop("expert", None)
+        if columns and set(described) != set(columns):
+            raise InputError(
+                f"{name}: the columns are {listed(list(described))}, but of {first} they are "
+                f"{listed(list(columns))}; rename them, or leave some out, so that all are the same"
+            )
+        for title, values in described.items():
+            columns.setdefault(title, []).extend(list(values))
+        experts += [name] * len(next(iter(described.values())))
     return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
 
 

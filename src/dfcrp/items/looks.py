@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.items.checks import bad_names, why_not_name
 from dfcrp.items.footprints import Footprint, Look, footprint_columns, footprints_in, joined
+from dfcrp.items.image_names import composed
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -89,6 +90,7 @@ def looks_given(looked: Any) -> Looked:
         )
     else:
         rows = [("", row) if isinstance(row, str) else _pair(row) for row in looked]
+    rows = [(composed(image), composed(expert)) for image, expert in rows]
     for role, names in (
         ("image", [image for image, _ in rows if image]),
         ("expert", [expert for _, expert in rows]),

@@ -25,8 +25,12 @@ class Source:
     """What was read as what: a role, and the name of its column."""
     unused: tuple[str, ...] = ()
     """Columns that were left aside, the first ``MOST_UNUSED`` of them."""
+    notes: tuple[str, ...] = ()
+    """What was left out, joined, renamed or repaired, in words."""
 
 
+#: What a note begins with of which the user was warned as well.
+DOUBTFUL = "doubtful: "
 #: A file may have any number of columns that are not used; so many are noted by name.
 MOST_UNUSED = 100
 
@@ -50,6 +54,11 @@ def column_words(sources: Sequence[Source]) -> list[str]:
             text += f"; not used: {names}"
         words.append(text + ".")
     return words[:5] + ([f"... and {len(words) - 5:,} other ways."] if len(words) > 5 else [])
+
+
+def plain_notes(notes: Sequence[str]) -> list[str]:
+    """What was joined, renamed or repaired, as sentences; not what the user was warned of."""
+    return [f"Note: {note}." for note in notes if not note.startswith(DOUBTFUL)]
 
 
 def _legible(name: str) -> str:

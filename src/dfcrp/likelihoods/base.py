@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.likelihoods import report
+from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.catalogue import Centre
+from dfcrp.summaries.fit import Check
 from dfcrp.summaries.streaming import summarise
+from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -31,6 +34,8 @@ Place = Callable[[str, int], str]
 
 #: Log sizes that differ by no more than this say nothing of how scatter grows with size.
 NARROW = 0.1
+#: Of more columns a first look makes no map.
+MOST_COORDINATES = 3
 #: Standard deviation of that growth then: it stays as believed, and is no part of the model.
 HELD = 1e-3
 
@@ -110,15 +115,23 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Newcomers:
-    """New items beside those of a run, as ``integrated.weigh_new`` takes them."""
+class Sight:
+    """How a first look at the data compares items: where they are, and how large.
 
-    hyper: Any
-    #: Features of the run's items, and of the new ones.
-    known: Floats
-    new: Floats
-    #: Numbers that a cluster's row takes.
-    width: int
+    ``places`` takes coordinates as the files have them, (n, p), to where distances are right;
+    ``turn`` is the length of a full turn of the first coordinate, if it comes back to itself.
+    """
+
+    coordinates: Floats
+    #: What the coordinates are called.
+    names: tuple[str, ...]
+    places: Callable[[Floats], Floats]
+    #: Lengths in the unit of places; None if items have no size.
+    sizes: Floats | None = None
+    turn: float | None = None
+    #: Whether the coordinates are a place: then items of one object lie closer together than
+    #: those of two, or nothing can be merged.
+    placed: bool = True
 
 
 class Likelihood:
@@ -144,6 +157,8 @@ class Likelihood:
     spellings: Mapping[str, frozenset[str]] = {}
     #: Paper presets: settings of this likelihood and of the prior, by name.
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+    #: Settings that the paper's samplers go with.
+    as_in_the_paper: Mapping[str, Any] = {}
     #: What experts did with items, in sentences.
     verb: str = "listed"
     #: What is meant by their size, where they have one.
@@ -168,6 +183,13 @@ class Likelihood:
 
     def adapt(self, items: Items, settings: Any) -> Any:
         """The settings with what only the items tell, so that a run can be read back."""
+        return settings
+
+    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+        """The settings with what the items decide unless it is said.
+
+        ``independent``: whether each image is fitted by itself.
+        """
         return settings
 
     def features(self, items: Items) -> Floats:
@@ -282,6 +304,19 @@ class Likelihood:
         """Features in which distances are right, and which of them is a log size, after places."""
         return items.values.astype(np.float64), None
 
+    def sight(self, items: Items) -> Sight | None:
+        """How a first look compares items; None if they have no distances, or too many columns.
+
+        Of any numbers: each column relative to how much it varies.
+        """
+        values = items.values
+        if self.text or not 2 <= values.shape[1] <= MOST_COORDINATES:
+            return None
+        values = values.astype(np.float64)
+        low, high = np.quantile(values, (0.25, 0.75), axis=0)
+        spread = np.where(high > low, high - low, 1.0)
+        return Sight(values, tuple(items.columns), lambda found: found / spread, placed=False)
+
     def apart(self, items: Items, row: int) -> Floats:
         """A distance of every item from one of them, to tell which are near."""
         features, _ = self.distances(items)
@@ -292,6 +327,17 @@ class Likelihood:
     def offsets(self, posterior: Any, row: int) -> Offsets | None:
         """How to measure the distance of one item from a cluster; None if there is no measure."""
         return None
+
+    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+        """From what the clusters of a draw share to how items scatter about their objects.
+
+        None where items do not scatter.
+        """
+        return None
+
+    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+        """Whether the model fits, in what only this kind of item has."""
+        return ()
 
     def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
         """What each column says on whether an item is of one object with the members of a cluster.

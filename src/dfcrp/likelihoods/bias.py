@@ -23,7 +23,12 @@ log density
 
     −p n_f t_f − exp(−2 t_f) Q_f / 2 − t_f² / 2σ²,
 
-and are moved two at a time, against each other.
+and are moved two at a time, against each other. σ itself is learned from those of all F experts:
+log σ is normal about a guess, and given t, of which F − 1 are free, has the log density
+
+    −(F − 1) log σ − Σ_f t_f² / 2σ²
+
+besides. So where experts are alike all factors shrink to one.
 """
 
 from __future__ import annotations
@@ -38,17 +43,20 @@ from dfcrp.compiled.abi import F8, I4, F8x2, frame
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import FARTHEST, log_target, slice_update
 from dfcrp.likelihoods.law import law_is_due
+from dfcrp.likelihoods.tails import log_scale_of
 
 #: For "not learned", in place of where a parameter begins in the law.
 NOWHERE = -1
 #: Columns of ``Bias.work``: an expert's share of the items and their number; Q_f, an offset before
 #: its update; then the gradient in each offset, then their precision row by row.
 SHARE, COUNT, SQUARES, BEFORE, GRADIENT = range(5)
-#: On large data experts are compared once in so many scans: more often than the law is learned
-#: otherwise, as the two wait for each other.
+#: On large data offsets are learned once in so many scans: more often than the law is otherwise, as
+#: they and the clusters wait for each other.
 PERIOD = 2
 #: How often each noise factor is moved in an update: against few others each time, at little cost.
 NOISE_ROUNDS = 4
+#: How uncertain log σ is, where it is learned.
+SPREAD_SD = 0.7
 
 
 @frame
@@ -58,7 +66,9 @@ class Bias(NamedTuple):
     on: bool
     offsets: int  # where in the law they begin: p for each expert; or NOWHERE
     noise: int  # the same of the log noise factors, one for each
+    spread: int  # where log σ is; NOWHERE: σ is ``noise_sd``
     offset_sd: F8  # (p,): prior standard deviations
+    scattering: int  # how many of the features scatter, if not all do
     noise_sd: float
     expert: I4  # (n,) int32: the expert of each item
     work: F8x2  # (experts, GRADIENT + p + p²)
@@ -74,7 +84,9 @@ ALIKE = Bias(
     on=False,
     offsets=NOWHERE,
     noise=NOWHERE,
+    spread=NOWHERE,
     offset_sd=np.ones(0),
+    scattering=0,
     noise_sd=1.0,
     expert=np.zeros(0, np.int32),
     work=np.zeros((0, work_columns(0))),
@@ -88,16 +100,21 @@ def with_bias(
     experts: NDArray[np.int64],
     offset_sd: NDArray[np.float64],
     noise_sd: float,
+    *,
+    learn_spread: bool = False,
+    scattering: int | None = None,
 ) -> Any:
     """The hyperparameters with a law that has the experts' offsets and noise factors as well.
 
     ``learned`` is "offset", "precision" or "both"; ``experts`` are codes from 0, in the numbering
-    of the kernels.
+    of the kernels. With ``learn_spread``, ``noise_sd`` is a guess.
     """
     counts, p = np.bincount(experts), len(offset_sd)
     work = np.zeros((len(counts), work_columns(p)))
     work[:, COUNT], work[:, SHARE] = counts, counts / len(experts)
-    at, offsets, noise = len(hyper.law), NOWHERE, NOWHERE
+    at, offsets, noise, spread = len(hyper.law), NOWHERE, NOWHERE, NOWHERE
+    if learn_spread and learned in ("precision", "both"):
+        spread, at = at, at + 1
     if learned in ("offset", "both"):
         offsets, at = at, at + p * len(counts)
     if learned in ("precision", "both"):
@@ -106,22 +123,30 @@ def with_bias(
         on=True,
         offsets=offsets,
         noise=noise,
+        spread=spread,
         offset_sd=np.asarray(offset_sd, np.float64),
+        scattering=p if scattering is None else scattering,
         noise_sd=noise_sd,
         expert=experts.astype(np.int32),
         work=work,
         room=np.zeros((2 * p, p)),
     )
     more = np.zeros(at - len(hyper.law))
+    if spread != NOWHERE:
+        more[0] = math.log(noise_sd)
     laws = [name for name in ("law", "reference") if name in hyper._fields]
     longer = {name: np.append(getattr(hyper, name), more) for name in laws}
     return hyper._replace(**longer, bias=bias)
 
 
 def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
-    """The hyperparameters of one chain: its own law, and its own sums over experts."""
-    bias = hyper.bias
-    return hyper._replace(law=law, bias=bias._replace(work=bias.work.copy(), room=bias.room.copy()))
+    """The hyperparameters of one chain: its own law, sums over experts, and levels of items."""
+    bias, tails = hyper.bias, hyper.tails
+    return hyper._replace(
+        law=law,
+        bias=bias._replace(work=bias.work.copy(), room=bias.room.copy()),
+        tails=tails._replace(log_scale=tails.log_scale.copy()),
+    )
 
 
 @inline_kernel
@@ -134,7 +159,7 @@ def offset_by(hyper, law, i, axis):
 
 @inline_kernel
 def log_noise_by(hyper, law, i):
-    """The log noise factor of item i's expert, by a law."""
+    """The log noise factor of item i's expert alone, by a law."""
     if hyper.bias.noise == NOWHERE:
         return 0.0
     return law[hyper.bias.noise + hyper.bias.expert[i]]
@@ -142,7 +167,7 @@ def log_noise_by(hyper, law, i):
 
 @inline_kernel
 def precision_by(hyper, law, i):
-    """The precision r⁻² of item i's expert, by a law."""
+    """The precision r⁻² of item i's expert alone, by a law."""
     if hyper.bias.noise == NOWHERE:
         return 1.0
     return math.exp(-2.0 * log_noise_by(hyper, law, i))
@@ -156,14 +181,16 @@ def offset_of(hyper, i, axis):
 
 @inline_kernel
 def log_noise_of(hyper, i):
-    """The log noise factor of item i's expert."""
-    return log_noise_by(hyper, hyper.law, i)
+    """log r of item i as a member of its cluster: its expert's, and its own level."""
+    return log_noise_by(hyper, hyper.law, i) + log_scale_of(hyper, i)
 
 
 @inline_kernel
 def precision_of(hyper, i):
-    """The precision r⁻² of item i's expert."""
-    return precision_by(hyper, hyper.law, i)
+    """The precision r⁻² of item i as a member of its cluster."""
+    if hyper.bias.noise == NOWHERE and not hyper.tails.on:
+        return 1.0
+    return math.exp(-2.0 * log_noise_of(hyper, i))
 
 
 @by_type
@@ -173,7 +200,7 @@ def add_to_offsets(hyper, theta, k, y, i):
 
 @by_type
 def squares_of(hyper, theta, k, y, i):
-    """vᵀ Σ_k⁻¹ v of item i in cluster k, v = y − b_f − μ_k."""
+    """vᵀ Σ_k⁻¹ v / s_i² of item i in cluster k, v = y − b_f − μ_k (``likelihoods.tails``)."""
 
 
 @inline_kernel
@@ -290,13 +317,50 @@ def log_noise_moved(target, step):
 
 
 @inline_kernel
+def noise_sd_of(hyper):
+    """σ, as it is."""
+    if hyper.bias.spread == NOWHERE:
+        return hyper.bias.noise_sd
+    return math.exp(hyper.law[hyper.bias.spread])
+
+
+class SpreadTarget(NamedTuple):
+    """log σ, given the noise factors."""
+
+    free: float  # F − 1
+    squares: float  # Σ t²
+    guess: float
+
+
+@implements(log_target, SpreadTarget)
+@inline_kernel
+def log_spread_density(target, value):
+    """log density of log σ, up to a constant."""
+    z = (value - target.guess) / SPREAD_SD
+    if abs(z) > FARTHEST:
+        return -math.inf
+    return -target.free * value - 0.5 * target.squares * math.exp(-2.0 * value) - 0.5 * z * z
+
+
+@lean_kernel
+def update_spread(rng, hyper):
+    """One slice update of log σ; leaves p(σ | noise factors) unchanged."""
+    law, at, experts = hyper.law, hyper.bias.noise, hyper.bias.work.shape[0]
+    squares = 0.0
+    for f in range(experts):
+        squares += law[at + f] * law[at + f]
+    target = SpreadTarget(float(experts - 1), squares, math.log(hyper.bias.noise_sd))
+    law[hyper.bias.spread] = slice_update(rng, target, law[hyper.bias.spread], 1.0, 1e-14)
+
+
+@inline_kernel
 def noise_target(hyper, f, e):
     """Of experts f and e, along the line on which the weighted sum of their t is held."""
     law, work, at = hyper.law, hyper.bias.work, hyper.bias.noise
     both = work[f, SHARE] + work[e, SHARE]
     return NoiseTarget(
-        hyper.bias.noise_sd,
-        float(hyper.bias.offset_sd.shape[0]),
+        noise_sd_of(hyper),
+        float(hyper.bias.scattering),
         law[at + f],
         work[f, COUNT],
         work[f, SQUARES],
@@ -317,7 +381,8 @@ def slice_noise(rng, hyper, f, e):
     # About two standard deviations, if both had many items and little else to go by.
     known = 2.0 * target.features
     known *= along_f * along_f * target.first_count + along_e * along_e * target.second_count
-    width = 2.0 / math.sqrt(known + 1.0 / (hyper.bias.noise_sd * hyper.bias.noise_sd))
+    sd = noise_sd_of(hyper)
+    width = 2.0 / math.sqrt(known + 1.0 / (sd * sd))
     step = slice_update(rng, target, 0.0, width, 1e-14)
     law[at + f] += along_f * step
     law[at + e] += along_e * step
@@ -342,6 +407,8 @@ def update_noise(rng, hyper, data, state):
         for f in range(experts):
             e = int(rng.random() * (experts - 1))
             slice_noise(rng, hyper, f, e if e < f else e + 1)
+        if hyper.bias.spread != NOWHERE:
+            update_spread(rng, hyper)
 
 
 @lean_kernel
@@ -355,5 +422,6 @@ def update_bias(rng, hyper, data, state):
 
 @inline_kernel
 def bias_is_due(hyper, state):
-    """Whether this scan compares experts."""
-    return hyper.bias.on and (state.scans[0] % PERIOD == 0 or law_is_due(state))
+    """Whether this scan compares experts; their noise alone is learned together with the law."""
+    often = hyper.bias.offsets != NOWHERE and state.scans[0] % PERIOD == 0
+    return hyper.bias.on and (often or law_is_due(state))

@@ -17,9 +17,13 @@ from dfcrp.summaries.streaming import Interval, summarise
 Floats = NDArray[np.float64]
 
 #: What is stored with a draw.
-OFFSET, NOISE = "offset", "log_noise"
+OFFSET, NOISE, SPREAD = "offset", "log_noise", "log_noise_sd"
 #: The same in plain words, of an expert and an axis.
-BIAS_WORDS = {OFFSET: "offset of {} in {}", NOISE: "scatter of {} relative to others"}
+BIAS_WORDS = {
+    OFFSET: "offset of {} in {}",
+    NOISE: "scatter of {} relative to others",
+    SPREAD: "how much experts differ in scatter",
+}
 NOISE_FACTOR = "noise_factor"
 #: An axis with this prefix is a logarithm: its offset is shown as a factor.
 LOG = "log_"
@@ -29,12 +33,14 @@ _SIZES = ("diameter", "size")
 
 
 def bias_columns(bias: Bias, experts: Sequence[str], axes: Sequence[str]) -> Columns:
-    """The offsets and noise factors, as they follow each other in the law."""
+    """The spread of noise, the offsets and the noise factors, as they follow in the law."""
     shared: list[Variable] = []
+    if bias.spread != NOWHERE:
+        shared.append(Variable(SPREAD, behind=True))
     if bias.offsets != NOWHERE:
         shared.append(Variable(OFFSET, ("expert", "axis")))
     if bias.noise != NOWHERE:
-        shared.append(Variable(NOISE, ("expert",)))
+        shared.append(Variable(NOISE, ("expert",), behind=True))
     return Columns(shared=tuple(shared), coords={"expert": tuple(experts), "axis": tuple(axes)})
 
 
@@ -57,6 +63,8 @@ class ExpertBias:
     radius_km: float | None = None
     #: What an item is called.
     noun: str = "item"
+    #: Which of the features these are, unless they are the first ones.
+    places: tuple[int, ...] = ()
 
     def expert(self, f: int) -> dict[str, Any]:
         """An expert's entries in summary.json."""
@@ -67,7 +75,8 @@ class ExpertBias:
         offsets = np.zeros(len(feature))
         for at, axis in enumerate(self.axes):
             mean = float(self.found[name_of_offset(axis)].mean[f])
-            offsets[at] = math.log(mean) if axis.startswith(LOG) else mean
+            place = self.places[at] if self.places else at
+            offsets[place] = math.log(mean) if axis.startswith(LOG) else mean
         if self.radius_km is not None and self.axes:
             offsets[:2] = np.degrees(offsets[:2] / self.radius_km)
             offsets[0] /= math.cos(math.radians(feature[1]))
@@ -109,6 +118,11 @@ class ExpertBias:
         return f"{experts[f]} is farthest off ({names[at]} {self.found[names[at]].mean[f]:.3g})"
 
 
+def knows_bias(draws: Draws) -> bool:
+    """Whether the draws tell how experts differ; those of several independent images do not."""
+    return not {OFFSET, NOISE}.isdisjoint(draws.columns.slices)
+
+
 def expert_bias(
     draws: Draws,
     axes: Sequence[str],
@@ -132,6 +146,23 @@ def expert_bias(
         found[NOISE_FACTOR] = summarise(np.exp(noise.reshape(-1, noise.shape[2])))
     learned = tuple(axes) if offsets is not None else ()
     return ExpertBias(found, learned, radius_km, noun) if found else None
+
+
+def corrected_all(
+    bias: ExpertBias | None, features: Floats, families: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """All items as the mean expert would have given them, and the noise factor of each."""
+    if bias is None:
+        return features, np.ones(len(features))
+    found = features.copy()
+    for f in np.unique(families).tolist():
+        mine = families == f
+        if bias.radius_km is None:
+            found[mine] += bias.corrected(np.zeros(features.shape[1]), f)
+        else:
+            found[mine] = [bias.corrected(row, f) for row in features[mine]]
+    noise = np.array([bias.noise(f) for f in range(int(families.max()) + 1)])
+    return found, noise[families]
 
 
 def rows_with_bias(

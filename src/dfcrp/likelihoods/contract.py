@@ -7,6 +7,9 @@ on rows of ``theta``, of the likelihood's own width, and rows of ``y``, a markin
 
 ``of_chain`` is for Python: a chain asks for hyperparameters of its own.
 
+A marking may have something of its own besides its features, such as how careless it is: it keeps
+it while others move, and gets it anew whenever it is seated (``settle``).
+
 ``add_member`` and ``remove_member`` are for likelihoods whose parameters are integrated out and
 whose rows hold sums over the members; one that draws its parameters does nothing there.
 """
@@ -63,6 +66,21 @@ def add_member(hyper, theta: F8x2, k: int, y: F8x2, i: int) -> None:
 @LIKELIHOOD.function
 def remove_member(hyper, theta: F8x2, k: int, y: F8x2, i: int) -> None:
     """Marking i leaves cluster k, which does not become empty."""
+
+
+@LIKELIHOOD.function
+def settle(hyper, rng: Stream, theta: F8x2, k: int, y: F8x2, i: int, alone: bool) -> None:
+    """Draw what marking i has of its own, given that it is about to join cluster k.
+
+    ``log_density`` and ``opening_weight`` are summed over it. If i is ``alone`` row k is that of a
+    cluster of i's own, which may know of it, and must know of it as it is then.
+    """
+
+
+@implements(settle, ANYTHING)
+@lean_kernel
+def settle_nothing(hyper, rng, theta, k, y, i, alone):
+    """Most markings have nothing of their own."""
 
 
 @LIKELIHOOD.function

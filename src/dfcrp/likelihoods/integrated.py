@@ -15,7 +15,10 @@ share.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.compiled.abi import I8, F8x2
 from dfcrp.compiled.jit import (
@@ -26,9 +29,24 @@ from dfcrp.compiled.jit import (
     inline_kernel,
     lean_kernel,
 )
+from dfcrp.compiled.random import Stream, stream
 from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.contract import empty_row
+
+
+class Newcomers(NamedTuple):
+    """New items beside those of a run, as ``weigh_beside`` takes them."""
+
+    #: With room for what is their own of known and new items, in this order.
+    hyper: Any
+    #: Features of the run's items, and of the new ones.
+    known: NDArray[np.float64]
+    new: NDArray[np.float64]
+    #: Numbers that a cluster's row takes.
+    width: int
+    #: How often what is their own of known items is drawn.
+    rounds: int = 0
 
 
 @by_type
@@ -112,20 +130,48 @@ def put_on_side(hyper, data, deal, side, m):
 
 
 @entry_kernel
-def weigh_new(hyper: AnyLikelihood, y: F8x2, cluster: I8, new: F8x2, theta: F8x2, out: F8x2):
+def weigh_new(
+    hyper: AnyLikelihood,
+    rng: Stream,
+    y: F8x2,
+    cluster: I8,
+    size: I8,
+    rounds: int,
+    theta: F8x2,
+    out: F8x2,
+):
     """``out[m, k]``: log density of new item m given the members of cluster k; last, of none.
 
-    ``cluster`` numbers the clusters of the items y from 0; ``theta`` has a row for each and one
-    more to work in.
+    y has the known items and then the new ones. ``cluster`` numbers the clusters of the known ones
+    from 0, ``size`` are their sizes; ``theta`` has a row for each and one more to work in. What
+    known items have of their own is drawn in so many ``rounds``, given their clusters.
     """
-    count = theta.shape[0] - 1
+    count, known = theta.shape[0] - 1, cluster.shape[0]
     for k in range(count + 1):
         empty_row(hyper, theta, k)
-    for i in range(y.shape[0]):
+    for i in range(known):
         likelihood.add_member(hyper, theta, cluster[i], y, i)
-    for m in range(new.shape[0]):
+    for _ in range(rounds):
+        for i in range(known):
+            k = cluster[i]
+            if size[k] > 1:
+                likelihood.remove_member(hyper, theta, k, y, i)
+                likelihood.settle(hyper, rng, theta, k, y, i, False)
+                likelihood.add_member(hyper, theta, k, y, i)
+    for m in range(y.shape[0] - known):
         for k in range(count + 1):
-            out[m, k] = likelihood.log_density(hyper, theta, k, new, m)
+            out[m, k] = likelihood.log_density(hyper, theta, k, y, known + m)
+
+
+def weigh_beside(beside: Newcomers, cluster: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(m, K + 1): log density of new items given the members of each cluster, and of none."""
+    size = np.bincount(cluster)
+    theta = np.zeros((len(size) + 1, beside.width))
+    out = np.empty((len(beside.new), len(size) + 1))
+    y = np.ascontiguousarray(np.concatenate([beside.known, beside.new]))
+    rounds = beside.rounds
+    weigh_new(beside.hyper, stream(0), y, cluster.astype(np.int64), size, rounds, theta, out)
+    return out
 
 
 #: What follows from the predictive density, by the contract's names.

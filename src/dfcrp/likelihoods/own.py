@@ -43,12 +43,13 @@ class OwnLikelihood(Likelihood):
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """How experts differ is for the likelihood itself to say."""
         kept = dict(values)
-        if kept.pop("expert_bias", "none") != "none" and "expert_bias" not in _names(self.Settings):
+        own = "expert_bias" in _names(self.Settings)
+        if kept.pop("expert_bias", "none") not in ("auto", "none") and not own:
             raise SettingsError(
                 f"expert_bias (--expert-bias) is not for {self.name}: only the likelihood itself "
                 "can say how experts differ; leave it out"
             )
-        return kept if "expert_bias" not in _names(self.Settings) else dict(values)
+        return dict(values) if own else kept
 
     def hyper(self, items: Items, settings: Any) -> Any:
         """The named tuple of hyperparameters that the kernels are registered for."""
@@ -86,7 +87,7 @@ class OwnLikelihood(Likelihood):
     def learned_samples(self, draws: Draws) -> dict[str, Floats]:
         """The entries of the law."""
         names = self.learned_names(draws.columns.parameters)
-        law = np.moveaxis(draws.shared(), 2, 0)
+        law = np.moveaxis(draws.shared(slice(len(names))), 2, 0)
         return dict(zip(names, law, strict=False))
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:

@@ -23,6 +23,14 @@ HOMES = {
 }
 
 
+def is_own(name: str) -> bool:
+    """Whether a name is that of code which is not dfcrp's.
+
+    Such a name may come from who calls dfcrp, never from a file: it would make data run code.
+    """
+    return name not in HOMES and ":" in name
+
+
 @lru_cache(maxsize=64)
 def likelihood_named(name: str) -> Likelihood:
     """The likelihood that ``run.likelihood`` names.
@@ -31,18 +39,19 @@ def likelihood_named(name: str) -> Likelihood:
     """
     home = HOMES.get(name, name)
     module, colon, attribute = home.partition(":")
-    if not colon:
+    if not (module and colon and attribute):
         raise SettingsError(
-            f"run.likelihood is {name!r}{did_you_mean(name, HOMES)} It must be one of "
+            f"run.likelihood is {name!r}{did_you_mean(name, HOMES) or ';'} it must be one of "
             f"{', '.join(HOMES)}, or module:NAME of one of your own"
         )
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # the module is somebody's own, and may raise anything
+        said = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         raise SettingsError(
-            f"run.likelihood is {name!r}, which cannot be loaded ({error}); the module must be "
+            f"run.likelihood is {name!r}, which cannot be loaded ({said}); the module must be "
             "importable where the run is read, as it was where it began"
-        ) from None
+        ) from error
     from dfcrp.likelihoods.base import Likelihood
 
     if not isinstance(found, Likelihood):

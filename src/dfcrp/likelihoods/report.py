@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dfcrp.markup import Column, Section, counted, join, listed, one, paragraph, significant, table
+from dfcrp.markup import Column, Section, counted, estimate_of, join, listed, one, paragraph, table
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -40,11 +40,7 @@ def reach_words(radius: float | str | None, nearest: int | None, noun: str) -> l
 
 def estimates(found: Mapping[str, Any], names: Mapping[str, str]) -> list[list[object]]:
     """Rows of a table: each number of ``names`` that there is, with its 95 % interval."""
-    return [
-        [words, *(significant(found[name][key], 3) for key in ("mean", "lo", "hi"))]
-        for name, words in names.items()
-        if name in found
-    ]
+    return [[words, *estimate_of(found[name])] for name, words in names.items() if name in found]
 
 
 def learned_section(

@@ -281,11 +281,13 @@ def attach(rng, data, hyper, state, i, k, log_opening):
     if k == NONE:
         if was_alone:
             link(state, i, old)
+            settle(rng, data, hyper, state, i, old, True)
             return
         slot = take_slot(data, state, i)
         for column in range(state.theta.shape[1]):
             state.theta[slot, column] = state.spare[i, column]
         link(state, i, slot)
+        settle(rng, data, hyper, state, i, slot, True)
         refresh_spare(rng, data, hyper, state, i)
         return
     if was_alone:
@@ -294,8 +296,16 @@ def attach(rng, data, hyper, state, i, k, log_opening):
         state.spare_weight[i] = log_opening
         release_slot(data, state, old)
     link(state, i, k)
+    settle(rng, data, hyper, state, i, k, False)
     if data.weigh_features:
         likelihood.add_member(hyper, state.theta, k, data.features, i)
+
+
+@inline_kernel
+def settle(rng, data, hyper, state, i, k, alone):
+    """Draw what i has of its own, given its new cluster."""
+    if data.weigh_features:
+        likelihood.settle(hyper, rng, state.theta, k, data.features, i, alone)
 
 
 @lean_kernel

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.neighbours.neighbourhood import pairs_within, refuse_crowds
+from dfcrp.neighbours.neighbourhood import CHUNK, pairs_within, refuse_crowds
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int64]
@@ -83,6 +83,9 @@ def auto_pairs(features: Floats, reach: tuple[Floats, Floats]) -> Pairs:
     """Pairs of (x, y, log diameter) within reach in distance and in log diameter."""
     distance, size = reach
     pairs = pairs_within(places(features), distance)
-    first, second = pairs[:, 0], pairs[:, 1]
-    apart = np.abs(features[first, 2] - features[second, 2])
-    return pairs[apart <= np.maximum(size[first], size[second])]
+    near = np.empty(len(pairs), bool)
+    for start in range(0, len(pairs), CHUNK):
+        first, second = pairs[start : start + CHUNK].T
+        apart = np.abs(features[first, 2] - features[second, 2])
+        near[start : start + CHUNK] = apart <= np.maximum(size[first], size[second])
+    return pairs if near.all() else pairs[near]

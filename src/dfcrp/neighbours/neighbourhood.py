@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.memory import refuse_more_than_memory
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int64]
 
 #: More pairs of neighbours than this take several GB.
 MOST_PAIRS = 50_000_000
+#: Bytes that a pair takes while neighbours are laid out, at least.
+BYTES_PER_PAIR = 48
 #: Pairs that are weighed together.
 CHUNK = 1 << 18
 #: Two items of one expert compete when they lie within so many prior standard deviations.
@@ -130,6 +133,11 @@ def refuse_crowds(position: Floats, reach: float) -> None:
             f"{int(together.max()):,} at one place: more than fit into memory; give a smaller "
             "radius= (--radius), or remove copies of the same markings"
         )
+    refuse_more_than_memory(
+        BYTES_PER_PAIR * pairs,
+        f"{pairs:,.0f} pairs of markings or more lie within {reach:g} of each other; the layout",
+        "give a smaller radius= (--radius), or remove copies of the same markings",
+    )
 
 
 def refuse_copies(features: Floats, images: NDArray[np.int64] | None, noun: str) -> None:
@@ -141,6 +149,11 @@ def refuse_copies(features: Floats, images: NDArray[np.int64] | None, noun: str)
     for some in ([columns[0]], columns):  # one column is quickly counted, and is mostly enough
         together = np.unique(np.column_stack(some), axis=0, return_counts=True)[1].astype(float)
         if (pairs := pairs_among(together)) <= MOST_PAIRS:
+            refuse_more_than_memory(
+                BYTES_PER_PAIR * pairs if some is columns else 0.0,
+                f"{pairs:,.0f} pairs of {noun} are exactly the same; the layout",
+                "remove the copies",
+            )
             return
     raise InputError(
         f"up to {int(together.max()):,} {noun} are exactly the same: their {pairs:,.0f} pairs are "

@@ -16,6 +16,7 @@ FIGURES = (
     "coclustering",
     "corrected_sizes",
     "counts_by_size",
+    "evaluation",
     "expert_panels",
     "items_map",
     "jaccard",

@@ -145,6 +145,10 @@ def prepare_corrected_sizes(posterior: Posterior) -> CorrectedSizes:
     """At the lower edge of each level of size."""
     found = answers_of(posterior)
     _refuse_without_sizes(posterior)
+    if posterior.many is not None:
+        raise InputError(
+            "this figure is of one image: ask the posterior of one, as in posterior[NAME]"
+        )
 
     def at_least(counts: NDArray[Any]) -> Interval:
         return summarise(counts[:, ::-1].cumsum(axis=1)[:, ::-1])

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any
@@ -25,6 +25,7 @@ from typing import IO, Any
 from dfcrp import plots
 from dfcrp.files import write_bytes
 from dfcrp.plots.style import column_width, render
+from dfcrp.processes import WORKPLACE, python
 from dfcrp.sampling.runner import cores
 
 #: More helpers than this do not finish earlier: the slowest figure takes a third of the time.
@@ -157,7 +158,8 @@ class _Helpers:
     def give(self, order: Order) -> None:
         """Add an order."""
         self._names.append(order.name)
-        self._queue.put(order)
+        # A helper works elsewhere.
+        self._queue.put(replace(order, folder=order.folder.absolute()))
 
     def finish(self) -> dict[str, DrawnFigure]:
         """Draw along until everything is drawn; in the order in which it was given."""
@@ -200,9 +202,12 @@ class _Helpers:
 
 def _start() -> subprocess.Popen[bytes] | None:
     """A helper; None where none can be started."""
+    command, environment = python("-c", HELPER)
     try:
         return subprocess.Popen(
-            [sys.executable, "-c", HELPER],
+            command,
+            cwd=WORKPLACE,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

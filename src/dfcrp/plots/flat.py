@@ -23,6 +23,8 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Outlines
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.memory import refuse_more_than_memory
+from dfcrp.plots.ground import ItemPlaces, lying
 from dfcrp.settings.config import ImageSettings
 
 if TYPE_CHECKING:
@@ -47,16 +49,22 @@ class Underlay:
 
 
 def read_underlay(
-    image: Any, y: NDArray[np.float64], extent: Region | None = None
+    image: Any,
+    y: NDArray[np.float64],
+    extent: Region | None = None,
+    places: ItemPlaces | None = None,
 ) -> Underlay | None:
     """An image file, an array or an Underlay, placed beneath items with these y.
 
     Without an ``extent`` one pixel is one unit and the upper left corner is (0, 0): with y running
-    upwards from the negative height to zero if most y are negative, downwards if not.
+    upwards from the negative height to zero if most y are negative, downwards if not. An image
+    file with a georeference lies there, if ``places`` tell that the items are on its map.
     """
     if image is None or isinstance(image, Underlay):
         return image
     if isinstance(image, str | os.PathLike):
+        if extent is None and places is not None:
+            return configured_underlay(ImageSettings(file=os.fspath(image)), y, places)
         pixels, size = read_image(image)
     else:
         pixels = np.asarray(image)
@@ -66,8 +74,14 @@ def read_underlay(
     return Underlay(pixels, extent or extent_of(size, y, ImageSettings()))
 
 
-def configured_underlay(settings: ImageSettings, y: NDArray[np.float64]) -> Underlay | None:
-    """The image that a run's settings name; a warning if it is gone."""
+def configured_underlay(
+    settings: ImageSettings, y: NDArray[np.float64], places: ItemPlaces | None = None
+) -> Underlay | None:
+    """The image that a run's settings name; a warning if it is gone.
+
+    Without an offset and a scale it lies where its georeference says, if the items, whose
+    ``places`` these are, are on its map. Beneath degrees an image without one has no place.
+    """
     if settings.file is None:
         return None
     if not os.path.isfile(settings.file):
@@ -79,7 +93,18 @@ def configured_underlay(settings: ImageSettings, y: NDArray[np.float64]) -> Unde
         )
         return None
     pixels, size = read_image(settings.file)
-    return Underlay(pixels, extent_of(size, y, settings))
+    usual = extent_of(size, y, settings)
+    told = replace(ImageSettings(), file=settings.file, y=settings.y) != settings
+    if places is None or told:
+        return Underlay(pixels, usual)
+    lies = lying(settings.file, pixels, size, places, usual)
+    return None if lies is None else Underlay(*lies)
+
+
+def places_of(items: Items) -> ItemPlaces | None:
+    """Where items lie on their map, and what is known of it; None if they have no place."""
+    found = flat_map_or_none(items)
+    return None if found is None else ItemPlaces(found.x, found.y, items.site, found.cut)
 
 
 def extent_of(size: tuple[int, int], y: NDArray[np.float64], settings: ImageSettings) -> Region:
@@ -102,6 +127,12 @@ def read_image(path: str | os.PathLike[str]) -> tuple[NDArray[Any], tuple[int, i
         size = image.size
         # A JPEG is decoded no finer than needed.
         image.draft(None, (MAX_PIXELS, MAX_PIXELS))
+        refuse_more_than_memory(
+            # A byte for a grey pixel; four for one in colours, as it is and converted.
+            float(image.size[0]) * image.size[1] * (1 if image.mode == "L" else 8),
+            f"{os.fspath(path)}: an image of {size[0]:,} by {size[1]:,} pixels",
+            "give a smaller version of it, with --image-scale",
+        )
         return _reduced(image), size
 
 

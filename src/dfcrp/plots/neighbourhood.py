@@ -232,6 +232,8 @@ def prepare_radius(
     timed_radius = np.asarray([] if timed is None else timed, np.float64)
     if times.shape != timed_radius.shape:
         raise InputError(f"{timed_radius.size} timed radii, but {times.size} times")
+    if not {"x", "y"} <= set(posterior.items.columns):
+        raise InputError(f"a radius is of items with a place; {posterior.items.kind} have none")
     known: dict[bytes, float] = {}
     widths = []
     step = stride_for(posterior.draws, MAX_DRAWS)

@@ -29,6 +29,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.sizes import UNBINNED, ModelAges, SizeFrequency, mean_diameters
 from dfcrp.settings.consensus import Least, in_short
 from dfcrp.summaries.consensus import ConsensusCounts
+from dfcrp.summaries.streaming import summarise
 
 #: Experts that still get a name each.
 MAX_NAMES = 24
@@ -414,9 +415,9 @@ def draw_counts_by_size(table: CountsBySize, axes: Any = None) -> list[Any]:
 def _draw_class(ax: Any, table: CountsBySize, k: int) -> None:
     n_experts = len(table.experts)
     draws = table.posterior[k]
-    low, high = np.quantile(draws, [0.025, 0.975])
+    found = summarise(draws)
     base = n_experts + (table.dbscan is not None)
-    ax.axvspan(low, high, color=BLUE, alpha=0.15, linewidth=0.0)
+    ax.axvspan(found.lo, found.hi, color=BLUE, alpha=0.15, linewidth=0.0)
     ax.plot(table.by_expert[k], np.arange(n_experts), "o", color=INK, markersize=3.5)
     if table.dbscan is not None:
         ax.plot(table.dbscan[k], n_experts, "D", color=GREY, markersize=5.0)

@@ -84,10 +84,16 @@ STYLE: dict[str, Any] = {
 
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the shared style, and leave the user's settings as they were."""
+    """Draw in the shared style, and leave the user's settings as they were.
+
+    They take no part in it: matplotlib also reads a ``matplotlibrc`` in the current folder, which
+    may be a run of somebody else's, and could have LaTeX run.
+    """
     import matplotlib
 
-    with matplotlib.rc_context({**STYLE, "font.family": fonts()}):
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({**STYLE, "font.family": fonts()})
         yield
 
 

@@ -116,7 +116,7 @@ def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.f
             | parameter_series(posterior.draws)
         ).items()
     }
-    verdict = posterior.verdict
+    verdict = posterior.convergence
     bad = [d for d in (*verdict.diagnostics, *verdict.parameters) if not good(d, limits)]
     bad.sort(key=lambda found: (-np.nan_to_num(found.rhat, posinf=1e9), found.ess))
     # Totals are shown under another name.
@@ -127,12 +127,12 @@ def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.f
 
 def learned(posterior: Posterior, *, behind: bool) -> dict[str, NDArray[np.float64]]:
     """Of the other answers, or of the parameters behind them, those with the largest R-hat."""
-    columns, shared = posterior.draws.columns, posterior.draws.shared()
-    words = posterior.quantity_words
-    judged = columns.judged_of(behind=behind)
-    found = {words[columns.names[at]]: shared[:, :, at] for at in judged}
+    columns, words = posterior.draws.columns, posterior.quantity_words
+    judged, names = columns.judged_of(behind=behind), columns.names
+    shared = posterior.draws.shared(judged)
+    found = {words[names[at]]: shared[:, :, k] for k, at in enumerate(judged)}
     if len(found) > MAX_LEARNED:
-        verdict = posterior.verdict
+        verdict = posterior.convergence
         known_of = verdict.parameters if behind else verdict.diagnostics
         rhat = {known.name: known.rhat for known in known_of}
         worst = sorted(found, key=lambda name: -np.nan_to_num(rhat.get(name, 0.0)))[:MAX_LEARNED]

@@ -25,7 +25,7 @@ from dfcrp.errors import InputError
 from dfcrp.items.checks import to_texts
 from dfcrp.items.items import Items, items_of
 from dfcrp.likelihoods.base import Evidence, Part
-from dfcrp.likelihoods.integrated import weigh_new
+from dfcrp.likelihoods.integrated import weigh_beside
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import counted, plural
 from dfcrp.sampling.setup import problem_of
@@ -596,10 +596,7 @@ def _weights_of_new(
         beside = likelihood.newcomers(
             items, posterior.config, hyper, values[rows], sources[rows], most, problem.row_width
         )
-        theta = np.zeros((weight.shape[1], beside.width))
-        out = np.empty((len(beside.new), weight.shape[1]))
-        weigh_new(beside.hyper, beside.known, code.astype(np.int64), beside.new, theta, out)
-        weight[rows] = out
+        weight[rows] = weigh_beside(beside, code)
     return weight
 
 

@@ -106,7 +106,7 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
         n_clusters=summarise(posterior.n_clusters.ravel()),
         consensus=_consensus(posterior),
         alpha=summarise(posterior.alpha.ravel()),
-        verdict=posterior.verdict,
+        verdict=posterior.convergence,
         record=posterior.record,
         detection=_thinned(posterior, totals),
         categories=posterior.categories if posterior.whole is None else None,

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import ClusterBlock, Columns, Draws, MemoryDraws, blocks
+from dfcrp.draws import Chosen, ClusterBlock, Columns, Draws, MemoryDraws, blocks
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.posterior.findings import MAX_EXPERT_VALUES, Findings, Series, Totals, spaced
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
@@ -293,7 +293,7 @@ class JoinedDraws:
             total += draws.alpha()[:, self._chosen(draws, 0, self.n_draws)]
         return total / len(self._images.done)
 
-    def shared(self) -> NDArray[np.float64]:
+    def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
         """Nothing is shared by clusters of different images."""
         return np.empty((self.n_chains, self.n_draws, 0))
 
@@ -340,8 +340,8 @@ def _in_threads(work: Callable[[int], Found], images: Sequence[int]) -> Iterator
         yield from pool.map(work, images)
 
 
-#: Labels of all draws that are in memory at a time.
-MAX_LABELS = 1 << 26
+#: Bytes of draws, cut into images, that are in memory at a time; one image may take more.
+MAX_CUT = 1 << 29
 
 
 class SharedDraws:
@@ -358,9 +358,10 @@ class SharedDraws:
         for image, own in enumerate(rows):
             self._image[own] = image
             self._local[own] = np.arange(len(own))
-        longest = MAX_LABELS // (draws.n_chains * draws.n_draws)
-        ends = np.cumsum([len(own) for own in rows])
-        self._group = (ends - 1) // max(longest, 1)
+        all_draws = draws.n_chains * draws.n_draws
+        # Of every draw of an image, where its clusters begin.
+        sizes = all_draws * (self._bytes_of_item() * np.array([len(own) for own in rows]) + 8.0)
+        self._group = ((np.cumsum(sizes) - 1.0) // MAX_CUT).astype(np.int64)
 
     def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> Draws:
         """One image's draws; its clusters never reach into another. Burn-in is gone already."""
@@ -369,6 +370,13 @@ class SharedDraws:
                 self._cut = {}  # before the next ones come
                 self._cut = self._cut_group(np.flatnonzero(self._group == self._group[part]))
             return self._cut[part]
+
+    def _bytes_of_item(self) -> float:
+        """What an item takes in every draw: its label, and its share of the clusters."""
+        draws, last = self._draws, self._draws.n_draws - 1
+        blocks = [draws.clusters(chain, last, last + 1) for chain in range(draws.n_chains)]
+        clusters = max(len(block.labels) for block in blocks) / draws.n_markings
+        return 4.0 + clusters * 4.0 * (1 + blocks[0].parameters.shape[1])
 
     def _cut_group(self, images: NDArray[np.int64]) -> dict[int, MemoryDraws]:
         draws, alpha, shared = self._draws, self._draws.alpha(), self._draws.shared()
@@ -383,11 +391,12 @@ class SharedDraws:
                 labels[image][chain].append(self._local[part[:, self._rows[image]]])
             for image, block in self._cut_clusters(draws.clusters(chain, start, stop), images):
                 clusters[image][chain].append(block)
+        # The pieces of an image go as they are joined: nothing is there twice but one image.
         return {
             image: MemoryDraws(
-                np.stack([np.concatenate(found) for found in labels[image]]),
+                np.stack([np.concatenate(found) for found in labels.pop(image)]),
                 alpha,
-                [_joined(found) for found in clusters[image]],
+                [_joined(found) for found in clusters.pop(image)],
                 draws.columns,
                 shared,
             )

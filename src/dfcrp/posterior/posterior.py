@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,9 @@ from scipy import sparse
 
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
+from dfcrp.first_look import Finding, first_look
 from dfcrp.geometry import TangentPlanes
+from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.bias_summary import ExpertBias
@@ -25,7 +27,7 @@ from dfcrp.posterior.categories import (
     confusion_frame,
     probability_frame,
 )
-from dfcrp.posterior.findings import Findings, find
+from dfcrp.posterior.findings import Findings, find, spaced
 from dfcrp.posterior.images import (
     DrawSource,
     JoinedDraws,
@@ -36,6 +38,7 @@ from dfcrp.posterior.images import (
     judge_images,
     once,
 )
+from dfcrp.posterior.model_fit import model_fit
 from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.detection.answers import DetectionSummary
@@ -53,13 +56,16 @@ from dfcrp.summaries.consensus import (
 )
 from dfcrp.summaries.convergence import KnownOfRun, Verdict, check_convergence
 from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
-from dfcrp.summaries.membership import Membership, membership
+from dfcrp.summaries.fit import ModelFit
+from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition
+from dfcrp.summaries.settled import settled
 from dfcrp.summaries.streaming import n_clusters
 
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.evaluation.result import Evaluation
     from dfcrp.posterior.explain import Explanation
 
 
@@ -108,6 +114,7 @@ class Posterior:
         if images is None and len(items.images) > 1:
             self._images = _cut_into_images(draws, items, config, record)
         self._points: dict[str, PointPartition] = {}
+        self._places: dict[str, Membership] = {}
         self._counts: dict[tuple[Least, ...], ConsensusCounts] = {}
         self._diameters: dict[tuple[Least, int], list[NDArray[np.float64]]] = {}
 
@@ -255,7 +262,7 @@ class Posterior:
 
         Not from one expert's list alone, in which no two markings are of one object.
         """
-        if not self._mergeable:
+        if not self.mergeable:
             return None
         if self.independent:
             samples = self.pool.learned
@@ -351,12 +358,16 @@ class Posterior:
         return self.pairs.matrix()
 
     def point_partition(self, loss: str = "vi") -> PointPartition:
-        """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``."""
+        """The partition with the smallest expected loss, ``"vi"`` or ``"binder"``.
+
+        Items that are more often in another place than there are moved to it (``n_moved``).
+        """
         if loss not in self._points and self._images is not None:
             self._points[loss] = tables.point_of_images(self, loss)
         if loss not in self._points:
             families = self.items.families if self.prior.one_per_expert else None
-            self._points[loss] = point_partition(self.draws, loss, families)
+            best = point_partition(self.draws, loss, families)
+            self._points[loss], self._places[loss] = settled(best, self.draws, families)
         return self._points[loss]
 
     @once
@@ -364,7 +375,8 @@ class Posterior:
         """Membership probabilities of the point partition."""
         if self._images is not None:
             return self._images.membership(self.findings)
-        return membership(self.point_partition().labels, self.draws)
+        point = self.point_partition()
+        return self._places[point.loss]
 
     @property
     def min_experts(self) -> int:
@@ -380,7 +392,8 @@ class Posterior:
     def consensus_words(self) -> str:
         """What makes a consensus, in a sentence: "at least 5 experts"."""
         alike = self._images is None and not self.items.coverage.in_parts
-        looked = len(self.items.experts) if alike else None
+        counts = self.items.coverage.counts
+        looked = len(self.items.experts) if alike else (int(counts.min()), int(counts.max()))
         return in_words(self.config.summary.min_experts, looked)
 
     def consensus_counts(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
@@ -411,11 +424,16 @@ class Posterior:
 
     def _counts_of_images(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
         """The same where the number depends on the image: sums over images."""
-        if self.independent:
-            known = self.table_counts
+        known = self.table_counts
+        if self.independent and set(min_experts) <= set(known.min_experts):
             asked = [known.min_experts.index(least) for least in min_experts]
             return ConsensusCounts(min_experts, known.size_classes, known.counts[:, :, asked])
-        each = [self.image(k).consensus_counts(min_experts) for k in self.image_set.done]
+        each = []
+        for number in self.image_set.done:
+            image = self.image(number)
+            found = image.consensus_counts(min_experts)
+            chosen = spaced(image.draws.n_draws, self.draws.n_draws)
+            each.append(replace(found, counts=found.counts[:, chosen]))
         return replace(each[0], counts=np.sum([one.counts for one in each], axis=0))
 
     @once
@@ -514,12 +532,27 @@ class Posterior:
         """
         return tables.doubles_frame(self)
 
-    @once
+    @property
+    def first_look(self) -> tuple[Finding, ...]:
+        """What looks like a mistake in the data; a run warns of it before it begins."""
+        return first_look(self.items, self.config.run.radius)
+
+    @property
     def verdict(self) -> Verdict:
-        """Whether the run was long enough, and what to do if not.
+        """Whether the run was long enough, what to do if not, and whether the model fits.
 
         Of images that were drawn each by itself: for every image, and which are the worst.
         """
+        return replace(self.convergence, fit=self.model_fit)
+
+    @once
+    def model_fit(self) -> ModelFit:
+        """Whether the model fits: checks of what users rely on, each with a size and a sentence."""
+        return model_fit(self) if self.whole is None else self.whole.model_fit
+
+    @once
+    def convergence(self) -> Verdict:
+        """The verdict without checks of the fit, which a run does not wait for."""
         if self._images is not None and self.independent:
             verdicts = {
                 name: one.verdict for name, one in zip(self.images, self.findings, strict=True)
@@ -531,7 +564,7 @@ class Posterior:
         )
 
     @property
-    def _mergeable(self) -> bool:
+    def mergeable(self) -> bool:
         """Whether any two items may share a cluster."""
         experts = self.prior.experts(self.items.families)
         return not self.prior.one_per_expert or len(np.unique(experts)) > 1
@@ -543,7 +576,7 @@ class Posterior:
             names=self.items.id.tolist(),
             words=self.quantity_words,
             unheard=self.likelihood.unheard(self.items),
-            mergeable=self._mergeable,
+            mergeable=self.mergeable,
             scans=self.record.scans,
             seconds=self.record.seconds,
         )
@@ -624,6 +657,59 @@ class Posterior:
             return self
         assert self.items.image is not None
         return self[str(self.items.image[find_item(self.items, item)])]
+
+    def evaluate(
+        self,
+        truth: Any,
+        *,
+        iou: float | None = None,
+        distance: float | Mapping[str, float] | None = None,
+        same_category: bool = False,
+        p_real: float | None = None,
+        min_experts: int | None = None,
+        on: str | Sequence[str] = "truth",
+        columns: ColumnChoice = None,
+    ) -> Evaluation:
+        """How right the answer is, beside a truth of the same kind.
+
+        Parameters
+        ----------
+        truth : path, data frame, dict of columns or items
+            The true objects, with the columns of items. Of records: columns ``id`` and ``entity``,
+            or pairs of ids.
+        iou : float, optional
+            Least intersection over union of a match; 0.5 for items with an area.
+        distance : float or dict, optional
+            Instead: the largest distance of centres, or the largest difference for each column.
+            By default, of points and rows of numbers, what the learned scatter suggests.
+        same_category : bool
+            Match only objects of the same category.
+        p_real : float, optional
+            List what is real with more than this; 0.5 under the detection prior. Without it, what
+            is listed has a ``p_consensus`` above 0.5.
+        min_experts : int, optional
+            List what at least so many experts found instead.
+        on : str or sequence of str
+            Images to evaluate on: those that the truth names ("truth"); those of the "answer", or
+            "all", where one that the truth does not name has no object; those that "both" name; or
+            these.
+        columns : dict or str, optional
+            Which column of the truth plays which role, as in ``read_items``.
+
+        Returns
+        -------
+        Evaluation
+            A dict, whose keys are attributes too; ``print`` it to read it.
+
+        Examples
+        --------
+        >>> found = posterior.evaluate("truth.csv")  # doctest: +SKIP
+        >>> found.f1, found.brier  # doctest: +SKIP
+        """
+        from dfcrp.evaluation.api import Asked, evaluate_run
+
+        asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
+        return evaluate_run(self, truth, asked, columns=columns)
 
     def explore(self, image: Any = None, *, height: int = 760) -> Any:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.

@@ -20,6 +20,7 @@ from dfcrp.runs.folder import (
     read_provenance,
     record_of,
     records_of_parts,
+    refuse_other_settings,
     write_provenance,
     write_table,
 )
@@ -28,13 +29,17 @@ from dfcrp.runs.parts import Parts, RunRecord
 from dfcrp.runs.store import DrawStore
 
 
-def load(path: str | os.PathLike[str]) -> Posterior:
+def load(path: str | os.PathLike[str], *, likelihood: str | None = None) -> Posterior:
     """Read a run folder back; the draws stay on disk.
+
+    No code is run that the folder names, so it may come from anybody.
 
     Parameters
     ----------
     path : path
         A run folder, as ``dfcrp fit --out`` or ``dfcrp.fit(out=...)`` wrote it.
+    likelihood : str, optional
+        Needed for a run of a likelihood of your own: its name, ``module:NAME``.
 
     Returns
     -------
@@ -45,12 +50,14 @@ def load(path: str | os.PathLike[str]) -> Posterior:
     >>> dfcrp.load("run").summary()["n_clusters"]  # doctest: +SKIP
     """
     folder = Path(path)
-    items, config = read_beginning(folder)
+    items, config = read_beginning(folder, likelihood)
     provenance = read_provenance(folder)
     if "run" not in provenance:
         raise RunFolderError(
             f"{folder}: the run was not finished; `dfcrp resume {folder}` continues it"
         )
+    # What is shown is what the draws were made with.
+    refuse_other_settings(folder, config, provenance, known_only=True)
     record = record_of(folder, provenance)
     parts = Parts.of_run(items, config)
     store = DrawStore.open(folder, bounds=parts.bounds())
@@ -83,7 +90,7 @@ def write_results(posterior: Posterior, folder: Path) -> None:
 #: What is made of the draws, by a run or by later commands.
 RESULTS = (
     *("images.csv", "catalogue.csv", "members.csv", "experts.csv", "confusions.csv"),
-    "summary.json",
+    *("summary.json", "evaluation.json"),
     *("report.html", "size_frequency.csv", "ages.csv", "figures", "pages"),
 )
 

@@ -47,6 +47,7 @@ def point_of_images(posterior: Posterior, loss: str) -> PointPartition:
         n_components=sum(one.n_components for one in found),
         n_exact=sum(one.n_exact for one in found),
         n_sweeps=sum(one.n_sweeps for one in found),
+        n_moved=sum(one.n_moved for one in found),
     )
 
 
@@ -206,7 +207,7 @@ def doubles_frame(posterior: Posterior) -> pandas.DataFrame:
 
 def summary(posterior: Posterior) -> dict[str, Any]:
     """The content of summary.json."""
-    verdict = posterior.verdict
+    verdict = posterior.convergence
     return {
         "n_markings": len(posterior.items),
         "n_experts": len(posterior.items.experts),
@@ -224,6 +225,8 @@ def summary(posterior: Posterior) -> dict[str, Any]:
         "consensus": posterior.table_counts.rows(),
         "experts": expert_rows(posterior),
         "convergence": verdict.as_dict(),
+        "first_look": [finding.as_dict() for finding in posterior.first_look],
+        "model_fit": posterior.model_fit.as_dict(),
     }
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Columns
 from dfcrp.errors import SettingsError
 from dfcrp.markup import SectionMaker
+from dfcrp.summaries.fit import Check
 
 if TYPE_CHECKING:
     from dfcrp.persons import Persons
@@ -161,6 +162,10 @@ class Prior:
     def last_words(self, numbers: Mapping[str, Any]) -> list[str]:
         """What the end of a run says besides, in sentences; ``numbers`` are as above."""
         return []
+
+    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+        """Whether the model fits, in what only this prior predicts."""
+        return ()
 
     def sections(self) -> tuple[SectionMaker, ...]:
         """Sections of the report that only this prior has."""

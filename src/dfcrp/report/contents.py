@@ -17,6 +17,7 @@ from dfcrp.plots.flat import (
     configured_underlay,
     flat_map,
     flat_map_or_none,
+    places_of,
     read_underlay,
 )
 from dfcrp.posterior.explain import Explanation, explain
@@ -53,6 +54,8 @@ class Contents:
     pictures: Mapping[str, Any] = field(default_factory=dict)
     #: What ``dfcrp age`` found for these draws, as in ages.json; empty if it did not run.
     ages: Mapping[str, Any] = field(default_factory=dict)
+    #: What ``dfcrp evaluate`` found for these draws, as in evaluation.json; None if it did not run.
+    evaluation: Mapping[str, Any] | None = None
 
     def figure(self, name: str, alt: str, caption: object) -> Markup:
         """A figure with its caption; nothing if these data have no such figure."""
@@ -100,10 +103,10 @@ class Contents:
         """The image given, or else that of the settings, read once."""
         if not self.placed:
             return None
-        y = flat_map(self.posterior.items).y
+        y, places = flat_map(self.posterior.items).y, places_of(self.posterior.items)
         if self.image is None:
-            return configured_underlay(self.posterior.config.image, y)
-        return read_underlay(self.image, y)
+            return configured_underlay(self.posterior.config.image, y, places)
+        return read_underlay(self.image, y, places=places)
 
     @property
     def knows_reality(self) -> bool:

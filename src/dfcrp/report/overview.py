@@ -39,12 +39,15 @@ from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
 from dfcrp.report.explorer.embed import explorer, script_of
 from dfcrp.report.pictures import pictures_of_many
+from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
 from dfcrp.report.sections.run import (
     data_words,
     diagnostic_table,
+    first_look_words,
     headline,
+    model_fit,
     model_words,
     parameter_table,
     provenance,
@@ -54,6 +57,7 @@ from dfcrp.report.write import (
     PAGE,
     item_sections,
     list_files,
+    made_of,
     make_page,
     prior_sections,
     title_of,
@@ -333,7 +337,7 @@ def _write_page(posterior: Posterior, folder: Path, image: int) -> None:
 
 
 def _write_index(posterior: Posterior, folder: Path) -> Path:
-    contents = Contents(posterior)
+    contents = Contents(posterior, evaluation=read_evaluation(folder, posterior))
     contents.pictures = pictures_of_many(contents, folder)
     pages = {
         image: f"{page_folder(image)}/{PAGE}"
@@ -347,6 +351,7 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         tiles(posterior, pages, how),
         *prior_sections(contents),
         _long_enough(contents),
+        *made_of(contents, (model_fit, how_right)),
         *[counts] * contents.by_threshold,
         compared,
         *item_sections(contents),
@@ -372,6 +377,7 @@ def _long_enough(contents: Contents) -> Section:
     parts = [
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(posterior.verdict.advice),
+        first_look_words(posterior),
         _worst(posterior),
         diagnostic_table(posterior.verdict.diagnostics, Limits(), "Totals over all images"),
         parameter_table(posterior.verdict, Limits(), "The parameters behind them, where worst"),

@@ -70,7 +70,10 @@ def pictures_of_many(contents: Contents, folder: Path) -> dict[str, Picture]:
         if name not in plots.NEED_SCORES
         or (posterior.items.score is not None and not posterior.independent)
     ]
-    return _drawn(contents, [(name, False, {}) for name in names], folder)
+    plans: list[Plan] = [(name, False, {}) for name in names]
+    if contents.evaluation is not None:
+        plans.append(("evaluation", False, {"found": contents.evaluation}))
+    return _drawn(contents, plans, folder)
 
 
 def _drawn(
@@ -117,6 +120,8 @@ def _plan(contents: Contents) -> Iterator[Plan]:
         yield plan("coclustering", item=contents.example.index)
     if len(posterior.items.experts) > 1:
         yield plan("jaccard")
+    if contents.evaluation is not None:
+        yield plan("evaluation", found=contents.evaluation)
     for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
         lacking = (
             (figure in plots.NEED_SCORES and posterior.items.score is None)

@@ -18,10 +18,11 @@ from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.pictures import make_pictures
 from dfcrp.report.sections.ages import age_picture, how_old, read_ages
 from dfcrp.report.sections.categories import categories
+from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import experts
 from dfcrp.report.sections.objects import FILE as SIZES
 from dfcrp.report.sections.objects import how_many, how_sure, objects, size_table, sizes
-from dfcrp.report.sections.run import asked, headline, long_enough, provenance
+from dfcrp.report.sections.run import asked, headline, long_enough, model_fit, provenance
 
 PAGE = "report.html"
 TABLES = {
@@ -32,6 +33,7 @@ TABLES = {
     "images.csv": "one row for each image",
     SIZES: "the size-frequency distributions, with each expert's own",
     "ages.csv": "the model age of each draw and of each expert",
+    "evaluation.json": "the comparison with the truth",
     "summary.json": "the numbers of this page, for programs",
 }
 
@@ -45,6 +47,8 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
         *posterior.prior.sections(),
         asked,
         long_enough,
+        model_fit,
+        how_right,
         how_many,
         objects,
         how_sure,
@@ -122,6 +126,7 @@ def write_report(
     root.mkdir(parents=True, exist_ok=True)
     directory, before = root / place, f"{place}/" if place else ""
     contents = Contents(posterior, image, dbscan, ages=read_ages(directory, posterior))
+    contents.evaluation = read_evaluation(directory, posterior)
     contents.pictures = make_pictures(contents, root, figures, helpers, before)
     if contents.ages:
         contents.pictures = {**contents.pictures, **age_picture(directory)}

@@ -77,7 +77,7 @@ class IndexEntry(NamedTuple):
         All draws but the last of a block have less than ``BLOCK_BYTES``.
         """
         counts = (self.part, self.chain, self.turn, self.first, self.draws, self.rows, self.scans)
-        earlier = self.draws - 1
+        earlier, row = self.draws - 1, 4 * (1 + len(self.columns.parameters))
         return (
             all(type(count) is int and 0 <= count < 2**62 for count in (*counts, self.state))
             and type(self.n) is int
@@ -86,6 +86,7 @@ class IndexEntry(NamedTuple):
             and self.draws <= _LIMIT_DRAWS
             and 4 * self.n * earlier <= _LIMIT_BYTES
             and self.rows <= self.n * self.draws
+            and row * (self.rows - self.n) <= _LIMIT_BYTES
             and self.columns.width < 2**24
             and 8 * self.columns.width * earlier <= _LIMIT_BYTES
         )
@@ -99,6 +100,10 @@ class BlockBounds(NamedTuple):
     #: Chains, and draws of each; None if it is not known.
     chains: int | None
     draws: int | None
+    #: Parameters of a cluster, at most.
+    parameters: int | None = None
+    #: Numbers that the clusters of a draw share, at most.
+    shared: int | None = None
 
     def refusal(self, entry: IndexEntry) -> str:
         """Why a block cannot be one of the run; nothing if it can."""
@@ -108,6 +113,11 @@ class BlockBounds(NamedTuple):
             return f"it has draws of {entry.n} items, the run is of {self.items[entry.part]}"
         if self.chains is not None and entry.chain >= self.chains:
             return f"it has draws of chain {entry.chain}, the run has {self.chains} chains"
+        parameters = len(entry.columns.parameters)
+        if self.parameters is not None and parameters > self.parameters:
+            return f"its clusters have {parameters:,} parameters, those of the run fewer"
+        if self.shared is not None and entry.columns.width > self.shared:
+            return f"its draws have {entry.columns.width:,} numbers each, those of the run fewer"
         if self.draws is not None and entry.stop > self.draws:
             return f"it has draw {entry.stop:,} of a chain, the run has {self.draws:,}"
         return ""

@@ -131,6 +131,7 @@ class ChainWriter:
             self._begin(0, 0)
             return 0.0
         block = spans[-1].block
+        self._refuse_other_columns(block)
         seconds = self._restore_state(chain, block)
         if chain.scans // thin != block.entry.stop:
             raise RunFolderError(
@@ -143,6 +144,15 @@ class ChainWriter:
         else:
             self._begin(block.entry.stop, chain.scans)
         return seconds
+
+    def _refuse_other_columns(self, block: KeptBlock) -> None:
+        """Before anything of the block is unpacked."""
+        entry = block.entry
+        if (entry.n, entry.columns) != (self._n, self._columns):
+            raise RunFolderError(
+                f"{place_of(block, self._store.root)}: does not fit this run: its draws are of "
+                "other items or quantities"
+            )
 
     def _restore_state(self, chain: Chain, block: KeptBlock) -> float:
         place = place_of(block, self._store.root)
@@ -311,24 +321,38 @@ def _layout(arrays: dict[str, NDArray[Any]]) -> list[list[Any]]:
 class MemoryWriter:
     """Keeps one chain's draws in memory; a ``Writer`` of the runner."""
 
-    def __init__(self, part: int, chain: int, n: int, columns: Columns) -> None:
+    def __init__(
+        self, part: int, chain: int, n: int, columns: Columns, *, keep_state: bool = False
+    ) -> None:
         self._part, self._chain = part, chain
         self._n, self._columns = n, columns
         self._draws = [no_draws(n, columns)]
-        #: Scans behind the chain when it was last saved.
+        #: Scans behind the chain when it was last saved, and its state then.
         self.scans = 0
+        self._keep_state = keep_state
+        self._state: tuple[dict[str, NDArray[Any]], Any, float] | None = None
 
     def append(self, block: DrawBlock) -> None:
         """Add a block of draws."""
         self._draws.append(block)
 
     def save(self, chain: Chain, seconds: float) -> None:
-        """All there is to note is how far the chain is."""
+        """Note how far the chain is, and its state if the program may go on with it later."""
         self.scans = chain.scans
+        if self._keep_state:
+            self._state = (*chain.snapshot(), seconds)
 
     def restore(self, chain: Chain, thin: int) -> float:
-        """There is nothing from before."""
-        return 0.0
+        """Bring the chain to where it was saved; the seconds that the run had taken by then."""
+        if self._state is None:
+            return 0.0
+        arrays, generators, seconds = self._state
+        chain.restore(arrays, generators)
+        return seconds
+
+    def let_go(self) -> None:
+        """Forget the chain's state."""
+        self._state = None
 
     def block(self) -> MemoryBlock:
         """All draws as one block."""

@@ -11,6 +11,7 @@ a task whose command was killed, cannot write once another has taken over.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
@@ -20,7 +21,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dfcrp.errors import DfcrpError, SettingsError
 from dfcrp.runs.folder import read_beginning, versions
@@ -33,6 +34,8 @@ from dfcrp.settings.config import Config
 
 #: How long to wait for a scheduler that does not answer, in seconds.
 PATIENCE = 30
+#: Bytes of a scheduler file.
+_LARGEST_SCHEDULER_FILE = 1 << 20
 #: How often this process looks whether a stop was asked for, in seconds.
 PULSE = 0.2
 
@@ -48,6 +51,16 @@ class RemoteChain:
     begun: int = 0
 
 
+class Errand(NamedTuple):
+    """What a task is told: which run, by whom it was started, and what its worker must have."""
+
+    folder: str
+    start: str
+    versions: dict[str, str]
+    #: The run's, by the word of who started it: of a file's word no code is run.
+    likelihood: str
+
+
 class ClusterRunner(Together[RemoteChain]):
     """The chains of a run folder, advanced by a cluster; behaves as ``Runner`` does."""
 
@@ -56,6 +69,7 @@ class ClusterRunner(Together[RemoteChain]):
         self._client = client
         self._folder = store.folder.resolve()
         self._claim = store.claim
+        self._likelihood = config.run.likelihood
 
     def advance(self, scans: int, limit: TimeLimit | None = None) -> None:
         """Bring every chain to so many scans since its start, or to where it is at a stop.
@@ -64,9 +78,9 @@ class ClusterRunner(Together[RemoteChain]):
         """
         start = time.monotonic()
         sign = StopSign(self._claim, self._stop, limit)
-        about = (str(self._folder), self._claim.start, versions())
+        errand = Errand(str(self._folder), self._claim.start, versions(), self._likelihood)
         tasks = [
-            submitted(self._client, advance_chain, number, scans, *about)
+            submitted(self._client, advance_chain, number, scans, errand)
             for number in range(len(self.chains))
         ]
         self.chains = [sign.result(task) for task in tasks]
@@ -127,13 +141,11 @@ def _lost_clusters(folder: Path | None) -> Iterator[None]:
         ) from error
 
 
-def advance_chain(
-    number: int, scans: int, folder: str, start: str, expected: dict[str, str]
-) -> RemoteChain:
+def advance_chain(number: int, scans: int, errand: Errand) -> RemoteChain:
     """The task: bring one chain of a run folder to so many scans, on whatever worker this is."""
-    place = Path(folder)
-    refuse_other_versions(expected)
-    items, config = read_beginning(place)
+    place = Path(errand.folder)
+    refuse_other_versions(errand.versions)
+    items, config = read_beginning(place, errand.likelihood)
     run = config.run
     problem = problem_of(items, config)
 
@@ -141,7 +153,7 @@ def advance_chain(
         if claim.must_stop():
             runner.stop()
 
-    with task_claim(place, start, f"chain-{number}") as claim:
+    with task_claim(place, errand.start, f"chain-{number}") as claim:
         store = DrawStore.open(place, claim=claim, bounds=Parts.of_run(items, config).bounds())
         runner = Runner(
             problem,
@@ -205,11 +217,28 @@ def _client(address: str | os.PathLike[str]) -> Any:
     try:
         if "://" in text:
             return distributed.Client(text, timeout=PATIENCE, set_as_default=False)
-        if not Path(text).is_file():
+        _check_scheduler_file(text)
+        return distributed.Client(scheduler_file=text, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SettingsError(f"{text}: no Dask scheduler answers there ({error})") from None
+
+
+def _check_scheduler_file(path: str) -> None:
+    """Refuse what no scheduler has written: Dask would wait for its address, or fail oddly."""
+    try:
+        if not Path(path).is_file():
             raise SettingsError(
-                f"{text}: there is no such scheduler file; give one, or an address as in "
+                f"{path}: there is no such scheduler file; give one, or an address as in "
                 "tcp://HOST:8786"
             )
-        return distributed.Client(scheduler_file=text, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{text}: no Dask scheduler answers there ({error})") from None
+        with open(path, "rb") as file:
+            said = json.loads(file.read(_LARGEST_SCHEDULER_FILE))
+        if not isinstance(said["address"], str) or "://" not in said["address"]:
+            raise ValueError("no address")
+    except SettingsError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        raise SettingsError(
+            f"{path}: is not a file that a Dask scheduler wrote (--scheduler-file); give one, or "
+            "an address as in tcp://HOST:8786"
+        ) from None

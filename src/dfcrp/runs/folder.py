@@ -6,28 +6,39 @@ import csv
 import dataclasses
 import io
 import json
+import os
 import platform
 import shutil
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp import __version__
-from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
-from dfcrp.files import PART, LinkError, opened, why, write_text
+from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError, shown
+from dfcrp.files import PART, Folder, LinkError, opened, why, write_text
 from dfcrp.items.columns import SAID
 from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
+from dfcrp.memory import in_words, refuse_more_than_memory
 from dfcrp.runs.lock import LOCK, WRITING
 from dfcrp.runs.parts import RunRecord
 from dfcrp.runs.store import STORE
-from dfcrp.settings.config import Config, made_from_file, parse_config, settings_of_draws, to_toml
+from dfcrp.settings.config import (
+    LARGEST_CONFIG,
+    Config,
+    lengths_asked,
+    made_from_file,
+    parse_config,
+    settings_of_draws,
+    to_toml,
+)
 from dfcrp.settings.values import build
 
 if TYPE_CHECKING:
@@ -41,7 +52,9 @@ CANDIDATES = "candidates.csv"
 LOOKED = "looked.csv"
 FOOTPRINTS = "footprints.json"
 #: Bytes that are read of the files that say what a run is; beyond them they are not ours.
-_LARGEST_CONFIG, _LARGEST_PROVENANCE = 16 << 20, 256 << 20
+_LARGEST_PROVENANCE = 256 << 20
+#: Bytes of memory for each of a table: a short field is an object of Python.
+_MEMORY_PER_BYTE = 8
 
 
 def refuse_used(folder: Path) -> None:
@@ -158,6 +171,7 @@ def read_markings_back(folder: Path, config: Config) -> Items:
             markings,
             sources=tuple(build(Source, "sources", one) for one in provenance.get("sources", ())),
             filters=dict(provenance.get("filters", {})),
+            notes=tuple(map(str, provenance.get("notes", ()))),
             site=_site(provenance.get("site", {})),
         )
     except (TypeError, KeyError, ValueError, AttributeError, SettingsError) as error:
@@ -179,7 +193,7 @@ def _read_items(folder: Path, kind: str) -> Items:
     try:
         with (
             opened(folder) as place,
-            place.reading(MARKINGS) as file,
+            _table_of(place, MARKINGS) as file,
             io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
         ):
             header, *rows = csv.reader(stream)
@@ -200,10 +214,26 @@ def _read_items(folder: Path, kind: str) -> Items:
             return Items.from_columns(columns, kind=kind, **about)
     except (SettingsError, RunFolderError):
         raise
+    except RecursionError:
+        reason = "brackets are nested too deeply"
+        raise RunFolderError(f"{folder / FOOTPRINTS}: damaged: {reason}") from None
     except LinkError as error:
         raise RunFolderError(f"{error.filename}: {error.strerror}") from None
     except (OSError, ValueError, TypeError, csv.Error, InputError) as error:
         raise RunFolderError(f"{path}: cannot be read ({error}); the run is incomplete") from None
+
+
+@contextmanager
+def _table_of(place: Folder, name: str) -> Iterator[BinaryIO]:
+    """A file of a run, which anybody may have written; InputError if it is too large to read."""
+    with place.reading(name) as file:
+        size = os.fstat(file.fileno()).st_size
+        refuse_more_than_memory(
+            _MEMORY_PER_BYTE * size,
+            f"{place.path / name}: reading a file of {in_words(size)}",
+            "read the run on a larger machine",
+        )
+        yield file
 
 
 def _read_looked(folder: Path) -> list[list[str]] | None:
@@ -212,7 +242,7 @@ def _read_looked(folder: Path) -> list[list[str]] | None:
         if place.status(LOOKED) is None:
             return None
         with (
-            place.reading(LOOKED) as file,
+            _table_of(place, LOOKED) as file,
             io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
         ):
             _, *looked = csv.reader(stream)
@@ -224,7 +254,7 @@ def _with_footprints(folder: Path, looked: list[list[str]]) -> Any:
     with opened(folder) as place:
         if place.status(FOOTPRINTS) is None:
             return looked
-        with place.reading(FOOTPRINTS) as file:
+        with _table_of(place, FOOTPRINTS) as file:
             rows = json.loads(file.read().decode("utf-8"))
     found = {
         (image, expert): {"type": "MultiPolygon", "coordinates": part}
@@ -245,7 +275,7 @@ def _read_pairs(folder: Path) -> NDArray[np.int64] | None:
             return None
         try:
             with (
-                place.reading(CANDIDATES) as file,
+                _table_of(place, CANDIDATES) as file,
                 io.TextIOWrapper(file, encoding="utf-8") as stream,
                 warnings.catch_warnings(),
             ):
@@ -274,9 +304,11 @@ def write_provenance(
         "markings_sha256": items.digest,
         "sources": [dataclasses.asdict(source) for source in items.sources],
         "filters": dict(items.filters),
+        "notes": list(items.notes),
         "site": dataclasses.asdict(items.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
+        "lengths": lengths_asked(config),
     }
     if record is not None:
         content["run"] = dataclasses.asdict(record)
@@ -366,8 +398,12 @@ def _record(fields: dict[str, Any]) -> RunRecord:
     return dataclasses.replace(record, tallies=tallies)
 
 
-def read_beginning(folder: Path) -> tuple[Items, Config]:
-    """Markings and settings of a run, finished or not, that are what it was begun with."""
+def read_beginning(folder: Path, likelihood: str | None = None) -> tuple[Items, Config]:
+    """Markings and settings of a run, finished or not, that are what it was begun with.
+
+    ``likelihood`` is what the caller says that the run is of; one of the caller's own is run only
+    if it is named here.
+    """
     if not folder.is_dir():
         raise RunFolderError(f"{folder}: there is no such run folder")
     if _never_begun(folder):
@@ -377,11 +413,10 @@ def read_beginning(folder: Path) -> tuple[Items, Config]:
             raise RunFolderError(f"{folder}: is not a run folder of dfcrp: {name} is missing")
     try:
         with opened(folder) as place:
-            text = place.read(CONFIG, _LARGEST_CONFIG)
+            text = place.read(CONFIG, LARGEST_CONFIG)
     except OSError as error:
         raise RunFolderError(f"{folder / CONFIG}: cannot be read: {error.strerror}") from None
-    where = str(folder / CONFIG)
-    config = made_from_file(parse_config(text, where), None, where)
+    config = _config_of_run(str(folder / CONFIG), text, likelihood)
     markings = read_markings_back(folder, config)
     if read_provenance(folder).get("markings_sha256", markings.digest) != markings.digest:
         raise RunFolderError(
@@ -389,6 +424,47 @@ def read_beginning(folder: Path) -> tuple[Items, Config]:
             "Put it back, or start a new run from it with `dfcrp fit`"
         )
     return markings, config
+
+
+def _config_of_run(where: str, text: bytes, likelihood: str | None) -> Config:
+    """The settings in a run's config.toml."""
+    tables = parse_config(text, where)
+    if likelihood is None:
+        return made_from_file(tables, None, where)
+    run = tables.get("run", {})
+    named = run.get("likelihood", "circles") if isinstance(run, Mapping) else None
+    if named != likelihood:
+        raise SettingsError(
+            f"{where}: the run is of {shown(named)}, not of {shown(likelihood)}; leave "
+            "likelihood= (--likelihood) out, or give what it is of"
+        )
+    return made_from_file(tables, {"run": {"likelihood": likelihood}}, where)
+
+
+def refuse_other_settings(
+    folder: Path, config: Config, provenance: Mapping[str, Any], *, known_only: bool = False
+) -> None:
+    """Draws with other settings would be draws of something else.
+
+    With ``known_only`` a setting counts if both sides have it: another version of dfcrp may have
+    drawn with settings of which this one knows nothing, and the other way round.
+    """
+    begun = provenance.get("settings_of_draws")
+    if not isinstance(begun, dict):
+        raise RunFolderError(f"{folder}: {PROVENANCE} does not say with which settings it began")
+    # As JSON has it, in which a tuple is a list.
+    now = json.loads(json.dumps(settings_of_draws(config)))
+    names = {*now} & {*begun} if known_only else {*now, *begun}
+    differing = [
+        f"{name} is {shown(now.get(name))}, it was {shown(begun.get(name))}"
+        for name in sorted(names)
+        if now.get(name) != begun.get(name)
+    ]
+    if differing:
+        raise RunFolderError(
+            f"{folder / CONFIG}: was changed since the run began: {'; '.join(differing)}. "
+            "Put it back to continue, or start a new run with `dfcrp fit`"
+        )
 
 
 def write_table(folder: Path, name: str, frame: pandas.DataFrame) -> None:

@@ -284,8 +284,21 @@ def _acquire(path: Path) -> int:
         # Its last owner may have removed the file between opening and locking.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
-                return descriptor
+                if os.fstat(descriptor).st_nlink == 1:
+                    return descriptor
+                _give_up_name(path, descriptor)
         os.close(descriptor)
+
+
+def _give_up_name(path: Path, descriptor: int) -> None:
+    """Remove a lock file that has a second name: what is written to it would be written there."""
+    try:
+        _refuse_other_machine(path)
+        with write_errors(path), opened(path.parent) as folder:
+            folder.remove(path.name)
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def _try_lock(descriptor: int) -> bool:

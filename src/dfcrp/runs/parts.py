@@ -96,7 +96,18 @@ class Parts:
         scans = max(run.scans or 0, run.max_scans)
         # Chains that were stopped were not all at the same scan.
         draws = scans // run.thin + MOST_DRAWS
-        return BlockBounds(tuple(len(rows) for rows in self.rows), run.chains, draws)
+        # More than any kind and prior has: of a cluster a mean, its error and a variance of each
+        # number; of a draw what is known of each expert, by category and the category said, of each
+        # image, and of each pair of columns.
+        columns, categories = len(self.items.columns), len(self.items.categories)
+        shared = 64 * len(self.items.experts) * (1 + categories) ** 2 + 64 * len(self.items.images)
+        return BlockBounds(
+            items=tuple(len(rows) for rows in self.rows),
+            chains=run.chains,
+            draws=draws,
+            parameters=16 + 4 * columns,
+            shared=1024 + 4 * columns**2 + shared,
+        )
 
     @cached_property
     def expert_codes(self) -> tuple[NDArray[np.int64], ...]:
@@ -160,7 +171,7 @@ class Judged(Protocol):
     """What is made of the draws at a look."""
 
     @property
-    def verdict(self) -> Verdict:
+    def convergence(self) -> Verdict:
         """Whether there are enough."""
 
 
@@ -238,7 +249,7 @@ class PartRun(Generic[Found]):
             self.looking = True
             if self._watch.on_look is not None:
                 self._watch.on_look(found)
-            return run.scans is not None or self._goal >= run.max_scans or found.verdict.ok
+            return run.scans is not None or self._goal >= run.max_scans or found.convergence.ok
         except StoppedAtALook:
             return True
         finally:
@@ -248,12 +259,23 @@ class PartRun(Generic[Found]):
         if self._watch.progress is not None:
             self._watch.progress(replace(seen, target=self._goal))
 
+    def _nothing(self) -> str:
+        """Why there is no draw of every chain."""
+        limit = self._limit
+        if limit is None or not limit.passed:
+            return "stopped before the first draw: there is nothing to keep"
+        return (
+            f"--max-minutes {limit.minutes:g} were over before every chain had its first draw: "
+            f"setting up and beginning took {limit.seconds_gone():,.0f} s. There is nothing to "
+            "keep; give more minutes"
+        )
+
     def _look(self, runner: Any) -> Found:
         """What is made of the draws as they stand."""
         run = self._config.run
         scans = runner.scans
         if scans < run.thin:
-            raise NothingDrawnError("stopped before the first draw: there is nothing to keep")
+            raise NothingDrawnError(self._nothing())
         draws = scans // run.thin
         if run.burn_in is not None:
             burn_in = min(run.burn_in, scans - run.thin)
@@ -261,7 +283,7 @@ class PartRun(Generic[Found]):
             burn_in = scans // 4
         else:
             series = answer_series(self._store.draws(self._part, 0, draws))
-            burn_in = choose_burn_in(series) * run.thin
+            burn_in = min(choose_burn_in(series), draws - 1) * run.thin
         record = RunRecord(
             scans=scans,
             burn_in=burn_in,

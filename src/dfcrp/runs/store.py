@@ -537,11 +537,19 @@ class MemoryStore:
     resumable = False
 
     def __init__(self) -> None:
+        #: Whether chains are left and taken up again.
+        self.keep_states = False
         self._lock = threading.Lock()
         self._writers: dict[int, dict[int, MemoryWriter]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_writers": self._writers}
+
+    def let_go(self) -> None:
+        """Forget the states of the chains: the run is at its end."""
+        for chains in self._writers.values():
+            for writer in chains.values():
+                writer.let_go()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__()  # type: ignore[misc]
@@ -560,7 +568,9 @@ class MemoryStore:
         """The writer of a chain."""
         with self._lock:
             chains = self._writers.setdefault(part, {})
-            return chains.setdefault(chain, MemoryWriter(part, chain, n, columns))
+            if chain not in chains:
+                chains[chain] = MemoryWriter(part, chain, n, columns, keep_state=self.keep_states)
+            return chains[chain]
 
     def flush(self) -> None:
         """Nothing to do in memory."""

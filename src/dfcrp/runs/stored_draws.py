@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import ClusterBlock
+from dfcrp.draws import Chosen, ClusterBlock
 from dfcrp.errors import DfcrpWarning, RunFolderError
+from dfcrp.memory import refuse_more_than_memory
 from dfcrp.runs.blocks import ARRAYS, IndexEntry, Span, offsets_of
 from dfcrp.runs.shards import DamagedFile, ShardGone, drawn_again, place_of
 
@@ -48,6 +50,8 @@ class StoredDraws:
                 "\n".join([f"{place}: there are no draws to read", *(losses or [])])
             )
         self._look_again = look_again
+        #: All that clusters share, as long as somebody holds it.
+        self._all_shared: weakref.ref[NDArray[np.float64]] | None = None
         self._place = place
         self._spans = chains
         first = _same_kind(place, chains)
@@ -71,11 +75,13 @@ class StoredDraws:
         self.columns = first.columns
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_spans"}
+        gone = ("_spans", "_all_shared")
+        return {name: value for name, value in vars(self).items() if name not in gone}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A pickle of draws on disk names their folder, and holds none of them.
         vars(self).update(state)
+        self._all_shared = None
         self._spans = self._look_again()
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
@@ -90,9 +96,18 @@ class StoredDraws:
         """Concentration, shape (n_chains, n_draws)."""
         return self._of_all_chains("alpha")
 
-    def shared(self) -> NDArray[np.float64]:
-        """What a draw's clusters share, shape (n_chains, n_draws, columns.width)."""
-        return self._of_all_chains("shared")
+    def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
+        """What a draw's clusters share, shape (n_chains, n_draws, columns.width), or some of it.
+
+        Whoever asks for all of it while another has it gets the same array.
+        """
+        if chosen is not None:
+            return self._of_all_chains("shared", chosen=chosen)
+        found = None if self._all_shared is None else self._all_shared()
+        if found is None:
+            found = self._of_all_chains("shared")
+            self._all_shared = weakref.ref(found)
+        return found
 
     def n_clusters(self) -> NDArray[np.int32]:
         """Number of clusters, shape (n_chains, n_draws)."""
@@ -122,25 +137,51 @@ class StoredDraws:
         found = np.ascontiguousarray(np.concatenate(parameters, axis=1).T)
         return ClusterBlock(offsets, np.concatenate(labels), found)
 
-    def _of_all_chains(self, name: str, marking: int | None = None) -> NDArray[Any]:
-        return np.stack(
-            [self._take(chain, name, kept, marking) for chain, kept in enumerate(self._kept)]
-        )
-
-    def _take(
-        self, chain: int, name: str, draws: NDArray[np.int64], marking: int | None = None
+    def _of_all_chains(
+        self, name: str, marking: int | None = None, chosen: Chosen = None
     ) -> NDArray[Any]:
-        """One array at ascending draws, or of labels one marking's."""
+        shape = (self.n_chains, self.n_draws)
+        height = len(np.arange(self.columns.width)[_every(chosen)])
+        if name == "shared":
+            refuse_more_than_memory(
+                8.0 * self.n_chains * self.n_draws * height,
+                f"{self._place}: what the clusters of each draw share, {height:,} numbers of "
+                f"{self.n_chains * self.n_draws:,} draws,",
+                "make the tables of the run on a larger machine (its draws are safe), or fit with "
+                "a larger --thin",
+            )
+        found = np.empty((*shape, height) if name == "shared" else shape, ARRAYS[name])
+        for chain, kept in enumerate(self._kept):
+            self._surely(
+                lambda chain=chain, kept=kept: self._fill(  # type: ignore[misc]
+                    found[chain], chain, name, kept, marking=marking, chosen=chosen
+                )
+            )
+        return found
 
-        def take() -> NDArray[Any]:
-            height = {"labels": self.n_markings, "shared": self.columns.width}.get(name)
-            shape = (len(draws),) if height is None or marking is not None else (len(draws), height)
-            found = np.empty(shape, ARRAYS[name])
-            for span, to, at in self._overlaps(chain, draws):
-                found[to] = self._read(chain, span, name, marking)[..., at].T
-            return found
+    def _take(self, chain: int, name: str, draws: NDArray[np.int64]) -> NDArray[Any]:
+        """One array at ascending draws."""
+        shape = (len(draws), self.n_markings) if name == "labels" else (len(draws),)
+        found = np.empty(shape, ARRAYS[name])
+        self._surely(lambda: self._fill(found, chain, name, draws))
+        return found
 
-        return self._surely(take)
+    def _fill(
+        self,
+        found: NDArray[Any],
+        chain: int,
+        name: str,
+        draws: NDArray[np.int64],
+        *,
+        marking: int | None = None,
+        chosen: Chosen = None,
+    ) -> None:
+        """Give an array what a chain has at ascending draws; of labels perhaps one marking's."""
+        for span, to, at in self._overlaps(chain, draws):
+            values = self._read(chain, span, name, marking)
+            if name == "shared":
+                values = values[_every(chosen)]
+            found[to] = values[..., at].T
 
     def _overlaps(
         self, chain: int, draws: NDArray[np.int64]
@@ -229,6 +270,10 @@ class _Damage(NamedTuple):
     span: Span
     name: str
     error: DamagedFile
+
+
+def _every(chosen: Chosen) -> slice | Sequence[int]:
+    return slice(None) if chosen is None else chosen
 
 
 def _lacking(chain: int, found: _Damage) -> str:

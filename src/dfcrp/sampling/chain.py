@@ -27,8 +27,8 @@ from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 #: The paper's samplers, which take the data as a whole.
 _PAPER: dict[str, Callable[..., None]] = {"paper": run_modified, "unmodified": run_unmodified}
 SAMPLERS = ("exact", *_PAPER)
-#: Rows of cluster parameters that a block may need at most (48 MB).
-BLOCK_ROWS = 2_000_000
+#: Bytes that a block of draws may need at most.
+BLOCK_BYTES = 64_000_000
 #: Scans of the run that some chains take their first partition from, and its place among the
 #: generators spawned from the chain's seed.
 START_SCANS = 60
@@ -117,7 +117,9 @@ class Chain:
 
     def largest_block(self) -> int:
         """Draws that fit into one block."""
-        return int(max(1, min(512, BLOCK_ROWS // self.problem.n)))
+        columns = self.problem.columns
+        each = self.problem.n * (8 + 4 * len(columns.parameters)) + 8 * columns.width
+        return int(max(1, min(512, BLOCK_BYTES // each)))
 
     def run(self, draws: int, thin: int) -> DrawBlock:
         """Go on for draws × thin scans and return a draw after every thin-th."""
@@ -217,9 +219,16 @@ class Chain:
         partition_prior.refresh(self.prior)
 
     def _kept(self) -> dict[str, NDArray[np.float64]]:
-        """What a chain changes of its hyperparameters besides the law: what spares come from."""
-        reference = getattr(self.hyper, "reference", None)
-        return {} if reference is None else {"reference": reference}
+        """What a chain changes of its hyperparameters besides the law.
+
+        What spares are drawn from, and how careless each item is.
+        """
+        found = {}
+        if hasattr(self.hyper, "reference"):
+            found["reference"] = self.hyper.reference
+        if hasattr(self.hyper, "tails"):
+            found["log_scale"] = self.hyper.tails.log_scale
+        return found
 
     def _streams(self) -> list[Stream]:
         return [self.rng, *(piece.rng for piece in self._pieces)]

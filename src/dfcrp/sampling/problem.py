@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from dfcrp.compiled.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.draws import Columns
 from dfcrp.moves.scan import DrawRecord
-from dfcrp.neighbours.neighbourhood import Neighbourhood
+from dfcrp.neighbours.neighbourhood import CHUNK, Neighbourhood
 from dfcrp.priors.contract import has_order
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
+#: With more families than this it is no faster, and takes this many times the memory.
+DENSE_TAIL_FAMILIES = 512
 #: Items of a block, at least: long enough to make up for the call from Python, short enough for
 #: a processor's cache. What is drawn depends on it.
 BLOCK_MARKINGS = 8192
@@ -66,15 +68,13 @@ def build_data(
     original = np.empty(n, dtype=np.int32)
     original[internal] = np.arange(n, dtype=np.int32)
     neighbour_start, neighbours = _rows(neighbourhood.pairs, internal, n, symmetric=True)
-    by_marking = np.repeat(np.arange(n), np.diff(neighbour_start))
-    relatives = families[original[by_marking]] == families[original[neighbours]]
-    neighbours[relatives] = ~neighbours[relatives]
+    family = families[original].astype(np.int32)
+    _mark_relatives(neighbour_start, neighbours, family)
     pair_start, pair_other = _rows(neighbourhood.rivals, internal, n, symmetric=False)
     component = neighbourhood.component[original].astype(np.int32)
     block_start = _blocks(component)
     contact = internal[neighbourhood.contacts].astype(np.int32)
     contact = contact[np.argsort(contact[:, 0], kind="stable")]
-    family = families[original].astype(np.int32)
     n_families = int(families.max()) + 1
     return Data(
         features=np.ascontiguousarray(features[original], dtype=np.float64),
@@ -97,6 +97,16 @@ def build_data(
     )
 
 
+def _mark_relatives(
+    start: NDArray[np.int64], neighbours: NDArray[np.int32], family: NDArray[np.int32]
+) -> None:
+    """Note which neighbours are of the same family; some at a time, as there may be millions."""
+    for first in range(0, len(neighbours), CHUNK):
+        part = neighbours[first : first + CHUNK]
+        own = np.searchsorted(start, np.arange(first, first + len(part)), "right") - 1
+        np.invert(part, out=part, where=family[own] == family[part])
+
+
 def _blocks(component: NDArray[np.int32]) -> NDArray[np.int64]:
     """Cut the markings into blocks of whole components, each about BLOCK_MARKINGS long or more."""
     n = len(component)
@@ -117,14 +127,18 @@ def _rows(
     pairs: NDArray[np.int64], internal: NDArray[np.int64], n: int, *, symmetric: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Lay out index pairs as compressed rows, in internal numbers and increasing order."""
-    first, second = internal[pairs[:, 0]], internal[pairs[:, 1]]
+    m = len(pairs)
     # Pairs as single numbers: sorting them in place takes a fraction of the memory.
-    pair = first * n + second
-    if symmetric:
-        pair = np.concatenate([pair, second * n + first])
-    del first, second
+    pair = np.empty(2 * m if symmetric else m, np.int64)
+    for start in range(0, m, CHUNK):
+        first, second = internal[pairs[start : start + CHUNK]].T
+        pair[start : start + len(first)] = first * n + second
+        if symmetric:
+            pair[m + start : m + start + len(first)] = second * n + first
     pair.sort()
-    return np.searchsorted(pair, n * np.arange(n + 1)), (pair % n).astype(np.int32)
+    starts = np.searchsorted(pair, n * np.arange(n + 1))
+    np.remainder(pair, n, out=pair)
+    return starts, pair.astype(np.int32)
 
 
 def new_state(problem: Problem) -> State:
@@ -164,7 +178,7 @@ def _new_tail(problem: Problem) -> Tail:
     n, n_families = problem.n, problem.data.n_families
     if not problem.has_order:
         n, n_families = 0, 0
-    dense = n * n_families <= DENSE_TAIL_ENTRIES
+    dense = _is_dense(n, n_families)
     sparse_n = 0 if dense else n
     return Tail(
         dense=np.zeros((n, n_families) if dense else (0, 0)),
@@ -175,13 +189,17 @@ def _new_tail(problem: Problem) -> Tail:
     )
 
 
+def _is_dense(n: int, n_families: int) -> bool:
+    return n_families <= DENSE_TAIL_FAMILIES and n * n_families <= DENSE_TAIL_ENTRIES
+
+
 def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
     """Buffers for one thread; without those of the order if it sweeps parts only."""
     n, n_families = problem.n, problem.data.n_families
     # What the order's updates need: by marking or arrival slot, and by family.
     m = 0 if parts_only else n
     of_family = np.zeros((3, 0 if parts_only else n_families), np.int64)
-    dense = not parts_only and n * n_families <= DENSE_TAIL_ENTRIES
+    dense = problem.has_order and not parts_only and _is_dense(n, n_families)
     return Scratch(
         seen=np.zeros(n + 1, np.int64),
         clock=np.zeros(1, np.int64),

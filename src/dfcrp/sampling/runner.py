@@ -24,6 +24,8 @@ from dfcrp.sampling.problem import Problem
 
 #: Blocks are cut so that a chain answers to a stop and reports about this often.
 SECONDS_PER_BLOCK = 0.5
+#: Near the end of a limit blocks are shorter, but no shorter than this.
+LEAST_SECONDS = 0.002
 #: Saving writes the unfinished ends of every array and the whole state, so it is done more rarely.
 SECONDS_PER_SAVE = 30.0
 #: A chain so many of its blocks ahead of the last one waits for it.
@@ -36,18 +38,27 @@ def compiling() -> Compiling:
 
 
 class TimeLimit:
-    """So many minutes from now on, without the time in which kernels are compiled."""
+    """So many minutes from now on, without the time in which kernels are compiled.
 
-    def __init__(self, minutes: float | None) -> None:
+    With ``at_least_one`` every chain has its first draw nevertheless.
+    """
+
+    def __init__(self, minutes: float | None, *, at_least_one: bool = False) -> None:
         self._compiling = compiling()
         before = self._compiling.seconds
-        self._end = None if minutes is None else time.monotonic() + 60.0 * minutes - before
+        self.minutes, self.at_least_one = minutes, at_least_one
+        self._begun = time.monotonic() - before
+        self._end = None if minutes is None else self._begun + 60.0 * minutes
 
     def seconds_left(self) -> float | None:
         """Until the limit, negative after it; None if there is no limit."""
         if self._end is None:
             return None
         return self._end + self._compiling.seconds - time.monotonic()
+
+    def seconds_gone(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self._begun - self._compiling.seconds
 
     @property
     def passed(self) -> bool:
@@ -151,6 +162,7 @@ class Runner(Together[Chain]):
         self._observer = observer
         self._seconds_per_save = seconds_per_save
         self._seconds_per_draw = [0.0] * len(writers)
+        self._block_seconds, self._side_by_side = SECONDS_PER_BLOCK, 1
         self._saved = [-np.inf] * len(writers)
         #: Guards ``_busy``; told whenever a worker is done with a block.
         self._turns = threading.Condition()
@@ -168,7 +180,8 @@ class Runner(Together[Chain]):
         tells.
         """
         start = time.monotonic()
-        workers = min(self._workers or cores(), len(self.chains))
+        workers = self._side_by_side = min(self._workers or cores(), len(self.chains))
+        self._block_seconds = SECONDS_PER_BLOCK
         with ThreadPoolExecutor(workers) as pool:
             jobs = [pool.submit(self._take_turns, scans, start, limit) for _ in range(workers)]
             try:
@@ -189,10 +202,10 @@ class Runner(Together[Chain]):
         """One worker: a block of this chain, a block of that, until none has any left to do."""
         while (index := self._next_chain(scans)) is not None:
             try:
-                if limit is not None and limit.passed:
+                if limit is not None and limit.passed and self._may_end(limit):
                     self._stop.set()
                     return
-                self._run_block(index, scans)
+                self._run_block(index, scans, limit)
                 if time.monotonic() - self._saved[index] > self._seconds_per_save:
                     self._save(index, self.seconds + time.monotonic() - start)
             except BaseException:
@@ -203,6 +216,9 @@ class Runner(Together[Chain]):
                 with self._turns:
                     self._busy.remove(index)
                     self._turns.notify_all()
+
+    def _may_end(self, limit: TimeLimit) -> bool:
+        return self.scans >= self._thin or not limit.at_least_one
 
     def _next_chain(self, scans: int) -> int | None:
         """Take the free chain that is furthest behind; None if there is nothing to do."""
@@ -223,7 +239,12 @@ class Runner(Together[Chain]):
                 self._turns.wait()
         return None
 
-    def _run_block(self, index: int, scans: int) -> None:
+    def _run_block(self, index: int, scans: int, limit: TimeLimit | None) -> None:
+        left = None if limit is None else limit.seconds_left()
+        if left is not None:
+            # A few turns for each chain, or the limit would find some far behind others.
+            turns = MOST_BLOCKS_AHEAD * len(self.chains) / self._side_by_side
+            self._block_seconds = min(SECONDS_PER_BLOCK, max(left / turns, LEAST_SECONDS))
         chain = self.chains[index]
         left = (scans - chain.scans) // self._thin
         begun = time.monotonic()
@@ -239,7 +260,7 @@ class Runner(Together[Chain]):
 
     def _block_length(self, index: int) -> int:
         pace = self._seconds_per_draw[index]
-        wanted = int(SECONDS_PER_BLOCK / pace) if pace > 0 else 1
+        wanted = int(self._block_seconds / pace) if pace > 0 else 1
         return max(1, min(wanted, self.chains[index].largest_block()))
 
 

@@ -15,13 +15,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dfcrp.errors import SettingsError, check, check_choice, shown
-from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.likelihoods.registry import is_own, likelihood_named
 from dfcrp.priors import registry as priors
 from dfcrp.settings import consensus
 from dfcrp.settings.values import IMAGE_Y, IMAGES, SAMPLERS, build, unknown
 
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
 LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
+#: Bytes of a settings file; what is larger, or has no end, is none.
+LARGEST_CONFIG = 16 << 20
 #: Each chain has its state in memory and its files open.
 MOST_CHAINS = 10_000
 Groups = tuple[tuple[str, ...], ...]
@@ -210,9 +212,12 @@ def load_config(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Read a TOML settings file into its tables; ``make_config`` checks the names."""
     try:
         with open(path, "rb") as stream:
-            text = stream.read()
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+            text = stream.read(LARGEST_CONFIG + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"{path}: cannot be read: {reason}") from None
+    if len(text) > LARGEST_CONFIG:
+        raise SettingsError(f"{path}: is no settings file: it has more than 16 MB")
     return parse_config(text, str(path))
 
 
@@ -249,6 +254,8 @@ def make_config(
         sections["likelihood"] = {**preset["likelihood"], **sections["likelihood"]}
         if issubclass(prior.Settings, priors.prior_named("dfcrp").Settings):
             sections["prior"] = {**preset["prior"], **sections["prior"]}
+    if run.sampler != "exact":
+        sections["likelihood"] = {**likelihood.as_in_the_paper, **sections["likelihood"]}
     values = likelihood.complete(sections["likelihood"])
     return Config(
         run=run,
@@ -292,7 +299,22 @@ def resolve(
 def made_from_file(
     tables: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any]] | None, where: str
 ) -> Config:
-    """The same as ``make_config``; a message on what the file says names the file."""
+    """The same as ``make_config``; a message on what the file says names the file.
+
+    Code that a file names is not run: a likelihood of one's own must be among the overrides.
+    """
+    run = tables.get("run")
+    named = run.get("likelihood") if isinstance(run, Mapping) else None
+    if (
+        isinstance(named, str)
+        and is_own(named)
+        and "likelihood" not in (overrides or {}).get("run", {})
+    ):
+        raise SettingsError(
+            f"{where}: run.likelihood is {shown(named)}, which is code, and dfcrp runs no code "
+            "because a file names it. If you know it and trust it, name it yourself: "
+            f"likelihood={shown(named)}, or --likelihood {named[:200]}"
+        )
     try:
         return make_config(tables, overrides)
     except SettingsError as error:
@@ -345,6 +367,11 @@ def settings_of_draws(config: Config) -> dict[str, Any]:
     for name in LENGTH_SETTINGS:
         del settings[f"run.{name}"]
     return settings
+
+
+def lengths_asked(config: Config) -> dict[str, Any]:
+    """How long the run was to be, by the full names of the settings."""
+    return {f"run.{name}": getattr(config.run, name) for name in LENGTH_SETTINGS}
 
 
 def to_toml(config: Config) -> str:

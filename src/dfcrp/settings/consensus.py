@@ -69,15 +69,33 @@ def usual_thresholds(most: int) -> tuple[int, ...]:
     return THRESHOLDS if most >= USUAL else tuple(range(2, most + 1)) or (1,)
 
 
-def in_words(least: Least, looked: int | None = None) -> str:
-    """In a sentence: at least 5 experts. ``looked`` is how many looked, on one image."""
+def in_words(least: Least, looked: int | tuple[int, int] | None = None) -> str:
+    """In a sentence: at least 5 experts.
+
+    ``looked`` is how many looked, on one image, or the fewest and the most of several images.
+    """
     if not isinstance(least, str):
         return f"at least {counted(least, 'expert')}"
     share = least.replace("%", " %")
+    if isinstance(looked, tuple):
+        fewest, most = looked
+        if fewest < most:
+            return f"at least {share} of the {fewest} to {most} experts who looked"
+        looked = None
     if looked is None:
         return f"at least {share} of the experts who looked"
     return (
         f"at least {counted(needed(least, looked), 'expert')} ({share} of the {looked} who looked)"
+    )
+
+
+def why_share(least: Least, looked: Collection[int]) -> str:
+    """Why a share makes a consensus where nobody has asked for one; empty if it is no share."""
+    if not isinstance(least, str) or len(set(looked)) < 2:
+        return ""
+    return (
+        f"not equally many experts looked at every image or part of it ({min(looked)} to "
+        f"{max(looked)})"
     )
 
 

@@ -15,7 +15,10 @@ from dfcrp.errors import SettingsError, did_you_mean, shown
 SAMPLERS = ("exact", "paper", "unmodified")
 IMAGES = ("auto", "independent", "shared")
 IMAGE_Y = ("auto", "up", "down")
-EXPERT_BIAS = ("none", "offset", "precision", "both")
+#: What makes two names of images the same image; see ``dfcrp.items.image_names``.
+IMAGE_NAMES = ("auto", "path", "name", "stem", "id", "size")
+EXPERT_BIAS = ("auto", "none", "offset", "precision", "both")
+TAILS = ("auto", "learned", "none")
 #: The paper's data sets, whose hyperparameters are in ``dfcrp.likelihoods.circle.settings``.
 PRESETS = ("highlands", "reduced", "simulation")
 

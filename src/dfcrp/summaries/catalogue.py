@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError
 from dfcrp.geometry import TangentPlanes
-from dfcrp.markup import counted
+from dfcrp.markup import counted, estimate_of
 from dfcrp.summaries.consensus import family_arrays, parameter_columns
 from dfcrp.summaries.kernels.tables import gather_parameters, represent_clusters
 from dfcrp.summaries.membership import Membership
@@ -45,6 +45,8 @@ class Centre:
         return tuple(name for name in self.rest if name in draws.columns.parameters)
 
 
+#: A list that differs by more than this share from the draws' number of objects is far from it.
+FAR = 0.05
 #: Draws, and draws times clusters, that are kept for the intervals.
 MAX_DRAWS = 4_000
 MAX_VALUES = 8_000_000
@@ -135,11 +137,62 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
         agreed += f"{min_experts} or more experts"
     else:
         agreed = ""
-    return (
+    words = (
         f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is the single "
-        f"best list, with every {noun} in one place. Numbers with an interval average over all "
-        "draws, so they may differ a little from the list."
+        f"best list, with every {noun} in one place. "
     )
+    far = far_from_counts(summary, min_experts)
+    if far is None:
+        return words + (
+            "Numbers with an interval average over all draws, so they may differ a little from "
+            "the list."
+        )
+    return words + (
+        f"It is far from what the draws say: {far.listed:,} {far.what} are listed, the draws have "
+        f"{far.shown}, {far.percent:.0f} % {far.more}. No single list "
+        "stands for draws that differ so much from each other: to say how many there are, "
+        "use the numbers with an interval. See which items are undecided; a longer run may help."
+    )
+
+
+class FarOff(NamedTuple):
+    """A number of the list that is far from the draws' own."""
+
+    what: str
+    listed: int
+    mean: float
+    #: The draws' number with its interval, and by how much it is off.
+    shown: str
+    percent: float
+
+    @property
+    def more(self) -> str:
+        """Whether the draws have more."""
+        return "fewer" if self.listed > self.mean else "more"
+
+
+def far_from_counts(summary: Mapping[str, Any], min_experts: int | str) -> FarOff | None:
+    """The number of the list that is furthest from the draws' own; None if all are near.
+
+    It must lie outside the interval, and by more than FAR from the mean.
+    """
+    listed = summary["catalogue"]
+    compared = [("objects", listed["n_clusters"], summary["n_clusters"])]
+    if "real" in listed:
+        compared.append(("real objects", listed["real"], summary["n_objects"]))
+    else:
+        compared += [
+            ("objects with enough experts", listed["consensus"], row)
+            for row in summary["consensus"]
+            if row["min_experts"] == min_experts and row["size_class"] == "all"
+        ]
+    found = []
+    for what, number, count in compared:
+        off = abs(number - count["mean"]) / max(number, 1)
+        if off > FAR and not count["lo"] <= number <= count["hi"]:
+            shown = str(estimate_of(count))
+            found.append(FarOff(what, number, count["mean"], shown, 100.0 * off))
+    return max(found, key=lambda one: one.percent, default=None)
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -246,6 +299,7 @@ class _Moments:
         for q, name in enumerate(self.centre.quantities):
             table[name] = self.shift[q] + mean[q]
             table[f"{name}_sd"] = np.sqrt(variance[q])
-            table[f"{name}_lo"] = self.shift[q] + lo[q]
-            table[f"{name}_hi"] = self.shift[q] + hi[q]
+            # Ends come from some of the draws, in single precision; they hold the mean.
+            table[f"{name}_lo"] = self.shift[q] + np.minimum(lo[q], mean[q])
+            table[f"{name}_hi"] = self.shift[q] + np.maximum(hi[q], mean[q])
         return table

@@ -1,9 +1,11 @@
 """Was the run long enough: R-hat, effective sample size, agreement of the chains, a verdict.
 
-The verdict has two parts. The first is on the *answers*, what a user reads: counts, pairs of items
-(so the catalogue and memberships), experts who differ, and what a prior says of reality. It decides
-when a run ends. The second is on the *parameters* behind them, such as α and the tolerances, which
-may mix slowly though no answer depends on their last digit.
+The verdict has three parts. The first is on the *answers*, what a user reads: counts, pairs of
+items (so the catalogue and memberships), experts who differ, and what a prior says of reality. It
+decides when a run ends. The second is on the *parameters* behind them, such as α and the
+tolerances, which may mix slowly though no answer depends on their last digit. The third is on the
+*model*, whether it fits the data (``summaries.fit``): draws that converged are of no use if it does
+not.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dfcrp.draws import Draws
 from dfcrp.markup import counted, listed
 from dfcrp.summaries.coclustering import Coclustering, coclustering, pair_histories
 from dfcrp.summaries.consensus import ConsensusCounts
+from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.streaming import n_clusters, stride_for
 
 #: Pairs whose probability lies strictly between are uncertain enough to be judged by R-hat.
@@ -95,6 +98,24 @@ class Verdict:
     pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     #: Whether anything can be merged at all; if not, ``ok`` is on the counts of sizes alone.
     merging: bool = True
+    #: Whether the model fits; None if that was not asked, as while a run goes on.
+    fit: ModelFit | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether no check of the fit found a difference that matters."""
+        return self.fit is None or self.fit.ok
+
+    @property
+    def opening(self) -> str:
+        """The verdict in a few words, all of its parts together."""
+        if self.ok and not self.merging:
+            return "none"
+        if self.fits:
+            return "good" if self.ok else "NOT GOOD YET"
+        assert self.fit is not None
+        length = "long enough, but" if self.ok else "NOT GOOD YET, and"
+        return f"{length} the model does not fit: do not trust {self.fit.distrust}"
 
     def as_dict(self) -> dict[str, Any]:
         """As in summary.json; None where a number does not exist."""
@@ -378,8 +399,9 @@ def parameter_series(draws: Draws) -> dict[str, NDArray[Any]]:
 
 
 def _stored(draws: Draws, *, behind: bool) -> dict[str, NDArray[Any]]:
-    shared, names = draws.shared(), draws.columns.names
-    return {names[at]: shared[:, :, at] for at in draws.columns.judged_of(behind=behind)}
+    chosen, names = draws.columns.judged_of(behind=behind), draws.columns.names
+    shared = draws.shared(chosen)
+    return {names[at]: shared[:, :, k] for k, at in enumerate(chosen)}
 
 
 def choose_burn_in(

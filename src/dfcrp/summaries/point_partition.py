@@ -124,6 +124,8 @@ class PointPartition:
     n_exact: int
     #: Sweeps over the larger sets, from all starts.
     n_sweeps: int
+    #: Items that were moved afterwards to where they are most often; 0 for the minimiser itself.
+    n_moved: int = 0
 
     @property
     def n_clusters(self) -> int:
@@ -133,7 +135,7 @@ class PointPartition:
     @property
     def exact(self) -> bool:
         """Whether this is the proven minimiser over the draws that were looked at."""
-        return self.n_exact == self.labels.size
+        return self.n_exact == self.labels.size and not self.n_moved
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.labels, dtype=dtype, copy=copy)

@@ -120,8 +120,8 @@ def summarise(samples: NDArray[Any], level: float = LEVEL) -> Interval:
     """Mean and equal-tailed interval over the first axis.
 
     The interval of counts (samples of a whole-number type) ends at whole numbers, rounded outwards.
-    Samples that are NaN (an undefined share, say) are left out; where nothing is left, the
-    answer is NaN.
+    The interval always holds the mean, which a few far draws could pull out of it. Samples that are
+    NaN (an undefined share, say) are left out; where nothing is left, the answer is NaN.
     """
     samples = np.asarray(samples)
     whole = np.issubdtype(samples.dtype, np.integer)
@@ -131,7 +131,7 @@ def summarise(samples: NDArray[Any], level: float = LEVEL) -> Interval:
         lo, hi = np.quantile(samples, tails, axis=0)
         if whole:
             lo, hi = np.floor(lo), np.ceil(hi)
-        return Interval(samples.mean(axis=0), lo, hi)
+        return holding(samples.mean(axis=0), lo, hi, whole=whole)
     flat = samples.reshape(len(samples), -1)
     out = np.full((3, flat.shape[1]), np.nan)
     for column in range(flat.shape[1]):
@@ -139,4 +139,10 @@ def summarise(samples: NDArray[Any], level: float = LEVEL) -> Interval:
         values = values[~np.isnan(values)]
         if values.size:
             out[:, column] = values.mean(), *np.quantile(values, tails)
-    return Interval(*out.reshape(3, *samples.shape[1:]))
+    return holding(*out.reshape(3, *samples.shape[1:]))
+
+
+def holding(mean: Any, lo: Any, hi: Any, *, whole: bool = False) -> Interval:
+    """An interval that holds its mean; of counts it ends at whole numbers."""
+    least, most = (np.floor(mean), np.ceil(mean)) if whole else (mean, mean)
+    return Interval(mean, np.minimum(lo, least), np.maximum(hi, most))

@@ -14,7 +14,7 @@ from typing import Any
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, only_one_list
-from dfcrp.items.checks import to_names
+from dfcrp.items.checks import shown, to_names
 
 #: Where an annotation's score comes from: the first of these columns that a catalogue has.
 SCORES = ("p_real", "p_consensus")
@@ -43,34 +43,44 @@ def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
     if isinstance(content, list):
         content = {"images": [], "annotations": content}
     content = as_object(content, name)
-    images = _names(content.get("images"), "file_name", f"{name}, images")
-    labels = _names(content.get("categories") or [], "name", f"{name}, categories")
     marks = Drawings(name, "annotation", options)
+    images = _images(content.get("images"), f"{name}, images", marks)
+    labels = _names(content.get("categories") or [], "name", f"{name}, categories")
     annotations = [
         as_object(raw, f"{name}, annotation {number}")
         for number, raw in enumerate(as_list(content.get("annotations"), f"{name}, annotations"), 1)
     ]
     person = _person(annotations)
-    for image in images.values() if person is None else ():
-        marks.look(image)
+    for looked in images.values() if person is None else ():
+        marks.look(looked)
     for number, annotation in enumerate(annotations, 1):
         place = f"{name}, annotation {number}"
-        image = text_or_none(annotation.get("image_id")) or "?"
+        image = text_or_none(annotation.get("image_id"))
         label = text_or_none(annotation.get("category_id"))
         origin = Origin(
             number,
             expert=None if person is None else _named(annotation[person]),
-            image=images.get(image, image),
+            image=images.get(image) if images else marks.image(image),
             label=None if label is None else labels.get(label, label),
             score=annotation.get("score"),
         )
+        if origin.image is None:
+            marks.leave(origin, "annotation without an image in the file")
+            continue
+        if labels and label is not None and label not in labels:
+            marks.say(origin, "categories that are not in the file go by their numbers")
+        if person is None and any(_named(annotation.get(key)) is not None for key in PERSONS):
+            marks.say(origin, "not all annotations say who made them, so it is not read")
         outline, box = annotation.get("segmentation"), annotation.get("bbox")
         corner_and_sides = box if isinstance(box, list) and len(box) == 4 else None
         if corner_and_sides is not None and options.kind in ("boxes", "points"):
             marks.box(origin, *corner_and_sides)
         elif isinstance(outline, list) and len(outline) == 1:
             flat = as_list(outline[0], f"{place}, segmentation")
-            marks.polygon(origin, list(zip(flat[::2], flat[1::2], strict=False)))
+            if len(flat) % 2:
+                marks.leave(origin, "outline that has an odd count of numbers")
+            else:
+                marks.polygon(origin, list(zip(flat[::2], flat[1::2], strict=True)))
         elif isinstance(outline, list) and outline:
             marks.leave(origin, "outline of several parts")
         elif isinstance(outline, dict):
@@ -98,14 +108,35 @@ def _named(person: Any) -> str | None:
     return text_or_none(person)
 
 
+def _images(entries: Any, where: str, marks: Drawings) -> dict[str | None, str]:
+    """What stands for each image, by its number."""
+    found: dict[str | None, str] = {}
+    for at, raw in enumerate(as_list(entries, where), 1):
+        entry = as_object(raw, where)
+        number = text_or_none(entry.get("id"))
+        path = text_or_none(entry.get("file_name")) or number
+        image = marks.image(path, number=number, size=(entry.get("width"), entry.get("height")))
+        if number is None or image is None:
+            raise InputError(f"{where}: entry {at} has no id; export the file again")
+        if found.setdefault(number, image) != image:
+            raise InputError(
+                f"{where}: entry {at} has the id {shown(number)}, as {shown(found[number])} has: "
+                "the image of an annotation cannot be told; give each image a number of its own"
+            )
+    return found
+
+
 def _names(entries: Any, key: str, where: str) -> dict[str, str]:
     """The name of each entry by its id."""
-    named = {}
-    for raw in as_list(entries, where):
+    named: dict[str, str] = {}
+    for at, raw in enumerate(as_list(entries, where), 1):
         entry = as_object(raw, where)
         number, title = text_or_none(entry.get("id")), text_or_none(entry.get(key))
-        if number is not None and title is not None:
-            named[number] = title
+        if number is not None and title is not None and named.setdefault(number, title) != title:
+            raise InputError(
+                f"{where}: entry {at}, {shown(title)}, has the id {shown(number)}, as "
+                f"{shown(named[number])} has; give each a number of its own"
+            )
     return named
 
 

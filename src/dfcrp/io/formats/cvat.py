@@ -44,7 +44,8 @@ class _Reader:
         self.name = name
         self.marks = Drawings(name, "row", options)
         self._image: str | None = None
-        self._in_track = False
+        self._in_image = self._in_track = False
+        self._in_skeleton = 0
 
     def refuse_doctype(self, *_: Any) -> None:
         raise InputError(
@@ -53,18 +54,31 @@ class _Reader:
 
     def start(self, tag: str, found: dict[str, str], row: int) -> None:
         if tag == "image":
-            self._image = found.get("name") or found.get("id")
+            own, task = found.get("id"), found.get("task_id")
+            self._in_image = True
+            self._image = self.marks.image(
+                found.get("name") or own,
+                number=own if task is None else f"{task}:{own}",
+                size=(found.get("width"), found.get("height")),
+            )
             self.marks.look(self._image)
         elif tag == "track":
             self._in_track = True
-        elif self._image is not None or self._in_track:
+        elif tag == "skeleton":
+            self.marks.leave(Origin(row), tag)
+            self._in_skeleton += 1
+        elif self._in_skeleton:
+            return
+        elif self._in_image or self._in_track:
             self._take(tag, found, Origin(row, image=self._image, label=found.get("label")))
 
     def end(self, tag: str) -> None:
         if tag == "image":
-            self._image = None
+            self._image, self._in_image = None, False
         elif tag == "track":
             self._in_track = False
+        elif tag == "skeleton":
+            self._in_skeleton -= 1
 
     def _take(self, tag: str, found: dict[str, str], origin: Origin) -> None:
         marks = self.marks
@@ -72,6 +86,8 @@ class _Reader:
             return  # attributes and tags of an image
         if self._in_track:
             marks.leave(origin, f"{tag} of a video track")
+        elif self._image is None:
+            marks.leave(origin, f"{tag} on an image without a name")
         elif tag == "ellipse":
             numbers = (found.get(key) for key in ("cx", "cy", "rx", "ry"))
             marks.ellipse(origin, *numbers, angle=found.get("rotation"))

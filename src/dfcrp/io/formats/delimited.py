@@ -34,6 +34,8 @@ _BYTE_ORDER_MARKS = (
 )
 
 _SNIFFED_LINES = 200
+#: Separates fields in some files; none of it is read as such, as names of things hold it too.
+_STRANGE = "%&$^~!:/\\@*+="
 #: A table with more columns is no list of items.
 MOST_COLUMNS = 100_000
 _RECORDS_AT_A_TIME = 500
@@ -74,6 +76,12 @@ def read_delimited(name: str, data: bytes) -> RawTable:
     header = [title.strip() for title in next(records, (0, []))[1]]
     if not header:
         raise InputError(f"{name}: the file is empty; it needs a header and one row per item")
+    if (strange := _strange_delimiter(text, dialect)) is not None:
+        raise InputError(
+            f"{name}, header: its fields, and those of the rows below, are separated by "
+            f"{shown(strange)}, which is not read; separate them by commas, tabs, semicolons, bars "
+            "or blanks"
+        )
     if len(header) > MOST_COLUMNS:
         raise InputError(
             f"{name}: the header has {len(header):,} columns, the most is {MOST_COLUMNS:,}; "
@@ -168,6 +176,25 @@ def sniff(text: str) -> Dialect:
     single = _SINGLE_QUOTED.search(joined) and not _DOUBLE_QUOTED.search(joined)
     dialects = [Dialect(delimiter, "'" if single else '"') for delimiter in _SPOKEN]
     return max(dialects, key=lambda dialect: _fitness(sample, dialect))
+
+
+def _strange_delimiter(text: str, dialect: Dialect) -> str | None:
+    """What separates fields instead of a delimiter: it splits all rows into equally many.
+
+    Blanks, as in names, may be beside it; another delimiter is not.
+    """
+    lines = (line.strip() for line in _lines(text) if line[0] != "#" and not line.isspace())
+    sample = list(islice(lines, _SNIFFED_LINES))
+    if len(sample) < 2 or any(one in sample[0] for one in _SPOKEN if one != " "):
+        return None
+    widths = [_width(line, dialect) for line in sample]
+    for mark in _STRANGE:
+        counts = {line.count(mark) for line in sample}
+        if counts == {1} and mark in ":/=+*\\":
+            continue  # times, paths and the like in a single column
+        if len(counts) == 1 and counts != {0} and max(widths) <= 1 + min(counts):
+            return mark
+    return None
 
 
 def _fitness(sample: Sequence[str], dialect: Dialect) -> tuple[bool, bool, float, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import (
     BOXES_AROUND,
-    CENTRES,
     COLUMNS,
     MOMENTS,
     NO_CIRCLE,
@@ -22,6 +22,7 @@ from dfcrp.io.drawings import (
     as_object,
     box_around,
     centre_of_polygon,
+    centres_note,
     centroid,
     circle_of_polygon,
     circle_on_sphere,
@@ -191,7 +192,6 @@ def _others(
     sizes = () if kind == "points" else (*wanted, "diameter", "radius")
     titles = _titles(gathered, *sizes)
     header = [*wanted, *titles]
-    there_are_points = any(not feature.drawn for feature in gathered)
     rows: list[int] = []
     records: list[list[Any]] = []
     note = ""
@@ -200,7 +200,7 @@ def _others(
     for feature in gathered:
         found: tuple[Any, ...] | str
         if kind == "points":
-            found = _point(feature, site, centres=not there_are_points)
+            found = _point(feature, site)
         elif note:
             measure = box_around if kind == "boxes" else ellipse_or_circle
             found = measure(feature.points) or "polygon without an area"
@@ -216,8 +216,9 @@ def _others(
     if not rows:
         said = describe_left_out(left_out, "feature") or "no feature"
         raise NothingToReadError(f"{name}: there are no {kind} in it, but {said}")
-    if kind == "points" and not there_are_points:
-        note = CENTRES
+    if kind == "points":
+        count = Counter(feature.drawn for feature in gathered)
+        note = centres_note(count[False], {"polygon": count[True]})
     left_out.sort(key=lambda entry: entry.row)
     return RawTable(name, header, _turned(records), rows, "feature", site, left_out, note)
 
@@ -258,11 +259,9 @@ def _rectangle(feature: _Feature) -> tuple[float, float, float, float] | None:
     return *middle, across[1] - across[0], down[1] - down[0]
 
 
-def _point(feature: _Feature, site: Site, *, centres: bool) -> tuple[float, float] | str:
+def _point(feature: _Feature, site: Site) -> tuple[float, float] | str:
     if not feature.drawn:
         return feature.points[0]
-    if not centres:
-        return "polygon"
     if site.units == "deg":
         fitted = _rectangle(feature) or _circle(feature, site)
         return "polygon" if fitted is None else fitted[:2]

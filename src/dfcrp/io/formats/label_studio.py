@@ -8,6 +8,9 @@ from typing import Any
 from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
 
+#: Whose list annotations are on that name nobody.
+UNKNOWN = "unknown annotator"
+
 
 def looks_like_label_studio(data: bytes) -> bool:
     """Whether the keys of an export are there."""
@@ -24,13 +27,20 @@ def read_label_studio(name: str, data: bytes, options: ReadOptions) -> RawTable:
     marks = Drawings(name, "task", options)
     for number, raw in enumerate(as_list(load_json(name, data), name), 1):
         task = as_object(raw, f"{name}, task {number}")
-        image = _image(task) or str(number)
+        image = marks.image(
+            _image(task) or str(number), number=text_or_none(task.get("id")), size=_size_of(task)
+        )
+        if task.get("predictions"):
+            marks.leave(Origin(number), "list of predictions")
         last: dict[str, dict[str, Any]] = {}
         where = f"{name}, task {number}, annotations"
         for entry in as_list(task.get("annotations") or [], where):
             annotation = as_object(entry, where)
             if annotation.get("was_cancelled"):
-                continue  # the annotator skipped the task
+                # The annotator skipped the task.
+                if annotation.get("result"):
+                    marks.leave(Origin(number), "annotation that is cancelled by its annotator")
+                continue
             expert = _annotator(annotation)
             earlier = last.get(expert)
             if earlier is not None:
@@ -40,15 +50,30 @@ def read_label_studio(name: str, data: bytes, options: ReadOptions) -> RawTable:
             last[expert] = annotation
         for expert, annotation in last.items():
             marks.look(image, expert)
+            if expert == UNKNOWN:
+                marks.say(Origin(number), f"annotations of nobody are a list of {UNKNOWN!r}")
             for result in as_list(annotation.get("result"), where):
                 _take(marks, Origin(number, expert, image), as_object(result, where), where)
     return marks.table()
+
+
+def _size_of(task: dict[str, Any]) -> tuple[Any, ...]:
+    """The width and height of the image, which every result repeats."""
+    found = task.get("annotations")
+    for annotation in found if isinstance(found, list) else ():
+        results = annotation.get("result") if isinstance(annotation, dict) else None
+        for one in results if isinstance(results, list) else ():
+            if isinstance(one, dict) and one.get("original_width") is not None:
+                return one.get("original_width"), one.get("original_height")
+    return ()
 
 
 def _take(marks: Drawings, origin: Origin, result: dict[str, Any], where: str) -> None:
     kind = str(result.get("type") or "")[:40]
     shape = kind.removesuffix("labels")
     if shape not in ("ellipse", "polygon", "rectangle", "keypoint", "brush"):
+        if kind.endswith("labels") or "original_width" in result:
+            marks.leave(origin, shape)
         return  # answers and comments, not drawings
     value = as_object(result.get("value"), f"{where}, value")
     labels = value.get(kind)
@@ -104,4 +129,4 @@ def _annotator(annotation: dict[str, Any]) -> str:
     who = annotation.get("completed_by")
     if isinstance(who, dict):
         who = who.get("email") or who.get("username") or who.get("id")
-    return text_or_none(who) or "unknown annotator"
+    return text_or_none(who) or UNKNOWN

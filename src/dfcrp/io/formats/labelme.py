@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
+from pathlib import PurePosixPath
+
 from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.items.image_names import is_absolute
 
 
 def looks_like_labelme(data: bytes) -> bool:
@@ -14,10 +18,16 @@ def looks_like_labelme(data: bytes) -> bool:
 def read_labelme(name: str, data: bytes, options: ReadOptions) -> RawTable:
     """Read circles (centre and a point on the rim), polygons, rectangles and points."""
     content = as_object(load_json(name, data), name)
-    image = text_or_none(content.get("imagePath")) or name
-    # Windows writes paths with backslashes.
-    image = image.replace("\\", "/").rsplit("/", 1)[-1]
     marks = Drawings(name, "shape", options)
+    path = text_or_none(content.get("imagePath"))
+    if path is None:
+        path = str(PurePosixPath(options.below or name).with_suffix(""))
+        marks.say(Origin(0), "it does not name its image, which goes by the name of the file")
+    plain = path.replace("\\", "/")
+    if options.below is not None and "/" in options.below and not is_absolute(plain):
+        # Relative to the file itself, which lies in a folder of the person's.
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(options.below), plain))
+    image = marks.image(path, size=(content.get("imageWidth"), content.get("imageHeight")))
     marks.look(image)
     for number, raw in enumerate(as_list(content.get("shapes"), f"{name}, shapes"), 1):
         shape = as_object(raw, f"{name}, shape {number}")

@@ -9,11 +9,13 @@ person, and a file in it for the image of its name, unless the file names the im
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.formats.delimited import decode
 from dfcrp.io.tables import RawTable, ReadOptions
 
 Row = tuple[int, Sequence[str]]
@@ -25,6 +27,9 @@ MICROGRAPH = "_rlnmicrographname"
 #: How sure the picker is, in either program, and how a value is written that is not there.
 SCORES = ("_confidence", "_rlnautopickfigureofmerit")
 MISSING = "<NA>"
+#: Columns of a box, and what EMAN writes into the next one, which says how the box was made.
+BOX = 4
+EMAN = {"0", "-1", "-2", "-3"}
 
 
 def looks_like_particles(path: Path, data: bytes) -> bool:
@@ -36,26 +41,46 @@ def looks_like_particles(path: Path, data: bytes) -> bool:
 def read_particles(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
     """Read boxes, or points where a file has no sizes."""
     marks = Drawings(name, "row", options)
-    image = path.stem if "/" in name else None
-    text = data.decode("utf-8", errors="replace")
+    below = options.below
+    image = None if below is None else marks.image(str(PurePosixPath(below).with_suffix("")))
+    text = decode(name, data)
     if path.suffix.lower() == ".box":
         _read_box(marks, name, text, image)
     else:
+        _refuse_strays(name, text)
         _read_star(marks, name, text, image)
     return marks.table()
 
 
 def _read_box(marks: Drawings, name: str, text: str, image: str | None) -> None:
-    for number, line in enumerate(text.splitlines(), 1):
-        cells = line.replace(",", " ").split()
-        if not cells or cells[0].startswith("#"):
-            continue
+    rows = [
+        (number, cells)
+        for number, line in enumerate(text.splitlines(), 1)
+        if (cells := line.replace(",", " ").split()) and not cells[0].startswith("#")
+    ]
+    scored = _scored([cells for _, cells in rows])
+    for number, cells in rows:
         if len(cells) < 4:
             raise InputError(
                 f"{name}, row {number}: {len(cells)} numbers; a .box file has left, top, width and "
                 "height in each row; correct the row or remove it"
             )
-        marks.box(Origin(number, image=image), *cells[:4])
+        origin = Origin(number, image=image, score=cells[BOX] if scored else None)
+        if scored:
+            marks.say(origin, "the fifth column is read as the score")
+        elif len(cells) > BOX + 1 or not set(cells[BOX:]) <= EMAN:
+            marks.say(origin, "what follows the fourth column is not read")
+        marks.box(origin, *cells[:BOX])
+
+
+def _scored(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether all rows have a fifth number, and not what EMAN writes there: 0, or -1 to -3."""
+    fifth = [cells[BOX] for cells in rows if len(cells) > BOX]
+    try:
+        whole = len(fifth) == len(rows) and all(math.isfinite(float(one)) for one in fifth)
+    except ValueError:
+        return False
+    return whole and not set(fifth) <= EMAN
 
 
 def _read_star(marks: Drawings, name: str, text: str, image: str | None) -> None:
@@ -74,7 +99,7 @@ def _read_star(marks: Drawings, name: str, text: str, image: str | None) -> None
                 )
             named = cells[known[MICROGRAPH]] if MICROGRAPH in known else None
             # RELION writes "000001@stack.mrc" for one image of a stack.
-            own = PurePosixPath(named.rpartition("@")[2]).name if named else image
+            own = marks.image(named.rpartition("@")[2]) if named else image
             scored = next((cells[known[one]] for one in SCORES if one in known), MISSING)
             origin = Origin(number, image=own, score=None if scored == MISSING else scored)
             values = [cells[known[one]] for one in wanted]
@@ -87,6 +112,26 @@ def _read_star(marks: Drawings, name: str, text: str, image: str | None) -> None
             f"{name}: no table with {' and '.join(CENTRE)} (RELION) or {', '.join(CORNER)} "
             "(crYOLO); upper and lower case are the same"
         )
+
+
+def _refuse_strays(name: str, text: str) -> None:
+    """Rows after a blank line belong to no table."""
+    inside = rows = False
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.split()
+        if not cells:
+            inside = inside and not rows
+        elif cells[0].startswith(("#", ";")):
+            continue
+        elif cells[0] == "loop_" or cells[0].startswith("data_"):
+            inside, rows = cells[0] == "loop_", False
+        elif inside and (rows or not cells[0].startswith("_")):
+            rows = True
+        elif not inside and not cells[0].startswith(("_", "save_")):
+            raise InputError(
+                f"{name}, row {number}: it follows a blank line, which ends a table; remove the "
+                "blank line, or the row"
+            )
 
 
 def _tables(text: str) -> Iterator[tuple[list[str], list[Row]]]:

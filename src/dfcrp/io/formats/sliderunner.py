@@ -15,6 +15,7 @@ from typing import Any
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.items.checks import shown
 
 MARK = b"SQLite format 3\x00"
 #: Tables that a database of SlideRunner has.
@@ -37,7 +38,7 @@ def read_sliderunner(name: str, data: bytes, options: ReadOptions) -> RawTable:
             database.execute("PRAGMA trusted_schema = OFF")
             database.execute("PRAGMA query_only = ON")
             _check(name, database)
-            for origin, kind, points in _annotations(database):
+            for origin, kind, points in _annotations(database, marks):
                 _take(marks, origin, kind, points)
     except (sqlite3.Error, UnicodeError) as error:  # the second of text that is none
         raise InputError(
@@ -58,12 +59,20 @@ def _check(name: str, database: sqlite3.Connection) -> None:
         )
 
 
-def _annotations(database: sqlite3.Connection) -> Iterator[tuple[Origin, int, list[Any]]]:
+def _annotations(
+    database: sqlite3.Connection, marks: Drawings
+) -> Iterator[tuple[Origin, int, list[Any]]]:
     """Whose mark, of what kind, with its points in their order."""
-    columns = {row[1] for row in database.execute("PRAGMA table_info(Annotations)")}
-    kept = "WHERE COALESCE(deleted, 0) = 0" if "deleted" in columns else ""
-    slides = _names(database, "Slides", "filename")
+    kept = ""
+    if "deleted" in _columns(database, "Annotations"):
+        kept = "WHERE COALESCE(deleted, 0) = 0"
+        for (number,) in database.execute(
+            "SELECT uid FROM Annotations WHERE COALESCE(deleted, 0) <> 0 ORDER BY uid"
+        ):
+            marks.leave(Origin(number), "annotation that is deleted")
+    slides = _slides(database, marks)
     persons, classes = _names(database, "Persons", "name"), _names(database, "Classes", "name")
+    _refuse_same(marks.name, persons)
     points: dict[int, list[Any]] = {}
     for number, x, y in database.execute(
         "SELECT annoId, coordinateX, coordinateY FROM Annotations_coordinates "
@@ -80,8 +89,42 @@ def _annotations(database: sqlite3.Connection) -> Iterator[tuple[Origin, int, li
     ):
         for person, label in labels.get(number, {None: None}).items():
             expert = None if person is None else persons.get(person, f"person {person}")
-            origin = Origin(number, expert, slides.get(slide, str(slide)), classes.get(label))
+            image = slides.get(slide) or marks.image(str(slide), number=str(slide))
+            origin = Origin(number, expert, image, classes.get(label))
             yield origin, kind, points.get(number, [])
+
+
+def _columns(database: sqlite3.Connection, table: str) -> set[str]:
+    return {str(row[1]) for row in database.execute(f"PRAGMA table_info({table})")}
+
+
+def _slides(database: sqlite3.Connection, marks: Drawings) -> dict[Any, str]:
+    """What stands for each slide: its file, in the folder where that is told."""
+    there = _columns(database, "Slides")
+    folder = "directory" if "directory" in there else "NULL"
+    size = "width, height" if {"width", "height"} <= there else "NULL, NULL"
+    found = {}
+    for number, file, where, *sides in database.execute(
+        f"SELECT uid, filename, {folder}, {size} FROM Slides"
+    ):
+        if file is None:
+            continue
+        path = f"{where}/{file}" if where and "/" not in str(file) else str(file)
+        key = marks.image(path, number=str(number), size=sides)
+        if key is not None:
+            found[number] = key
+    return found
+
+
+def _refuse_same(name: str, persons: dict[Any, str]) -> None:
+    """Two persons of one name would be one expert."""
+    first: dict[str, Any] = {}
+    for number, person in persons.items():
+        if first.setdefault(person, number) != number:
+            raise InputError(
+                f"{name}: the persons {first[person]} and {number} are both called "
+                f"{shown(person)}; rename one in SlideRunner"
+            )
 
 
 def _names(database: sqlite3.Connection, table: str, column: str) -> dict[Any, str]:
@@ -100,7 +143,9 @@ def _take(marks: Drawings, origin: Origin, kind: int, points: list[Any]) -> None
     elif kind in (BOX, CIRCLE) and len(points) == 2:
         (left, top), (right, bottom) = marks.pairs(origin, points)
         if kind == BOX:
-            marks.box(origin, left, top, right - left, bottom - top)
+            # Drawn from any corner to the one across.
+            corner = min(left, right), min(top, bottom)
+            marks.box(origin, *corner, abs(right - left), abs(bottom - top))
         else:
             middle = (left + right) / 2, (top + bottom) / 2
             marks.ellipse(origin, *middle, abs(right - left) / 2, abs(bottom - top) / 2)

@@ -34,15 +34,24 @@ def read_via(name: str, data: bytes, options: ReadOptions) -> RawTable:
             raise InputError(f"{name}, header: no column {title}; export the file from VIA again")
     labels = columns.get("region_attributes") or ["{}"] * len(table.rows)
     marks = Drawings(name, "row", options)
+    sizes = columns.get("file_size") or [""] * len(table.rows)
     cells = zip(
-        table.rows, columns["filename"], columns["region_shape_attributes"], labels, strict=True
+        table.rows,
+        columns["filename"],
+        sizes,
+        columns["region_shape_attributes"],
+        labels,
+        strict=True,
     )
-    for row, image, text, notes in cells:
+    for row, path, size, text, notes in cells:
         place = f"{name}, row {row}, column 'region_shape_attributes'"
-        marks.look(str(image).strip() or None)
+        image = _image(marks, text_or_none(path), size)
+        marks.look(image)
         shape = as_object(parse_json(str(text) or "{}", place), place)
-        if shape:  # an image without a region has a row too
-            _take(marks, Origin(row, image=str(image), label=_label(str(notes))), shape, place)
+        if shape and image is None:
+            marks.leave(Origin(row), "region without the name of an image")
+        elif shape:  # an image without a region has a row too
+            _take(marks, Origin(row, image=image, label=_label(str(notes))), shape, place)
     return marks.table()
 
 
@@ -59,7 +68,7 @@ def read_via_json(name: str, data: bytes, options: ReadOptions) -> RawTable:
     row = 0
     for key, raw in images.items():
         image = as_object(raw, f"{name}, {key[:100]}")
-        title = text_or_none(image.get("filename")) or key
+        title = _image(marks, text_or_none(image.get("filename")) or key, image.get("size"))
         marks.look(title)
         regions = image.get("regions") or []
         # The first version had them by number.
@@ -75,6 +84,12 @@ def read_via_json(name: str, data: bytes, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
+def _image(marks: Drawings, path: str | None, size: object) -> str | None:
+    """VIA tells images apart by their names and the sizes of the files, as in ``a.png4096``."""
+    number = None if path is None else f"{path}{text_or_none(size) or ''}"
+    return marks.image(path, number=number)
+
+
 def _take(marks: Drawings, origin: Origin, shape: dict[str, Any], place: str) -> None:
     kind = shape.get("name")
     if kind == "circle":
@@ -86,7 +101,10 @@ def _take(marks: Drawings, origin: Origin, shape: dict[str, Any], place: str) ->
     elif kind == "polygon":
         across = as_list(shape.get("all_points_x"), place)
         down = as_list(shape.get("all_points_y"), place)
-        marks.polygon(origin, list(zip(across, down, strict=False)))
+        if len(across) != len(down):
+            marks.leave(origin, "polygon that is of more numbers for one axis than for the other")
+        else:
+            marks.polygon(origin, list(zip(across, down, strict=True)))
     elif kind == "rect":
         marks.box(origin, *(shape.get(key) for key in ("x", "y", "width", "height")))
     elif kind == "point":

@@ -5,17 +5,19 @@ image's width and height, and of a detector's output its confidence, which is th
 shares are the vertices of a polygon, four of a turned box. The file does not know the image's size,
 so that numbers stay shares, which makes no difference to what is found. The names of classes are in
 ``classes.txt`` or ``obj.names``, one in each line, or in the data set's ``data.yaml``, beside the
-file or in a folder above it.
+file or in a folder above it. A row that is none of this is left out, and said.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.formats.delimited import decode
 from dfcrp.io.tables import RawTable, ReadOptions
 
 #: Numbers in a row of a box, without a confidence.
@@ -27,33 +29,99 @@ BEYOND = 1e-4
 #: Where names of classes are, and in how many folders: beside the file, and above ``labels/train``.
 PLAIN_NAMES, DATA_SET = ("classes.txt", "obj.names"), ("data.yaml", "data.yml", "dataset.yaml")
 FOLDERS = 3
+#: The folder of labels, which says nothing of an image.
+LABELS = "labels"
+#: Notes on rows that are read.
+WHOLE_CLASS = "numbers of classes with a decimal point are read as whole numbers"
 
 
 def looks_like_yolo(path: Path, data: bytes) -> bool:
-    """Whether every row is a whole number and shares, as many as of a box or a polygon."""
-    if path.suffix.lower() != ".txt":
+    """Whether rows are a whole number and shares: at least half of them, and below no header."""
+    rows = _rows_of(path, data)
+    if not rows or (len(rows[0]) >= BOX and not _starts_with_number(rows[0])):
         return False
-    rows = [line.split() for line in data.split(b"\n") if line.strip()]
-    return bool(rows) and all(
-        len(cells) >= BOX
-        and cells[0].isdigit()
-        and len(cells[0]) <= DIGITS
-        and all(map(_is_share, cells[1:]))
-        for cells in rows
-    )
+    good = sum(_why_not(cells) is None for cells in rows)
+    return 2 * good >= len(rows)
+
+
+def is_text_of_yolo(path: Path) -> bool:
+    """Whether a text file among others of YOLO is one of them: a row begins with a number."""
+    try:
+        rows = _rows_of(path, path.read_bytes())
+    except OSError:
+        return False
+    return path.name.lower() not in PLAIN_NAMES and any(map(_starts_with_number, rows))
+
+
+def has_row_of_yolo(path: Path) -> bool:
+    """Whether a text file has a row as YOLO writes them, whatever the others are."""
+    try:
+        rows = _rows_of(path, path.read_bytes())
+    except OSError:
+        return False
+    return any(_why_not(cells) is None for cells in rows)
+
+
+def _rows_of(path: Path, data: bytes) -> list[list[str]]:
+    if path.suffix.lower() != ".txt":
+        return []
+    try:
+        text = decode(path.name, data)
+    except InputError:
+        return []
+    return [cells for line in text.split("\n") if (cells := line.split())]
+
+
+def _starts_with_number(cells: Sequence[str]) -> bool:
+    """A row that is meant as one of YOLO: a number and something else."""
+    return len(cells) > 1 and _number(cells[0]) is not None
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def _why_not(cells: Sequence[str]) -> str | None:
+    """What is odd about a row; None if nothing is."""
+    numbers = [_number(cell) for cell in cells]
+    code = numbers[0]
+    if None in numbers or code is None:
+        return "row that is not of numbers"
+    values = [value for value in numbers if value is not None]
+    if not all(map(math.isfinite, values)):
+        return "row with a number that is not finite"
+    if code < 0 or not code.is_integer() or code >= 10**DIGITS:
+        return "row without the number of a class"
+    if len(cells) < BOX:
+        return f"row of fewer than {BOX} numbers"
+    if not all(-BEYOND <= share <= 1.0 + BEYOND for share in values[1:]):
+        return "row with a number that is not a share from 0 to 1"
+    return None
 
 
 def read_yolo(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
     """Read boxes and polygons; a file in a folder is of the image of its name."""
     marks = Drawings(name, "row", options)
+    marks.shares = True
     names = class_names(path)
-    image = path.stem if "/" in name else None
+    image = marks.image(_image(options.below))
     marks.look(image)
-    for number, line in enumerate(data.decode("ascii").split("\n"), 1):
-        if not line.strip():
+    for number, line in enumerate(decode(name, data).split("\n"), 1):
+        cells = line.split()
+        if not cells:
             continue
-        code, *shares = line.split()
-        label = names.get(int(code), str(int(code)))
+        origin = Origin(number, image=image)
+        why = _why_not(cells)
+        if why is not None:
+            marks.leave(origin, why)
+            continue
+        code, *shares = cells
+        if not code.isdigit():
+            marks.say(origin, WHOLE_CLASS)
+        label = names.get(int(float(code)), str(int(float(code))))
         # A polygon has two numbers for each vertex, a box four: one more is the confidence.
         score = float(shares.pop()) if len(shares) % 2 else None
         origin = Origin(number, image=image, label=label, score=score)
@@ -66,6 +134,14 @@ def read_yolo(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTa
     return marks.table()
 
 
+def _image(below: str | None) -> str | None:
+    """The path of the image among those of a person: that of the file, without ``labels``."""
+    if below is None:
+        return None
+    parts = PurePosixPath(below).with_suffix("").parts
+    return "/".join([*(part for part in parts[:-1] if part != LABELS), parts[-1]])
+
+
 def class_names(path: Path) -> dict[int, str]:
     """The names of classes by their numbers, of the first file with names beside or above."""
     for folder in list(path.absolute().parents)[:FOLDERS]:
@@ -74,13 +150,6 @@ def class_names(path: Path) -> dict[int, str]:
                 lines = _lines(folder / name)
                 return _named_in_yaml(lines) if name in DATA_SET else _numbered(lines)
     return {}
-
-
-def _is_share(cell: bytes) -> bool:
-    try:
-        return -BEYOND <= float(cell) <= 1.0 + BEYOND
-    except ValueError:
-        return False
 
 
 def _lines(path: Path) -> list[str]:

@@ -50,10 +50,14 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
     marks = Drawings(name, "row", options)
     with _long_cells():
         table = read_delimited(name, data)
-    for one in _last_of_each(_classifications(table), marks):
+    found = _classifications(table)
+    for one in found:
+        if not one.subject:
+            marks.leave(Origin(one.row), "classification without a subject")
+    for one in _last_of_each([one for one in found if one.subject], marks):
         sizes = _frame_sizes(one.metadata)
         for shown in (0, *sizes):
-            marks.look(_image(one.subject, shown), one.user)
+            marks.look(marks.image(_image(one.subject, shown)), one.user)
         where = f"{name}, row {one.row}, column 'annotations'"
         annotations = parse_json(one.annotations, where)
         asked = _answers(annotations)
@@ -62,7 +66,8 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
             frame = frame if isinstance(frame, int) and not isinstance(frame, bool) else 0
             label = text_or_none(mark.get("tool_label"))
             answers = _details(mark, at, label, asked) | asked.of_image
-            origin = Origin(one.row, one.user, _image(one.subject, frame), label, answers=answers)
+            image = marks.image(_image(one.subject, frame))
+            origin = Origin(one.row, one.user, image, label, answers=answers)
             _take(marks, origin, mark, sizes.get(frame))
     return marks.table()
 
@@ -98,7 +103,7 @@ def _classifications(table: RawTable) -> list[_Classification]:
             _Classification(
                 row,
                 user,
-                cell["subject_ids"] or "?",
+                cell["subject_ids"],
                 when,
                 cell["annotations"],
                 cell.get("metadata", ""),

@@ -13,6 +13,8 @@ matters where an offset is no longer small beside the way to the pole; the secon
 
 from __future__ import annotations
 
+import math
+
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
@@ -36,6 +38,7 @@ from dfcrp.likelihoods.circle.kernel import (
     corrected,
 )
 from dfcrp.likelihoods.circle.sphere import MU_Z, SphereHyper, compass
+from dfcrp.likelihoods.tails import log_scale_of, tails_are_due, update_tails
 
 #: Near a pole, where east and north lose their meaning, the tangent of the latitude ends here.
 STEEPEST = 20.0
@@ -67,11 +70,12 @@ def add_circle(hyper, theta, k, y, i):
 @implements(squares_of, CircleHyper)
 @inline_kernel
 def squares_of_circle(hyper, theta, k, y, i):
-    """vᵀ Σ_k⁻¹ v."""
+    """vᵀ Σ_k⁻¹ v / s²."""
     y1, y2, y3, _ = corrected(hyper, y, i)
     v1, v2 = y1 - theta[k, MU_X], y2 - theta[k, MU_Y]
     z = y3 - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
-    return (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
+    squares = (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
+    return squares * math.exp(-2.0 * log_scale_of(hyper, i))
 
 
 @implements(add_to_offsets, SphereHyper)
@@ -96,26 +100,31 @@ def add_on_sphere(hyper, theta, k, y, i):
 @implements(squares_of, SphereHyper)
 @inline_kernel
 def squares_on_sphere(hyper, theta, k, y, i):
-    """|c − m|² / a + (l − μ_l)² / d."""
+    """(|c − m|² / a + (l − μ_l)² / d) / s²."""
     c1, c2, c3, size, _ = sphere.corrected(hyper, y, i)
     v1, v2, v3 = c1 - theta[k, MU_X], c2 - theta[k, MU_Y], c3 - theta[k, MU_Z]
     v = size - theta[k, MU_L]
-    return (v1 * v1 + v2 * v2 + v3 * v3) * theta[k, INV_A] + v * v * theta[k, INV_S]
+    squares = (v1 * v1 + v2 * v2 + v3 * v3) * theta[k, INV_A] + v * v * theta[k, INV_S]
+    return squares * math.exp(-2.0 * log_scale_of(hyper, i))
 
 
 @lean_kernel
 def update_shared(hyper, rng, data, state):
-    """Update the law, and how experts differ, if due; returns whether spares must be drawn."""
-    compare = bias_is_due(hyper, state)
-    if not (hyper.learned or compare):
+    """Update the law, how experts differ and how careless markings are, if due; returns whether
+    spares must be drawn."""
+    compare, tails = bias_is_due(hyper, state), tails_are_due(hyper, state)
+    if not (hyper.learned or compare or tails):
         return False
-    if not compare:
+    if not (compare or tails):
         before = tolerance.tolerances_of(hyper)
         tolerance.update_law(rng, hyper, data, state)
         return tolerance.account_for_tolerances(hyper, data, state, before)
     if hyper.learned:
         tolerance.update_law(rng, hyper, data, state)
-    update_bias(rng, hyper, data, state)
+    if compare:
+        update_bias(rng, hyper, data, state)
+    if tails:
+        update_tails(rng, hyper)
     return tolerance.account_for_law(hyper, data, state)
 
 

@@ -20,6 +20,8 @@ LAW_WORDS = {
 }
 #: What ``spreads`` gives, in the order of LAW.
 SPREADS = ("position", "position_growth", "diameter_percent", "diameter_growth")
+#: Of these, what is about diameters.
+OF_DIAMETERS = frozenset(SPREADS[2:])
 #: Parts of the law that only items of different sizes speak of.
 GROWTHS = frozenset({"growth_x", "growth_d"})
 #: The parameters of a cluster.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import HELD, NARROW
 from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.circle.kernel import CircleHyper, with_law, without_law
+from dfcrp.likelihoods.circle.kernel import TAIL, CircleHyper, with_law, without_law
 from dfcrp.likelihoods.circle.settings import CircleSettings
 from dfcrp.likelihoods.circle.sphere import SphereHyper, X, Y, Z
 from dfcrp.likelihoods.circle.ties import APART, shared_rows, tie_moves
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from dfcrp.items.items import Items
 
 PLACE = [X, Y, Z]
+#: Log diameters that differ by no more are the same.
+SAME = 1e-9
+#: Variance of an object's log diameter then.
+HELD_SIZE = 1e-18
 
 
 def base_measure(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -75,7 +79,24 @@ def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Circle
     law = with_law((model.nu_x, model.nu_d), level, law_mean, law_sd, len(features))
     if model.tolerances != "learned":
         law |= without_law()
-    return CircleHyper(**named, **law)
+    hyper = CircleHyper(**named, **law)
+    return hyper if are_sized(features[:, 2]) or not hyper.learned else without_sizes(hyper)
+
+
+def are_sized(log_diameter: NDArray[np.float64]) -> bool:
+    """Whether diameters differ at all."""
+    return float(np.ptp(log_diameter)) > SAME
+
+
+def without_sizes(hyper: CircleHyper) -> CircleHyper:
+    """The hyperparameters where all diameters are the same: they stay as they are."""
+    return hyper._replace(
+        sized=False,
+        mu0_l=hyper.level,
+        var0_l=HELD_SIZE,
+        log_gamma=math.lgamma(hyper.nu_x),
+        log_beta=math.lgamma(hyper.nu_x) + math.lgamma(TAIL) - math.lgamma(hyper.nu_x + TAIL),
+    )
 
 
 def with_experts(hyper: Any, settings: CircleSettings, experts: NDArray[np.int64]) -> Any:
@@ -86,7 +107,15 @@ def with_experts(hyper: Any, settings: CircleSettings, experts: NDArray[np.int64
     """
     place = settings.expert_position_sd * float(np.exp(hyper.level))
     offset_sd = np.array([place, place, settings.expert_size_sd])
-    return with_bias(hyper, settings.expert_bias, experts, offset_sd, settings.expert_noise_sd)
+    return with_bias(
+        hyper,
+        settings.expert_bias,
+        experts,
+        offset_sd,
+        settings.expert_noise_sd,
+        learn_spread=True,
+        scattering=3 if hyper.sized else 2,
+    )
 
 
 def length_unit(model: CircleSettings, site: Any) -> float:
@@ -119,10 +148,11 @@ def sphere_hyper(
 
 
 def set_apart_on_sphere(
-    features: NDArray[np.float64], families: NDArray[np.int64]
+    features: NDArray[np.float64], families: NDArray[np.int64], *, sized: bool = True
 ) -> NDArray[np.float64]:
     """As ``ties.set_apart``, but that places stay on the sphere."""
     place, size = shared_rows(features[:, PLACE], features[:, 2:3], families)
+    size &= sized
     if not (place.any() or size.any()):
         return features
     moves = tie_moves(features.shape)

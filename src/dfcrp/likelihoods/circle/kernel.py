@@ -16,7 +16,12 @@ The one whose parameters are learned, free of units, with l₀ the median log di
     a ~ Gamma(νx, mean exp(sx + gx (l − l₀))),  d ~ Gamma(νd, mean exp(sd + gd (l − l₀))).
 
 Where experts differ, y stands for a marking without its expert's offsets, and Σ is Σ / precision
-(``likelihoods.bias``); where they do not, nothing is taken off and the precision is 1.
+(``likelihoods.bias``); where they do not, nothing is taken off and the precision is 1. A careless
+member has its own scale in its precision; a marking that may join has the mixture over its levels
+(``likelihoods.tails``), and q is the exact conditional of μ under this mixture.
+
+Where all diameters are the same they say nothing, and the model does without them: a row then is
+that of its place alone, with λ = UNSIZED as a sign of it and d = 1, and μl stays at that diameter.
 
 A spare is drawn from the law at ``reference``, another value of ``law``. Where it is learned, each
 Gamma is divided by a Gamma(t) of mean one, t = TAIL: with x = v ν / (t m) the log variance has the
@@ -58,6 +63,18 @@ from dfcrp.likelihoods.circle.covariance import (
     slice_coordinate,
 )
 from dfcrp.likelihoods.law import SMALL
+from dfcrp.likelihoods.tails import (
+    LOG_WIDE,
+    LOG_WIDEST,
+    NORMAL_TAILS,
+    Tails,
+    draw_level,
+    log_normal_tail,
+    log_scale_of,
+    log_sum,
+    settle_normal,
+    shares_by,
+)
 from dfcrp.priors.contract import log_tilt
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
@@ -70,6 +87,8 @@ ROOM = 4
 LOG_2PI = math.log(2.0 * math.pi)
 #: Shape of the Gamma that makes the tails of a spare's variances heavier than the law's.
 TAIL = 8.0
+#: In place of λ where diameters are all the same.
+UNSIZED = 2.0
 #: How often a singleton's parameters are renewed together.
 RENEWAL = 0.8
 
@@ -106,6 +125,8 @@ class CircleHyper(NamedTuple):
     log_beta: float  # log B(νx, t) + log B(νd, t)
     room: F8x2  # (n, ROOM): sums by cluster, while the law is updated
     bias: Bias = ALIKE  # how experts differ
+    tails: Tails = NORMAL_TAILS  # how careless markings are
+    sized: bool = True  # whether diameters differ at all
 
 
 @likelihood.of_chain.register(CircleHyper)
@@ -156,7 +177,7 @@ def without_law() -> dict[str, Any]:
 
 @inline_kernel
 def corrected_by(hyper, law, y, i):
-    """Marking i without its expert's offsets (x, y, log diameter), and its precision r⁻²."""
+    """Marking i without its expert's offsets (x, y, log diameter), and the expert's r⁻²."""
     if not hyper.bias.on:
         return y[i, 0], y[i, 1], y[i, 2], 1.0
     v1, v2, v3 = y[i, 0], y[i, 1], y[i, 2]
@@ -169,14 +190,22 @@ def corrected_by(hyper, law, y, i):
 
 @inline_kernel
 def corrected(hyper, y, i):
-    """The same by the law as it is."""
-    return corrected_by(hyper, hyper.law, y, i)
+    """The same of a member, by the law as it is: its precision is that of its level, too."""
+    y1, y2, y3, precision = corrected_by(hyper, hyper.law, y, i)
+    if hyper.tails.on:
+        precision *= math.exp(-2.0 * log_scale_of(hyper, i))
+    return y1, y2, y3, precision
 
 
 @inline_kernel
 def complete_row(theta, k):
     """Fill the derived columns of row k from its parameters."""
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+    if lam == UNSIZED:
+        theta[k, INV_A], theta[k, BETA], theta[k, INV_S] = 1.0 / a, 0.0, 0.0
+        theta[k, LOG_A], theta[k, LOG_D] = math.log(a), 0.0
+        theta[k, LOG_NORM] = -theta[k, LOG_A] - LOG_2PI
+        return
     s = d * (1.0 - lam * lam)
     theta[k, INV_A] = 1.0 / a
     theta[k, BETA] = lam * math.sqrt(0.5 * d / a)
@@ -186,21 +215,55 @@ def complete_row(theta, k):
 
 
 @inline_kernel
-def log_density_by(hyper, law, theta, k, y, i):
-    """log N(y_i; μ_k, Σ_k), with experts who differ by a law."""
+def features_of(hyper):
+    """How many features scatter."""
+    return 3.0 if hyper.sized else 2.0
+
+
+@inline_kernel
+def squares_by(hyper, law, theta, k, y, i):
+    """vᵀ Σ_k⁻¹ v / r², with experts who differ by a law, of the first level."""
     y1, y2, y3, precision = corrected_by(hyper, law, y, i)
     v1 = y1 - theta[k, MU_X]
     v2 = y2 - theta[k, MU_Y]
     z = y3 - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
-    quadratic = (v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S]
-    return theta[k, LOG_NORM] - 3.0 * log_noise_by(hyper, law, i) - 0.5 * precision * quadratic
+    return precision * ((v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S])
+
+
+@inline_kernel
+def log_density_by(hyper, law, theta, k, y, i):
+    """log p(y_i | θ_k), whatever the level of i, with experts who differ by a law."""
+    squares = squares_by(hyper, law, theta, k, y, i)
+    norm = theta[k, LOG_NORM] - features_of(hyper) * log_noise_by(hyper, law, i)
+    if hyper.tails.on:
+        return norm + log_normal_tail(hyper, law, features_of(hyper), squares)
+    return norm - 0.5 * squares
 
 
 @implements(likelihood.log_density, CircleHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
-    """log N(y_i; μ_k, Σ_k)."""
+    """log p(y_i | θ_k), whatever the level of i."""
     return log_density_by(hyper, hyper.law, theta, k, y, i)
+
+
+@inline_kernel
+def log_density_of_member(hyper, theta, k, y, i):
+    """log N(y_i; μ_k, Σ_k), i of the level that it has."""
+    squares = squares_by(hyper, hyper.law, theta, k, y, i)
+    own = log_scale_of(hyper, i)
+    norm = theta[k, LOG_NORM]
+    norm -= features_of(hyper) * (log_noise_by(hyper, hyper.law, i) + own)
+    return norm - 0.5 * math.exp(-2.0 * own) * squares
+
+
+@implements(likelihood.settle, CircleHyper)
+@inline_kernel
+def settle(hyper, rng, theta, k, y, i, alone):
+    """Draw the level of marking i given θ_k."""
+    if hyper.tails.on:
+        squares = squares_by(hyper, hyper.law, theta, k, y, i)
+        settle_normal(hyper, rng, i, features_of(hyper), squares)
 
 
 @inline_kernel
@@ -229,6 +292,8 @@ def log_variance_prior(hyper, log_diameter, log_a, log_d):
     if hyper.learned:
         away = log_diameter - hyper.level
         over_a = math.log(hyper.nu_x) + log_a - hyper.law[0] - hyper.law[1] * away
+        if not hyper.sized:
+            return hyper.nu_x * over_a - math.exp(over_a) - hyper.log_gamma
         over_d = math.log(hyper.nu_d) + log_d - hyper.law[2] - hyper.law[3] * away
         return (
             hyper.nu_x * over_a
@@ -258,6 +323,10 @@ def draw_variances(hyper, law, rng, log_diameter, theta, k):
         return
     away = log_diameter - hyper.level
     ratio_a = rng.standard_gamma(hyper.nu_x) / rng.standard_gamma(TAIL)
+    if not hyper.sized:
+        theta[k, VAR_POSITION] = ratio_a * (TAIL / hyper.nu_x) * math.exp(law[0] + law[1] * away)
+        theta[k, VAR_SIZE] = 1.0
+        return
     ratio_d = rng.standard_gamma(hyper.nu_d) / rng.standard_gamma(TAIL)
     theta[k, VAR_POSITION] = ratio_a * (TAIL / hyper.nu_x) * math.exp(law[0] + law[1] * away)
     theta[k, VAR_SIZE] = ratio_d * (TAIL / hyper.nu_d) * math.exp(law[2] + law[3] * away)
@@ -270,6 +339,9 @@ def log_drawn_variances(hyper, law, log_diameter, log_a, log_d):
         return log_variance_prior(hyper, log_diameter, log_a, log_d)
     away = log_diameter - hyper.level
     over_a = math.log(hyper.nu_x / TAIL) + log_a - law[0] - law[1] * away
+    if not hyper.sized:
+        place = hyper.nu_x * over_a - (hyper.nu_x + TAIL) * math.log1p(math.exp(over_a))
+        return place - hyper.log_beta
     over_d = math.log(hyper.nu_d / TAIL) + log_d - law[2] - law[3] * away
     return (
         hyper.nu_x * over_a
@@ -281,13 +353,16 @@ def log_drawn_variances(hyper, law, log_diameter, log_a, log_d):
 
 
 @inline_kernel
-def log_marginal_given_covariance(hyper, law, theta, k, y, i):
-    """log N(y_i; μ0, Σ0 + Σ_k): the mean integrated out."""
+def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
+    """log N(y_i; μ0, Σ0 + s² Σ_k): the mean integrated out."""
     y1, y2, y3, precision = corrected_by(hyper, law, y, i)
+    precision *= math.exp(-2.0 * log_scale)
     a, d = theta[k, VAR_POSITION] / precision, theta[k, VAR_SIZE] / precision
     b = theta[k, BETA] * a
     p1, p2 = hyper.var0_x + a, hyper.var0_y + a
     v1, v2 = y1 - hyper.mu0_x, y2 - hyper.mu0_y
+    if not hyper.sized:
+        return -0.5 * (math.log(p1 * p2) + v1 * v1 / p1 + v2 * v2 / p2) - LOG_2PI
     z = y3 - hyper.mu0_l - b * (v1 / p1 + v2 / p2)
     s = hyper.var0_l + d - b * b * (1.0 / p1 + 1.0 / p2)
     return (
@@ -297,12 +372,32 @@ def log_marginal_given_covariance(hyper, law, theta, k, y, i):
 
 
 @inline_kernel
+def log_marginal_levels(hyper, law, theta, k, y, i):
+    """log of a level's share times ``log_marginal_at`` it, of all three."""
+    plain, wide, widest = shares_by(hyper, law)
+    return (
+        math.log(plain) + log_marginal_at(hyper, law, theta, k, y, i, 0.0),
+        math.log(wide) + log_marginal_at(hyper, law, theta, k, y, i, LOG_WIDE),
+        math.log(widest) + log_marginal_at(hyper, law, theta, k, y, i, LOG_WIDEST),
+    )
+
+
+@inline_kernel
+def log_marginal_given_covariance(hyper, law, theta, k, y, i):
+    """log p(y_i | Σ_k), whatever the level of i: the mean integrated out."""
+    if not hyper.tails.on:
+        return log_marginal_at(hyper, law, theta, k, y, i, 0.0)
+    first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
+    return log_sum(first, wide, widest)
+
+
+@inline_kernel
 def weight_drawn_by(hyper, law, theta, k, y, i):
     """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k, q by a law.
 
     q draws Σ at y_i's own log diameter and μ from its normal conditional given (y_i, Σ); the
-    conditional's density cancels and leaves N(y_i; μ0, Σ0 + Σ) p(Σ|μ_l)/q(Σ|y_l). Where experts
-    differ it does so for y_i corrected by q's law, which is not what p(y_i | φ) is about.
+    conditional's density cancels and leaves p(y_i | Σ) p(Σ|μ_l)/q(Σ|y_l). Where experts differ, or
+    markings may be careless, it does so by q's law, which is not what p(y_i | φ) is about.
     """
     log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
     _, _, log_diameter, _ = corrected_by(hyper, law, y, i)
@@ -311,7 +406,7 @@ def weight_drawn_by(hyper, law, theta, k, y, i):
         + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
         - log_drawn_variances(hyper, law, log_diameter, log_a, log_d)
     )
-    if hyper.bias.on:
+    if hyper.bias.on or hyper.tails.on:
         value += log_density(hyper, theta, k, y, i) - log_density_by(hyper, law, theta, k, y, i)
     return value
 
@@ -359,8 +454,13 @@ def draw_row_by(hyper, law, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i), q by a law, into row k."""
     y1, y2, y3, precision = corrected_by(hyper, law, y, i)
     draw_variances(hyper, law, rng, y3, theta, k)
-    theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
+    theta[k, LAMBDA] = UNSIZED
+    if hyper.sized:
+        theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, k)
+    if hyper.tails.on:
+        first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
+        precision *= math.exp(-2.0 * draw_level(rng, first, wide, widest))
     m1, m2, m3 = draw_mean(
         rng, hyper, theta, k, precision, precision * y1, precision * y2, precision * y3
     )
@@ -437,6 +537,11 @@ def update_covariance(hyper, rng, data, state, k):
     given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(hyper, theta, k, y, state))
     law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
     a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+    if not hyper.sized:
+        a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, 1.0, 0.0))
+        theta[k, VAR_POSITION] = a
+        complete_row(theta, k)
+        return
     a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, lam))
     d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, lam))
     lam = slice_coordinate(rng, law, given, 2, lam, 0.25, a, d)
@@ -450,7 +555,7 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
 
     An independence step, with q by the law as it is, whose acceptance is the ratio of the weights,
     near one: the parameters of a singleton do not linger, as they would if mean and variances
-    took turns.
+    took turns. The level of i is summed over, and drawn again in the end.
     """
     theta, y, i = state.theta, data.features, state.head[k]
     draw_row_by(hyper, hyper.law, rng, y, i, proposal, 0)
@@ -458,11 +563,13 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
     new = weight_drawn_by(hyper, hyper.law, proposal, 0, y, i)
     new += log_tilt(prior, data, state, k, proposal[0, MU_L])
     current += log_tilt(prior, data, state, k, theta[k, MU_L])
+    accepted = False
     if -rng.standard_exponential() < new - current:
+        accepted = True
         for column in range(WIDTH):
             theta[k, column] = proposal[0, column]
-        return True
-    return False
+    settle(hyper, rng, theta, k, y, i, True)
+    return accepted
 
 
 @implements(likelihood.update_cluster, CircleHyper)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,19 +11,31 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, Outlines, Place
-from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
+from dfcrp.geometry import unit_vectors
+from dfcrp.likelihoods.base import (
+    NARROW,
+    Centre,
+    Layout,
+    Likelihood,
+    Offsets,
+    Outlines,
+    Place,
+    Sight,
+)
+from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias, knows_bias
 from dfcrp.likelihoods.circle import kernel, report, sphere
 from dfcrp.likelihoods.circle.columns import (
     AXES,
     GROWTHS,
     LAW,
     LAW_WORDS,
+    OF_DIAMETERS,
     REST,
     circle_columns,
     spreads,
 )
 from dfcrp.likelihoods.circle.hyper import (
+    are_sized,
     circle_hyper,
     length_unit,
     set_apart_on_sphere,
@@ -34,9 +46,19 @@ from dfcrp.likelihoods.circle.hyper import (
 from dfcrp.likelihoods.circle.limits import far_from_origin, refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.offsets import circle_offsets
-from dfcrp.likelihoods.circle.settings import FIXED_LAW, PRESETS, CircleSettings
+from dfcrp.likelihoods.circle.scatter import circle_scatter
+from dfcrp.likelihoods.circle.settings import (
+    AS_IN_THE_PAPER,
+    FIXED_LAW,
+    PRESETS,
+    CircleSettings,
+)
 from dfcrp.likelihoods.circle.ties import set_apart
+from dfcrp.likelihoods.decide import decide
+from dfcrp.likelihoods.tail_summary import TAIL_COLUMNS, TAIL_WORDS, careless, careless_words
+from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import SectionMaker
+from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -59,6 +81,7 @@ class _Circles(Likelihood):
     positive = ("diameter", "radius")
     sphere = True
     presets = PRESETS
+    as_in_the_paper = AS_IN_THE_PAPER
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
         """A radius becomes a diameter."""
@@ -70,9 +93,14 @@ class _Circles(Likelihood):
         }
 
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Giving a setting of the fixed law asks for it."""
+        """Giving a setting of the fixed law asks for it, and that is the paper's model."""
         fixed = any(name in values for name in FIXED_LAW)
-        return {"tolerances": "fixed", **values} if fixed else dict(values)
+        known = {"tolerances": "fixed", **values} if fixed else dict(values)
+        return {**AS_IN_THE_PAPER, **known} if known.get("tolerances") == "fixed" else known
+
+    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+        """Whether markings may be careless and experts differ, unless that is said."""
+        return decide(settings, items.families, items.image_codes if independent else None)
 
     def check(self, items: Items, config: Config) -> None:
         """Coordinates that lose their digits, degrees without a body, pixels in metres."""
@@ -117,15 +145,25 @@ class _Circles(Likelihood):
 
     def learned_samples(self, draws: Draws) -> dict[str, Floats]:
         """How far apart markings of one object lie, unless the paper's law was used."""
-        return spreads(draws)
+        return {**spreads(draws), **careless(draws)}
 
     def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
         """The law in plain words."""
-        return {**BIAS_WORDS, **LAW_WORDS}
+        return {**BIAS_WORDS, **LAW_WORDS, **TAIL_WORDS}
 
     def unheard(self, items: Items) -> frozenset[str]:
         """How scatter grows with diameter, where diameters are all about the same."""
-        return GROWTHS if np.ptp(np.log(items.diameter)) < NARROW else frozenset()
+        log_diameter = np.log(items.diameter)
+        if not are_sized(log_diameter):
+            return GROWTHS | {"scale_d"}
+        return GROWTHS if np.ptp(log_diameter) < NARROW else frozenset()
+
+    def learned(self, samples: Mapping[str, Floats], items: Items) -> dict[str, Any] | None:
+        """Without diameters, if they are all the same."""
+        if not are_sized(np.log(items.diameter)):
+            kept = {name: values for name, values in samples.items() if name not in OF_DIAMETERS}
+            return super().learned(kept, items)
+        return super().learned(samples, items)
 
     def learned_about(self, items: Items) -> dict[str, Any]:
         """Positions are at the median diameter; the unit of both, where a file names one."""
@@ -136,11 +174,14 @@ class _Circles(Likelihood):
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """Around an object of the median diameter."""
         unit = f" {found['unit']}" if "unit" in found else ""
+        diameters = "; their diameters are all the same, and say nothing (1 sd)"
+        if "diameter_percent" in found:
+            diameters = f" and by {found['diameter_percent']['mean']:.2g} % in diameter (1 sd)"
         return [
             f"Learned from the data: around an object of the median diameter "
             f"({found['median_diameter']:.4g}{unit}) markings scatter by "
-            f"{found['position']['mean']:.3g}{unit} in x and y and by "
-            f"{found['diameter_percent']['mean']:.2g} % in diameter (1 sd)."
+            f"{found['position']['mean']:.3g}{unit} in x and y{diameters}.",
+            *careless_words(found, "marking"),
         ]
 
     def data_words(self, items: Items) -> list[str]:
@@ -161,6 +202,8 @@ class _Circles(Likelihood):
         On a sphere offsets are along the ground, to the east and north, in km.
         """
         site = items.site
+        if not knows_bias(draws):
+            return None
         if not site.on_sphere:
             return expert_bias(draws, AXES, self.noun)
         learned = LAW[0] in draws.columns.names
@@ -173,10 +216,27 @@ class _Circles(Likelihood):
         places = items.places
         return np.column_stack([places, np.log(items.diameter)]), places.shape[1]
 
+    def sight(self, items: Items) -> Sight:
+        """Centres, in a plane or on the sphere, and diameters."""
+        coordinates = np.column_stack([items.x, items.y])
+        if not items.site.on_sphere:
+            return Sight(coordinates, ("x", "y"), lambda found: found, items.diameter)
+        radius = items.site.sphere_radius_km
+
+        def on_ground(found: Floats) -> Floats:
+            return radius * unit_vectors(found[:, 0], found[:, 1])
+
+        names = ("longitude", "latitude")
+        return Sight(coordinates, names, on_ground, items.diameter, turn=360.0)
+
     def apart(self, items: Items, row: int) -> Floats:
         """The distance of the centres."""
         places = items.places
         return np.asarray(np.linalg.norm(places - places[row], axis=1))
+
+    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+        """By the law of the variances, learned or the paper's."""
+        return circle_scatter(posterior)
 
     def offsets(self, posterior: Any, row: int) -> Offsets:
         """Of position and diameter, as the mean expert would have drawn the marking."""
@@ -208,7 +268,7 @@ def lay_out_circles(
     """
     hyper = circle_hyper(config.likelihood, features)
     log_sizes = features[:, 2]
-    features = set_apart(features, codes)
+    features = set_apart(features, codes, sized=hyper.sized)
     neighbourhood = find_neighbours(
         features,
         experts,
@@ -219,8 +279,11 @@ def lay_out_circles(
         candidates=candidates,
     )
     columns = circle_columns(hyper, with_rest=far_from_origin(features))
-    if config.likelihood.expert_bias != "none":
-        hyper = with_experts(hyper, config.likelihood, codes[neighbourhood.original])
+    settings = decide(config.likelihood, codes)
+    if settings.tails == "learned":
+        hyper, columns = with_tails(hyper, len(codes)), columns.joined(TAIL_COLUMNS)
+    if settings.expert_bias != "none":
+        hyper = with_experts(hyper, settings, codes[neighbourhood.original])
         columns = columns.joined(bias_columns(hyper.bias, names, AXES))
     return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 
@@ -232,7 +295,7 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
     radius = items.site.sphere_radius_km / unit
     hyper = sphere_hyper(config.likelihood, features, radius, unit)
     log_sizes = features[:, 2]
-    features = set_apart_on_sphere(features, items.families)
+    features = set_apart_on_sphere(features, items.families, sized=hyper.sized)
     reach = config.run.radius
     if isinstance(reach, float):
         # Along the ground in km; neighbours are found by straight lines.
@@ -247,8 +310,11 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
         candidates=items.candidates,
     )
     columns = circle_columns(hyper, with_rest=True)
-    if config.likelihood.expert_bias != "none":
-        hyper = with_experts(hyper, config.likelihood, items.families[neighbourhood.original])
+    settings = decide(config.likelihood, items.families)
+    if settings.tails == "learned":
+        hyper, columns = with_tails(hyper, len(items)), columns.joined(TAIL_COLUMNS)
+    if settings.expert_bias != "none":
+        hyper = with_experts(hyper, settings, items.families[neighbourhood.original])
         columns = columns.joined(bias_columns(hyper.bias, items.experts, AXES))
     return Layout(features, hyper, sphere.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 
@@ -259,6 +325,8 @@ CIRCLES = _Circles()
 def possible_rows(rows: Floats) -> NDArray[np.bool_]:
     """Which rows ``kernel.complete_row`` could have left."""
     a, d, lam = rows[:, [kernel.VAR_POSITION, kernel.VAR_SIZE, kernel.LAMBDA]].T
+    if (lam == kernel.UNSIZED).all():
+        return (a > 0.0) & np.isclose(rows[:, kernel.INV_A] * a, 1.0)
     with np.errstate(all="ignore"):
         s = d * (1.0 - lam * lam)
         derived = {

@@ -27,13 +27,14 @@ from dfcrp.likelihoods.circle.kernel import (
     MU_L,
     MU_X,
     MU_Y,
+    UNSIZED,
     VAR_POSITION,
     VAR_SIZE,
     CircleHyper,
     complete_row,
     corrected,
     draw_mean,
-    log_density,
+    log_density_of_member,
     log_variance_prior,
     position_law,
     size_law,
@@ -152,10 +153,12 @@ def peaks(hyper, moments, level):
 
 
 @inline_kernel
-def propose_variances(rng, around, theta, row):
+def propose_variances(rng, hyper, around, theta, row):
     """Draw a and d around their peaks."""
     theta[row, VAR_POSITION] = math.exp(around.mode_a + around.width_a * rng.standard_normal())
-    theta[row, VAR_SIZE] = math.exp(around.mode_d + around.width_d * rng.standard_normal())
+    theta[row, VAR_SIZE] = 1.0
+    if hyper.sized:
+        theta[row, VAR_SIZE] = math.exp(around.mode_d + around.width_d * rng.standard_normal())
 
 
 @lean_kernel
@@ -163,6 +166,9 @@ def weight_of_variances(hyper, around, theta, row):
     """log of p(a, d) / (density with which ``propose_variances`` draws them)."""
     log_a, log_d = theta[row, LOG_A], theta[row, LOG_D]
     z_a = (log_a - around.mode_a) / around.width_a
+    if not hyper.sized:
+        value = 0.5 * (z_a * z_a + LOG_2PI) + math.log(around.width_a)
+        return value + log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
     z_d = (log_d - around.mode_d) / around.width_d
     value = 0.5 * (z_a * z_a + z_d * z_d) + math.log(around.width_a * around.width_d) + LOG_2PI
     value += log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
@@ -176,8 +182,11 @@ def weight_of_variances(hyper, around, theta, row):
 def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
     moments = moments_of(hyper, y, state, k)
-    propose_variances(rng, peaks(hyper, moments, moments.sum_l / moments.weight), theta, row)
-    theta[row, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
+    around = peaks(hyper, moments, moments.sum_l / moments.weight)
+    propose_variances(rng, hyper, around, theta, row)
+    theta[row, LAMBDA] = UNSIZED
+    if hyper.sized:
+        theta[row, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
     complete_row(theta, row)
     m1, m2, m3 = draw_mean(
         rng, hyper, theta, row, moments.weight, moments.sum_x, moments.sum_y, moments.sum_l
@@ -216,7 +225,7 @@ def log_marginal(hyper, y, state, k, theta, row, moments):
     log_likelihood = 0.0
     i = state.head[k]
     while i != NONE:
-        log_likelihood += log_density(hyper, theta, row, y, i)
+        log_likelihood += log_density_of_member(hyper, theta, row, y, i)
         i = state.after[i]
     log_prior = -0.5 * (
         e1 * e1 / hyper.var0_x

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dfcrp.likelihoods.report import counted_items, estimates, learned_section
+from dfcrp.likelihoods.tail_summary import CARELESS
 from dfcrp.markup import Section, significant
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ ROWS = {
     "position_growth": "x and y: growth of the variance",
     "diameter_percent": "diameter, %",
     "diameter_growth": "diameter: growth of the variance",
+    **{name: f"careless markings, {words}" for name, words in CARELESS.items()},
 }
 
 
@@ -38,7 +40,7 @@ def data_words(items: Items) -> list[str]:
 
 def law_words(posterior: Any) -> list[str]:
     """The paper's law, or learned."""
-    if posterior.tolerances is not None:
+    if posterior.config.likelihood.tolerances == "learned":
         return [
             "How far apart markings of one object lie was learned from the data, relative to the "
             "median diameter, so the unit does not matter."

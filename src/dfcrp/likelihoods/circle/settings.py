@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfcrp.errors import check, check_choice
-from dfcrp.settings.values import EXPERT_BIAS
+from dfcrp.settings.values import EXPERT_BIAS, TAILS
 
 TOLERANCES = ("learned", "fixed")
 #: Settings of the fixed law: giving one of them asks for it.
 FIXED_LAW = ("kappa_x", "eta_x", "tau_x", "kappa_d", "eta_d", "tau_d", "log_diameter_floor")
+#: What the paper's model does not have.
+AS_IN_THE_PAPER = {"expert_bias": "none", "tails": "none"}
 Triple = tuple[float, float, float]
 
 
@@ -53,14 +55,17 @@ class CircleSettings:
     #: Whether experts differ in where and how large they draw ("offset"), in how exactly
     #: ("precision"), or in both; standard deviations, between experts, of the offset of x and y
     #: relative to the median diameter, of that of log diameter, and of the log of the noise.
-    expert_bias: str = "none"
+    expert_bias: str = "auto"
     expert_position_sd: float = 0.05
     expert_size_sd: float = 0.1
-    expert_noise_sd: float = 0.5
+    expert_noise_sd: float = 0.3
+    #: Whether some items may be careless, with a share that is learned ("learned"), or none are.
+    tails: str = "auto"
 
     def __post_init__(self) -> None:
         check_choice("likelihood.tolerances", self.tolerances, TOLERANCES)
         check_choice("likelihood.expert_bias", self.expert_bias, EXPERT_BIAS)
+        check_choice("likelihood.tails", self.tails, TAILS)
         fixed = ("kappa_x", "tau_x", "kappa_d", "tau_d", "log_diameter_floor")
         learned = ("scale_x", "scale_x_sd", "scale_d", "scale_d_sd", "growth_sd", "nu_x", "nu_d")
         experts = ("expert_position_sd", "expert_size_sd", "expert_noise_sd")
@@ -72,7 +77,7 @@ class CircleSettings:
 
 def _preset(mu0: Triple, sigma0: Triple, shape: float, rate: float) -> dict[str, dict[str, Any]]:
     return {
-        "likelihood": {"mu0": mu0, "sigma0": sigma0, "tolerances": "fixed"},
+        "likelihood": {"mu0": mu0, "sigma0": sigma0, "tolerances": "fixed", **AS_IN_THE_PAPER},
         "prior": {"alpha_shape": shape, "alpha_rate": rate},
     }
 

@@ -12,7 +12,7 @@ the place, N(μ_l, d); the laws of a and d are those of ``circle``, and so are t
 parameter row, with λ = 0 and one more for the third coordinate of m.
 
 Where experts differ, y stands for a marking without its expert's offsets (``circle.bias``), and a
-and d are a / precision and d / precision.
+and d are a / precision and d / precision. Careless markings are as in ``circle``.
 """
 
 from __future__ import annotations
@@ -50,15 +50,29 @@ from dfcrp.likelihoods.circle.kernel import (
     MU_X,
     MU_Y,
     RENEWAL,
+    UNSIZED,
     VAR_POSITION,
     VAR_SIZE,
     complete_row,
     draw_variances,
+    features_of,
     log_drawn_variances,
     log_variance_prior,
     position_law,
     size_law,
     spread_of,
+)
+from dfcrp.likelihoods.tails import (
+    LOG_WIDE,
+    LOG_WIDEST,
+    NORMAL_TAILS,
+    Tails,
+    draw_level,
+    log_normal_tail,
+    log_scale_of,
+    log_sum,
+    settle_normal,
+    shares_by,
 )
 from dfcrp.priors.contract import log_tilt
 
@@ -98,6 +112,8 @@ class SphereHyper(NamedTuple):
     radius: float  # R, in the unit of length that features have
     unit: float  # that unit, in km
     bias: Bias = ALIKE  # how experts differ: to the east, to the north, in log diameter
+    tails: Tails = NORMAL_TAILS  # how careless markings are
+    sized: bool = True  # whether diameters differ at all
 
 
 likelihood.of_chain.register(SphereHyper, circle.of_chain)
@@ -113,7 +129,7 @@ def compass(hyper, y, i):
 
 @inline_kernel
 def corrected_by(hyper, law, y, i):
-    """Marking i's place and log diameter without its expert's offsets, and its precision r⁻²."""
+    """Marking i's place and log diameter without its expert's offsets, and the expert's r⁻²."""
     c1, c2, c3, size = y[i, X], y[i, Y], y[i, Z], y[i, SIZE]
     if not hyper.bias.on:
         return c1, c2, c3, size, 1.0
@@ -129,8 +145,11 @@ def corrected_by(hyper, law, y, i):
 
 @inline_kernel
 def corrected(hyper, y, i):
-    """The same by the law as it is."""
-    return corrected_by(hyper, hyper.law, y, i)
+    """The same of a member, by the law as it is: its precision is that of its level, too."""
+    c1, c2, c3, size, precision = corrected_by(hyper, hyper.law, y, i)
+    if hyper.tails.on:
+        precision *= math.exp(-2.0 * log_scale_of(hyper, i))
+    return c1, c2, c3, size, precision
 
 
 @inline_kernel
@@ -151,43 +170,91 @@ def squared_chord(theta, k, c1, c2, c3):
 
 
 @inline_kernel
-def log_density_by(hyper, law, theta, k, y, i):
-    """log p(y_i | m_k, a_k) + log N(l_i; μ_l, d_k), with experts who differ by a law."""
+def squares_by(hyper, law, theta, k, y, i):
+    """(|c − m_k|² / a_k + (l − μ_l)² / d_k) / r², with experts who differ by a law."""
     c1, c2, c3, size, precision = corrected_by(hyper, law, y, i)
     v = size - theta[k, MU_L]
     quadratic = squared_chord(theta, k, c1, c2, c3) * theta[k, INV_A] + v * v * theta[k, INV_S]
-    return theta[k, LOG_NORM] - 3.0 * log_noise_by(hyper, law, i) - 0.5 * precision * quadratic
+    return precision * quadratic
+
+
+@inline_kernel
+def log_density_by(hyper, law, theta, k, y, i):
+    """log p(y_i | θ_k), whatever the level of i, with experts who differ by a law."""
+    squares = squares_by(hyper, law, theta, k, y, i)
+    norm = theta[k, LOG_NORM] - features_of(hyper) * log_noise_by(hyper, law, i)
+    if hyper.tails.on:
+        return norm + log_normal_tail(hyper, law, features_of(hyper), squares)
+    return norm - 0.5 * squares
 
 
 @implements(likelihood.log_density, SphereHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
-    """log p(y_i | m_k, a_k) + log N(l_i; μ_l, d_k)."""
+    """log p(y_i | θ_k), whatever the level of i."""
     return log_density_by(hyper, hyper.law, theta, k, y, i)
 
 
+@implements(likelihood.settle, SphereHyper)
 @inline_kernel
-def weight_drawn_by(hyper, law, theta, k, y, i):
-    """log of p(y_i | φ) p(φ) / q(φ | y_i): as for circles; a uniform mean leaves 1 / 4πR².
+def settle(hyper, rng, theta, k, y, i, alone):
+    """Draw the level of marking i given θ_k."""
+    if hyper.tails.on:
+        squares = squares_by(hyper, hyper.law, theta, k, y, i)
+        settle_normal(hyper, rng, i, features_of(hyper), squares)
+
+
+@inline_kernel
+def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
+    """log p(y_i | a, d) at a level, the mean integrated out: a uniform one leaves 1 / 4πR².
 
     Of a place at a height h it leaves R / (R + h) exp(−h² / 2a) of that.
     """
     _, _, _, size, precision = corrected_by(hyper, law, y, i)
+    precision *= math.exp(-2.0 * log_scale)
     s = hyper.var0_l + theta[k, VAR_SIZE] / precision
     v = size - hyper.mu0_l
-    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
     place = -math.log(4.0 * math.pi * hyper.radius * hyper.radius)
     if hyper.bias.offsets != NOWHERE:
         height = height_by(hyper, law, i)
         place -= math.log1p(height / hyper.radius)
         place -= 0.5 * precision * height * height * theta[k, INV_A]
+    if not hyper.sized:
+        return place
+    return place - 0.5 * (LOG_2PI + math.log(s) + v * v / s)
+
+
+@inline_kernel
+def log_marginal_levels(hyper, law, theta, k, y, i):
+    """log of a level's share times ``log_marginal_at`` it, of all three."""
+    plain, wide, widest = shares_by(hyper, law)
+    return (
+        math.log(plain) + log_marginal_at(hyper, law, theta, k, y, i, 0.0),
+        math.log(wide) + log_marginal_at(hyper, law, theta, k, y, i, LOG_WIDE),
+        math.log(widest) + log_marginal_at(hyper, law, theta, k, y, i, LOG_WIDEST),
+    )
+
+
+@inline_kernel
+def log_marginal_given_variances(hyper, law, theta, k, y, i):
+    """log p(y_i | a, d), whatever the level of i."""
+    if not hyper.tails.on:
+        return log_marginal_at(hyper, law, theta, k, y, i, 0.0)
+    first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
+    return log_sum(first, wide, widest)
+
+
+@inline_kernel
+def weight_drawn_by(hyper, law, theta, k, y, i):
+    """log of p(y_i | φ) p(φ) / q(φ | y_i): as for circles."""
+    _, _, _, size, _ = corrected_by(hyper, law, y, i)
+    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
     value = (
-        place
-        - 0.5 * (LOG_2PI + math.log(s) + v * v / s)
+        log_marginal_given_variances(hyper, law, theta, k, y, i)
         + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
         - log_drawn_variances(hyper, law, size, log_a, log_d)
     )
-    if hyper.bias.on:
+    if hyper.bias.on or hyper.tails.on:
         value += log_density(hyper, theta, k, y, i) - log_density_by(hyper, law, theta, k, y, i)
     return value
 
@@ -246,8 +313,11 @@ def draw_row_by(hyper, law, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i), q by a law, into row k."""
     c1, c2, c3, size, precision = corrected_by(hyper, law, y, i)
     draw_variances(hyper, law, rng, size, theta, k)
-    theta[k, LAMBDA] = 0.0
+    theta[k, LAMBDA] = 0.0 if hyper.sized else UNSIZED
     complete_row(theta, k)
+    if hyper.tails.on:
+        first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
+        precision *= math.exp(-2.0 * draw_level(rng, first, wide, widest))
     draw_place(rng, hyper, theta, k, precision * c1, precision * c2, precision * c3)
     theta[k, MU_L] = draw_size(rng, hyper, theta, k, precision, precision * size)
 
@@ -313,7 +383,8 @@ def update_variances(hyper, rng, data, state, k):
     law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
     a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
     a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, 0.0))
-    d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
+    if hyper.sized:
+        d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
     theta[k, VAR_POSITION], theta[k, VAR_SIZE] = a, d
     complete_row(theta, k)
 
@@ -327,11 +398,13 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
     new = weight_drawn_by(hyper, hyper.law, proposal, 0, y, i)
     current += log_tilt(prior, data, state, k, theta[k, MU_L])
     new += log_tilt(prior, data, state, k, proposal[0, MU_L])
+    accepted = False
     if -rng.standard_exponential() < new - current:
+        accepted = True
         for column in range(WIDTH):
             theta[k, column] = proposal[0, column]
-        return True
-    return False
+    settle(hyper, rng, theta, k, y, i, True)
+    return accepted
 
 
 @implements(likelihood.update_cluster, SphereHyper)

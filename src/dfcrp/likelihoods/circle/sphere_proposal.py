@@ -20,6 +20,7 @@ from dfcrp.likelihoods.circle.kernel import (
     LAMBDA,
     LOG_2PI,
     MU_L,
+    UNSIZED,
     VAR_POSITION,
     VAR_SIZE,
     complete_row,
@@ -142,8 +143,9 @@ def moments_of(hyper, y, state, k):
 def propose_row(hyper, rng, y, state, k, theta, row):
     """Draw parameters for cluster k into ``theta[row]``."""
     moments = moments_of(hyper, y, state, k)
-    propose_variances(rng, peaks(hyper, moments, moments.sum_l / moments.weight), theta, row)
-    theta[row, LAMBDA] = 0.0
+    around = peaks(hyper, moments, moments.sum_l / moments.weight)
+    propose_variances(rng, hyper, around, theta, row)
+    theta[row, LAMBDA] = 0.0 if hyper.sized else UNSIZED
     complete_row(theta, row)
     draw_place(rng, hyper, theta, row, moments.sum_x, moments.sum_y, moments.sum_z)
     theta[row, MU_L] = draw_size(rng, hyper, theta, row, moments.weight, moments.sum_l)
@@ -159,6 +161,8 @@ def log_marginal(hyper, moments, a, d):
         - 0.5 * moments.position / a
         - math.log(2.0 * hyper.radius * moments.length)
     )
+    if not hyper.sized:
+        return places - 2.0 * moments.log_noise
     wide = d + weight * hyper.var0_l
     v = moments.sum_l / weight - hyper.mu0_l
     sizes = -0.5 * (

@@ -20,9 +20,15 @@ FEWEST_OF_A_SIZE = 6
 _SEED = 20_140_415
 
 
-def set_apart(features: NDArray[np.float64], families: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The features (x, y, log diameter), with those moved on which many experts agree exactly."""
+def set_apart(
+    features: NDArray[np.float64], families: NDArray[np.int64], *, sized: bool = True
+) -> NDArray[np.float64]:
+    """The features (x, y, log diameter), with those moved on which many experts agree exactly.
+
+    Unless they are ``sized``, the model does without diameters, which stay as they are.
+    """
     place, size = shared_rows(features[:, :2], features[:, 2:], families)
+    size &= sized
     if not (place.any() or size.any()):
         return features
     moves = APART * tie_moves(features.shape)

@@ -89,6 +89,7 @@ def gather_members(hyper, data, state):
     for k in range(theta.shape[0]):
         if state.size[k] > 0:
             a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
+            lam = lam if hyper.sized else 0.0
             held, rest = spread_of(hyper, theta, k, data.features, state), 1.0 - lam * lam
             away = theta[k, MU_L] - hyper.level
             room[rows, AWAY] = away
@@ -224,7 +225,8 @@ def update_law_given_variances(rng, hyper, state):
     """Both laws; leaves p(law | clusters) unchanged."""
     sums = gather_variances(hyper, state)
     step_law(rng, hyper, sums, 0, hyper.nu_x)
-    step_law(rng, hyper, sums, 1, hyper.nu_d)
+    if hyper.sized:
+        step_law(rng, hyper, sums, 1, hyper.nu_d)
 
 
 @lean_kernel
@@ -232,7 +234,9 @@ def update_law_along(rng, hyper, data, state):
     """Both laws together with the variances; leaves the joint of these unchanged."""
     sums = gather_members(hyper, data, state)
     scale_x, growth_x = step_law(rng, hyper, sums, 0, 1.0)
-    scale_d, growth_d = step_law(rng, hyper, sums, 1, 0.5)
+    scale_d, growth_d = 0.0, 0.0
+    if hyper.sized:
+        scale_d, growth_d = step_law(rng, hyper, sums, 1, 0.5)
     theta, row = state.theta, 0
     for k in range(theta.shape[0]):
         if state.size[k] > 0:

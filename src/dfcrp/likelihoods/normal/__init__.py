@@ -5,4 +5,5 @@ from dfcrp.likelihoods.normal import (  # noqa: F401 - registered by their impor
     covariance,
     kernel,
     law,
+    tails,
 )

@@ -31,6 +31,7 @@ from dfcrp.likelihoods.law import law_is_due, rebuild_rows, short_law_is_due, up
 from dfcrp.likelihoods.normal import covariance, kernel
 from dfcrp.likelihoods.normal.covariance import CovarianceHyper
 from dfcrp.likelihoods.normal.kernel import NormalHyper, feature_of, log_growth, log_scale
+from dfcrp.likelihoods.tails import log_scale_of, tails_are_due, update_tails
 
 
 @by_type
@@ -72,12 +73,12 @@ def add_features(hyper, theta, k, y, i):
 @inline_kernel
 def squares_of_features(hyper, theta, k, y, i):
     """Σ_j v_j² / (w_ij v_g), without the noise of the expert in w."""
-    groups = hyper.growth.shape[0]
+    groups, own = hyper.growth.shape[0], 2.0 * log_scale_of(hyper, i)
     total = 0.0
     for group in range(groups):
         for j in range(hyper.start[group], hyper.start[group + 1]):
             v = feature_of(hyper, y, i, j) - theta[k, kernel.FIRST + groups + j]
-            scale = math.exp(log_growth(hyper, y, i, j, group))
+            scale = math.exp(log_growth(hyper, y, i, j, group) + own)
             total += v * v / (scale * theta[k, kernel.FIRST + group])
     return total
 
@@ -143,14 +144,14 @@ def add_vector(hyper, theta, k, y, i):
 @implements(squares_of, CovarianceHyper)
 @inline_kernel
 def squares_of_vector(hyper, theta, k, y, i):
-    """vᵀ Λ v."""
+    """vᵀ Λ v / s²."""
     p, root, total = hyper.features, covariance.FIRST + 2 * hyper.features, 0.0
     for a in range(p):
         v = feature_of(hyper, y, i, a) - theta[k, covariance.FIRST + a]
         for b in range(p):
             u = feature_of(hyper, y, i, b) - theta[k, covariance.FIRST + b]
             total += theta[k, root + a * p + b] * v * u
-    return total
+    return total * math.exp(-2.0 * log_scale_of(hyper, i))
 
 
 @lean_kernel
@@ -165,16 +166,19 @@ def compare_experts(hyper, rng, data, state):
 
 @lean_kernel
 def update_shared(hyper, rng, data, state):
-    """Update the law, and how experts differ, each if due; returns whether either was."""
+    """Update the law, how careless items are and how experts differ, each if due; returns whether
+    any was."""
     learn = law_is_due(state) or short_law_is_due(hyper, state)
-    compare = bias_is_due(hyper, state)
+    compare, tails = bias_is_due(hyper, state), tails_are_due(hyper, state)
     if learn:
         update_law(hyper, rng, data, state)
     if compare:
         compare_experts(hyper, rng, data, state)
     if learn or compare:
         rebuild_rows(hyper, data, state)
-    return learn or compare
+    if tails:
+        update_tails(rng, hyper)
+    return learn or compare or tails
 
 
 implements(likelihood.update_shared, NormalHyper)(update_shared)

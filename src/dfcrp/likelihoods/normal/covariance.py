@@ -16,7 +16,8 @@ the Cholesky factor C of Ψ + S, which a member changes by a step of rank one.
 
 Where experts differ (``likelihoods.bias``), y_i stands for the features without their expert's
 offsets, and Σ is r² Σ: with w = r⁻² of each member and W their sum, ȳ and S are weighted, n^(-p/2)
-becomes W^(-p/2) Π w^(p/2), and 1 + 1/n becomes 1/w + 1/W.
+becomes W^(-p/2) Π w^(p/2), and 1 + 1/n becomes 1/w + 1/W. Where items may be careless, so it is
+with their levels, and one more member has the mixture of these densities (``likelihoods.tails``).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dfcrp.compiled.abi import F8, frame
+from dfcrp.compiled.abi import F8, I8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
@@ -33,11 +34,13 @@ from dfcrp.likelihoods.bias import (
     Bias,
     log_noise_of,
     of_chain,
+    precision_by,
     precision_of,
 )
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
 from dfcrp.likelihoods.law import fit_of_all, log_fit
-from dfcrp.likelihoods.normal.kernel import feature_of
+from dfcrp.likelihoods.normal.kernel import NOWHERE_ELSE, feature_of, place_of
+from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_of_mixture
 
 LOG_PI = math.log(math.pi)
 #: Columns of a row: members, log |C|, what of the density depends on the row alone, W and Σ log w;
@@ -57,6 +60,10 @@ class CovarianceHyper(NamedTuple):
     law_mean: F8  # (p + p (p - 1) / 2,): of all but the last
     law_sd: F8
     bias: Bias = ALIKE  # how experts differ
+    tails: Tails = NORMAL_TAILS  # how careless items are
+    stored: int = 0  # features that are stored, if there are others (``normal.silent``)
+    feature_place: I8 = NOWHERE_ELSE  # (p,): which of them these are
+    group_place: I8 = NOWHERE_ELSE  # the same
 
 
 likelihood.of_chain.register(CovarianceHyper, of_chain)
@@ -109,14 +116,10 @@ def start_row(hyper, theta, k):
     complete_row(hyper, theta, k)
 
 
-@implements(likelihood.log_density, CovarianceHyper)
 @inline_kernel
-def log_density(hyper, theta, k, y, i):
-    """log p(y_i | members of k), by solving C x = y_i - ȳ."""
-    p, n, weight = hyper.features, theta[k, MEMBERS], theta[k, WEIGHT]
-    if n == 0.0:
-        return -hyper.log_volume
-    squares, work = 0.0, FIRST + p
+def squares_beside(hyper, theta, k, y, i):
+    """|x|² with C x = y_i - ȳ."""
+    p, squares, work = hyper.features, 0.0, FIRST + hyper.features
     for a in range(p):
         at = FIRST + 2 * p + a * p
         x = feature_of(hyper, y, i, a) - theta[k, FIRST + a]
@@ -125,11 +128,42 @@ def log_density(hyper, theta, k, y, i):
         x /= theta[k, at + a]
         theta[k, work + a] = x
         squares += x * x
+    return squares
+
+
+@inline_kernel
+def log_levels(hyper, theta, k, y, i):
+    """log p(y_i | members of k) of the first level, and what it gains at the others."""
+    p, n, weight = hyper.features, theta[k, MEMBERS], theta[k, WEIGHT]
+    if n == 0.0:
+        return -hyper.log_volume, 0.0, 0.0
+    squares = squares_beside(hyper, theta, k, y, i)
+    power = 0.5 * (2.0 * hyper.shape - 1.0 + n + p)
+    noise, usual = 1.0 / precision_by(hyper, hyper.law, i), 1.0 + 1.0 / weight
+    q, q3, q9 = noise + 1.0 / weight, 9.0 * noise + 1.0 / weight, 81.0 * noise + 1.0 / weight
+    first = math.log1p(squares / q)
+    value = theta[k, LOG_NORM] - 0.5 * p * math.log(q / usual) - power * first
+    wide = power * (first - math.log1p(squares / q3)) - 0.5 * p * math.log(q3 / q)
+    widest = power * (first - math.log1p(squares / q9)) - 0.5 * p * math.log(q9 / q)
+    return value, wide, widest
+
+
+@implements(likelihood.log_density, CovarianceHyper)
+@inline_kernel
+def log_density(hyper, theta, k, y, i):
+    """log p(y_i | members of k), whatever the level of i."""
+    if hyper.tails.on:
+        first, wide, widest = log_levels(hyper, theta, k, y, i)
+        return first + log_of_mixture(hyper, wide, widest)
+    p, n, weight = hyper.features, theta[k, MEMBERS], theta[k, WEIGHT]
+    if n == 0.0:
+        return -hyper.log_volume
+    squares = squares_beside(hyper, theta, k, y, i)
     power = 0.5 * (2.0 * hyper.shape - 1.0 + n + p)
     wide = 1.0 + 1.0 / weight
     if hyper.bias.noise == NOWHERE:
         return theta[k, LOG_NORM] - power * math.log1p(squares / wide)
-    wider = 1.0 / precision_of(hyper, i) + 1.0 / weight
+    wider = 1.0 / precision_by(hyper, hyper.law, i) + 1.0 / weight
     value = theta[k, LOG_NORM] - 0.5 * p * math.log(wider / wide)
     return value - power * math.log1p(squares / wider)
 
@@ -218,12 +252,14 @@ def record_row(hyper, theta, k, out, row):
     p, n = hyper.features, theta[k, MEMBERS]
     # E(Σ) = (Ψ + S) / (ν + n - 1 - p - 1)
     over = 2.0 * hyper.shape - 3.0 + n
+    stored = p if hyper.stored == 0 else hyper.stored
     for a in range(p):
         at = FIRST + 2 * p + a * p
         variance = 0.0
         for b in range(a + 1):
             variance += theta[k, at + b] ** 2
         variance /= over
-        out[row, a] = theta[k, FIRST + a]
-        out[row, p + a] = math.sqrt(variance / theta[k, WEIGHT])
-        out[row, 2 * p + a] = variance
+        place = place_of(hyper.feature_place, a)
+        out[row, place] = theta[k, FIRST + a]
+        out[row, stored + place] = math.sqrt(variance / theta[k, WEIGHT])
+        out[row, 2 * stored + place] = variance

@@ -30,7 +30,7 @@ def normal_hyper(
     growth = np.full(groups, -1, dtype=np.int64)
     growth[growing] = groups + np.arange(len(growing))
     law = np.concatenate([2.0 * np.log(pilot.within), np.full(len(growing), model.growth)])
-    ranges = [np.ptp(features[:, shape.size[starts[g]]]) for g in growing]
+    ranges = [np.ptp(features[:, max(shape.size[starts[g] : starts[g + 1]])]) for g in growing]
     growth_sd = np.where(np.array(ranges) < NARROW, HELD, model.growth_sd)
     return NormalHyper(
         centre=features.mean(axis=0),

@@ -19,7 +19,9 @@ and one more member with z_j = y_j - M_j, q_j = w_j + 1 / P_j has the density of
 after which P_j grows by 1 / w_j, M_j by z_j / (w_j P_j) and b_g by Σ_j z_j² / 2 q_j.
 
 Where experts differ, y_ij stands for the feature without its expert's offset, and w_ij has the
-square of the noise factor besides (``likelihoods.bias``); l_ij stays what the expert said.
+square of the noise factor besides (``likelihoods.bias``); l_ij stays what the expert said. Where
+items may be careless, w_ij of a member has the square of its own scale, and the density of one more
+is the mixture over its levels (``likelihoods.tails``).
 """
 
 from __future__ import annotations
@@ -27,16 +29,30 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from dfcrp.compiled.abi import F8, I8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.likelihoods.bias import ALIKE, NOWHERE, Bias, log_noise_of, of_chain, offset_of
+from dfcrp.likelihoods.bias import (
+    ALIKE,
+    NOWHERE,
+    Bias,
+    log_noise_by,
+    log_noise_of,
+    of_chain,
+    offset_of,
+    precision_by,
+)
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
+from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_of_mixture
 
 LOG_2PI = math.log(2.0 * math.pi)
 #: Columns of a row: members, Σ log w, what of the density depends on the row alone; then b of each
 #: group, M of each feature, P of each feature.
 MEMBERS, LOG_SCALES, LOG_NORM, FIRST = 0, 1, 2, 3
+#: Where all features are heard.
+NOWHERE_ELSE = np.zeros(0, np.int64)
 
 
 @integrate_out
@@ -55,6 +71,10 @@ class NormalHyper(NamedTuple):
     law_mean: F8  # of all but the last
     law_sd: F8
     bias: Bias = ALIKE  # how experts differ
+    tails: Tails = NORMAL_TAILS  # how careless items are
+    stored: int = 0  # features that are stored, if there are others (``normal.silent``)
+    feature_place: I8 = NOWHERE_ELSE  # (p,): which of them these are
+    group_place: I8 = NOWHERE_ELSE  # (G,): which of their groups
 
 
 likelihood.of_chain.register(NormalHyper, of_chain)
@@ -75,7 +95,7 @@ def feature_of(hyper, y, i, j):
 
 @inline_kernel
 def log_growth(hyper, y, i, j, group):
-    """log w_ij but for the noise of the expert."""
+    """log w_ij but for the noise of the expert and the item."""
     at = hyper.size[j]
     if at < 0:
         return 0.0
@@ -84,20 +104,29 @@ def log_growth(hyper, y, i, j, group):
 
 @inline_kernel
 def log_scale(hyper, y, i, j, group):
-    """log w_ij."""
-    if hyper.bias.noise == NOWHERE:
+    """log w_ij of a member."""
+    if hyper.bias.noise == NOWHERE and not hyper.tails.on:
         return log_growth(hyper, y, i, j, group)
     return log_growth(hyper, y, i, j, group) + 2.0 * log_noise_of(hyper, i)
 
 
 @inline_kernel
+def log_scale_at_first(hyper, y, i, j, group):
+    """log w_ij of an item of the first level."""
+    return log_growth(hyper, y, i, j, group) + 2.0 * log_noise_by(hyper, hyper.law, i)
+
+
+@inline_kernel
 def complete_row(hyper, theta, k):
     """What of the density depends on the row alone."""
-    value = 0.0
+    value, before, rise = 0.0, 0.0, 0.0
     for group in range(hyper.growth.shape[0]):
         half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
-        a = hyper.shape + theta[k, MEMBERS] * half
-        value += math.lgamma(a + half) - math.lgamma(a)
+        if half != before:
+            a, before = hyper.shape + theta[k, MEMBERS] * half, half
+            # Γ(a + 1) / Γ(a) = a.
+            rise = math.log(a) if half == 1.0 else math.lgamma(a + half) - math.lgamma(a)
+        value += rise
         value -= half * (LOG_2PI + math.log(theta[k, FIRST + group]))
     theta[k, LOG_NORM] = value
 
@@ -117,10 +146,9 @@ def start_row(hyper, theta, k):
     complete_row(hyper, theta, k)
 
 
-@implements(likelihood.log_density, NormalHyper)
 @inline_kernel
-def log_density(hyper, theta, k, y, i):
-    """log p(y_i | members of k): a product of Student t densities."""
+def log_t_density(hyper, theta, k, y, i):
+    """log p(y_i | members of k) of an item of the first level: a product of Student t densities."""
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
     means, precisions = FIRST + groups, FIRST + groups + features
     value = theta[k, LOG_NORM]
@@ -129,7 +157,7 @@ def log_density(hyper, theta, k, y, i):
         for j in range(hyper.start[group], hyper.start[group + 1]):
             q = 1.0 / theta[k, precisions + j]
             plain = hyper.size[j] < 0 and hyper.bias.noise == NOWHERE
-            q += 1.0 if plain else math.exp(log_scale(hyper, y, i, j, group))
+            q += 1.0 if plain else math.exp(log_scale_at_first(hyper, y, i, j, group))
             z = feature_of(hyper, y, i, j) - theta[k, means + j]
             squares += z * z / q
             volume *= q
@@ -140,6 +168,69 @@ def log_density(hyper, theta, k, y, i):
     return value
 
 
+#: A product of so little is turned into a logarithm before it could vanish.
+SMALLEST = 1e-200
+
+
+@inline_kernel
+def log_levels(hyper, theta, k, y, i):
+    """The same of the first level, and what log p gains at the second and at the third.
+
+    With q = s² w + 1 / P, S = Σ_j z_j² / q_j and a prime for a wider level, what is gained is
+    −Σ_j log(q'_j / q_j) / 2 − Σ_g (a_n + d_g / 2) log((1 + S' / 2b) / (1 + S / 2b)). Groups of as
+    many features have the same power, and share a logarithm.
+    """
+    groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    means, precisions = FIRST + groups, FIRST + groups + features
+    noise = 1.0 / precision_by(hyper, hyper.law, i)
+    value, wide, widest = theta[k, LOG_NORM], 0.0, 0.0
+    volume3, volume9 = 1.0, 1.0
+    ratio3, ratio9, before = 1.0, 1.0, -1.0
+    for group in range(groups):
+        volume, squares, squares3, squares9 = 1.0, 0.0, 0.0, 0.0
+        for j in range(hyper.start[group], hyper.start[group + 1]):
+            w = noise
+            if hyper.size[j] >= 0:
+                w *= math.exp(log_growth(hyper, y, i, j, group))
+            rest = 1.0 / theta[k, precisions + j]
+            q, q3, q9 = w + rest, 9.0 * w + rest, 81.0 * w + rest
+            z = feature_of(hyper, y, i, j) - theta[k, means + j]
+            squares += z * z / q
+            squares3 += z * z / q3
+            squares9 += z * z / q9
+            volume *= q
+            volume3 *= q3 / q
+            volume9 *= q9 / q
+        half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
+        value -= 0.5 * math.log(volume)
+        power = hyper.shape + (theta[k, MEMBERS] + 1.0) * half
+        if (before != half and before > 0.0) or ratio9 < SMALLEST:
+            old = hyper.shape + (theta[k, MEMBERS] + 1.0) * before
+            wide -= old * math.log(ratio3)
+            widest -= old * math.log(ratio9)
+            ratio3, ratio9 = 1.0, 1.0
+        over = 0.5 / theta[k, FIRST + group]
+        first = 1.0 + over * squares
+        value -= power * math.log(first)
+        ratio3 *= (1.0 + over * squares3) / first
+        ratio9 *= (1.0 + over * squares9) / first
+        before = half
+    power = hyper.shape + (theta[k, MEMBERS] + 1.0) * before
+    wide -= 0.5 * math.log(volume3) + power * math.log(ratio3)
+    widest -= 0.5 * math.log(volume9) + power * math.log(ratio9)
+    return value, wide, widest
+
+
+@implements(likelihood.log_density, NormalHyper)
+@inline_kernel
+def log_density(hyper, theta, k, y, i):
+    """log p(y_i | members of k), whatever the level of i."""
+    if not hyper.tails.on:
+        return log_t_density(hyper, theta, k, y, i)
+    first, wide, widest = log_levels(hyper, theta, k, y, i)
+    return first + log_of_mixture(hyper, wide, widest)
+
+
 @implements(likelihood.add_member, NormalHyper)
 @inline_kernel
 def add_member(hyper, theta, k, y, i):
@@ -147,10 +238,14 @@ def add_member(hyper, theta, k, y, i):
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
     means, precisions = FIRST + groups, FIRST + groups + features
     theta[k, MEMBERS] += 1.0
+    own = 2.0 * log_noise_of(hyper, i)
+    plain = math.exp(own)
     for group in range(groups):
         for j in range(hyper.start[group], hyper.start[group + 1]):
-            log_w = log_scale(hyper, y, i, j, group)
-            w, before = math.exp(log_w), theta[k, precisions + j]
+            log_w, w, before = own, plain, theta[k, precisions + j]
+            if hyper.size[j] >= 0:
+                log_w += log_growth(hyper, y, i, j, group)
+                w = math.exp(log_w)
             after = before + 1.0 / w
             z = feature_of(hyper, y, i, j) - theta[k, means + j]
             theta[k, FIRST + group] += 0.5 * z * z / (w + 1.0 / before)
@@ -167,10 +262,14 @@ def remove_member(hyper, theta, k, y, i):
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
     means, precisions = FIRST + groups, FIRST + groups + features
     theta[k, MEMBERS] -= 1.0
+    own = 2.0 * log_noise_of(hyper, i)
+    plain = math.exp(own)
     for group in range(groups):
         for j in range(hyper.start[group], hyper.start[group + 1]):
-            log_w = log_scale(hyper, y, i, j, group)
-            w, after = math.exp(log_w), theta[k, precisions + j]
+            log_w, w, after = own, plain, theta[k, precisions + j]
+            if hyper.size[j] >= 0:
+                log_w += log_growth(hyper, y, i, j, group)
+                w = math.exp(log_w)
             before = after - 1.0 / w
             value = feature_of(hyper, y, i, j)
             theta[k, means + j] -= (value - theta[k, means + j]) / (w * before)
@@ -216,6 +315,12 @@ def row_marginal(hyper, theta, k):
     return value
 
 
+@inline_kernel
+def place_of(places, j):
+    """The place of a feature or group among those that are stored."""
+    return places[j] if places.shape[0] > 0 else j
+
+
 @implements(likelihood.record_row, NormalHyper)
 @inline_kernel
 def record_row(hyper, theta, k, out, row):
@@ -224,12 +329,14 @@ def record_row(hyper, theta, k, out, row):
     The mean is M, its uncertainty sqrt(E(v) / P), and E(v) = b / (a_n - 1).
     """
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
+    stored = features if hyper.stored == 0 else hyper.stored
     for group in range(groups):
         width = 0.5 * (hyper.start[group + 1] - hyper.start[group])
         a = hyper.shape + theta[k, MEMBERS] * width
         variance = theta[k, FIRST + group] / (a - 1.0)
-        out[row, 2 * features + group] = variance
+        out[row, 2 * stored + place_of(hyper.group_place, group)] = variance
         for j in range(hyper.start[group], hyper.start[group + 1]):
-            out[row, j] = theta[k, FIRST + groups + j]
+            at = place_of(hyper.feature_place, j)
+            out[row, at] = theta[k, FIRST + groups + j]
             precision = theta[k, FIRST + groups + features + j]
-            out[row, features + j] = math.sqrt(variance / precision)
+            out[row, stored + at] = math.sqrt(variance / precision)

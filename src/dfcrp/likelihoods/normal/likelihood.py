@@ -6,7 +6,8 @@ variances only or with a full covariance for each cluster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +16,36 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import InputError
-from dfcrp.likelihoods.base import NARROW, Centre, Layout, Likelihood, Offsets, Outlines, Place
+from dfcrp.likelihoods.base import (
+    NARROW,
+    Centre,
+    Layout,
+    Likelihood,
+    Offsets,
+    Outlines,
+    Place,
+    Sight,
+)
 from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
+from dfcrp.likelihoods.decide import decide
+from dfcrp.likelihoods.integrated import Newcomers
+from dfcrp.likelihoods.newcomers import ROUNDS, with_newcomers
 from dfcrp.likelihoods.normal import covariance, kernel, report
 from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.offsets import normal_offsets
 from dfcrp.likelihoods.normal.pilot import find_pilot
-from dfcrp.likelihoods.normal.settings import NormalSettings
+from dfcrp.likelihoods.normal.scatter import normal_scatter
+from dfcrp.likelihoods.normal.settings import AS_IN_THE_PAPER, NormalSettings
 from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
+from dfcrp.likelihoods.normal.silent import heard_features, stored_places, without_silent
 from dfcrp.likelihoods.normal.ties import set_ties_apart
+from dfcrp.likelihoods.tail_summary import TAIL_COLUMNS, TAIL_WORDS, careless
+from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
+from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -48,6 +66,7 @@ class NormalLikelihood(Likelihood):
     """What all of them have in common; a shape says how columns become features."""
 
     Settings = NormalSettings
+    as_in_the_paper = AS_IN_THE_PAPER
 
     def __init__(self, name: str, noun: str = "item") -> None:
         self.name, self.noun = name, noun
@@ -78,10 +97,31 @@ class NormalLikelihood(Likelihood):
         """About the mean of ``items``."""
         return self.shape(items).to_features(values) - self.origin(items)
 
+    def newcomers(
+        self,
+        items: Items,
+        config: Config,
+        hyper: Any,
+        values: NDArray[Any],
+        sources: NDArray[np.int64],
+        most: int,
+        width: int,
+    ) -> Newcomers:
+        """By the features that are heard, with how experts differ."""
+        heard = heard_features(items.features, self.origin(items))
+        known, new = items.features, self.features_of_new(items, values)
+        full = with_newcomers(hyper, items.families, sources)
+        rounds = ROUNDS if hyper.tails.on else 0
+        return Newcomers(full, known[:, heard], new[:, heard], width, rounds)
+
+    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+        """Whether items may be careless and experts differ, unless that is said."""
+        return decide(settings, items.families, items.image_codes if independent else None)
+
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """A pilot of the data gives scales, free of units."""
         settings, shape, features = config.likelihood, self.shape(items), items.features
-        images = items.image_codes
+        images, heard = items.image_codes, heard_features(features, self.origin(items))
         if items.candidates is None:
             refuse_copies(features, images, plural(self.noun))
         pilot = find_pilot(shape, features, experts, settings.growth, images)
@@ -101,15 +141,25 @@ class NormalLikelihood(Likelihood):
             candidates=items.candidates,
             images=images,
             origin=self.origin(items),
+            heard=heard,
         )
-        p, groups = len(shape.features), len(shape.groups)
         hyper: Any
+        full, columns = shape, columns_of(shape)
+        if len(heard) < len(full.features):
+            shape, features = without_silent(full, heard), np.ascontiguousarray(features[:, heard])
+            pilot = find_pilot(shape, features, experts, settings.growth, images)
+            columns = columns._replace(shared=columns_of(shape).shared)
+        p, groups = len(shape.features), len(shape.groups)
         if self.name == "normal":
             hyper, width = covariance_hyper(settings, features, pilot), covariance.row_width(p)
         else:
             hyper = normal_hyper(settings, shape, features, pilot)
             width = kernel.row_width(p, groups)
-        columns = columns_of(shape)
+        if shape is not full:
+            hyper = hyper._replace(stored=len(full.features), **stored_places(full, heard))
+        settings = decide(settings, items.families)
+        if settings.tails == "learned":
+            hyper, columns = with_tails(hyper, len(items)), columns.joined(TAIL_COLUMNS)
         if settings.expert_bias != "none":
             within = np.repeat(pilot.within, shape.groups)
             hyper = with_bias(
@@ -118,6 +168,7 @@ class NormalLikelihood(Likelihood):
                 items.families[neighbourhood.original],
                 settings.expert_offset_sd * within,
                 settings.expert_noise_sd,
+                learn_spread=True,
             )
             columns = columns.joined(bias_columns(hyper.bias, items.experts, shape.features))
         return Layout(features, hyper, width, columns, neighbourhood, self.log_sizes(items))
@@ -150,17 +201,22 @@ class NormalLikelihood(Likelihood):
         """
         power = 1.0 if self.name == "normal" else 0.5
         found = {}
-        shared = np.moveaxis(draws.shared(), 2, 0)
-        for name, values in zip(draws.columns.names, shared, strict=True):
+        laws = {
+            at: name
+            for at, name in enumerate(draws.columns.names)
+            if name.startswith(("scale_", "growth_"))
+        }
+        shared = np.moveaxis(draws.shared(list(laws)), 2, 0)
+        for name, values in zip(laws.values(), shared, strict=True):
             if name.startswith("scale_"):
                 found[name.removeprefix("scale_")] = np.exp(power * values)
             elif name.startswith("growth_"):
                 found[name] = values
-        return found
+        return {**found, **careless(draws)}
 
     def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
         """Scatter by columns, how it grows, and correlations."""
-        found = dict(BIAS_WORDS)
+        found = {**BIAS_WORDS, **TAIL_WORDS}
         for name in names:
             what, _, columns = name.partition("_")
             text = columns.removeprefix("log_").replace("_", ", ")
@@ -179,7 +235,7 @@ class NormalLikelihood(Likelihood):
         return frozenset(
             "growth_" + "_".join(shape.features[a:b])
             for a, b in pairwise(starts)
-            if shape.size[a] >= 0 and np.ptp(features[:, shape.size[a]]) < NARROW
+            if max(shape.size[a:b]) >= 0 and np.ptp(features[:, max(shape.size[a:b])]) < NARROW
         )
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
@@ -196,12 +252,30 @@ class NormalLikelihood(Likelihood):
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets of the features and noise factors, if they were learned."""
-        return expert_bias(draws, self.shape(items).features, self.noun)
+        names = self.shape(items).features
+        found = expert_bias(draws, draws.columns.coords.get("axis", names), self.noun)
+        if found is None:
+            return None
+        return replace(found, places=tuple(names.index(axis) for axis in found.axes))
+
+    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+        """By the scales of the draw; stored are log variances, of full covariances log scales."""
+        power = 1.0 if self.name == "normal" else 0.5
+        return normal_scatter(posterior, self.shape(posterior.items), power=power)
 
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """The features; positions of boxes and ellipses go with their sizes."""
         sizes = self.shape(items).size
         return items.features, sizes[0] if sizes[0] >= 0 else None
+
+    def sight(self, items: Items) -> Sight | None:
+        """Of points, boxes and ellipses the centres, and the mean of sides or axes."""
+        if self.columns is None:
+            return super().sight(items)
+        log_sizes = self.log_sizes(items)
+        sizes = None if log_sizes is None else np.exp(log_sizes)
+        coordinates = np.column_stack([items.x, items.y])
+        return Sight(coordinates, ("x", "y"), lambda found: found, sizes)
 
     def apart(self, items: Items, row: int) -> Floats:
         """The distance of the centres, where items lie in a plane."""

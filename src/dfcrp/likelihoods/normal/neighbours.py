@@ -58,14 +58,21 @@ def find_feature_neighbours(
     candidates: Pairs | None,
     images: Codes | None = None,
     origin: Floats | float = 0.0,
+    heard: Codes | None = None,
 ) -> Neighbourhood:
     """Candidates as given; or the ``nearest``; or by the radius, a number, ``"auto"`` or None.
+
+    Only the features that are ``heard`` count, if not all are (``normal.silent``), but for those
+    that say how far an item reaches.
 
     ``features`` are measured from ``origin``, and ``scales`` (n, p) are standard deviations within
     an object. A number is a distance of x and y for shapes in a plane, else of features divided by
     their standard deviations. Items of different ``images`` are no neighbours.
     """
-    scaled = set_images_apart(features / np.exp(np.log(scales).mean(axis=0)), images)
+    counted, scales = (
+        (features, scales) if heard is None else (features[:, heard], scales[:, heard])
+    )
+    scaled = set_images_apart(counted / np.exp(np.log(scales).mean(axis=0)), images)
     mixture = len(np.unique(experts)) == len(experts)
     pairs: Pairs | None
     if candidates is not None:
@@ -81,7 +88,7 @@ def find_feature_neighbours(
     bounded = pairs is not None
     looked_at = pairs if pairs is not None else nearest_pairs(scaled, LOOKED_AT)
     looked_at = within_images(looked_at, images)
-    rivals, contacts = close_pairs(features, experts, scales, looked_at)
+    rivals, contacts = close_pairs(counted, experts, scales, looked_at)
     if mixture:
         contacts = _random_pairs(len(features)) if not bounded else looked_at
     component = components_of(looked_at, len(features), bounded)
@@ -107,7 +114,7 @@ def _auto(
             circles = side_by_side(circles, images)
         return auto_pairs(circles, learned_reach(circles, experts, images))
     most = MOST_NEAREST + MOST_PER_EXPERT * per_image(experts, images)
-    return nearest_pairs(scaled, most, REACH * math.sqrt(features.shape[1]))
+    return nearest_pairs(scaled, most, REACH * math.sqrt(scaled.shape[1] - (images is not None)))
 
 
 def _within(shape: Shape, features: Floats, radius: float, images: Codes | None) -> Pairs:

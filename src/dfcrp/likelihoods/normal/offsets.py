@@ -55,7 +55,7 @@ def normal_offsets(
     p, parts = len(shape.features), parts_of(shape)
     group_of = np.repeat(np.arange(len(shape.groups)), shape.groups)
     excess = _log_size_excess(shape, features, row)
-    growth = _growths(shape, columns)
+    growth = growths(shape, columns)
     feature, noise = features[row], 1.0
     if bias is not None:
         feature, noise = bias.corrected(feature, expert), bias.noise(expert)
@@ -65,7 +65,8 @@ def normal_offsets(
         none = np.zeros(len(found))
         rates = np.stack([shared[:, at] if at >= 0 else none for at in growth], axis=1)
         spread = noise**2 * np.exp(rates * excess) * variance + error**2
-        away = (feature - mean) / np.sqrt(spread)
+        # Of features that are the same for all items no spread is known, and nothing is away.
+        away = (feature - mean) / np.sqrt(np.where(spread > 0.0, spread, np.inf))
         whole = np.linalg.norm(away, axis=1)
         each = [
             away[:, own][:, 0] if part.more else np.linalg.norm(away[:, own], axis=1)
@@ -83,7 +84,7 @@ def _log_size_excess(shape: Shape, features: Floats, row: int) -> Floats:
     )
 
 
-def _growths(shape: Shape, columns: Columns) -> list[int]:
+def growths(shape: Shape, columns: Columns) -> list[int]:
     """For each feature the place of its growth in what a draw's clusters share, or -1."""
     slices: dict[str, Any] = columns.slices
     found = []

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfcrp.likelihoods.report import estimates, learned_section
+from dfcrp.likelihoods.tail_summary import CARELESS, careless_words
 from dfcrp.markup import Section, plural
 
 GROWTH = "growth_"
@@ -22,12 +23,16 @@ def learned_words(found: Mapping[str, Any], noun: str) -> list[str]:
     """How far items of one object scatter, in a sentence."""
     parts = []
     for name, row in found.items():
+        if name in CARELESS:
+            continue
         if not name.startswith(GROWTH):
             words, factor = GROUPS.get(name, (name, 1.0))
             percent = " %" if factor != 1.0 else ""
             parts.append(f"{factor * row['mean']:.3g}{percent} in {words}")
+    items = plural(noun)
     return [
-        f"Learned from the data: {plural(noun)} of one object scatter by {', '.join(parts)} (1 sd)."
+        f"Learned from the data: {items} of one object scatter by {', '.join(parts)} (1 sd).",
+        *careless_words(found, noun),
     ]
 
 
@@ -39,6 +44,9 @@ def scatter(contents: Any) -> Section | None:
         return None
     shown, names, grows = {}, {}, False
     for name, row in found.items():
+        if name in CARELESS:
+            shown[name], names[name] = row, f"careless {nouns}, {CARELESS[name]}"
+            continue
         group = name.removeprefix(GROWTH)
         words, factor = GROUPS.get(group, (group, 1.0))
         if group != name:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dfcrp.errors import check, check_choice
-from dfcrp.settings.values import EXPERT_BIAS
+from dfcrp.settings.values import EXPERT_BIAS, TAILS
+
+#: What the paper's samplers go with.
+AS_IN_THE_PAPER = {"expert_bias": "none", "tails": "none"}
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,15 @@ class NormalSettings:
     #: Whether experts differ in where they place items ("offset"), in how exactly ("precision"),
     #: or in both; standard deviations between experts of the offsets, relative to the typical
     #: standard deviation of a feature, and of the log of the noise.
-    expert_bias: str = "none"
+    expert_bias: str = "auto"
     expert_offset_sd: float = 0.5
-    expert_noise_sd: float = 0.5
+    expert_noise_sd: float = 0.3
+    #: Whether some items may be careless, with a share that is learned ("learned"), or none are.
+    tails: str = "auto"
 
     def __post_init__(self) -> None:
         check_choice("likelihood.expert_bias", self.expert_bias, EXPERT_BIAS)
+        check_choice("likelihood.tails", self.tails, TAILS)
         check(self.variance_shape > 1, "likelihood.variance_shape", self.variance_shape, "above 1")
         for name in ("scale_sd", "growth_sd", "expert_offset_sd", "expert_noise_sd"):
             check(getattr(self, name) > 0, f"likelihood.{name}", getattr(self, name), "above 0")

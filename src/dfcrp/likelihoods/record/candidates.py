@@ -11,9 +11,10 @@ up matches, with the missing values of real records, are tested against every ke
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,10 @@ WORTH = np.array([1.0, 0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.0])
 FEW_FIELDS, MOST_COMBINED = 7, 3
 #: Candidates of a record that no key has any for, and pairs that are looked at for them.
 LONELY, MOST_COMPARED = 8, 20_000_000
+#: Probable pairs with a record of which the same fields are known, from which a partner is taken.
+KNOWN_PARTNERS = 5
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+NOBODY = np.empty((0, 2), np.int64)
 #: Nearest neighbours of a measure.
 NEAREST = 12
 #: Rarest letter triples of a text that are marks.
@@ -48,7 +53,8 @@ TRIPLES = 4
 TRIPLE_BLOCKS, TRIPLE_PAIRS = (100, 50, 20, 10), 15.0
 #: What a fault leaves unchanged: the first letters, the consonants, one of the rare triples.
 FIRST_LETTERS = 3
-KEPT_BY_FAULT = {"first": 0.75, "sound": 0.45, "triples": 0.8}
+#: Of free text, whether a match is among the most similar ones.
+KEPT_BY_FAULT = {"first": 0.75, "sound": 0.45, "triples": 0.8, "words": 0.99}
 
 
 @dataclass(frozen=True)
@@ -112,10 +118,12 @@ class MadeUp:
     apart: Floats
 
     @staticmethod
-    def of(records: Fields, rates: KeyRates, rng: np.random.Generator) -> MadeUp:
-        """With the missing values of records picked at random."""
+    def of(records: Fields, rates: KeyRates, rng: np.random.Generator, matches: Ints) -> MadeUp:
+        """With the missing values of records picked at random, and of their ``_partners``."""
         fields = records.fields
-        three = rng.integers(len(records.codes), size=(MADE_UP, 3))
+        first = rng.integers(len(records.codes), size=MADE_UP)
+        others = [_partners(records, first, rng, matches) for _ in range(2)]
+        three = np.column_stack([first, *others])
         rows = np.concatenate([three[:, [0, 1]], three[:, [0, 2]], three[:, [1, 2]]])
         known = (records.codes[rows] >= 0).all(axis=1)
         drawn = rng.random((len(rows), len(fields)))
@@ -129,6 +137,23 @@ class MadeUp:
         )
         apart = np.where(near, np.sqrt(2.0) * rates.scale * apart, 0.0)
         return MadeUp(rows, same, near, rng.random(drawn.shape), apart)
+
+
+def _partners(records: Fields, first: Ints, rng: np.random.Generator, matches: Ints) -> Ints:
+    """For each record a random one, or a partner of one with the same fields if these are known.
+
+    Values are not missing at random where a list has records of several kinds, such as persons and
+    films, and no person is a film.
+    """
+    found = rng.integers(len(records.codes), size=len(first))
+    pattern = np.unique(records.codes >= 0, axis=0, return_inverse=True)[1].ravel()
+    ends = np.concatenate([matches, matches[:, ::-1]])
+    ends = ends[np.argsort(pattern[ends[:, 0]], kind="stable")]
+    begin, end = (np.searchsorted(pattern[ends[:, 0]], pattern[first], side) for side in SIDES)
+    known = end - begin >= KNOWN_PARTNERS
+    picked = begin + (rng.random(len(first)) * (end - begin)).astype(np.int64)
+    found[known] = ends[picked[known], 1]
+    return found
 
 
 def given_keys(records: Fields, keys: Sequence[Sequence[str]], source: Ints) -> Candidates:
@@ -149,19 +174,26 @@ def given_keys(records: Fields, keys: Sequence[Sequence[str]], source: Ints) -> 
 
 
 def find_candidates(
-    records: Fields, rates: KeyRates, source: Ints, thirds: float = 0.0, doubt: float = 0.0
+    records: Fields,
+    rates: KeyRates,
+    source: Ints,
+    texts: Mapping[int, Ints],
+    thirds: float = 0.0,
+    doubt: float = 0.0,
+    matches: Ints = NOBODY,
 ) -> Candidates:
     """The pairs of the keys that find most for their number.
 
-    ``thirds`` is how many further records an object of two is expected to have, ``doubt`` the share
-    of the matches that the best guess would miss or make by mistake.
+    ``texts`` has the pairs of records with the most similar free texts, by field, ``thirds`` is how
+    many further records an object of two is expected to have, ``doubt`` the share of the matches
+    that the best guess would miss or make by mistake; ``matches`` are pairs that are probable.
     """
     n = len(records.codes)
-    made_up = MadeUp.of(records, rates, np.random.default_rng(n))
+    made_up = MadeUp.of(records, rates, np.random.default_rng(n), matches)
     found, keys = [np.empty((0, 2), np.int64)], []
     covered = np.zeros(len(made_up.rows), np.bool_)
     worthwhile = WORTHWHILE_IN_DOUBT if doubt > IN_DOUBT else WORTHWHILE
-    for option in _choose(_options(records, made_up), n, worthwhile):
+    for option in _choose(_options(records, made_up, texts), n, worthwhile):
         pairs = option.pairs()
         found.append(pairs)
         keys.append((option.name, len(pairs)))
@@ -232,7 +264,7 @@ def _pairs_of_equal(codes: Ints, most: int) -> Ints:
     return np.concatenate(found)
 
 
-def _options(records: Fields, made_up: MadeUp) -> list[Option]:
+def _options(records: Fields, made_up: MadeUp, texts: Mapping[int, Ints]) -> list[Option]:
     """All ways to make candidates."""
     marks: list[KeyMark] = []
     found: list[Option] = []
@@ -243,6 +275,8 @@ def _options(records: Fields, made_up: MadeUp) -> list[Option]:
             marks += _marks(at, field, made_up)
         if field.kind == "string":
             found += _triples(at, field, made_up)
+        if at in texts:
+            found.append(_most_similar(at, field, made_up, texts[at]))
     return found + [_key(key, made_up.rows[:, 0]) for key in _combined(marks)]
 
 
@@ -378,6 +412,13 @@ def _nearest(at: int, field: Field, made_up: MadeUp) -> Option:
     there = made_up.same[:, at] | made_up.near[:, at]
     finds = there & (made_up.apart[:, at] <= reach[made_up.rows].max(axis=1))
     return Option(f"{field.name} (nearest)", finds, float(len(pairs)), lambda: pairs)
+
+
+def _most_similar(at: int, field: Field, made_up: MadeUp, pairs: Ints) -> Option:
+    """The most similar free texts."""
+    near = made_up.near[:, at] & (made_up.luck[:, at] < KEPT_BY_FAULT["words"])
+    finds = made_up.same[:, at] | near
+    return Option(f"{field.name} (most similar)", finds, float(len(pairs)), lambda: pairs)
 
 
 def _triples(at: int, field: Field, made_up: MadeUp) -> list[Option]:

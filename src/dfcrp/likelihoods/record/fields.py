@@ -21,17 +21,26 @@ from dfcrp.likelihoods.record.spellings import (
     plain_code,
 )
 
-#: Text with typing errors; the same of dates; measured numbers; places on a sphere; right or wrong
-#: as a whole, with few values or with a value for each object.
-KINDS = ("string", "date", "number", "place", "category", "identifier")
+#: Text with typing errors; free text, of many words; dates with typing errors; measured numbers;
+#: places on a sphere; right or wrong as a whole, with few values or with a value for each object.
+KINDS = ("string", "text", "date", "number", "place", "category", "identifier")
 #: Share of the known values that must look like dates, and values that are looked at first; share
 #: with several values in one.
 MOSTLY, FIRST_LOOK, SEVERAL = 0.95, 200, 0.05
+#: Free text has so many words, or fewer if so many of the texts have codes of letters and digits;
+#: and at least this share of the texts is distinct.
+WORDS, WORDS_BESIDE_CODES, WITH_CODES, DISTINCT = 5, 3, 0.4, 0.5
+#: Letters and digits of a code that counts.
+LEAST_CODE = 4
+#: Values that are parted by semicolons are free text only if they have more words than this.
+SHORT_VALUE = 3
 #: Names of the columns of a place, in lower case without anything but letters.
 LATITUDE = frozenset({"lat", "latitude", "latdd", "decimallatitude", "geolat", "latwgs"})
 LONGITUDE = frozenset(
     {"lon", "lng", "long", "longitude", "londd", "decimallongitude", "geolon", "geolng", "lonwgs"}
 )
+#: How far a place may be from the equator and from the meridian, in degrees.
+MOST_LATITUDE, MOST_LONGITUDE = 90.0, 360.0
 #: A category has at most so many values, each in at least so many records.
 MOST_CATEGORIES, LEAST_OF_EACH = 100, 4
 #: Kilometres from the centre of the Earth.
@@ -65,11 +74,22 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Aside:
+    """A value that is left aside, as if it were missing, since it cannot be one of its field."""
+
+    column: str
+    row: int
+    value: str
+    what: str
+
+
+@dataclass(frozen=True)
 class Fields:
     """All fields of records."""
 
     fields: tuple[Field, ...]
     codes: NDArray[np.int64]
+    aside: tuple[Aside, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,10 +117,15 @@ def encode_fields(columns: Mapping[str, NDArray[np.str_]], kinds: Mapping[str, s
     chosen = {**_told_places(texts, kinds), **kinds}
     _check_kinds(chosen, texts)
     inside = {part for name, kind in chosen.items() if kind == "place" for part in name.split("+")}
+    told = [name for name in texts if name not in chosen and name not in inside]
+    chosen |= {name: kind_of(texts[name]) for name in told}
+    aside = _left_aside(texts, chosen)
+    for one in aside:
+        texts[one.column][one.row] = ""
     wanted = [name for name in texts if name not in inside]
     wanted += [name for name, kind in chosen.items() if kind == "place"]
-    found = tuple(_encode(name, chosen.get(name), texts) for name in wanted)
-    return Fields(found, np.stack([field.codes for field in found], axis=1))
+    found = tuple(_encode(name, chosen[name], texts) for name in wanted)
+    return Fields(found, np.stack([field.codes for field in found], axis=1), aside)
 
 
 def kind_of(column: Sequence[str]) -> str:
@@ -115,15 +140,38 @@ def kind_of(column: Sequence[str]) -> str:
     few = 0 < len(distinct) <= min(MOST_CATEGORIES, len(known) // 10)
     if few and count.min() >= LEAST_OF_EACH:
         return "category"
-    numbers: list[tuple[str, str]] = []
-    for text in distinct.tolist():
-        found = number_of(text)
-        if found is None:
-            return "string"
-        numbers.append(found)
+    numbers = [found for text in distinct.tolist() if (found := finite(text)) is not None]
+    odd = np.array([finite(text) is None for text in distinct.tolist()], np.bool_)
+    if not numbers or odd @ count > (1.0 - MOSTLY) * len(known):
+        return "text" if is_free_text(distinct.tolist(), len(known)) else "string"
     currencies = {currency for _, currency in numbers} - {""}
     measured = len(currencies) == 1 or any(float(number) % 1.0 for number, _ in numbers)
-    return "number" if numbers and measured and len(currencies) <= 1 else "string"
+    return "number" if measured and len(currencies) <= 1 else "string"
+
+
+def finite(text: str) -> tuple[str, str] | None:
+    """``number_of`` if it is a number that something may have."""
+    found = number_of(text)
+    return found if found is not None and np.isfinite(float(found[0])) else None
+
+
+def is_free_text(distinct: Sequence[str], known: int) -> bool:
+    """Whether distinct values, of so many known ones, are texts of many words or with codes."""
+    if not distinct or len(distinct) < DISTINCT * known:
+        return False
+    words = [re.findall(r"[^\W_]+", text) for text in distinct]
+    usual = float(np.median([len(one) for one in words]))
+    if _several(distinct):
+        parts = [part for text in distinct for part in APART.split(text)]
+        long = np.median([len(part.split()) for part in parts]) > SHORT_VALUE
+        return bool(long) and usual >= WORDS
+    codes = [any(_is_code(word) for word in one) for one in words]
+    return usual >= WORDS or (usual >= WORDS_BESIDE_CODES and float(np.mean(codes)) >= WITH_CODES)
+
+
+def _is_code(word: str) -> bool:
+    letters = any(map(str.isalpha, word))
+    return len(word) >= LEAST_CODE and letters and any(map(str.isdigit, word))
 
 
 def _are_dates(known: Sequence[str]) -> bool:
@@ -148,28 +196,51 @@ def on_earth(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _told_places(texts: Mapping[str, list[str]], kinds: Mapping[str, str]) -> dict[str, str]:
-    """A pair of columns whose names and values are those of latitude and longitude."""
+    """A pair of columns whose names and nearly all values are those of latitude and longitude."""
 
     def named(known: frozenset[str], most: float) -> list[str]:
         letters = {name: re.sub(r"[^a-z]", "", name.lower()) for name in texts}
         return [
             name
             for name in texts
-            if letters[name] in known and name not in kinds and _within(texts[name], most)
+            if letters[name] in known and name not in kinds and _mostly(texts[name], most)
         ]
 
     if any(kind == "place" for kind in kinds.values()):
         return {}
-    latitude, longitude = named(LATITUDE, 90.0), named(LONGITUDE, 360.0)
+    latitude, longitude = named(LATITUDE, MOST_LATITUDE), named(LONGITUDE, MOST_LONGITUDE)
     alone = len(latitude) == 1 and len(longitude) == 1
     return {f"{latitude[0]}+{longitude[0]}": "place"} if alone else {}
 
 
-def _within(column: Sequence[str], most: float) -> bool:
+def _mostly(column: Sequence[str], most: float) -> bool:
+    """Whether nearly all known values are numbers up to so much on either side of zero."""
+    known = [text for text in column if text]
+    return sum(_within(text, most) for text in known) >= max(MOSTLY * len(known), 1)
+
+
+def _within(text: str, most: float) -> bool:
     try:
-        return any(column) and all(abs(float(text)) <= most for text in column if text)
+        return abs(float(text)) <= most
     except ValueError:
         return False
+
+
+def _left_aside(texts: Mapping[str, list[str]], kinds: Mapping[str, str]) -> tuple[Aside, ...]:
+    """Values of places and numbers that cannot be one: no number, or beyond the poles."""
+    found = []
+    for name, kind in kinds.items():
+        parts = name.split("+") if kind == "place" else [name]
+        ends = (MOST_LATITUDE, MOST_LONGITUDE) if kind == "place" else (None,)
+        words = ("latitude", "longitude") if kind == "place" else ("number",)
+        for part, most, word in zip(parts, ends, words, strict=True):
+            if kind not in {"place", "number"}:
+                continue
+            for row, text in enumerate(texts[part]):
+                fine = finite(text) is not None if most is None else _within(text, most)
+                if text and not fine:
+                    found.append(Aside(part, row, text, word))
+    return tuple(found)
 
 
 def _check_kinds(kinds: Mapping[str, str], texts: Mapping[str, list[str]]) -> None:
@@ -189,20 +260,16 @@ def _check_kinds(kinds: Mapping[str, str], texts: Mapping[str, list[str]]) -> No
 
 
 def _check_numbers(name: str, column: Sequence[str]) -> None:
-    for row, text in enumerate(column):
-        try:
-            fine = np.isfinite(float((number_of(text) or ("nan", ""))[0] if text else 0))
-        except ValueError:
-            fine = False
-        if not fine:
-            raise InputError(f"index {row}, field {name!r}: {text!r} is not a number")
+    """Refuse a column of which not nearly all are numbers; of others the odd one is left aside."""
+    odd = [row for row, text in enumerate(column) if text and finite(text) is None]
+    if len(odd) > (1.0 - MOSTLY) * sum(map(bool, column)):
+        raise InputError(f"index {odd[0]}, field {name!r}: {column[odd[0]]!r} is not a number")
 
 
-def _encode(name: str, kind: str | None, texts: Mapping[str, list[str]]) -> Field:
+def _encode(name: str, kind: str, texts: Mapping[str, list[str]]) -> Field:
     if kind == "place":
         return _encode_place(name, texts)
     column = texts[name]
-    kind = kind or kind_of(column)
     several = kind == "string" and _several(column)
     column = _in_one_spelling(column, kind, several)
     values = tuple(sorted(set(column) - {""}))

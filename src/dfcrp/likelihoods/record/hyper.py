@@ -25,18 +25,31 @@ from dfcrp.likelihoods.record.base_measure import (
 from dfcrp.likelihoods.record.candidates import sorted_once
 from dfcrp.likelihoods.record.fields import Field, Fields
 from dfcrp.likelihoods.record.levels import ERRORS, LEVELS, NEAR, NEXT, LevelComparison
+from dfcrp.likelihoods.record.relations import NEGLIGIBLE, Alike, Relations
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT
+from dfcrp.likelihoods.record.texts import (
+    BINS,
+    TextComparison,
+    chance_of_similarity,
+    log_ratios,
+    usual_similarity,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Of several errors in one value each further one has this probability.
 FURTHER = 0.3
+#: Levels of any field, 0 among them.
+MOST_LEVELS = max(LEVELS, BINS + 1)
 #: Probability of one way to differ that is not a number of errors.
 OTHER_LEVEL = 0.06
-#: Prior of a measure's log odds of not being exact, and of its log scale, which is so much of the
-#: spread of all its values.
+#: Prior of the log odds that free text is about something else: a list may leave out what another
+#: one says.
+TEXT_MISS_ODDS, TEXT_SD = -2.0, 1.5
+#: Prior of the log odds that a measure is not exact, or free text not the same, and of a measure's
+#: log scale, which is so much of the spread of all its values.
 INEXACT_ODDS, INEXACT_SD = 0.0, 2.0
 SCALE_SHARE, SCALE_SD = 0.01, 2.0
 #: How sources differ in log odds and in log scale; learned for so many sources, if each has so many
@@ -54,8 +67,9 @@ class Compared:
     #: The share of each value, and the log density of a measure's.
     share: Floats
     log_density: Floats
-    #: Text: its comparison, and how often unrelated values are at a level, by class of length.
-    comparison: LevelComparison | None
+    #: Text: its comparison, and how often unrelated values are at a level, by class of length; of
+    #: free text how often they are in each class of similarity.
+    comparison: LevelComparison | TextComparison | None
     chance: Floats
 
     @property
@@ -76,21 +90,36 @@ def _compared(field: Field, source: Ints, unrelated: Ints) -> Compared:
     nothing = np.zeros(len(field.values))
     if field.dimensions and len(field.values):
         return Compared(field, *density_of(field, source), None, np.empty((0, 0)))
-    if field.kind not in {"string", "date"} or not len(field.values):
+    if field.kind not in {"string", "text", "date"} or not len(field.values):
         return Compared(field, shares_of(field, source), nothing, None, np.empty((0, 0)))
+    if field.kind == "text":
+        texts = TextComparison(field)
+        chance = chance_of_similarity(texts, field, source)
+        return Compared(field, shares_of(field, source), nothing, texts, chance)
     comparison = LevelComparison(field)
     chance = chance_of_levels(comparison, field, unrelated)
     return Compared(field, shares_of(field, source), nothing, comparison, chance)
 
 
-def usual_levels() -> Floats:
-    """P(level) before the data speak."""
-    found = np.full(LEVELS, OTHER_LEVEL)
-    found[0] = 0.0
+def usual_levels(one: Compared | None = None) -> Floats:
+    """P(level) of a field before the data speak; of free text, of its classes of similarity.
+
+    All fields have as many numbers, the last ones 0 if there are fewer levels.
+    """
+    found = np.zeros(MOST_LEVELS)
+    if one is not None and isinstance(one.comparison, TextComparison):
+        found[: BINS + 1] = usual_similarity()
+        return found
+    found[1:LEVELS] = OTHER_LEVEL
     errors = np.arange(ERRORS)
     rest = 1.0 - OTHER_LEVEL * (LEVELS - 1 - ERRORS)
     found[1 : ERRORS + 1] = rest * (1.0 - FURTHER) * FURTHER**errors / (1.0 - FURTHER**ERRORS)
     return found
+
+
+def usual_of_all(compared: Sequence[Compared]) -> Floats:
+    """P(level) of every field before the data speak."""
+    return np.stack([usual_levels(one) for one in compared])
 
 
 def twice(levels: Floats) -> Floats:
@@ -100,7 +129,7 @@ def twice(levels: Floats) -> Floats:
     error in a word does not hide it. Numbers near a third are near each other. All else is not
     similar, or the same.
     """
-    found = np.zeros(LEVELS)
+    found = np.zeros(len(levels))
     found[1 : ERRORS + 1] = np.convolve(levels[: ERRORS + 1], levels[: ERRORS + 1])[1 : ERRORS + 1]
     below = levels[1]
     for level in (ORDER, SHORT, PARTS, COMMON):
@@ -112,33 +141,43 @@ def twice(levels: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Similar:
-    """Similar values of one field: (one, other, level), and F of each pair; sorted."""
+    """Similar values of one field: (one, other), sorted, with S and J of each pair."""
 
     pairs: Ints
-    level: Ints
-    by_chance: Floats
+    altered: Floats
+    both_altered: Floats
 
 
-def similar_values(one: Compared, candidates: Ints) -> Similar:
-    """The similar ones among values in which candidates differ."""
+def similar_values(one: Compared, candidates: Ints, levels: Floats) -> Similar:
+    """The similar ones among values in which candidates differ; ``levels`` are P(level)."""
     if one.comparison is None or not len(candidates):
-        return Similar(np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0))
+        return Similar(np.empty((0, 2), np.int64), np.empty(0), np.empty(0))
     pairs = one.field.codes[candidates]
     pairs = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
     span = len(one.field.values)
     keys = sorted_once(pairs.min(axis=1) * span + pairs.max(axis=1))
     pairs = np.column_stack(np.divmod(keys, span))
-    level = one.comparison.levels(pairs).astype(np.int64)
-    pairs, level = pairs[level > 0], level[level > 0]
-    pairs, level = np.concatenate([pairs, pairs[:, ::-1]]), np.concatenate([level, level])
+    if isinstance(one.comparison, TextComparison):
+        similarity = one.comparison.similarity(pairs)
+        kept = similarity > 0.0
+        altered = np.exp(log_ratios(similarity[kept], levels[: BINS + 1], one.chance))
+        both_altered = altered
+    else:
+        level = one.comparison.levels(pairs).astype(np.int64)
+        kept = level > 0
+        by_chance = _by_chance(one, pairs[kept], level[kept])
+        altered, both_altered = levels[level[kept]], twice(levels)[level[kept]]
+        altered, both_altered = altered / by_chance, both_altered / by_chance
+    pairs = pairs[kept]
+    pairs = np.concatenate([pairs, pairs[:, ::-1]])
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    pairs, level = pairs[order], level[order]
-    return Similar(pairs, level, _by_chance(one, pairs, level))
+    both = [np.concatenate([found, found])[order] for found in (altered, both_altered)]
+    return Similar(pairs[order], *both)
 
 
 def _by_chance(one: Compared, pairs: Ints, level: Ints) -> Floats:
     """F: symmetric in both values."""
-    assert one.comparison is not None
+    assert isinstance(one.comparison, LevelComparison)
     of = length_class(one.comparison, pairs.reshape(-1)).reshape(-1, 2)
     chance = one.chance[level[:, None], of].max(axis=1)
     return np.asarray(np.maximum(chance, one.share[pairs].max(axis=1)))
@@ -152,16 +191,15 @@ def records_hyper(
     most: int,
     levels: Floats | None = None,
 ) -> kernel.RecordHyper:
-    """Tables for the kernels; ``levels`` are P(level) by field."""
+    """Tables for the kernels; ``levels`` are P(level) by field. ``with_relations`` adds D."""
     fields = [one.field for one in compared]
     values = np.stack([field.codes for field in fields], axis=1)
-    chosen = np.tile(usual_levels(), (len(fields), 1)) if levels is None else levels
-    similar = [similar_values(one, candidates) for one in compared]
+    chosen = usual_of_all(compared) if levels is None else levels
+    similar = [similar_values(one, candidates, p) for one, p in zip(compared, chosen, strict=True)]
     starts = [
         np.bincount(found.pairs[:, 0], minlength=len(field.values))
         for found, field in zip(similar, fields, strict=True)
     ]
-    both = list(zip(similar, chosen, strict=True))
     law = Law.of(model, compared, source)
     found = kernel.RecordHyper(
         kind=np.array([one.kind for one in compared], np.int64),
@@ -169,12 +207,15 @@ def records_hyper(
         share=np.concatenate([one.share for one in compared]),
         similar_start=np.cumsum(np.concatenate([[0], *starts])).astype(np.int64),
         similar=np.concatenate([found.pairs[:, 1] for found in similar]).astype(np.int32),
-        altered=np.concatenate([p[found.level] / found.by_chance for found, p in both]),
-        both_altered=np.concatenate([twice(p)[f.level] / f.by_chance for f, p in both]),
+        altered=np.concatenate([found.altered for found in similar]),
+        both_altered=np.concatenate([found.both_altered for found in similar]),
         place=np.concatenate([_places(field) for field in fields]),
         log_density=np.concatenate([one.log_density for one in compared]),
         dimensions=np.array([float(field.dimensions) for field in fields]),
         rounding=np.array([field.step**2 / 4.0 for field in fields]),
+        alike_start=np.zeros(len(values) + 1, np.int64),
+        alike=np.empty(0, np.int32),
+        excess=np.empty(0),
         values=np.ascontiguousarray(values, dtype=np.int32),
         source=law.source.astype(np.int32),
         most=np.array([most], np.int64),
@@ -189,6 +230,45 @@ def records_hyper(
         facts=np.empty((0, 0)),
     )
     return kernel.with_room(found)
+
+
+def alike_of(compared: Sequence[Compared], factors: Floats, pairs: Ints) -> Alike:
+    """How pairs of records are alike, by log R_f of every field."""
+    classes, chance = {}, {}
+    for at, one in enumerate(compared):
+        if isinstance(one.comparison, TextComparison):
+            codes = one.field.codes[pairs]
+            known = (codes >= 0).all(axis=1)
+            classes[at] = np.full(len(pairs), -1, np.int64)
+            classes[at][known] = one.comparison.levels(codes[known])
+            chance[at] = one.chance
+    return Alike(factors, classes, chance)
+
+
+def with_relations(
+    hyper: kernel.RecordHyper, compared: Sequence[Compared], relations: Relations, pairs: Ints
+) -> kernel.RecordHyper:
+    """The same with D of these pairs, at ``hyper.law``."""
+    if not len(relations.share) or not len(pairs):
+        return hyper
+    factors = np.stack(list(field_factors(hyper, pairs)))
+    excess = relations.excess(alike_of(compared, factors, pairs))
+    kept = excess > NEGLIGIBLE
+    pairs, excess = pairs[kept], excess[kept]
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    order = np.lexsort((both[:, 1], both[:, 0]))
+    both, excess = both[order], np.concatenate([excess, excess])[order]
+    count = np.bincount(both[:, 0], minlength=len(hyper.values))
+    return hyper._replace(
+        alike_start=np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
+        alike=both[:, 1].astype(np.int32),
+        excess=excess,
+    )
+
+
+def with_clumps(hyper: kernel.RecordHyper, clumped: Floats) -> kernel.RecordHyper:
+    """The same with the f of every field multiplied by a number."""
+    return hyper._replace(share=hyper.share * np.repeat(clumped, np.diff(hyper.first)))
 
 
 def _places(field: Field) -> Floats:
@@ -248,10 +328,13 @@ def sources_apart(source: Ints) -> Ints:
 def _prior(model: RecordSettings, one: Compared, what: int) -> tuple[float, float] | None:
     """Mean and standard deviation of an entry; None if the field has none."""
     measure = one.kind == kernel.MEASURE
+    text = one.field.kind == "text"
     if what == kernel.MISS:
+        if text:
+            return TEXT_MISS_ODDS, TEXT_SD
         return model.miss_odds, model.odds_sd
     if what == kernel.ALTER:
-        if measure:
+        if measure or text:
             return INEXACT_ODDS, INEXACT_SD
         return (model.typo_odds, model.odds_sd) if one.kind == kernel.SIMILAR else None
     if not measure:
@@ -266,10 +349,21 @@ def _prior(model: RecordSettings, one: Compared, what: int) -> tuple[float, floa
 
 def log_bayes_factors(hyper: kernel.RecordHyper, pairs: Ints) -> Floats:
     """log R of two records: how much more likely they are as one object than as two."""
-    total = np.zeros(len(pairs))
+    total = -excess_of_pairs(hyper, pairs)
     for factors in field_factors(hyper, pairs):
         total += factors
     return total
+
+
+def excess_of_pairs(hyper: kernel.RecordHyper, pairs: Ints) -> Floats:
+    """D of pairs of records."""
+    if not len(hyper.alike):
+        return np.zeros(len(pairs))
+    n = len(hyper.values)
+    rows = np.repeat(np.arange(n), np.diff(hyper.alike_start))
+    keys, wanted = rows * n + hyper.alike, pairs[:, 0] * n + pairs[:, 1]
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, hyper.excess[place], 0.0)
 
 
 def field_factors(hyper: kernel.RecordHyper, pairs: Ints) -> Iterator[Floats]:

@@ -17,6 +17,10 @@ where a runs over the values that members show, B over the sets of altered membe
 same, and J(B) = Σ_v f(v) Π_B S(x_i, v), which is 1 for up to one member. So R = 1 for a cluster of
 one: a record alone says nothing of m and t. A missing value is left out.
 
+Two different objects may be alike in several fields at once (``relations``). So log R of a cluster
+of n is the sum over its fields less 2 / n times the sum over its pairs of D, a table as well: n - 1
+times their mean. It does not depend on what is learned.
+
 Text: S and J of two are tables over pairs of similar values, zero for all others. J of three is the
 mean of the products of two of their J, as if each value of two were altered from the third; it
 counts in clusters of up to four. More that are all altered from a value nobody shows say nothing
@@ -83,6 +87,9 @@ class RecordHyper(NamedTuple):
     log_density: F8  # (values,) float64: log g of a measure
     dimensions: F8  # (fields,) float64: of a measure, 1 or 2
     rounding: F8  # (fields,) float64: variance that rounding adds to a measure
+    alike_start: I8  # (n + 1,) int64 into the next two
+    alike: I4  # (pairs,) int32: records that may be of a related object, in increasing order
+    excess: F8  # (pairs,) float64: D
     values: I4x2  # (n, fields) int32: all records' codes, -1 where missing
     source: I4  # (n,) int32: who listed a record
     most: I8  # (1,) int64: members that a row has room for
@@ -493,6 +500,32 @@ def log_ratio_of_field(hyper, theta, k, members, field):
     return math.log(max(total, LEAST)) + units
 
 
+@inline_kernel
+def excess_of(hyper, one, other):
+    """D of two records; by bisection."""
+    low, high = hyper.alike_start[one], hyper.alike_start[one + 1]
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if hyper.alike[middle] < other:
+            low = middle + 1
+        else:
+            high = middle
+    if low < end and hyper.alike[low] == other:
+        return hyper.excess[low]
+    return 0.0
+
+
+@lean_kernel
+def excess_of_members(hyper, theta, k, members):
+    """(2 / n) Σ D of the row's first n members."""
+    total = 0.0
+    for a in range(members):
+        for b in range(a):
+            total += excess_of(hyper, int(theta[k, FIRST + a]), int(theta[k, FIRST + b]))
+    return 2.0 * total / members
+
+
 @lean_kernel
 def log_members(hyper, theta, k, members):
     """log R of the row's first members."""
@@ -500,6 +533,7 @@ def log_members(hyper, theta, k, members):
     if members == 2:
         product = 1.0
         one, other = int(theta[k, FIRST]), int(theta[k, FIRST + 1])
+        total = -excess_of(hyper, one, other)
         for field in range(hyper.kind.shape[0]):
             product *= ratio_of_two(hyper, field, one, other)
             if not SMALL < product < LARGE:
@@ -507,6 +541,7 @@ def log_members(hyper, theta, k, members):
                 product = 1.0
         return total + math.log(product)
     if members > 2:
+        total = -excess_of_members(hyper, theta, k, members)
         for field in range(hyper.kind.shape[0]):
             total += log_ratio_of_field(hyper, theta, k, members, field)
     return total

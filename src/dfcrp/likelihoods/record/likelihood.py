@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.likelihoods.base import Evidence, Layout, Likelihood, Newcomers
-from dfcrp.likelihoods.integrated import weigh_new
+from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
+from dfcrp.likelihoods.integrated import Newcomers, weigh_beside
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import log_bayes_factors
+from dfcrp.likelihoods.record.fit import dependent_fields
+from dfcrp.likelihoods.record.hyper import excess_of_pairs, log_bayes_factors
 from dfcrp.likelihoods.record.newcomers import new_records
 from dfcrp.likelihoods.record.prepare import Prepared, prepare
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
+from dfcrp.summaries.fit import Check
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -37,6 +39,8 @@ CONTACT = 15.0
 #: Partners of a record on one list that may compete for it, the best first, and pairs of
 #: competitors for each record that are moved together.
 BEST_PARTNERS, RIVALS_PER_RECORD = 3, 0.25
+#: What stands beside the fields: different objects are alike in several fields at once.
+RELATED = "alike as different objects are"
 #: Members of a cluster where no rule bounds them.
 MOST_MEMBERS = 64
 
@@ -52,7 +56,7 @@ class _Records(Likelihood):
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Text cannot be offset or scaled."""
         kept = dict(values)
-        if kept.pop("expert_bias", "none") != "none":
+        if kept.pop("expert_bias", "none") not in ("auto", "none"):
             raise SettingsError(
                 "expert_bias (--expert-bias) is not for records: values are text, in which "
                 "nothing can be offset or scaled; leave it out"
@@ -83,6 +87,7 @@ class _Records(Likelihood):
         return replace(
             settings,
             strings=named["string"],
+            texts=named["text"],
             dates=named["date"],
             numbers=named["number"],
             places=named["place"],
@@ -101,7 +106,9 @@ class _Records(Likelihood):
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """Candidates come from keys, not from distances."""
         found = self.prepared(items, config.likelihood)
-        for words in report.doubts(found.candidates, found.guess, len(items)):
+        for words in report.aside_words(found.records.aside, items.id.tolist()):
+            warnings.warn(words[0].lower() + words[1:].rstrip("."), DfcrpWarning, stacklevel=2)
+        for words in _doubts(found, items):
             warnings.warn(words, DfcrpWarning, stacklevel=2)
         most = min(len(np.unique(experts)), MOST_MEMBERS, len(items))
         hyper = found.hyper(most)
@@ -157,8 +164,16 @@ class _Records(Likelihood):
 
     def reach_words(self, items: Items, config: Config) -> list[str]:
         """Candidates come from keys."""
-        found = self.prepared(items, config.likelihood).candidates
-        return report.reach_words(found, len(items))
+        found = self.prepared(items, config.likelihood)
+        repeated = report.Repeated.of(found.records, found.source, items.id.tolist())
+        return [
+            *report.kinds_words(found.records),
+            *report.aside_words(found.records.aside, items.id.tolist()),
+            *report.reach_words(found.candidates, len(items)),
+            *report.relation_words(found.records.names, found.guess),
+            *report.repeated_words(repeated, len(items)),
+            *(f"{words[0].upper()}{words[1:]}." for words in _doubts(found, items)),
+        ]
 
     def law_words(self, posterior: Any) -> list[str]:
         """It is always learned."""
@@ -173,16 +188,19 @@ class _Records(Likelihood):
     ) -> dict[str, NDArray[Any]]:
         """Pairs of records on one list that are more likely of one object than of two.
 
-        At the learned rates of faults, and with the odds of two records of different lists before
-        any field is seen: of many records with few fields some agree by chance. The column
-        ``log_bayes_factor`` says how much more likely the fields make it.
+        At the learned rates of faults, and with the share of matches among the pairs of different
+        lists as the odds before any field is seen: of many records with few fields some agree by
+        chance. The column ``log_bayes_factor`` says how much more likely the fields make it.
         """
         found = self.prepared(items, config.likelihood)
         hyper = found.hyper(2)
         pairs = found.candidates.pairs
         pairs = pairs[items.families[pairs[:, 0]] == items.families[pairs[:, 1]]]
         factor = log_bayes_factors(hyper._replace(law=self._learned_law(draws, hyper)), pairs)
-        likely = np.flatnonzero(factor + min(found.guess.log_odds, 0.0) > 0.0)
+        sizes = np.bincount(items.families).astype(np.float64)
+        across = max((sizes.sum() ** 2 - float((sizes**2).sum())) / 2.0, 1.0)
+        odds = np.log(max(found.guess.matches, 1.0) / across)
+        likely = np.flatnonzero(factor + min(odds, 0.0) > 0.0)
         likely = likely[np.argsort(-factor[likely], kind="stable")]
         other, marking = pairs[likely].T
         return {
@@ -191,6 +209,10 @@ class _Records(Likelihood):
             "cluster": labels[other].astype(np.int64),
             "log_bayes_factor": factor[likely],
         }
+
+    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+        """Whether fields differ independently of each other."""
+        return dependent_fields(posterior)
 
     def apart(self, items: Items, row: int) -> NDArray[np.float64]:
         """The number of fields in which another record differs."""
@@ -209,15 +231,20 @@ class _Records(Likelihood):
         pairs = np.array(list(combinations(np.sort(together).tolist(), 2))).reshape(-1, 2)
         hyper = found.hyper(len(together), pairs)
         hyper = hyper._replace(law=self._learned_law(posterior.draws, hyper))
-        return tuple(
+        plain = without_relations(hyper)
+        fields = [
             Evidence(
                 field.name,
                 _together(items, field.columns, np.array([row])),
                 _together(items, field.columns, members),
-                _added(hyper, at, row, members),
+                _added(plain, at, row, members),
             )
             for at, field in enumerate(found.records.fields)
-        )
+        ]
+        excess = _mean_excess(hyper, together) - _mean_excess(hyper, members)
+        # Shown beside the fields, it needs words in place of values.
+        related = Evidence(RELATED, "all fields", "all fields", -excess)
+        return (*fields, related) if excess else tuple(fields)
 
     def newcomers(
         self,
@@ -271,6 +298,23 @@ def rivals_of(
     return unique_pairs(np.concatenate([pairs[same & (factors > 0.0)], competing[near]]), n)
 
 
+def _doubts(found: Prepared, items: Items) -> list[str]:
+    """What to warn of."""
+    alike = report.alike_elsewhere(found.records, found.candidates.pairs, found.source)
+    return report.doubts(found.candidates, found.guess, len(items), alike)
+
+
+def without_relations(hyper: Any) -> Any:
+    """The same with no pair of records that is alike for other reasons."""
+    return hyper._replace(alike_start=np.zeros_like(hyper.alike_start), alike=np.empty(0, np.int32))
+
+
+def _mean_excess(hyper: Any, members: NDArray[np.int64]) -> float:
+    """(2 / n) Σ D of n records."""
+    pairs = np.array(list(combinations(members.tolist(), 2)), np.int64).reshape(-1, 2)
+    return 2.0 * float(excess_of_pairs(hyper, pairs).sum()) / len(members)
+
+
 def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> float:
     """The change of one field's log R as a record joins the members: others count as missing."""
     rows = np.append(members, row)
@@ -278,11 +322,9 @@ def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> floa
     values[rows, field] = hyper.values[rows, field]
     features = np.column_stack([values[rows], rows]).astype(np.float64)
     measures = bool((hyper.kind == kernel.MEASURE).any())
-    theta = np.zeros((2, kernel.row_width(len(rows), measures)))
-    out, one = np.empty((1, 2)), np.zeros(len(members), np.int64)
-    masked = hyper._replace(values=values)
-    weigh_new(masked, features[:-1].copy(), one, features[-1:].copy(), theta, out)
-    return float(out[0, 0])
+    masked, width = hyper._replace(values=values), kernel.row_width(len(rows), measures)
+    beside = Newcomers(masked, features[:-1], features[-1:], width)
+    return float(weigh_beside(beside, np.zeros(len(members), np.int64))[0, 0])
 
 
 def learned_rates(law: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.base import Newcomers
+from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.likelihoods.record import kernel
 from dfcrp.likelihoods.record.fields import Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import compare_fields, records_hyper
+from dfcrp.likelihoods.record.hyper import (
+    compare_fields,
+    records_hyper,
+    with_clumps,
+    with_relations,
+)
 from dfcrp.likelihoods.record.prepare import Prepared
 
 if TYPE_CHECKING:
@@ -46,6 +51,9 @@ def new_records(
     pairs = np.concatenate([found.candidates.pairs, _every_pair(n, len(texts))])
     compared = compare_fields(records, source)
     hyper = records_hyper(found.settings, compared, pairs, source, most, found.guess.levels)
+    hyper.law[:] = found.guess.law
+    hyper = with_relations(hyper, compared, found.guess.relations, pairs)
+    hyper = with_clumps(hyper, found.guess.clumped)
     hyper = _with_law(hyper, found, law, sources)
     features = _features(records)
     measures = bool((hyper.kind == kernel.MEASURE).any())

@@ -15,19 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record import kernel
+from dfcrp.likelihoods.record.base_measure import random_pairs
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.hyper import (
     Compared,
     PairFacts,
+    alike_of,
     facts_of_pairs,
     law_of_field,
     log_bayes_factors,
     pair_ratio,
     records_hyper,
     usual_levels,
+    usual_of_all,
+    with_clumps,
+    with_relations,
 )
-from dfcrp.likelihoods.record.levels import LEVELS
 from dfcrp.likelihoods.record.matching import Matching
+from dfcrp.likelihoods.record.relations import Relations, learn_relations
 from dfcrp.likelihoods.record.settings import RecordSettings
 
 Floats = NDArray[np.float64]
@@ -35,16 +40,22 @@ Ints = NDArray[np.int64]
 
 #: Rounds of EM at most, and while candidates are looked for; the change of log odds at which it
 #: ends; pairs that are looked at.
-ROUNDS, FIRST_ROUNDS, SETTLED, MOST_PAIRS = 40, 12, 0.02, 400_000
+ROUNDS, FIRST_ROUNDS, SETTLED, MOST_PAIRS = 44, 16, 0.02, 400_000
 #: Of more pairs: the best ones of a record on each list, steps from the records picked, and pairs
 #: that come to one of these.
 BEST, RINGS, GROWTH = 4, 3, 30
+#: Rounds in which only the number of matches is learned: rates would follow pairs by chance.
+HOLD = 4
 #: Rounds after which P(level) is learned.
-LEVEL_ROUNDS = (2, 5, 9)
+LEVEL_ROUNDS = (5, 8, 11)
 #: Matches for each record that are expected at first, and at least.
 FIRST_SHARE, LEAST_SHARE = 0.25, 0.01
 #: Altered values that the first guess of P(level) is worth.
 WORTH = 20.0
+#: Pairs of one source that tell how different objects are related: candidates, and others.
+MOST_APART, RANDOM_APART = 60_000, 10_000
+#: Records by which f is thought to be right at first, and sources at most where that is asked.
+CLUMPS_WORTH, MOST_CLUMPED = 20.0, 100
 #: Pairs less probable than this say nothing of a field. Where fields tell little there may be very
 #: many of them, so those count for longer that cost little: of values that are the same or not.
 NEGLIGIBLE, NEGLIGIBLE_IF_CHEAP = 1e-3, 1e-6
@@ -57,6 +68,10 @@ class Guess:
     law: Floats
     levels: Floats
     matches: float
+    #: How different objects are related.
+    relations: Relations
+    #: By field, what f is multiplied by (``Elsewhere``).
+    clumped: Floats
     #: Log odds that two records which have no partner yet are of one object, before any field.
     log_odds: float = 0.0
     #: Share of the expected matches that the best guess would miss or make by mistake.
@@ -75,34 +90,47 @@ def guess_law(
     rounds: int = ROUNDS,
 ) -> Guess:
     """By EM over the candidates of different sources."""
-    levels = np.tile(usual_levels(), (len(compared), 1))
+    levels = usual_of_all(compared)
     pairs, weight = _looked_at(model, compared, candidates, source)
     hyper = records_hyper(model, compared, pairs, source, 2, levels)
     if not len(pairs):
-        return Guess(hyper.law, levels, 0.0)
+        return Guess(hyper.law, levels, 0.0, Relations.none(len(compared)), np.ones(len(compared)))
     matching = Matching.of(pairs, source)
     matches, free = matching.spread(FIRST_SHARE * len(source)), matching.silence()
     of_level = [_levels_of(one, pairs) for one in compared]
     facts = _facts(hyper, pairs)
+    apart = Apart.of(compared, candidates, source)
+    elsewhere = Elsewhere.of(compared, source)
+    clumped = np.ones(len(compared))
+    excess, relations = np.zeros(len(pairs)), Relations.none(len(compared))
     for round_ in range(rounds):
-        probable = matching.probable(_ratio(hyper, facts), matches, free)
+        now = [
+            replace(found, share=found.share * c) for found, c in zip(facts, clumped, strict=True)
+        ]
+        probable = matching.probable(_ratio(hyper, now) - excess, matches, free)
         matches = matching.count(weight * probable, LEAST_SHARE * len(source))
         before = hyper.law.copy()
-        for at, found in enumerate(facts):
+        for at, found in enumerate(now if round_ >= HOLD else ()):
             cheap = hyper.kind[at] == kernel.SAME_OR_NOT
             kept = probable > (NEGLIGIBLE_IF_CHEAP if cheap else NEGLIGIBLE)
             _learn(hyper, at, *_condensed(hyper, at, _only(found, kept), (weight * probable)[kept]))
         if round_ in LEVEL_ROUNDS:
-            levels = _learned_levels(hyper, facts, of_level, weight * probable)
+            levels = _learned_levels(hyper, compared, facts, of_level, weight * probable)
             hyper = records_hyper(model, compared, pairs, source, 2, levels)._replace(law=hyper.law)
             facts = _facts(hyper, pairs)
-        elif round_ > max(LEVEL_ROUNDS) and np.abs(hyper.law - before).max() < SETTLED:
+            relations = apart.relations(model, compared, source, hyper.law, levels)
+            alike = alike_of(compared, _factors(hyper, facts), pairs)
+            excess = relations.excess(alike)
+        if round_ >= min(LEVEL_ROUNDS):
+            clumped = elsewhere.clumped(pairs, probable)
+        if round_ > max(LEVEL_ROUNDS) and np.abs(hyper.law - before).max() < SETTLED:
             break
     total = float(weight @ probable)
     doubt = float(weight @ np.minimum(probable, 1.0 - probable)) / max(total, 1.0)
     log_odds = float(np.average(matching.log_odds(matches), weights=weight * probable + 1e-300))
     free_share = matching.free_share(matches)
-    guess = Guess(hyper.law, levels, float(matches.sum()), log_odds, doubt, free_share)
+    total_matches = float(matches.sum())
+    guess = Guess(hyper.law, levels, total_matches, relations, clumped, log_odds, doubt, free_share)
     chance = alike_by_chance(model, compared, candidates, source, guess)
     return replace(guess, by_chance=free_share * chance / max(guess.matches, 1.0))
 
@@ -112,9 +140,105 @@ def _facts(hyper: kernel.RecordHyper, pairs: Ints) -> list[PairFacts]:
 
 
 def _ratio(hyper: kernel.RecordHyper, facts: list[PairFacts]) -> Floats:
-    """log R of every pair."""
+    """Σ log R_f of every pair."""
+    return np.asarray(_factors(hyper, facts).sum(axis=0))
+
+
+def _factors(hyper: kernel.RecordHyper, facts: list[PairFacts]) -> Floats:
+    """log R_f of every field, (fields, pairs)."""
     fields = enumerate(facts)
-    return np.asarray(sum(pair_ratio(hyper, at, f, law_of_field(hyper, at)) for at, f in fields))
+    return np.stack([pair_ratio(hyper, at, f, law_of_field(hyper, at)) for at, f in fields])
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Which values are found in another source, and how many should be by chance.
+
+    f is told by how often a source repeats a value. Where its records of one value go together, as
+    several of one person do, that is more often than a record which has no match meets the value in
+    another source. By the records without a match f is too large by what ``clumped`` gives.
+    """
+
+    #: By field, (records,): whether another source has the value; the share of all objects whose
+    #: value one of the other sources has; 0 where it is missing, or where there is nothing to tell.
+    found: Floats
+    expected: Floats
+
+    @staticmethod
+    def of(compared: tuple[Compared, ...], source: Ints) -> Elsewhere:
+        """Of values that are the same or not, where sources have more than one record."""
+        found = np.zeros((len(compared), len(source)))
+        expected = np.zeros_like(found)
+        sources = int(source.max(initial=0)) + 1
+        if len(np.unique(source)) > len(source) / 2 or sources > MOST_CLUMPED:
+            return Elsewhere(found, expected)
+        for at, one in enumerate(compared):
+            known = np.flatnonzero(one.field.codes >= 0)
+            if one.kind == kernel.MEASURE or not len(known):
+                continue
+            codes, of = one.field.codes[known], source[known]
+            having = np.zeros((sources, len(one.field.values)), np.bool_)
+            having[of, codes] = True
+            others = having.sum(axis=0)[None, :] - having > 0
+            found[at, known] = others[of, codes]
+            expected[at, known] = (others @ one.share)[of]
+        return Elsewhere(found, expected)
+
+    def clumped(self, pairs: Ints, probable: Floats) -> Floats:
+        """By field, what f is to be multiplied by; up to 1."""
+        n = self.found.shape[1]
+        seen = np.zeros(n, np.bool_)
+        seen[pairs] = True
+        taken = np.bincount(pairs.ravel(), weights=np.repeat(probable, 2), minlength=n)
+        alone = seen * np.maximum(1.0 - taken, 0.0)
+        found, expected = self.found @ alone, self.expected @ alone
+        return np.minimum((found + CLUMPS_WORTH) / (expected + CLUMPS_WORTH), 1.0)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Pairs of one source, which are two objects: all candidates or many, and some at random."""
+
+    pairs: Ints
+    #: How many pairs each of them stands for.
+    weight: Floats
+
+    @staticmethod
+    def of(compared: tuple[Compared, ...], candidates: Ints, source: Ints) -> Apart:
+        """None where sources have one record each."""
+        sizes = np.bincount(source).astype(np.float64)
+        within = float((sizes * (sizes - 1.0)).sum()) / 2.0
+        same = candidates[source[candidates[:, 0]] == source[candidates[:, 1]]]
+        if not len(same) or len(sizes) > len(source) / 2:
+            return Apart(np.empty((0, 2), np.int64), np.empty(0))
+        rng = np.random.default_rng(2)
+        looked = same
+        if len(same) > MOST_APART:
+            looked = same[rng.choice(len(same), MOST_APART, replace=False)]
+        n = len(source)
+        others = random_pairs(source, 3)[:RANDOM_APART]
+        keys = others.min(axis=1) * n + others.max(axis=1)
+        others = others[~np.isin(keys, same.min(axis=1) * n + same.max(axis=1))]
+        stands = max(within - len(same), 0.0) / max(len(others), 1)
+        weight = np.concatenate(
+            [np.full(len(looked), len(same) / len(looked)), np.full(len(others), stands)]
+        )
+        return Apart(np.concatenate([looked, others]), weight)
+
+    def relations(
+        self,
+        model: RecordSettings,
+        compared: tuple[Compared, ...],
+        source: Ints,
+        law: Floats,
+        levels: Floats,
+    ) -> Relations:
+        """As they are at these rates."""
+        if not len(self.pairs):
+            return Relations.none(len(compared))
+        hyper = records_hyper(model, compared, self.pairs, source, 2, levels)._replace(law=law)
+        factors = _factors(hyper, _facts(hyper, self.pairs))
+        return learn_relations(alike_of(compared, factors, self.pairs), self.weight)
 
 
 def alike_by_chance(
@@ -139,6 +263,8 @@ def alike_by_chance(
     if len(same) > MOST_PAIRS:
         looked = same[np.random.default_rng(1).choice(len(same), MOST_PAIRS, replace=False)]
     hyper = records_hyper(model, compared, looked, source, 2, guess.levels)._replace(law=guess.law)
+    hyper = with_relations(hyper, compared, guess.relations, looked)
+    hyper = with_clumps(hyper, guess.clumped)
     odds = log_bayes_factors(hyper, looked) + guess.log_odds
     return float(np.count_nonzero(odds > 0.0)) * len(same) / len(looked) * across / within
 
@@ -241,24 +367,37 @@ def _levels_of(one: Compared, pairs: Ints) -> Ints:
 
 
 def _learned_levels(
-    hyper: kernel.RecordHyper, facts: list[PairFacts], levels: list[Ints], probable: Floats
+    hyper: kernel.RecordHyper,
+    compared: tuple[Compared, ...],
+    facts: list[PairFacts],
+    levels: list[Ints],
+    probable: Floats,
 ) -> Floats:
     """P(level) of every field."""
-    fields = enumerate(zip(facts, levels, strict=True))
+    fields = enumerate(zip(compared, facts, levels, strict=True))
     return np.stack([_levels_of_field(hyper, at, *found, probable) for at, found in fields])
 
 
 def _levels_of_field(
-    hyper: kernel.RecordHyper, at: int, facts: PairFacts, level: Ints, probable: Floats
+    hyper: kernel.RecordHyper,
+    at: int,
+    one: Compared,
+    facts: PairFacts,
+    level: Ints,
+    probable: Floats,
 ) -> Floats:
-    """P(level): how values of matches differ, if just one of them is altered, and not unrelated."""
-    usual = usual_levels()
+    """P(level): how values of matches differ, if just one of them is altered, and not unrelated.
+
+    Of free text S and J are the same, so that either or both may be altered.
+    """
     m, t = 1.0 / (1.0 + np.exp(-law_of_field(hyper, at)[:2])) if level.any() else (1.0, 0.0)
     c, e = (1.0 - m) * t, (1.0 - m) * (1.0 - t)
     unrelated = (m + c) ** 2 - c * c + 2.0 * e * m
     altered = 2.0 * e * c * facts.altered
     both = c * c * facts.both_altered
-    weight = probable * altered / np.maximum(unrelated + altered + both, 1e-300)
-    count = np.bincount(level, weights=weight, minlength=LEVELS)
+    usual = usual_levels(one)
+    known = altered + both if one.field.kind == "text" else altered
+    weight = probable * known / np.maximum(unrelated + altered + both, 1e-300)
+    count = np.bincount(level, weights=weight, minlength=len(usual))
     count[0] = 0.0
     return np.asarray((WORTH * usual + count) / (WORTH + count.sum()))

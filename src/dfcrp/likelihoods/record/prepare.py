@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record import kernel
 from dfcrp.likelihoods.record.candidates import (
+    NOBODY,
     Candidates,
     KeyRates,
     alone,
@@ -25,9 +26,12 @@ from dfcrp.likelihoods.record.hyper import (
     compare_fields,
     log_bayes_factors,
     records_hyper,
+    with_clumps,
+    with_relations,
 )
 from dfcrp.likelihoods.record.pilot import FIRST_ROUNDS, Guess, guess_law
 from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.likelihoods.record.texts import TextComparison, nearest_texts
 from dfcrp.neighbours.neighbourhood import within_images
 
 if TYPE_CHECKING:
@@ -61,17 +65,26 @@ class Prepared:
         return Law.of(self.settings, self.compared, self.source, self.experts)
 
     def hyper(self, most: int, pairs: Ints | None = None) -> kernel.RecordHyper:
-        """For clusters of so many, with similar values of the candidates or of other pairs."""
+        """For clusters of so many, with similar values and D of the candidates or other pairs."""
+        pairs = self.candidates.pairs if pairs is None else pairs
         found = records_hyper(
             self.settings,
             self.compared,
-            self.candidates.pairs if pairs is None else pairs,
+            pairs,
             self.source,
             most,
             self.guess.levels,
         )
         found.law[:] = self.guess.law
-        return found
+        found = with_relations(found, self.compared, self.guess.relations, pairs)
+        return with_clumps(found, self.guess.clumped)
+
+    def probable(self) -> Ints:
+        """Candidates of different sources that are more probably of one object than not."""
+        pairs = self.candidates.pairs
+        pairs = pairs[self.source[pairs[:, 0]] != self.source[pairs[:, 1]]]
+        odds = log_bayes_factors(self.hyper(2, pairs), pairs) + self.guess.log_odds
+        return pairs[odds > 0.0]
 
 
 _known: WeakKeyDictionary[Items, dict[RecordSettings, Prepared]] = WeakKeyDictionary()
@@ -90,10 +103,18 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
     source = np.asarray(items.families, np.int64)
     compared = compare_fields(records, source)
     law = Law.of(settings, compared, source)
+    texts = {
+        at: nearest_texts(one.comparison, one.field, source)
+        for at, one in enumerate(compared)
+        if isinstance(one.comparison, TextComparison)
+    }
     keys, images = settings.split_keys, items.image_codes
 
     def found_by(
-        guess: NDArray[np.float64], matches: float = 0.0, doubt: float = 0.0
+        guess: NDArray[np.float64],
+        matches: float = 0.0,
+        doubt: float = 0.0,
+        pairs: Ints = NOBODY,
     ) -> Candidates:
         if items.candidates is not None:
             given = np.asarray(items.candidates, np.int64)
@@ -104,13 +125,14 @@ def _prepare(items: Items, settings: RecordSettings) -> Prepared:
             lists = max(len(np.unique(source)), 2)
             thirds = 2.0 * matches / max(len(source), 1) * (lists - 2.0) / (lists - 1.0)
             rates = rates_of(compared, law, guess)
-            made = find_candidates(records, rates, source, thirds, doubt)
+            made = find_candidates(records, rates, source, texts, thirds, doubt, pairs)
         return replace(made, pairs=within_images(made.pairs, images))
 
     candidates = found_by(law.mean)
     if items.candidates is None and keys is None:
         first = guess_law(settings, compared, candidates.pairs, source, FIRST_ROUNDS)
-        candidates = found_by(first.law, first.matches, first.doubt)
+        known = Prepared(settings, records, compared, source, items.experts, candidates, first)
+        candidates = found_by(first.law, first.matches, first.doubt, known.probable())
     guess = guess_law(settings, compared, candidates.pairs, source)
     found = Prepared(settings, records, compared, source, items.experts, candidates, guess)
     if items.candidates is not None:

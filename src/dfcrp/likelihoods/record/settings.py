@@ -11,10 +11,12 @@ from dfcrp.errors import check
 class RecordSettings:
     """Kinds of fields, keys for candidates, and how often fields go wrong."""
 
-    #: Fields of text with typing errors, parts in another order or abbreviated; of dates; of
-    #: numbers measured with a learned width; of places, "latitude+longitude"; of categories and
-    #: identifiers, which are right or wrong as a whole. Those not named are told by their values.
+    #: Fields of text with typing errors, parts in another order or abbreviated; of free text, in
+    #: which rare words and codes count; of dates; of numbers measured with a learned width; of
+    #: places, "latitude+longitude"; of categories and identifiers, which are right or wrong as a
+    #: whole. Those not named are told by their values.
     strings: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
@@ -40,6 +42,7 @@ class RecordSettings:
         """The kind of each field that is named."""
         named = {
             "string": self.strings,
+            "text": self.texts,
             "date": self.dates,
             "number": self.numbers,
             "place": self.places,

@@ -10,6 +10,7 @@ import numpy as np
 
 from dfcrp.draws import Columns, Variable, shared_variable
 from dfcrp.errors import SettingsError
+from dfcrp.markup import estimate_of
 from dfcrp.persons import Persons
 from dfcrp.priors.attraction.kernel import Attraction, room_for_walks
 from dfcrp.priors.attraction.settings import AttractionSettings
@@ -63,10 +64,10 @@ class _Attraction(Prior):
         found = numbers.get(STRENGTH)
         if found is None:
             return []
-        mean, lo, hi = (math.exp(found[key]) for key in ("mean", "lo", "hi"))
+        shown = estimate_of({key: math.exp(found[key]) for key in ("mean", "lo", "hi")})
         return [
             f"Learned from the data: {nouns} on another list by the same person attract "
-            f"{mean:.2g} times as much as those by somebody else ({lo:.2g} to {hi:.2g})."
+            f"{shown.mean} times as much as those by somebody else ({shown.interval})."
         ]
 
 

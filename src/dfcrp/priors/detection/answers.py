@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -216,6 +216,11 @@ class LaidOut:
 
 def prior_of(posterior: Any) -> LaidOut:
     """The prior as the run had it, with its parameters in every draw."""
+    if posterior.independent:
+        raise InputError(
+            "images that were drawn each by itself have parameters of their own: ask one image, "
+            "as in posterior[NAME] (--image NAME), or fit them with shared ones (--images shared)"
+        )
     items, config = posterior.items, posterior.config
     persons = persons_of(items.experts, config.run.persons)
     # Finding boxes did not depend on their size once: the draws say how it was.
@@ -282,6 +287,19 @@ def parameters_of(posterior: Any) -> tuple[Detection, NDArray[np.float64]]:
         return found.prior, found.own
     laid_out: LaidOut = posterior.prior_laid_out
     return laid_out.prior, laid_out.own
+
+
+def priors_laid_out(posterior: Any) -> Iterator[Detection]:
+    """The prior of one image or of all; of images that were drawn each by itself that of each.
+
+    Without footprints these have the same beliefs, and the first stands for all.
+    """
+    if not posterior.independent:
+        yield (posterior.whole or posterior).prior_laid_out.prior
+        return
+    drawn = posterior.image_set.done
+    for number in drawn if posterior.items.footprints else drawn[:1]:
+        yield posterior.image(number).prior_laid_out.prior
 
 
 def detection_summary(posterior: Any) -> DetectionSummary:
@@ -600,9 +618,11 @@ def image_rows(posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any
     for at, name in enumerate(found.image_names):
         row: dict[str, Any] = known.get(name) or {"image": name, "n_markings": 0, "n_experts": 0}
         row = row | {"n_looks": int(viewers[number[name]])}
+        # As in summary.json: objects are those that somebody has seen.
         for title, values in (
-            ("objects", found.seen_on[:, at] + found.missed_on[:, at]),
+            ("objects", found.seen_on[:, at]),
             ("missed", found.missed_on[:, at]),
+            ("total", found.seen_on[:, at] + found.missed_on[:, at]),
         ):
             said = summarise(values)
             row |= {f"n_{title}": said.mean, f"n_{title}_lo": said.lo, f"n_{title}_hi": said.hi}

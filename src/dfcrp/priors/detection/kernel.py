@@ -13,8 +13,8 @@ none of the objects: shadows, parts, groups. Who makes many false marks marks th
 
     a_dp ~ N(ease_d + z_p, decoy²),     z_p the mean of log (φ_f / φ_0 + ε) over the person's lists,
 
-with φ_0 a usual rate of false marks. Decoys are counted with the objects by Λ and π, and are not
-real.
+with φ_0 a usual rate of false marks. Decoys are counted with the objects by Λ and π, are of level
+l with the probability ψ_l of false marks in place of ω_l, and are not real.
 Persons notice independently given class and level. List f has Poisson(φ_fv) false marks on an
 image v that it covers, φ_fv ~ Gamma(κ, κ / φ_f), each alone, of level l with probability ψ_l: false
 marks come in clumps, by list and image. With W_v the lists that cover image v, the probability of
@@ -655,13 +655,21 @@ def rebuild_viewers(prior):
                     tables.most[row, level] = max(tables.most[row, level], largest)
 
 
+@inline_kernel
+def level_share(prior, g, level):
+    """The probability of a level of size for what is of class g: ω, of decoys ψ."""
+    if g < prior.real:
+        return prior.parameters.size_share[level]
+    return prior.parameters.false_size[level]
+
+
 @lean_kernel
 def rebuild_usual(prior):
     """What is the same on every image."""
     parameters, usual = prior.parameters, prior.tables.usual
     for level in range(prior.away.shape[0]):
-        share = max(parameters.size_share[level], LEAST) / prior.usual[level]
         for g in range(parameters.weight.shape[0]):
+            share = max(level_share(prior, g, level), LEAST) / prior.usual[level]
             # A weight may underflow.
             weight = math.log(max(parameters.weight[g], LEAST))
             usual[level, g] = weight + math.log(share)

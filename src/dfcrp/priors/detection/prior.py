@@ -10,6 +10,7 @@ from dfcrp.markup import SectionMaker
 from dfcrp.priors.base import Facts, Prior, PriorLayout
 from dfcrp.priors.detection.layout import detection_of, parameter_columns
 from dfcrp.priors.detection.settings import DetectionSettings
+from dfcrp.summaries.fit import Check
 
 WORDS = {
     "n_objects": "real objects seen",
@@ -83,6 +84,12 @@ class _Detection(Prior):
         from dfcrp.priors.detection.answers import careless_words
 
         return careless_words(numbers["mostly_false"], numbers["finds_nothing"])
+
+    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+        """Numbers of finders, and marks over looks."""
+        from dfcrp.priors.detection.fit import detection_checks
+
+        return detection_checks(posterior)
 
     def sections(self) -> tuple[SectionMaker, ...]:
         """What is real, and how many were missed."""

@@ -13,7 +13,8 @@ from dfcrp.markup import (
     Markup,
     Section,
     counted,
-    interval,
+    estimate,
+    estimate_of,
     join,
     number,
     paragraph,
@@ -26,9 +27,10 @@ from dfcrp.priors.detection.answers import (
     careless_words,
     finds_nothing,
     mostly_false,
-    parameters_of,
+    priors_laid_out,
     retired,
 )
+from dfcrp.priors.detection.fit import FINDERS
 from dfcrp.priors.detection.settings import LEARNED_SIZES
 from dfcrp.summaries.streaming import summarise
 
@@ -75,7 +77,7 @@ def detection(contents: Any) -> Section:
             "those that nobody did (posterior mean and 95 % interval).",
         ),
         _scores(contents),
-        _fit_words(found),
+        _fit_words(contents),
         contents.figure(
             "cluster_sizes",
             "Number of clusters by number of experts, observed and predicted",
@@ -104,7 +106,7 @@ def _objects(contents: Any, found: DetectionSummary) -> Markup:
     for row in found.numbers()["objects"]:
         cells: list[object] = [words[row["size_class"]]] if by_class else []
         for name in ("seen", "missed", "total"):
-            cells += [number(row[name]["mean"], 1), interval(row[name]["lo"], row[name]["hi"])]
+            cells += estimate_of(row[name]).cells
         rows.append(cells)
     heads = ("seen by somebody", "95 %", "missed by all", "95 %", "in all", "95 %")
     return table(
@@ -142,11 +144,11 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
     """What was assumed of sizes, and whether that seems to hold."""
     posterior = contents.posterior
     log_sizes = posterior.likelihood.log_sizes(posterior.items)
-    prior, _ = parameters_of(posterior)
-    if log_sizes is None or len(prior.away) == 1:
+    priors = list(priors_laid_out(posterior))
+    if log_sizes is None or all(len(prior.away) == 1 for prior in priors):
         return Markup("")
     nouns, word = plural(posterior.likelihood.noun), posterior.likelihood.size_word
-    if math.isfinite(prior.beliefs.size_weight):
+    if any(math.isfinite(prior.beliefs.size_weight) for prior in priors):
         return paragraph(
             f"The {word}s of all objects, and those of false marks, each have a law of their own, "
             "which was learned (size_weight)."
@@ -156,7 +158,7 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
         "(size_weight): on one image at which all looked nothing is learned of this."
     )
     middle, spread = float(np.median(log_sizes)), float(np.std(log_sizes))
-    of_false = weighted_median(log_sizes, 1.0 - found.p_real_marking)
+    of_false = weighted_median(log_sizes, np.nan_to_num(1.0 - found.p_real_marking))
     if summarise(found.false[:, 0].sum(axis=1)).mean >= LEAST_FALSE:
         words += (
             f" The median {word} is {significant(math.exp(of_false), 3)} among false marks and "
@@ -208,10 +210,7 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
         if several:
             cells.append(number(said["looks"]))
         for name, digits in shown:
-            cells += [
-                number(said[name]["mean"], digits),
-                interval(said[name]["lo"], said[name]["hi"], digits),
-            ]
+            cells += estimate_of(said[name], digits).cells
         if shared:
             by_person = said.get("shared_noticing", {})
             cells.append(number(by_person.get("mean"), 2))
@@ -267,8 +266,7 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
             [
                 found.image_names[at],
                 number(int(viewers[number_of[found.image_names[at]]])),
-                number(total.mean, 1),
-                interval(total.lo, total.hi, 0),
+                *estimate(total.mean, total.lo, total.hi).cells,
                 number(found.p_complete[at], 2),
                 number(found.p_settled[at], 2),
                 number(found.look_value[at], 2),
@@ -291,17 +289,7 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
     )
 
 
-def _fit_words(found: DetectionSummary) -> Markup:
-    rows = found.fit_of_sizes()
-    outside = [str(row["size"]) for row in rows if not row["inside"]]
-    words = (
-        "All numbers of clusters lie within what the model predicts."
-        if not outside
-        else f"Outside what the model predicts: clusters of {', '.join(outside)} "
-        f"({len(outside)} of {counted(len(rows), 'size')})."
-    )
-    more = (
-        " If many do not, objects differ in ways that the model does not cover, or experts did "
-        "not look independently: allow more classes, or say which lists are by one person."
-    )
-    return paragraph(words + more)
+def _fit_words(contents: Any) -> Markup:
+    """Whether numbers of finders are as predicted; all checks have a section of their own."""
+    said = [one.words for one in contents.posterior.model_fit.checks if one.check == FINDERS]
+    return paragraph(*said) if said else Markup("")

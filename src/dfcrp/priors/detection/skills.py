@@ -7,6 +7,7 @@ to find every object, and the intervals say so.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,13 @@ def expert_rates(prior: Detection, own: Floats, edges: Floats) -> ExpertRates:
         lists = np.arange(start, min(start + some, len(prior.person)))
         found[:, :, lists] = _sensitivity(prior, by_name, weight, lists)
     return ExpertRates(found, by_name["false"].copy())
+
+
+def log_odds_of_noticing(
+    found: Mapping[str, Floats], g: NDArray[np.int64], p: NDArray[np.int32], away: Floats
+) -> Floats:
+    """That persons notice objects of a class, so far from the usual size, by one draw."""
+    return np.asarray(found["notice"][g, p] + found["slope"][p] * away)
 
 
 def _sensitivity(

@@ -19,6 +19,7 @@ from dfcrp.priors.detection.kernel import (
     LEAST,
     Detection,
     class_weights,
+    level_share,
     log_alone,
     log_false,
     log_noticed,
@@ -193,7 +194,7 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
     for zone in range(looks.share.shape[0]):
         for level in range(prior.away.shape[0]):
             for g in range(parameters.weight.shape[0]):
-                rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
+                rate = parameters.objects[0] * parameters.weight[g] * level_share(prior, g, level)
                 rate *= looks.share[zone]
                 # What typical persons who marked nothing saw is not among the new ones, either.
                 unseen = math.exp(looks.silent[zone] * log_unseen(usual_notice(prior, g)))

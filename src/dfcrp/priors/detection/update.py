@@ -36,6 +36,7 @@ from dfcrp.priors.detection.kernel import (
     Detection,
     class_weights,
     is_again,
+    level_share,
     log_absent,
     log_false,
     log_noticed,
@@ -170,7 +171,7 @@ def expose(prior):
         for zone in range(looks.zones[v], looks.zones[v + 1]):
             for level in range(prior.away.shape[0]):
                 for g in range(parameters.weight.shape[0]):
-                    weight = parameters.weight[g] * parameters.size_share[level]
+                    weight = parameters.weight[g] * level_share(prior, g, level)
                     weight *= looks.share[zone]
                     share -= weight * math.expm1(prior.tables.missed[zone, level, g])
         prior.counts.exposure[v] = max(share, TINY)
@@ -233,7 +234,7 @@ def draw_cell(rng, prior, v):
     for zone in range(looks.zones[v], looks.zones[v + 1]):
         for level in range(levels):
             for g in range(classes):
-                weight = parameters.weight[g] * parameters.size_share[level]
+                weight = parameters.weight[g] * level_share(prior, g, level)
                 weight *= looks.share[zone] * math.exp(missed[zone, level, g])
                 left -= weight
                 if left < 0.0:
@@ -313,8 +314,10 @@ def update_sizes(rng, prior):
         parameters.size_share[level] = expected
         parameters.false_size[level] = expected + counts.false_at[level]
         for zone in range(counts.objects.shape[0]):
-            for g in range(parameters.weight.shape[0]):
+            for g in range(prior.real):
                 parameters.size_share[level] += counts.objects[zone, level, g]
+            for g in range(prior.real, parameters.weight.shape[0]):
+                parameters.false_size[level] += counts.objects[zone, level, g]
     draw_dirichlet(rng, parameters.size_share)
     draw_dirichlet(rng, parameters.false_size)
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dfcrp.craterstats import METHODS
-from dfcrp.files import write_text
-from dfcrp.markup import Column, Section, join, paragraph, significant, table
+from dfcrp.craterstats import METHODS, Isochrons
+from dfcrp.errors import RunFolderError
+from dfcrp.files import opened, write_text
+from dfcrp.markup import Column, Section, estimate, join, paragraph, table
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.sizes import ModelAges
 from dfcrp.report.contents import Contents
@@ -18,6 +19,8 @@ from dfcrp.report.pictures import FOLDER, Picture
 from dfcrp.settings.consensus import or_more
 
 FILE, FIGURE = "ages.json", "ages"
+#: Bytes that are read of either.
+_LARGEST = 64 << 20
 #: Width of the figure in CSS pixels.
 _WIDTH = 830
 
@@ -31,12 +34,28 @@ def write_ages(
 
 
 def read_ages(folder: Path, posterior: Posterior) -> dict[str, Any]:
-    """What was kept; empty if there is nothing, or if it is of other draws than these."""
+    """What was kept; empty if there is nothing, or if it is of other draws than these.
+
+    RunFolderError if it is not what ``write_ages`` wrote.
+    """
     try:
-        content: dict[str, Any] = json.loads((folder / FILE).read_text("utf-8"))
-        return content if content["made_of"] == made_of(posterior) else {}
-    except (OSError, ValueError, KeyError, TypeError):
+        with opened(folder) as place:
+            content: dict[str, Any] = json.loads(place.read(FILE, _LARGEST))
+        if content["made_of"] != made_of(posterior):
+            return {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
+    try:
+        if content["posterior"] is not None:
+            _words(content)
+            _rows(content)
+        if content["isochrons"] is not None:
+            Isochrons.from_json(content["isochrons"])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise RunFolderError(
+            f"{folder / FILE}: damaged ({error!r}); delete it, or make it again with `dfcrp age`"
+        ) from None
+    return content
 
 
 def made_of(posterior: Posterior) -> dict[str, Any]:
@@ -50,8 +69,23 @@ def how_old(contents: Contents) -> Section | None:
     found = contents.ages
     if not found or found["posterior"] is None:
         return None
-    dating = found["dating"]
-    low, high = dating["fit_range"]
+    columns = [
+        Column("count", number=False),
+        Column("craters", note="in the range of diameters"),
+        Column("age, Ga"),
+        Column("interval", note="95 % of the draws; of an expert one standard error"),
+    ]
+    figure = contents.figure(
+        FIGURE,
+        "Model ages of the draws and of each expert",
+        "Histograms: ages of the draws, and with the error of the count; points: each expert "
+        "alone, with one standard error.",
+    )
+    body = join([paragraph(_words(found)), table(columns, _rows(found)), figure])
+    return Section("how-old", "How old is the surface?", body)
+
+
+def _rows(found: Mapping[str, Any]) -> list[list[object]]:
     rows: list[list[object]] = [
         [words, f"{found['craters']:.1f}", *_age(found[name], "mean", "lo", "hi")]
         for words, name in (
@@ -63,42 +97,36 @@ def how_old(contents: Contents) -> Section | None:
         [f"{expert['name']} alone", f"{expert['craters']}", *_age(expert, "age", "low", "high")]
         for expert in found["experts"]
     ]
-    columns = [
-        Column("count", number=False),
-        Column("craters", note="in the range of diameters"),
-        Column("age, Ga"),
-        Column("interval", note="95 % of the draws; of an expert one standard error"),
-    ]
+    return rows
+
+
+def _words(found: Mapping[str, Any]) -> str:
+    dating = found["dating"]
+    low, high = dating["fit_range"]
     undated = found["undated"]
     left = f" {undated} of {found['draws']} draws have no crater in the range." if undated else ""
-    words = paragraph(
+    return (
         f"By CraterStats: {dating['chronology']}; {METHODS[dating['method']]}, diameters from "
         f"{low:g} to {high:g} km on {dating['area_km2']:,g} km². One age for each of "
         f"{found['draws']} draws: their spread is what the experts' disagreement means for the "
         f"age.{left}"
-    )
-    figure = contents.figure(
-        FIGURE,
-        "Model ages of the draws and of each expert",
-        "Histograms: ages of the draws, and with the error of the count; points: each expert "
-        "alone, with one standard error.",
-    )
-    return Section(
-        "how-old", "How old is the surface?", join([words, table(columns, rows), figure])
     )
 
 
 def _age(found: Mapping[str, Any], middle: str, low: str, high: str) -> tuple[str, str]:
     if found[middle] is None:
         return "–", "–"
-    age, least, most = (significant(found[name], 3) for name in (middle, low, high))
-    return age, f"{least} to {most}"
+    return estimate(found[middle], found[low], found[high]).cells
 
 
 def age_picture(folder: Path) -> dict[str, Picture]:
     """The figure that ``dfcrp age`` drew, if it is there."""
     kinds = tuple(k for k in ("svg", "pdf", "png") if (folder / FOLDER / f"{FIGURE}.{k}").exists())
-    if "svg" not in kinds:
+    try:
+        # What a link leads to is not for the page, which may be shown to others.
+        with opened(folder, FOLDER) as place:
+            svg = place.read(f"{FIGURE}.svg", _LARGEST)
+    except OSError:
         return {}
-    content = base64.b64encode((folder / FOLDER / f"{FIGURE}.svg").read_bytes()).decode("ascii")
+    content = base64.b64encode(svg).decode("ascii")
     return {FIGURE: Picture(FIGURE, f"data:image/svg+xml;base64,{content}", _WIDTH, kinds)}

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfcrp.markup import (
-    Column,
-    Markup,
-    Section,
-    counted,
-    interval,
-    join,
-    number,
-    paragraph,
-    table,
-)
+from dfcrp.markup import Column, Markup, Section, counted, estimate, join, number, paragraph, table
 from dfcrp.posterior.categories import CategorySummary
 from dfcrp.report.contents import Contents
 from dfcrp.summaries.streaming import summarise
@@ -86,8 +76,7 @@ def _experts(found: CategorySummary) -> Markup:
             [
                 found.experts[f],
                 number(int(found.said[f].sum())),
-                number(float(right.mean[f]), 2),
-                interval(float(right.lo[f]), float(right.hi[f]), 2),
+                *estimate(right.mean[f], right.lo[f], right.hi[f], 2).cells,
                 *(number(float(usual[f, at, at]), 2) for at in most),
                 f"{found.names[c]} taken for {found.names[said]}: {100 * wrong[c, said]:.0f} %",
             ]

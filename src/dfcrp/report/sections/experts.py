@@ -7,19 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dfcrp.markup import (
-    Column,
-    Markup,
-    Section,
-    counted,
-    interval,
-    join,
-    number,
-    paragraph,
-    table,
-)
+from dfcrp.markup import Column, Markup, Section, counted, estimate, join, number, paragraph, table
 from dfcrp.plots.experts import MAX_SHOWN, loneliest_experts, prepare_jaccard
 from dfcrp.report.contents import Contents, digits_for
+from dfcrp.rounding import Estimate
+from dfcrp.summaries.streaming import Interval
 
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
@@ -91,12 +83,9 @@ def expert_table(contents: Contents) -> Markup:
             [
                 names[f],
                 number(int(found.count[f])),
-                number(found.jaccard.mean[f], 3),
-                interval(found.jaccard.lo[f], found.jaccard.hi[f], 3),
-                number(found.size_1.mean[f], 2),
-                interval(found.size_1.lo[f], found.size_1.hi[f], 2),
-                number(found.all_but_one.mean[f], 2),
-                interval(found.all_but_one.lo[f], found.all_but_one.hi[f], 2),
+                *_estimate(found.jaccard[f], 3).cells,
+                *_estimate(found.size_1[f], 2).cells,
+                *_estimate(found.all_but_one[f], 2).cells,
             ]
         )
     columns = [
@@ -119,6 +108,10 @@ def expert_table(contents: Contents) -> Markup:
     )
 
 
+def _estimate(found: Interval, digits: int) -> Estimate:
+    return estimate(found.mean, found.lo, found.hi, digits)
+
+
 #: How names of what may differ begin and end.
 OFFSET, FACTOR, NOISE = "offset_", "_factor", "noise_factor"
 
@@ -135,8 +128,7 @@ def bias_table(contents: Contents, bias: Any) -> Markup:
     for f in np.argsort(count, kind="stable")[-MAX_ROWS:]:
         row: list[object] = [names[f], number(int(count[f]))]
         for name, found in bias.found.items():
-            row.append(number(found.mean[f], digits[name]))
-            row.append(interval(found.lo[f], found.hi[f], digits[name]))
+            row += _estimate(found[f], digits[name]).cells
         rows.append(row)
     caption = f"How each expert differs from the mean {contents.noun}. {_bias_notes(bias.found)}"
     return table(columns, rows, caption + _only(contents, MAX_ROWS))

@@ -15,7 +15,8 @@ from dfcrp.markup import (
     Section,
     counted,
     details,
-    interval,
+    estimate,
+    estimate_of,
     join,
     listed,
     number,
@@ -87,8 +88,7 @@ def _count_rows(contents: Contents) -> Iterator[list[Any]]:
                     words,
                     _who(row["min_experts"]),
                     _dbscan_cell(contents, row["min_experts"], name),
-                    number(row["mean"], 1),
-                    interval(row["lo"], row["hi"]),
+                    *estimate_of(row).cells,
                 ]
 
 
@@ -106,8 +106,7 @@ def _real_row(contents: Contents, size_class: str, words: str) -> list[Any]:
         words,
         "anybody, and real",
         None,
-        number(seen["mean"], 1),
-        interval(seen["lo"], seen["hi"]),
+        *estimate_of(seen).cells,
     ]
 
 
@@ -190,8 +189,7 @@ def _object_cell(contents: Contents, row: dict[str, Any], name: str) -> str:
         return str(row[name])
     digits = contents.digits[name]
     if name in contents.posterior.likelihood.positive:
-        lo, hi = (f"{row[f'{name}_{end}']:.{digits}f}" for end in ("lo", "hi"))
-        return f"{row[name]:.{digits}f} ({lo} to {hi})"
+        return str(estimate(row[name], row[f"{name}_lo"], row[f"{name}_hi"], digits))
     return f"{row[name]:.{digits}f} ± {row[f'{name}_sd']:.{digits}f}"
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dfcrp import __version__
-from dfcrp.errors import DfcrpError
+from dfcrp.errors import DfcrpError, shown
+from dfcrp.first_look.finding import LOOKED
 from dfcrp.items.site import column_words
 from dfcrp.markup import (
     Column,
@@ -18,7 +19,8 @@ from dfcrp.markup import (
     bullets,
     counted,
     details,
-    interval,
+    estimate,
+    estimate_of,
     join,
     listed,
     number,
@@ -29,11 +31,14 @@ from dfcrp.markup import (
 )
 from dfcrp.report.contents import Contents
 from dfcrp.runs.folder import read_provenance
-from dfcrp.settings.config import to_toml
+from dfcrp.settings.config import Config, lengths_asked, to_toml
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.catalogue import listed_words
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, good
 
+#: What a table says of a check, and the class of the words.
+LEVELS = {"good": "none that matters", "minor": "small", "serious": "matters"}
+KINDS = {"good": "good", "minor": "minor", "serious": "bad"}
 SAMPLERS = {
     "exact": "the exact sampler",
     "paper": "the sampler of the paper",
@@ -56,6 +61,10 @@ def asked(contents: Contents) -> Section:
     return Section("asked", "What was asked", join([bullets(words), experts, figure]))
 
 
+#: Notes on a file that the page shows.
+MOST_NOTES = 10
+
+
 def data_words(contents: Contents) -> list[str]:
     """The data and what was left out of them."""
     items = contents.posterior.items
@@ -66,7 +75,10 @@ def data_words(contents: Contents) -> list[str]:
         if left_out:
             text += f"; the filters left out {left_out:,} of them"
         words.append(text + ".")
-    words += column_words(items.sources)
+        words += [f"{source.file}: {note}." for note in source.notes[:MOST_NOTES]]
+        if len(source.notes) > MOST_NOTES:
+            words.append(f"... and {len(source.notes) - MOST_NOTES:,} notes in provenance.json.")
+    words += [*column_words(items.sources), *(f"{note}." for note in items.notes)]
     if items.images:
         words.append(f"{'Image' if len(items.images) == 1 else 'Images'}: {listed(items.images)}.")
     return words
@@ -151,6 +163,50 @@ def verdict_words(verdict: Verdict) -> tuple[str, str]:
     return "bad", "Not yet: the run should be longer."
 
 
+def fit_words(verdict: Verdict) -> tuple[str, str] | None:
+    """(kind, sentence) on the fit of the model; None if nothing could be checked."""
+    if verdict.fit is None or not verdict.fit.checks:
+        return None
+    return ("good" if verdict.fits else "bad"), verdict.fit.sentence
+
+
+def model_fit(contents: Contents) -> Section | None:
+    """Whether the model fits: the outcome, what is off, and every check."""
+    found = contents.posterior.model_fit
+    said = fit_words(contents.posterior.verdict)
+    if said is None:
+        return None
+    kind, sentence = said
+    columns = [
+        Column("check", number=False),
+        Column("observed"),
+        Column("predicted"),
+        Column("95 %"),
+        Column("size", note="how large the difference is: a ratio, or a difference in shares"),
+        Column("difference", number=False),
+    ]
+    rows = [
+        [
+            check.check,
+            significant(check.observed, 3),
+            *estimate(check.predicted, check.lo, check.hi).cells,
+            significant(check.size, 2),
+            tag("span", LEVELS[check.level], class_=KINDS[check.level]),
+        ]
+        for check in found.checks
+    ]
+    caption = (
+        "What the data show beside what the fitted model predicts for new data. A difference "
+        "matters if it is beyond chance and large enough to change what you read here."
+    )
+    parts = [
+        paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
+        bullets(found.said) if found.said else Markup(""),
+        table(columns, rows, caption),
+    ]
+    return Section("model-fit", "Does the model fit?", join(parts))
+
+
 def long_enough(contents: Contents) -> Section:
     """The verdict first, then the numbers and plots it rests on."""
     verdict = contents.posterior.verdict
@@ -159,6 +215,7 @@ def long_enough(contents: Contents) -> Section:
     parts = [
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(verdict.advice),
+        first_look_words(contents.posterior),
         diagnostic_table(verdict.diagnostics, limits, "The answers on this page"),
         _pair_words(contents, limits),
         parameter_table(verdict, limits, "The parameters behind them"),
@@ -172,6 +229,12 @@ def long_enough(contents: Contents) -> Section:
         _tallies(contents),
     ]
     return Section("long-enough", "Was the run long enough?", join(parts))
+
+
+def first_look_words(posterior: Any) -> Markup:
+    """What looked like a mistake in the data before the run; nothing if nothing did."""
+    found = [finding.sentence for finding in posterior.first_look]
+    return join([paragraph(LOOKED), bullets(found)]) if found else Markup("")
 
 
 def diagnostic_table(found: Sequence[Diagnostic], limits: Limits, what: str) -> Markup:
@@ -263,13 +326,33 @@ def provenance(contents: Contents, folder: Path) -> Section:
     for source in posterior.items.sources:
         rows.append([f"{source.file}, SHA-256", tag("code", source.sha256)])
     columns = [Column("what", number=False), Column("value", number=False)]
-    settings = details("All settings (TOML)", tag("pre", to_toml(posterior.config)))
+    settings = join(
+        [
+            _edited(posterior.config, written),
+            details("All settings (TOML)", tag("pre", to_toml(posterior.config))),
+        ]
+    )
     record = dataclasses.asdict(posterior.record)
     record.pop("tallies")
     run = details("The run as recorded", tag("pre", json.dumps(record, indent=1)))
     return Section(
         "provenance", "Settings and provenance", join([table(columns, rows), settings, run])
     )
+
+
+def _edited(config: Config, written: Mapping[str, Any]) -> Markup:
+    """Of what changes no draw but how many there are, what is not as it was for these draws."""
+    asked, begun = lengths_asked(config), written.get("lengths")
+    if not isinstance(begun, dict):
+        return Markup("")
+    differing = [
+        f"{name} is {shown(asked[name])}, it was {shown(begun[name])}"
+        for name in sorted({*asked} & {*begun})
+        if asked[name] != begun[name]
+    ]
+    if not differing:
+        return Markup("")
+    return paragraph(f"config.toml was changed since these draws: {'; '.join(differing)}.")
 
 
 def _written(folder: Path) -> dict[str, Any]:
@@ -282,7 +365,8 @@ def _written(folder: Path) -> dict[str, Any]:
 
 def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
     """The few numbers that most readers came for; ``link`` leads to more on the verdict."""
-    kind, sentence = verdict_words(contents.posterior.verdict)
+    verdict = contents.posterior.verdict
+    kind, sentence = verdict_words(verdict)
     least = contents.posterior.config.summary.min_experts
     tiles = [
         tag("div", tag("b", value), *(tag("span", line) for line in lines))
@@ -300,8 +384,19 @@ def headline(contents: Contents, link: str | None = "#long-enough") -> Markup:
                 tag("strong", sentence) if link is None else tag("a", sentence, href=link),
                 class_=f"verdict {kind}",
             ),
+            _fit_headline(verdict, None if link is None else "#model-fit"),
         ]
     )
+
+
+def _fit_headline(verdict: Verdict, link: str | None) -> Markup:
+    """Whether the model fits, beside whether the run was long enough."""
+    said = fit_words(verdict)
+    if said is None:
+        return Markup("")
+    kind, sentence = said
+    words = tag("strong", sentence) if link is None else tag("a", sentence, href=link)
+    return paragraph("Does the model fit? ", words, class_=f"verdict {kind}")
 
 
 def _facts(contents: Contents) -> list[tuple[str, ...]]:
@@ -337,11 +432,11 @@ def _facts(contents: Contents) -> list[tuple[str, ...]]:
             f"of them by {in_short(least)}": total,
         }
     facts += [
-        (number(found["mean"], 1), words, f"(95 %: {interval(found['lo'], found['hi'])})")
-        for words, found in shown.items()
+        (one.mean, words, f"(95 %: {one.interval})")
+        for words, one in ((words, estimate_of(found)) for words, found in shown.items())
     ]
     age = contents.ages.get("with_counting_error")
     if age and age["mean"] is not None:
-        low, high = significant(age["lo"], 3), significant(age["hi"], 3)
-        facts.append((f"{significant(age['mean'], 3)} Ga", "model age", f"(95 %: {low} to {high})"))
+        shown_age = estimate_of(age)
+        facts.append((f"{shown_age.mean} Ga", "model age", f"(95 %: {shown_age.interval})"))
     return facts

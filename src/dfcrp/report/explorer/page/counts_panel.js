@@ -14,19 +14,21 @@ function makeCountsPanel(state, map) {
       const passing = passingGroups(state);
       const found = posteriorCount(state, passing, state.minExperts, state.dMin, state.dMax);
       const listed = map.passing.reduce((sum, level) => sum + (level === 2 ? 1 : 0), 0);
-      byId("count").textContent = number(found.mean, 1);
-      byId("count-interval").textContent = `95 % interval: ${interval(found.lo, found.hi)}`;
+      const count = estimate(found);
+      byId("count").textContent = count.mean;
+      byId("count-interval").textContent = `95 % interval: ${count.interval}`;
       byId("count-draws").textContent = drawsInWords(data, found.draws);
       byId("listed").textContent = `${counted(listed, "object")} of the catalogue ${listed === 1 ? "passes" : "pass"} the filters${state.region ? " in the region" : ""}.`;
       for (const { from, to, cells } of classes) {
         const known = isWhole(state) ? reportedCount(data, state.minExperts, from, to) : null;
         const inClass = known ?? posteriorCount(state, passing, state.minExperts, from, to);
-        cells[0].textContent = number(inClass.mean, 1);
-        cells[1].textContent = interval(inClass.lo, inClass.hi);
+        const shown = estimate(inClass);
+        cells[0].textContent = shown.mean;
+        cells[1].textContent = shown.interval;
       }
       const single = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]) && data.groupActiveItems[g] === 1;
-      const singles = summariseCounts(countByDraw(data, single, () => 1));
-      byId("singletons-count").textContent = `${number(singles.mean, 1)} (${interval(singles.lo, singles.hi)})`;
+      const singles = estimate(summariseCounts(countByDraw(data, single, () => 1)));
+      byId("singletons-count").textContent = `${singles.mean} (${singles.interval})`;
       const doubtful = data.undecided.filter((k) => inRegion(state.region, data.clusterX[k], data.clusterY[k]));
       byId("undecided-count").textContent = number(doubtful.length);
       byId("histogram").replaceChildren(histogram(found, "How often each number of objects was drawn"));

@@ -38,8 +38,10 @@ function expertTable(state, found, order, picked, pick) {
     ["alone, %", `Of the objects that one expert alone ${verb}, the share that is this expert’s`],
     ["missed, %", `Of the objects that all experts but one ${verb}, the share that only this expert did not`]];
   const head = element("tr", {}, ...heads.map(([name, note], k) => element("th", { scope: "col", title: note, class: k ? "number" : "" }, name)));
-  const cell = ({ mean, lo, hi }, digits) =>
-    element("td", { class: "number", title: `95 %: ${interval(lo, hi, digits)}` }, number(mean, digits));
+  const cell = (value, digits) => {
+    const shown = estimate(value, digits);
+    return element("td", { class: "number", title: `95 %: ${shown.interval}` }, shown.mean);
+  };
   const rows = order.map((f) => {
     const chosen = f === picked || (state.compare ?? []).includes(f);
     const name = element("button", { type: "button", "aria-pressed": String(chosen), "data-compare": f, title: "Compare with another", onclick: () => pick(f) }, state.data.experts[f]);
@@ -74,7 +76,8 @@ function heatmap(state, found, order) {
 function heatCell(state, f, g, value, share, shade) {
   const { experts } = state.data;
   const chosen = state.compare && state.compare[0] === f && state.compare[1] === g;
-  const words = `${experts[f]} and ${experts[g]}: ${number(value.mean, 3)} (95 %: ${interval(value.lo, value.hi, 3)})`;
+  const shown = estimate(value, 3);
+  const words = `${experts[f]} and ${experts[g]}: ${shown.mean} (95 %: ${shown.interval})`;
   const known = Number.isFinite(share);
   const button = element("button", { type: "button", title: words, "aria-label": words, "aria-pressed": String(Boolean(chosen)), "data-pair": `${f},${g}`,
     onclick: () => state.set({ compare: chosen ? null : [f, g] }) }, known ? number(value.mean, 2).replace("0.", ".") : "–");
@@ -94,7 +97,10 @@ function showComparison(state, found) {
   const [a, b] = state.compare;
   const [one, other] = [state.data.experts[a], state.data.experts[b]];
   const counts = compareTwo(state, a, b);
-  const part = (words, { mean, lo, hi }) => element("li", {}, `${words}: `, element("b", {}, number(mean, 1)), ` (95 %: ${interval(lo, hi)})`);
+  const part = (words, value) => {
+    const shown = estimate(value);
+    return element("li", {}, `${words}: `, element("b", {}, shown.mean), ` (95 %: ${shown.interval})`);
+  };
   box.replaceChildren(
     element("ul", {}, part(`${one}, not ${other}`, counts.first), part(`${other}, not ${one}`, counts.second), part("both", counts.both)),
     element("button", { type: "button", id: "explorer-compare-end", onclick: () => state.set({ compare: null }) }, "End comparison"));

@@ -46,11 +46,24 @@ function counted(count, noun, nouns = `${noun}s`) {
   return `${number(count)} ${count === 1 ? noun : nouns}`;
 }
 
+/** A mean and its interval as they are shown, by the rule of dfcrp.rounding: counts end at whole
+ *  numbers, the mean has one decimal, and none where all draws agree; else all have these digits. */
+function estimate({ mean, lo, hi }, digits = null) {
+  const known = [mean, lo, hi].every((value) => value !== null && Number.isFinite(value));
+  if (!known) return { mean: number(mean, digits ?? 0), interval: "–" };
+  const inside = Math.min(Math.max(mean, lo), hi);
+  if (digits === null && Number.isInteger(lo) && Number.isInteger(hi)) {
+    return { mean: number(inside, lo === hi ? 0 : 1), interval: `${number(lo)} to ${number(hi)}` };
+  }
+  let places = digits ?? 1;
+  const most = places + 3;
+  while (lo < hi && number(lo, places) === number(hi, places) && places < most) places++;
+  return { mean: number(inside, places), interval: `${number(lo, places)} to ${number(hi, places)}` };
+}
+
 /** "3 to 5"; whole numbers stay whole unless digits are given. */
 function interval(lo, hi, digits = null) {
-  if (lo === null || hi === null || !Number.isFinite(lo) || !Number.isFinite(hi)) return "–";
-  const places = digits ?? (Number.isInteger(lo) && Number.isInteger(hi) ? 0 : 1);
-  return `${number(lo, places)} to ${number(hi, places)}`;
+  return estimate({ mean: lo, lo, hi }, digits).interval;
 }
 
 /** Two digits, and never 0 or 1 for what is not quite that. */
@@ -70,16 +83,18 @@ function percent(share) {
 function summariseCounts(samples) {
   const found = summarise(samples);
   if (!found.samples.every(Number.isInteger)) return found;
-  return { ...found, lo: Math.floor(found.lo), hi: Math.ceil(found.hi) };
+  const { mean } = found;
+  return { ...found, lo: Math.min(Math.floor(found.lo), Math.floor(mean)), hi: Math.max(Math.ceil(found.hi), Math.ceil(mean)) };
 }
 
-/** Mean and equal-tailed 95 % interval; values that are NaN are left out. */
+/** Mean and equal-tailed 95 % interval, which always holds the mean; values that are NaN are left out. */
 function summarise(samples) {
   const values = Float64Array.from(samples.filter((value) => value === value)).sort();
   if (!values.length) return { mean: NaN, lo: NaN, hi: NaN, samples: values };
   let sum = 0;
   for (const value of values) sum += value;
-  return { mean: sum / values.length, lo: quantile(values, 0.025), hi: quantile(values, 0.975), samples: values };
+  const mean = sum / values.length;
+  return { mean, lo: Math.min(quantile(values, 0.025), mean), hi: Math.max(quantile(values, 0.975), mean), samples: values };
 }
 
 /** Of ascending values, linear between neighbours. */

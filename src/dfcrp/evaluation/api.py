@@ -1,0 +1,187 @@
+"""``evaluate``: any answer beside any truth of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from dfcrp.errors import InputError, SettingsError
+from dfcrp.evaluation.detected import evaluate_objects, listing, on_same_images
+from dfcrp.evaluation.identities import Records, has_entities, in_numbers, read_identities
+from dfcrp.evaluation.linked import answer_of_table, evaluate_links
+from dfcrp.evaluation.matching import Rule, checked_rule
+from dfcrp.evaluation.objects import Objects, in_one_unit, objects_of
+from dfcrp.evaluation.of_run import (
+    learned_distance,
+    links_of_run,
+    objects_of_run,
+    totals_of_run,
+)
+from dfcrp.evaluation.result import Evaluation
+from dfcrp.io.drawings import body_radius
+from dfcrp.items.columns import ColumnChoice
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an evaluation is asked to do; as in `evaluate`."""
+
+    iou: float | None = None
+    distance: float | Mapping[str, float] | None = None
+    same_category: bool = False
+    p_real: float | None = None
+    min_experts: int | None = None
+    min_score: float | None = None
+    on: str | Sequence[str] = "truth"
+    body: str | float | None = None
+
+    def of_links(self) -> float | None:
+        """The least probability of a link; what is about objects is refused."""
+        for one in fields(self):
+            if one.name != "p_real" and getattr(self, one.name) != one.default:
+                raise SettingsError(
+                    f"{one.name} is about objects with a place, and the truth is of records or "
+                    "entities; leave it out"
+                )
+        if self.p_real is not None and not 0.0 <= self.p_real < 1.0:
+            raise SettingsError(f"p_real is {self.p_real:g}; it must be at least 0 and below 1")
+        return self.p_real
+
+
+def evaluate_run(
+    posterior: Any, truth: Any, asked: Asked | None = None, *, columns: ColumnChoice = None
+) -> Evaluation:
+    """A run beside a truth; see `Posterior.evaluate`."""
+    asked, kind = asked or Asked(), posterior.items.kind
+    if kind == "records" or has_entities(truth, columns):
+        least = asked.of_links()
+        records = Records(posterior.items)
+        table = read_identities(truth, "the truth", columns)
+        named = in_numbers(table, records)
+        return evaluate_links(links_of_run(posterior, least), named, table.name, len(records), kind)
+    answer = objects_of_run(posterior)
+    return _evaluate(
+        answer,
+        _truth_of(truth, answer.kind, columns),
+        asked,
+        learned=learned_distance(posterior),
+        totals=totals_of_run(posterior),
+        knows_images=True,
+    )
+
+
+def evaluate(
+    catalogue: Any,
+    truth: Any,
+    kind: str = "circles",
+    *,
+    columns: ColumnChoice = None,
+    truth_columns: ColumnChoice = None,
+    iou: float | None = None,
+    distance: float | Mapping[str, float] | None = None,
+    same_category: bool = False,
+    p_real: float | None = None,
+    min_experts: int | None = None,
+    min_score: float | None = None,
+    on: str | Sequence[str] = "truth",
+    body: str | float | None = None,
+    two_lists: bool = False,
+) -> Evaluation:
+    """Compare a catalogue of any program with the truth.
+
+    Parameters
+    ----------
+    catalogue, truth : path, items, data frame or dict of columns
+        Objects, with the columns of their kind and perhaps image, category, and p_real (a
+        probability) or score (any number, higher is surer). Of records tables of entities, or
+        pairs of ids.
+    kind : str
+        What they are, as in ``read_items``.
+    columns, truth_columns : dict or str, optional
+        Which column plays which role in each, as in ``read_items``.
+    iou, distance, same_category, p_real, min_experts, on
+        As in ``Posterior.evaluate``.
+    min_score : float, optional
+        List what has at least this score; otherwise all, if there is no p_real.
+    body : str or number, optional
+        Of longitudes and latitudes: moon, mars, mercury, ceres, earth, or a radius in km.
+    two_lists : bool
+        Of pairs of records: the left ids are of one list and the right ones of another, so that an
+        id on the left and the same one on the right are two records.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import dfcrp
+    >>> truth = {"x": [0.0, 50.0], "y": [0.0, 0.0], "diameter": [10.0, 8.0]}
+    >>> found = dfcrp.evaluate({"x": [0.5], "y": [0.0], "diameter": [10.0]}, truth)
+    >>> found["precision"], found["recall"]
+    (1.0, 0.5)
+    """
+    asked = Asked(iou, distance, same_category, p_real, min_experts, min_score, on, body)
+    if kind == "records" or (has_entities(truth, truth_columns) and has_entities(catalogue)):
+        least = asked.of_links()
+        ours = read_identities(catalogue, "the catalogue", columns)
+        theirs = read_identities(truth, "the truth", truth_columns)
+        records = Records()
+        named = in_numbers(ours, records, two_lists=two_lists)
+        true = in_numbers(theirs, records, two_lists=two_lists)
+        found = answer_of_table(ours.name, named, len(records), least)
+        return evaluate_links(found, true, theirs.name, len(records), kind)
+    if two_lists:
+        raise SettingsError(f"two_lists is for pairs of records, and these are {kind}")
+    answer = objects_of(catalogue, kind, "the catalogue", columns)
+    return _evaluate(answer, _truth_of(truth, kind, truth_columns), asked)
+
+
+def _truth_of(truth: Any, kind: str, columns: ColumnChoice) -> Objects:
+    """The true objects; messages name the option that is about their columns."""
+    try:
+        return objects_of(truth, kind, "the truth", columns)
+    except InputError as error:
+        raise type(error)(str(error).replace("--columns ", "--truth-columns ")) from None
+
+
+def _evaluate(
+    answer: Objects,
+    truth: Objects,
+    asked: Asked,
+    *,
+    learned: Any = None,
+    totals: Any = None,
+    knows_images: bool = False,
+) -> Evaluation:
+    radius = None if asked.body is None else body_radius(str(asked.body))
+    answer, truth = in_one_unit(answer, truth, radius)
+    rule = _rule(answer, asked, learned)
+    scene = on_same_images(answer, truth, asked.on, knows_images=knows_images)
+    scene = replace(scene, answer=scene.answer.in_order(), truth=scene.truth.in_order())
+    chosen = listing(
+        scene.answer,
+        p_real=asked.p_real,
+        min_experts=asked.min_experts,
+        min_score=asked.min_score,
+    )
+    return evaluate_objects(scene, rule, chosen, totals)
+
+
+def _rule(answer: Objects, asked: Asked, learned: Any) -> Rule:
+    likelihood, columns = answer.likelihood, tuple(answer.columns)
+    outlines = likelihood.outlines(answer.columns)
+    placed, distance = likelihood.columns is not None, asked.distance
+    if distance is not None and not placed and not isinstance(distance, Mapping):
+        # Of any numbers, all count.
+        distance = dict.fromkeys(columns, float(distance))
+    return checked_rule(
+        columns,
+        has_area=placed and outlines is not None and outlines.shape != "point",
+        iou=asked.iou,
+        distance=distance,
+        same_category=asked.same_category,
+        learned=learned,
+        noun=likelihood.noun,
+    )

@@ -1,0 +1,1 @@
+"""Run folders as versions of dfcrp left them, and what made them."""
