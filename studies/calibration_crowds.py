@@ -40,7 +40,7 @@ from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, build_data
 from studies.calibration import HYPER, Draw, Mistake, draw_features, rank_among, uniformity, verdict
 from studies.calibration_detection import BASE, complete
-from studies.detection_story import Story, draw_parameters, find_objects, parts
+from studies.detection_story import Story, draw_parameters, find_objects, parts, rates_of_looks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -90,7 +90,11 @@ class CrowdCase:
 
     def _beliefs(self, prior: Detection) -> Beliefs:
         markings = self.marks_per_look * prior.looks.covered
-        return prior.beliefs._replace(markings=markings, objects_mean=self.objects_mean)
+        return prior.beliefs._replace(
+            markings=markings,
+            objects_mean=self.objects_mean,
+            usual_false=self.settings.false_share * self.marks_per_look,
+        )
 
 
 class TrueCrowd(NamedTuple):
@@ -100,19 +104,23 @@ class TrueCrowd(NamedTuple):
     families: Ints
     images: Ints
     features: Floats
-    #: Objects on each image, seen or not.
+    #: Objects on each image, seen or not; decoys are none.
     objects: Ints
 
 
 def draw_crowds(rng: np.random.Generator, case: CrowdCase) -> Iterator[TrueCrowd]:
-    """One after the other."""
+    """One after the other.
+
+    Which looks have markings is not known before: rates of false marks on images are drawn here.
+    """
     prior = case.prior()
     where, looks = parts(prior), case.viewers()
     while True:
         own = draw_parameters(rng, prior, 1)
         objects = rng.poisson(np.minimum(own[0, where["objects"]], 1e6))
-        rates = np.minimum(own[0, where["false"]], 1e6)
-        false = rng.poisson(rates[looks[:, 1]])
+        usual = own[:, where["false"]][:, looks[:, 1]]
+        rates = rates_of_looks(rng, usual, own[:, where["look_shape"]])
+        false = rng.poisson(np.minimum(rates[0], 1e6))
         if objects.sum() > 20 * MARKINGS[1] or false.sum() > MARKINGS[1]:
             # Almost surely too many markings; objects that nobody finds are not so rare.
             continue
@@ -127,7 +135,8 @@ def draw_crowds(rng: np.random.Generator, case: CrowdCase) -> Iterator[TrueCrowd
         sizes = rng.normal(BASE.mean, BASE.sd, labels.max() + 1)[labels]
         draw = complete(rng, Story(own[0], labels, sizes), PLACES)
         features = draw_features(rng, Draw(math.nan, labels, draw.rows, PLACES.law), PLACES)
-        yield TrueCrowd(own[0], families, images, features, objects)
+        decoys = np.bincount(seen.zone[seen.decoy], minlength=case.images)
+        yield TrueCrowd(own[0], families, images, features, objects - decoys)
 
 
 def neighbours_on_images(families: Ints, images: Ints, features: Floats) -> Neighbourhood:
@@ -159,6 +168,7 @@ def numbers_of(prior: Detection, own: Floats, objects: Ints) -> dict[str, float]
         "shape of false marks": float(own[where["false_shape"]][0]),
         "mean of objects": float(own[where["objects_law"]][1]),
         "shape of objects": float(own[where["objects_law"]][0]),
+        "clumps of false marks": float(own[where["look_shape"]][0]),
     }
     for f in range(3):
         found[f"skill {f}"] = float(rates.sensitivity[0, 0, f])
@@ -189,7 +199,7 @@ def posterior_of(
     for _ in range(draws):
         chain.run(1, thin)
         # Without footprints an image is one zone.
-        objects = chain.prior.counts.objects.sum(axis=(1, 2))
+        objects = chain.prior.counts.objects[:, :, : prior.real].sum(axis=(1, 2))
         found.append(numbers_of(prior, chain.state.own, objects))
     return found
 

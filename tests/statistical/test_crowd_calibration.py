@@ -17,8 +17,6 @@ from dfcrp.priors.detection.layout import make_looks
 from studies import calibration_crowds
 from studies.calibration_crowds import CASES, CrowdCase, calibrate_crowds, draw_crowds
 
-#: Of objects, where four look.
-CLASSES = 2
 #: So small that a crowd takes a few hundredths of a second.
 SMALL = CrowdCase(images=6, experts=5, looks=3)
 
@@ -35,12 +33,13 @@ def believing(**beliefs):
 
 def unlookers(problem):
     """The bug that who looked and marked nothing is forgotten, image by image."""
+    classes = len(problem.prior.parameters.weight)
     looks, every = problem.prior.looks, CASES["four looks"].viewers()
     families, images = looks.row_list[looks.row].astype(np.int64), looks.image.astype(np.int64)
     bare = every[~np.isin(every[:, 0], images)]
     persons = problem.prior.person.astype(np.int64)
     wrong = make_looks(images, families, persons, bare)._replace(covered=looks.covered)
-    return replace(problem, prior=with_room(problem.prior._replace(looks=wrong), CLASSES))
+    return replace(problem, prior=with_room(problem.prior._replace(looks=wrong), classes))
 
 
 def test_crowds_are_as_the_case_says():
@@ -74,8 +73,15 @@ def test_ranks_at_length(name):
 @pytest.mark.long
 @pytest.mark.parametrize(
     "mistake",
-    [unlookers, believing(skill_sd=2.5), believing(ease_mean=2.5), believing(false_shape=8.0)],
-    ids=["unlookers", "skill_sd", "ease_mean", "false_shape"],
+    [
+        unlookers,
+        believing(skill_sd=2.5),
+        believing(ease_mean=2.5),
+        believing(false_shape=8.0),
+        believing(look_shape=8.0),
+        believing(decoy_least=0.0, decoy_most=1.0),
+    ],
+    ids=["unlookers", "skill_sd", "ease_mean", "false_shape", "look_shape", "decoys"],
 )
 def test_planted_bugs_are_caught(mistake):
     found = calibrate_crowds(CASES["four looks"], 400, seed=6, mistake=mistake)
