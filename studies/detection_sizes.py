@@ -100,7 +100,7 @@ DESIGNS: Mapping[str, SizeDesign] = MappingProxyType(
         "small objects hard, eases differ": SizeDesign(skills=_POOR, by_size=3.0, ease_sd=1.5),
     }
 )
-#: What is assumed: nothing is held; all is, as by default; sizes are learned, but slowly.
+#: What is assumed: nothing is held, as by default; all is; sizes are learned, but slowly.
 MODELS: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
         "learned": {"size_weight": LEARNED_SIZES, "false_shape_sd": LEARNED_SPREAD},
