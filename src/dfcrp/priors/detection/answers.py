@@ -63,6 +63,8 @@ class DetectionSummary:
     #: What experts are like, of which these counts are a sample.
     rates: ExpertRates
     classes: Counts  # (d,): classes of objects in use
+    #: (d,): things that several persons may mark though they are no objects, marked by somebody.
+    decoys: Counts
     #: (d, experts): of what a list shares with others of its person, the part that comes of
     #: noticing it once.
     shared_noticing: NDArray[np.float64]
@@ -94,7 +96,7 @@ class DetectionSummary:
             )
 
         by_draw = (
-            *("seen", "missed", "seen_at", "missed_at", "listed", "false", "classes"),
+            *("seen", "missed", "seen_at", "missed_at", "listed", "false", "classes", "decoys"),
             *("shared_noticing", "sizes", "new_sizes"),
         )
         fewer: dict[str, Any] = {name: some(getattr(self, name)) for name in by_draw}
@@ -132,6 +134,7 @@ class DetectionSummary:
             "n_missed": summarise(self.missed[:, 0]).as_dict(),
             "n_total": summarise((self.seen + self.missed)[:, 0]).as_dict(),
             "n_false_marks": summarise(self.false[:, 0].sum(axis=1)).as_dict(),
+            "n_decoys": summarise(self.decoys).as_dict(),
             "classes_in_use": summarise(self.classes).as_dict(),
             "objects": [
                 {
@@ -388,6 +391,7 @@ class _Walk:
             listed=np.zeros((b, self.n_classes, n_families), np.int32),
             false=np.zeros((b, self.n_classes, n_families), np.int32),
             classes=np.zeros(b, np.int64),
+            decoys=np.zeros(b, np.int64),
             common=np.zeros((b, n_families)),
             common_again=np.zeros((b, n_families)),
             sizes=np.zeros((b, n_families + 1), np.int64),
@@ -430,6 +434,7 @@ class _Walk:
             false=_with_all(whole.false, classes),
             rates=image.rates,
             classes=whole.classes,
+            decoys=whole.decoys,
             shared_noticing=1.0 - ratio,
             sizes=whole.sizes,
             new_sizes=whole.new_sizes,
@@ -514,6 +519,7 @@ def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSu
         false=false,
         rates=_rates_over(each, posterior, chosen),
         classes=np.max([one.classes for one in each], axis=0),
+        decoys=np.sum([one.decoys for one in each], axis=0),
         shared_noticing=np.zeros((draws, experts)),
         sizes=sizes,
         new_sizes=new_sizes,
@@ -576,6 +582,27 @@ def finds_nothing(posterior: Any) -> tuple[str, ...]:
     order = np.argsort(found.sensitivity[:, 0].mean(axis=0), kind="stable")
     names = (posterior.items.experts[f] for f in order if found.finds_nothing[f])
     return tuple(name for name in names if name not in false)
+
+
+def assumed_looks(posterior: Any) -> float | None:
+    """How many are taken to have looked at each image, if nothing says who did; else None."""
+    if posterior.items.looked is not None or posterior.independent or posterior.many is None:
+        return None
+    looks = posterior.prior_laid_out.prior.looks
+    viewers = np.diff(looks.start) + looks.silent
+    return float(viewers.max()) if looks.silent.any() else None
+
+
+def looks_words(looks: float | None, *, assumed: bool) -> list[str]:
+    """What was assumed of who looked, in sentences."""
+    if looks is None or not assumed:
+        return []
+    return [
+        f"Nothing says who looked. Each image is assumed to have had {looks:g} looks, as many as "
+        "marked something on the busiest tenth of the images, and those who marked nothing to be "
+        "like the others. The p_real of single marks, the missed objects and all totals depend "
+        "on this. Give --looked if you know who looked, or set assumed_looks."
+    ]
 
 
 def careless_words(mostly_false: Sequence[str], finds_nothing: Sequence[str]) -> list[str]:

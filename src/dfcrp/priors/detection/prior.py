@@ -70,20 +70,24 @@ class _Detection(Prior):
 
     def numbers(self, posterior: Any) -> dict[str, Any]:
         """Objects seen and missed, and false marks."""
-        from dfcrp.priors.detection.answers import finds_nothing, mostly_false
+        from dfcrp.priors.detection.answers import assumed_looks, finds_nothing, mostly_false
 
         found: dict[str, Any] = posterior.detection.numbers()
         return found | {
             "looks_assumed": posterior.items.looked is None,
+            "assumed_looks": assumed_looks(posterior),
             "mostly_false": list(mostly_false(posterior)),
             "finds_nothing": list(finds_nothing(posterior)),
         }
 
     def last_words(self, numbers: Mapping[str, Any]) -> list[str]:
-        """Whose marks are not worth much."""
-        from dfcrp.priors.detection.answers import careless_words
+        """What was assumed of who looked, and whose marks are not worth much."""
+        from dfcrp.priors.detection.answers import careless_words, looks_words
 
-        return careless_words(numbers["mostly_false"], numbers["finds_nothing"])
+        return [
+            *looks_words(numbers["assumed_looks"], assumed=numbers["looks_assumed"]),
+            *careless_words(numbers["mostly_false"], numbers["finds_nothing"]),
+        ]
 
     def fit_checks(self, posterior: Any) -> Sequence[Check]:
         """Numbers of finders, and marks over looks."""

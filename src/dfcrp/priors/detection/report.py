@@ -24,8 +24,10 @@ from dfcrp.markup import (
 )
 from dfcrp.priors.detection.answers import (
     DetectionSummary,
+    assumed_looks,
     careless_words,
     finds_nothing,
+    looks_words,
     mostly_false,
     priors_laid_out,
     retired,
@@ -53,6 +55,7 @@ def detection(contents: Any) -> Section:
     parts: list[object] = [
         _words(contents),
         _objects(contents, found),
+        _decoys(contents, found),
         _looks(contents),
         _sizes(contents, found),
         _experts(contents, found),
@@ -116,6 +119,19 @@ def _objects(contents: Any, found: DetectionSummary) -> Markup:
     )
 
 
+def _decoys(contents: Any, found: DetectionSummary) -> Markup:
+    """What several experts mark by mistake."""
+    said = summarise(found.decoys)
+    if not found.decoys.any():
+        return Markup("")
+    each = estimate(said.mean, said.lo, said.hi).cells
+    return paragraph(
+        f"Besides, {each[0]} clusters (95 %: {each[1]}) are probably decoys: what experts mark by "
+        "mistake, and more readily the more false marks they make elsewhere. They are not real, "
+        "though several experts may share them."
+    )
+
+
 def _looks(contents: Any) -> Markup:
     """Whether it is known who looked, and who marks mostly what is not there."""
     posterior = contents.posterior
@@ -123,7 +139,8 @@ def _looks(contents: Any) -> Markup:
     looks = items.looks
     images = counted(len(looks.images), "image")
     if items.looked is None and len(looks.images) > 1:
-        words = (
+        said = looks_words(assumed_looks(posterior), assumed=True)
+        words = " ".join(said) or (
             f"Nothing says who looked at which of the {images}, so an expert counts as having "
             f"looked at an image if they {verb} something on it. Experts who looked and found "
             "nothing are not counted, so sensitivities are too high. Give `--looked` if you know "
@@ -151,11 +168,12 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
     if any(math.isfinite(prior.beliefs.size_weight) for prior in priors):
         return paragraph(
             f"The {word}s of all objects, and those of false marks, each have a law of their own, "
-            "which was learned (size_weight)."
+            "which was learned (size_weight). Numbers of objects that few experts found depend on "
+            'it: fit again with size_weight = "held" to see by how much.'
         )
     words = (
         f"Objects and false marks were taken to have {word}s like those of all {nouns} "
-        "(size_weight): on one image at which all looked nothing is learned of this."
+        "(size_weight): nothing was learned of this."
     )
     middle, spread = float(np.median(log_sizes)), float(np.std(log_sizes))
     of_false = weighted_median(log_sizes, np.nan_to_num(1.0 - found.p_real_marking))

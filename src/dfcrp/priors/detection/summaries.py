@@ -59,6 +59,7 @@ class Found(NamedTuple):
     listed: I4x3  # (b, C, F) int32: real markings of each expert
     false: I4x3  # (b, C, F) int32
     classes: I8  # (b,) int64: classes with an object
+    decoys: I8  # (b,) int64: clusters that are decoys
     common: F8x2  # (b, F): expected pairs of a list's object and another list of its person
     common_again: F8x2  # (b, F): the same if the person had looked again for every list
     sizes: I8x2  # (b, F + 1) int64: clusters by number of markings
@@ -167,6 +168,7 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
     g = draw_class(rng, prior, lists, seats, k, zone, level)
     i = head
     if g == FALSE or g >= prior.real:
+        found.decoys[draw] += g != FALSE
         while i != NONE:
             found.false[draw, size_number, lists.family[i]] += 1
             i = seats.after[i]
