@@ -408,22 +408,26 @@ def test_detection_with_and_without_sizes(kind, side_by_side, tmp_path):
     assert any("by size, for each expert" in alt for alt in alts) == (kind != "records")
     assert any("size class" in row for row in page.rows) == (kind == "circles")
     assert "p_real" in page.text
-    assert ("were taken to have" in page.text) == (kind != "records")
+    assert ("law of their own, which was learned" in page.text) == (kind != "records")
 
 
-def test_what_was_assumed_of_sizes_is_told(tmp_path):
-    made = random_posterior(1, n=20)
-    held = under_detection(made)
-    page = page_of(held, tmp_path / "held")
-    assert "Objects and false marks were taken to have diameters like those of all" in page.text
-    log_diameters, p_real = held.items.features[:, 2], held.detection.p_real_marking
+@pytest.mark.parametrize(
+    ("assumed", "words"),
+    [
+        ("held", "Objects and false marks were taken to have diameters like those of all"),
+        ("auto", "each have a law of their own, which was learned"),
+    ],
+)
+def test_what_was_assumed_of_sizes_is_told(assumed, words, tmp_path):
+    found = under_detection(random_posterior(1, n=20), size_weight=assumed)
+    page = page_of(found, tmp_path)
+    assert words in page.text
+    log_diameters, p_real = found.items.features[:, 2], found.detection.p_real_marking
     of_false = significant(np.exp(weighted_median(log_diameters, 1.0 - p_real)), 3)
     of_all = significant(np.exp(np.median(log_diameters)), 3)
-    false = held.detection.false[:, 0].sum(axis=1).mean()
+    false = found.detection.false[:, 0].sum(axis=1).mean()
     told = f"{of_false} among false marks and {of_all} among all"
     assert (told in page.text) == (false >= LEAST_FALSE)
-    learned = page_of(under_detection(made, size_weight=20.0), tmp_path / "learned")
-    assert "each have a law of their own, which was learned" in learned.text
 
 
 def test_weighted_median():

@@ -165,16 +165,19 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
     if log_sizes is None or all(len(prior.away) == 1 for prior in priors):
         return Markup("")
     nouns, word = plural(posterior.likelihood.noun), posterior.likelihood.size_word
-    if any(math.isfinite(prior.beliefs.size_weight) for prior in priors):
-        return paragraph(
+    learned = any(math.isfinite(prior.beliefs.size_weight) for prior in priors)
+    if learned:
+        words = (
             f"The {word}s of all objects, and those of false marks, each have a law of their own, "
-            "which was learned (size_weight). Numbers of objects that few experts found depend on "
-            'it: fit again with size_weight = "held" to see by how much.'
+            "which was learned (size_weight)."
         )
-    words = (
-        f"Objects and false marks were taken to have {word}s like those of all {nouns} "
-        "(size_weight): nothing was learned of this."
-    )
+        other = f'both have the {word}s of all {nouns} (size_weight = "held" in the settings)'
+    else:
+        words = (
+            f"Objects and false marks were taken to have {word}s like those of all {nouns} "
+            '(size_weight = "held"): nothing was learned of this.'
+        )
+        other = f"the laws are learned (size_weight = {LEARNED_SIZES:g} in the settings)"
     middle, spread = float(np.median(log_sizes)), float(np.std(log_sizes))
     of_false = weighted_median(log_sizes, np.nan_to_num(1.0 - found.p_real_marking))
     if summarise(found.false[:, 0].sum(axis=1)).mean >= LEAST_FALSE:
@@ -183,10 +186,7 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
             f"{significant(math.exp(middle), 3)} among all {nouns}."
         )
         if abs(of_false - middle) > FAR_APART * spread:
-            words += (
-                " As these differ, the numbers depend on it: compare a run in which the laws are "
-                f"learned (size_weight = {LEARNED_SIZES:g} in the settings)."
-            )
+            words += f" As these differ, the numbers depend on it: compare a run in which {other}."
     return paragraph(words)
 
 
