@@ -148,7 +148,7 @@ def test_geweke_with_decoys_and_silent_looks():
     assert (prior.real, len(prior.parameters.weight)) == (1, 2)
     assert prior.looks.silent.tolist() == [0.5, 1.5]
     assert prior.beliefs.look_shape_sd > 0.0
-    outcome = geweke(DECOYS, 3000, seed=24)
+    outcome = geweke(DECOYS, 3000, seed=24, draws=1200)
     assert outcome["ok"], outcome
 
 
@@ -156,7 +156,7 @@ def test_geweke_with_decoys_and_silent_looks():
     "mistake", [constraint_forgotten, readiness_overrated, silent_forgotten, clumps_overrated]
 )
 def test_geweke_with_decoys_and_silent_looks_catches_a_planted_bug(mistake):
-    assert not geweke(DECOYS, 3000, seed=24, mistake=mistake)["ok"]
+    assert not geweke(DECOYS, 3000, seed=24, draws=1200, mistake=mistake)["ok"]
 
 
 def footprints_forgotten(problem):

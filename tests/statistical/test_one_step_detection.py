@@ -36,6 +36,7 @@ DRAWS = 4_000
 FEWER = 2_000
 #: Of whole scans alone, which are always tested; the draws for all else take minutes.
 FEW = 800
+FEW_OF_DECOYS = 500
 FAMILIES = [0, 0, 1, 1, 2]
 #: The first two lists are one person's; sizes of the base measure span the levels.
 PERSONS = [0, 0, 1]
@@ -327,7 +328,7 @@ def joint_of_few():
 
 @pytest.fixture(scope="module")
 def joint_of_few_decoys():
-    return make_joint(IMAGES, None, FEW, **DECOYS)
+    return make_joint(IMAGES, None, FEW_OF_DECOYS, **DECOYS)
 
 
 def scan_under(draws, **beliefs):
