@@ -290,7 +290,8 @@ def find_objects(
     row, zone = (np.repeat(at, counts[row, zone]) for at in (row, zone))
     own = {name: batch[:, place][row] for name, place in where.items()}
     g = pick(rng, own["weight"])
-    level, size = base.draw(rng, prior, own["size_share"])
+    decoy = (g >= prior.real)[:, np.newaxis]
+    level, size = base.draw(rng, prior, np.where(decoy, own["false_size"], own["size_share"]))
     every = np.arange(len(row))
     notice = own["notice"].reshape(len(row), *prior.parameters.notice.shape)
     listing = own["listing"].reshape(len(row), *prior.parameters.listing.shape)

@@ -110,8 +110,9 @@ class Setting:
     def cells(self, image):
         looks, parameters = self.prior.looks, self.prior.parameters
         for zone in range(looks.zones[image], looks.zones[image + 1]):
-            for level, share in enumerate(parameters.size_share):
+            for level in range(len(self.prior.away)):
                 for g, weight in enumerate(parameters.weight):
+                    share = twin.share_of(self.prior, g, level)
                     missed = twin.history(self.prior, g, level, (), zone)
                     yield (zone, level, g), looks.share[zone] * share * weight, missed
 
@@ -207,7 +208,8 @@ def test_classes_are_drawn_by_their_weights(setting):
             weights = []
             for g in range(4):
                 if g < setting.classes:
-                    share = parameters.weight[g] * parameters.size_share[level] / prior.usual[level]
+                    share = parameters.weight[g] * twin.share_of(prior, g, level)
+                    share /= prior.usual[level]
                     listed = twin.history(prior, g, level, experts, zone, also)
                     weights.append(parameters.objects[image] * share * listed)
                 else:
@@ -571,10 +573,12 @@ def test_update_of_shares(setting):
     prior, parameters, beliefs = setting.prior, setting.prior.parameters, setting.prior.beliefs
     objects = prior.counts.objects[..., : setting.classes]
     update.update_shares(KnownNumbers(), prior)
+    usual = beliefs.size_weight * prior.usual
+    decoys = objects[..., prior.real :].sum(axis=(0, 2))
     for found, expected in (
         (parameters.weight, beliefs.class_weight + objects.sum(axis=(0, 1))),
-        (parameters.size_share, beliefs.size_weight * prior.usual + objects.sum(axis=(0, 2))),
-        (parameters.false_size, beliefs.size_weight * prior.usual + prior.counts.false_at),
+        (parameters.size_share, usual + objects[..., : prior.real].sum(axis=(0, 2))),
+        (parameters.false_size, usual + prior.counts.false_at + decoys),
     ):
         np.testing.assert_allclose(found, expected / expected.sum())
 

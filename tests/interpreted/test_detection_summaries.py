@@ -54,7 +54,7 @@ class Setting:
         shapes = {
             "seen": count, "missed": count, "seen_at": self.levels, "missed_at": self.levels,
             "listed": (count, self.experts), "false": (count, self.experts), "classes": (),
-            "common": self.experts, "common_again": self.experts, "sizes": self.experts + 1,
+            "decoys": (), "common": self.experts, "common_again": self.experts, "sizes": self.experts + 1,
             "new_sizes": self.experts + 1, "real": n, "marked": n, "hidden": 2,
         }  # fmt: skip
         real = ("common", "common_again", "real", "marked", "hidden")
@@ -160,7 +160,7 @@ def weights_of(setting, members, size) -> tuple[list[float], int, int]:
     also = twin.beside(prior, members)
     weights = []
     for g in range(setting.classes):
-        share = parameters.weight[g] * parameters.size_share[level] / prior.usual[level]
+        share = parameters.weight[g] * twin.share_of(prior, g, level) / prior.usual[level]
         listed = twin.history(prior, g, level, experts, zone, also)
         weights.append(parameters.objects[0] * share * listed)
     return weights, zone, level
@@ -209,6 +209,7 @@ def test_a_cluster_is_summed_up(setting, monkeypatch):
                 np.testing.assert_allclose(found.common[1], setting.common(g, level)[0])
             np.testing.assert_array_equal(found.false[1], false_marks)
             np.testing.assert_array_equal(found.listed[1], listed)
+            assert found.decoys.tolist() == [0, int(decoy)]
             assert found.seen[1].tolist() == [0, 0, int(said != FALSE)]
             assert found.seen_at[1].sum() == found.seen_at[1, level] == int(said != FALSE)
 
@@ -244,7 +245,8 @@ def test_missed_and_new_objects(setting, monkeypatch):
     for zone in range(len(looks.share)):
         for level in range(setting.levels):
             for g in range(setting.classes):
-                rate = parameters.objects[0] * parameters.weight[g] * parameters.size_share[level]
+                rate = parameters.objects[0] * parameters.weight[g]
+                rate *= twin.share_of(prior, g, level)
                 rate *= looks.share[zone]
                 usual = parameters.notice[g].mean()
                 unseen = (1.0 / (1.0 + math.exp(usual))) ** looks.silent[zone]

@@ -120,6 +120,13 @@ def cell(prior: Detection, size: float, image: int, items) -> tuple[int, int]:
     return int(counts.argmax()), level_of(prior, mean)
 
 
+def share_of(prior: Detection, g: int, level: int) -> float:
+    """How likely what is of class g has this level of size; decoys have those of false marks."""
+    parameters = prior.parameters
+    law = parameters.size_share if g < prior.real else parameters.false_size
+    return float(law[level])
+
+
 def beside(prior: Detection, items) -> list[int]:
     """All lists of the persons who have these markings that cover their image."""
     looks = prior.looks
@@ -169,7 +176,7 @@ def log_factor(prior: Detection, members, size: float, image: int = 0, items=())
     parameters, (zone, level) = prior.parameters, cell(prior, size, image, items)
     also, total = beside(prior, items) if len(items) else (), 0.0
     for g, weight in enumerate(parameters.weight):
-        share = weight * parameters.size_share[level] / prior.usual[level]
+        share = weight * share_of(prior, g, level) / prior.usual[level]
         listed = history(prior, g, level, members, zone, also)
         total += parameters.objects[image] * share * listed
     false = false_factor(prior, members[0], level, image) if len(members) == 1 else 0.0
@@ -190,7 +197,7 @@ def chance_of_object(prior: Detection, members, size: float, image: int = 0) -> 
     parameters, (_, level) = prior.parameters, cell(prior, size, image, ())
     zone, weights = int(prior.looks.zones[image]), []
     for g, weight in enumerate(parameters.weight):
-        share = weight * parameters.size_share[level] / prior.usual[level]
+        share = weight * share_of(prior, g, level) / prior.usual[level]
         listed = history(prior, g, level, members, zone)
         weights.append(parameters.objects[image] * share * listed)
     false = false_factor(prior, members[0], level, image) if len(members) == 1 else 0.0
@@ -241,9 +248,10 @@ def log_nothing_more(prior: Detection) -> float:
     for image, objects in enumerate(parameters.objects):
         for zone in range(looks.zones[image], looks.zones[image + 1]):
             for g, weight in enumerate(parameters.weight):
-                for level, share in enumerate(parameters.size_share):
+                for level in range(len(prior.away)):
                     seen = 1.0 - history(prior, g, level, (), zone)
-                    total -= looks.share[zone] * objects * weight * share * seen
+                    seen *= share_of(prior, g, level)
+                    total -= looks.share[zone] * objects * weight * seen
     made = looks_with_markings(prior)
     for at, share in shares_covered(prior).items():
         if at in made:
@@ -338,10 +346,10 @@ def _log_objects(prior: Detection) -> float:
     for image, objects in enumerate(parameters.objects):
         total -= objects
         for zone in range(looks.zones[image], looks.zones[image + 1]):
-            for level, share in enumerate(parameters.size_share):
-                for g, weight in enumerate(parameters.weight):
-                    count = prior.counts.objects[zone, level, g]
-                    total += count * math.log(objects * looks.share[zone] * share * weight)
+            for level, g in np.ndindex(len(prior.away), len(parameters.weight)):
+                expected = objects * looks.share[zone] * parameters.weight[g]
+                expected *= share_of(prior, g, level)
+                total += prior.counts.objects[zone, level, g] * math.log(expected)
     return float(total)
 
 
