@@ -54,7 +54,8 @@ class Setting:
         shapes = {
             "seen": count, "missed": count, "seen_at": self.levels, "missed_at": self.levels,
             "listed": (count, self.experts), "false": (count, self.experts), "classes": (),
-            "decoys": (), "common": self.experts, "common_again": self.experts, "sizes": self.experts + 1,
+            "decoys": (),
+            "common": self.experts, "common_again": self.experts, "sizes": self.experts + 1,
             "new_sizes": self.experts + 1, "real": n, "marked": n, "hidden": 2,
         }  # fmt: skip
         real = ("common", "common_again", "real", "marked", "hidden")

@@ -190,10 +190,9 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
     """
     here = slice(prior.looks.zones[image], prior.looks.zones[image + 1])
     silent = prior.looks.silent[here].copy()
-    persons, person_here = np.unique(prior.person[lists], return_inverse=True)
-    if silent.any():
-        # What silent persons notice is the mean over everybody, who looked here or not.
-        persons, person_here = np.arange(len(prior.lists)), prior.person[lists]
+    # What silent persons notice is the mean over everybody, who looked here or not.
+    persons = np.arange(len(prior.lists)) if silent.any() else np.unique(prior.person[lists])
+    person_here = np.searchsorted(persons, prior.person[lists])
     list_of = prior.looks.row_list[prior.looks.row[items]]
     looks = make_looks(
         np.zeros(len(items), np.int64),
