@@ -96,19 +96,31 @@ def test_clumps_of_false_marks():
 
 
 def test_decoys_need_images_and_experts():
-    """By default where there are several images, and three experts looked at one."""
+    """By default where there are several images and ten persons, five of whom looked at one."""
 
     def decoys(*given, **settings):
         prior = made(*given, **settings)
         return len(prior.parameters.weight) - prior.real
 
     assert decoys() == 0
-    assert decoys([0, 0, 0, 1, 1]) == 1
-    assert decoys([0, 0, 0, 1, 1], persons=(0, 0, 1)) == 0
-    assert decoys([0, 0, 0, 1, 1], decoys=False) == 0
+    assert decoys([0, 0, 0, 1, 1]) == 0
+    assert decoys([0, 0, 0, 1, 1], decoys=True) == 1
+    assert of_crowd(experts=10, looks=5) == 1
+    assert of_crowd(experts=9, looks=5) == 0
+    assert of_crowd(experts=10, looks=4) == 0
+    assert of_crowd(experts=10, looks=5, decoys=False) == 0
     assert decoys(decoys=True) == 1
     prior = made(decoys=True, classes=4)
     assert (prior.real, len(prior.parameters.weight)) == (3, 4)
+
+
+def of_crowd(experts, looks, **settings):
+    """How many classes of decoys there are if so many look at each of as many images."""
+    images = np.repeat(np.arange(experts), looks)
+    families = (images + np.tile(np.arange(looks), experts)) % experts
+    chosen = DetectionSettings(**settings)
+    prior = make_detection(chosen, None, families, np.arange(experts), images)
+    return len(prior.parameters.weight) - prior.real
 
 
 def test_silent_looks():

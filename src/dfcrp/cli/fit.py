@@ -220,7 +220,7 @@ HEADINGS = {
     "--expert-bias",
     type=click.Choice(EXPERT_BIAS),
     help="Learn how experts differ: in position and size (offset), in accuracy (precision), or in "
-    "both.  [default: auto, which is precision where at least 3 experts have 20 items or more]",
+    "both; auto is precision where at least 3 experts have 20 items or more.  [default: none]",
 )
 @click.option(
     "--min-experts",

@@ -200,7 +200,7 @@ def fit(
     preset: str | None = None,
     images: str = "auto",
     persons: Sequence[Sequence[str]] = (),
-    expert_bias: str = "auto",
+    expert_bias: str = "none",
     min_experts: int | str | None = None,
     side_by_side: bool = False,
     retire_complete: float = 0.9,
@@ -257,8 +257,8 @@ def fit(
     persons : sequence of sequences of names
         Lists by one person.
     expert_bias : str
-        Learn how experts differ: "offset", "precision", "both" or "none"; "auto" is "precision"
-        where at least three experts have enough items, except with a preset of the paper.
+        Learn how experts differ: "offset", "precision", "both" or "none", the default; "auto" is
+        "precision" where at least three experts have enough items, except with a preset.
     min_experts : int or str, optional
         Experts that make a consensus, or a share of those who looked at the image, as in "60%". If
         left out: five, or a majority of fewer; 60 % where images differ in how many looked.

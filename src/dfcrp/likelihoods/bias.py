@@ -103,13 +103,15 @@ def with_bias(
     *,
     learn_spread: bool = False,
     scattering: int | None = None,
+    count: int = 0,
 ) -> Any:
     """The hyperparameters with a law that has the experts' offsets and noise factors as well.
 
     ``learned`` is "offset", "precision" or "both"; ``experts`` are codes from 0, in the numbering
-    of the kernels. With ``learn_spread``, ``noise_sd`` is a guess.
+    of the kernels, and ``count`` says how many there are, if some have no item. With
+    ``learn_spread``, ``noise_sd`` is a guess.
     """
-    counts, p = np.bincount(experts), len(offset_sd)
+    counts, p = np.bincount(experts, minlength=count), len(offset_sd)
     work = np.zeros((len(counts), work_columns(p)))
     work[:, COUNT], work[:, SHARE] = counts, counts / len(experts)
     at, offsets, noise, spread = len(hyper.law), NOWHERE, NOWHERE, NOWHERE
@@ -355,20 +357,25 @@ def update_spread(rng, hyper):
 
 @inline_kernel
 def noise_target(hyper, f, e):
-    """Of experts f and e, along the line on which the weighted sum of their t is held."""
+    """Of experts f and e, along the line on which the weighted sum of their t is held.
+
+    Experts without items are not in that sum: of two of them the first moves as it likes.
+    """
     law, work, at = hyper.law, hyper.bias.work, hyper.bias.noise
     both = work[f, SHARE] + work[e, SHARE]
+    first = work[e, SHARE] / both if both > 0.0 else 1.0
+    second = -work[f, SHARE] / both if both > 0.0 else 0.0
     return NoiseTarget(
         noise_sd_of(hyper),
         float(hyper.bias.scattering),
         law[at + f],
         work[f, COUNT],
         work[f, SQUARES],
-        work[e, SHARE] / both,
+        first,
         law[at + e],
         work[e, COUNT],
         work[e, SQUARES],
-        -work[f, SHARE] / both,
+        second,
     )
 
 

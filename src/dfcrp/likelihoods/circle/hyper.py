@@ -99,10 +99,12 @@ def without_sizes(hyper: CircleHyper) -> CircleHyper:
     )
 
 
-def with_experts(hyper: Any, settings: CircleSettings, experts: NDArray[np.int64]) -> Any:
+def with_experts(
+    hyper: Any, settings: CircleSettings, experts: NDArray[np.int64], count: int
+) -> Any:
     """The hyperparameters, in a plane or on a sphere, with experts who differ.
 
-    ``experts`` are codes in the numbering of the kernels. Offsets of places are relative to the
+    ``experts`` are codes in the numbering of the kernels, of ``count`` in all. Offsets of places are relative to the
     median diameter: no unit enters.
     """
     place = settings.expert_position_sd * float(np.exp(hyper.level))
@@ -115,6 +117,7 @@ def with_experts(hyper: Any, settings: CircleSettings, experts: NDArray[np.int64
         settings.expert_noise_sd,
         learn_spread=True,
         scattering=3 if hyper.sized else 2,
+        count=count,
     )
 
 

@@ -283,7 +283,7 @@ def lay_out_circles(
     if settings.tails == "learned":
         hyper, columns = with_tails(hyper, len(codes)), columns.joined(TAIL_COLUMNS)
     if settings.expert_bias != "none":
-        hyper = with_experts(hyper, settings, codes[neighbourhood.original])
+        hyper = with_experts(hyper, settings, codes[neighbourhood.original], len(names))
         columns = columns.joined(bias_columns(hyper.bias, names, AXES))
     return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 
@@ -314,7 +314,9 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
     if settings.tails == "learned":
         hyper, columns = with_tails(hyper, len(items)), columns.joined(TAIL_COLUMNS)
     if settings.expert_bias != "none":
-        hyper = with_experts(hyper, settings, items.families[neighbourhood.original])
+        hyper = with_experts(
+            hyper, settings, items.families[neighbourhood.original], len(items.experts)
+        )
         columns = columns.joined(bias_columns(hyper.bias, items.experts, AXES))
     return Layout(features, hyper, sphere.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 

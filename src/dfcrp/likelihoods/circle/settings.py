@@ -55,12 +55,12 @@ class CircleSettings:
     #: Whether experts differ in where and how large they draw ("offset"), in how exactly
     #: ("precision"), or in both; standard deviations, between experts, of the offset of x and y
     #: relative to the median diameter, of that of log diameter, and of the log of the noise.
-    expert_bias: str = "auto"
+    expert_bias: str = "none"
     expert_position_sd: float = 0.05
     expert_size_sd: float = 0.1
     expert_noise_sd: float = 0.3
     #: Whether some items may be careless, with a share that is learned ("learned"), or none are.
-    tails: str = "auto"
+    tails: str = "none"
 
     def __post_init__(self) -> None:
         check_choice("likelihood.tolerances", self.tolerances, TOLERANCES)

@@ -169,6 +169,7 @@ class NormalLikelihood(Likelihood):
                 settings.expert_offset_sd * within,
                 settings.expert_noise_sd,
                 learn_spread=True,
+                count=len(items.experts),
             )
             columns = columns.joined(bias_columns(hyper.bias, items.experts, shape.features))
         return Layout(features, hyper, width, columns, neighbourhood, self.log_sizes(items))

@@ -26,11 +26,11 @@ class NormalSettings:
     #: Whether experts differ in where they place items ("offset"), in how exactly ("precision"),
     #: or in both; standard deviations between experts of the offsets, relative to the typical
     #: standard deviation of a feature, and of the log of the noise.
-    expert_bias: str = "auto"
+    expert_bias: str = "none"
     expert_offset_sd: float = 0.5
     expert_noise_sd: float = 0.3
     #: Whether some items may be careless, with a share that is learned ("learned"), or none are.
-    tails: str = "auto"
+    tails: str = "none"
 
     def __post_init__(self) -> None:
         check_choice("likelihood.expert_bias", self.expert_bias, EXPERT_BIAS)

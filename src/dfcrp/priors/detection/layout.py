@@ -45,6 +45,10 @@ TALLY_NAMES = ("n_objects", "n_missed", "n_false_marks")
 #: persons with markings, at most.
 BUSY = 0.9
 
+#: Decoys are told from objects that are hard to find by who marks them: unless the settings say
+#: otherwise, there are none with fewer persons in all, or on the image that most looked at.
+MANY_PERSONS, MANY_VIEWERS = 10, 5
+
 #: The share of false marks that chains start from. A chain that starts from few takes single marks
 #: for objects that are hard to find, and may stay there.
 MANY_FALSE = 0.3
@@ -102,7 +106,8 @@ def make_detection(
     most = int(np.diff(view.start).max())
     decoys = settings.decoys
     if isinstance(decoys, str):
-        decoys = most > 2 and len(view.zones) > 2
+        several = len(view.zones) > 2 and len(np.unique(persons)) >= MANY_PERSONS
+        decoys = several and most >= MANY_VIEWERS
     real = min(number_of_classes(settings, most), CLASSES - decoys)
     low, step, away, usual = _levels(log_sizes if settings.by_size else None)
     sizes = np.empty(0)

@@ -23,7 +23,7 @@ class DetectionSettings:
     #: Whether finding an object depends on its size.
     by_size: bool = True
     #: Whether there may be decoys: what several experts mark though it is no object. "auto": where
-    #: there are several images, and three experts or more looked at one.
+    #: there are several images and ten persons or more, five of whom looked at one image.
     decoys: bool | str = "auto"
     #: How many looked at each of several images, if nothing says who looked. Those who marked
     #: nothing there are taken to be typical. "auto": as many as marked something on the busiest
@@ -45,7 +45,7 @@ class DetectionSettings:
     #: spread, and how much experts differ who make equally many.
     decoy_ease: float = 0.0
     decoy_ease_sd: float = 1.5
-    decoy_sd: float = 0.5
+    decoy_sd: float = 1.5
     #: The share of experts who mark a decoy, on average: at least (what fewer mark is an ordinary
     #: false mark) and at most (what more mark is an object).
     decoy_least: float = 0.15
