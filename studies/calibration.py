@@ -90,6 +90,7 @@ UNLIKE = with_experts(
     LEARNED,
     CircleSettings(expert_bias="both", expert_position_sd=0.05, expert_size_sd=0.3),
     np.array(FAMILIES),
+    4,
 )
 LAW_NAMES = ("scale_x", "growth_x", "scale_d", "growth_d")
 #: Probability of a false alarm, in each of the two tests as a whole.

@@ -13,7 +13,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.evaluation import detected
 from dfcrp.evaluation.assignment import best_assignment, right_by_score
 from dfcrp.evaluation.matching import (
-    Pairs,
+    PossiblePairs,
     Rule,
     box_overlap,
     disc_overlap,
@@ -142,7 +142,7 @@ def slow_iou(one, other, i, j):
 def random_pairs(rng, n, m, density=0.35):
     quality = rng.random((n, m)) * (rng.random((n, m)) < density)
     answer, truth = np.nonzero(quality)
-    return Pairs(answer, truth, quality[answer, truth])
+    return PossiblePairs(answer, truth, quality[answer, truth])
 
 
 def every_matching(pairs, n, m):
@@ -182,7 +182,7 @@ def test_the_assignment_is_the_best_of_all(seed):
 
 def test_more_matches_go_before_better_ones():
     """One pair of 0.99 would leave the others alone."""
-    pairs = Pairs(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.99, 0.5, 0.5]))
+    pairs = PossiblePairs(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.99, 0.5, 0.5]))
     assert best_assignment(pairs, 2, 2).tolist() == [1, 0]
 
 

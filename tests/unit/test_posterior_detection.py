@@ -228,7 +228,7 @@ def crowd():
     parts = [([0, 0, 0], [3, 4, 3, 3]), ([0, 1, 0], [3, 4, 3, 6]), ([0, 1, 2], [3, 4, 5, 6])]
     draws = [[*a, *b] for a, b in parts]
     labels = [[draws[k] for k in rng.integers(0, 3, 40)] for _ in range(2)]
-    settings = {"classes": 2, "objects_shape": 4.0, "objects_mean_sd": 0.3}
+    settings = {"classes": 2, "objects_shape": 4.0, "objects_mean_sd": 0.3, "decoys": True}
     config = Config(run=RunSettings(scans=80, burn_in=40), summary=SummarySettings(min_experts=2))
     plain = posterior_of(labels, items, config=config)
     return under_detection(plain, persons=(("ann", "bob"),), **settings)

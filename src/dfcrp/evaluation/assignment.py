@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, min_weight_full_bipartite_matching
 
-from dfcrp.evaluation.matching import Pairs
+from dfcrp.evaluation.matching import PossiblePairs
 
 Whole = NDArray[np.int64]
 
 
-def best_assignment(pairs: Pairs, n_answer: int, n_truth: int) -> Whole:
+def best_assignment(pairs: PossiblePairs, n_answer: int, n_truth: int) -> Whole:
     """The truth's row of each row of the answer; -1 for one that is not matched."""
     found = np.full(n_answer, -1, np.int64)
     rows = np.unique(pairs.answer)
@@ -49,7 +49,7 @@ def best_assignment(pairs: Pairs, n_answer: int, n_truth: int) -> Whole:
     return found
 
 
-def right_by_score(pairs: Pairs, order: Whole, n_truth: int) -> NDArray[np.bool_]:
+def right_by_score(pairs: PossiblePairs, order: Whole, n_truth: int) -> NDArray[np.bool_]:
     """Whether each object of the answer is right; ``order`` has the rows, best score first."""
     near: dict[int, list[int]] = {}
     by_quality = np.lexsort([-pairs.quality, pairs.answer])

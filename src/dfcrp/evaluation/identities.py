@@ -240,7 +240,7 @@ def _called(before: frozenset[str], name: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Named:
+class Identities:
     """A table in numbers of records."""
 
     #: Of a table of entities: the record and the entity of each row.
@@ -254,7 +254,7 @@ class Named:
     words: str = ""
 
 
-def in_numbers(table: Table, records: Records, *, two_lists: bool = False) -> Named:
+def in_numbers(table: Table, records: Records, *, two_lists: bool = False) -> Identities:
     """Look up every id."""
     sources = table.columns.get("source")
     count = len(table.places)
@@ -266,7 +266,7 @@ def in_numbers(table: Table, records: Records, *, two_lists: bool = False) -> Na
         record = np.array(rows, np.int64)
         _refuse_twice(table, record, records)
         _, entity = np.unique(np.array(table.columns["entity"], dtype=np.str_), return_inverse=True)
-        return Named(record, entity.astype(np.int64), None, None, None)
+        return Identities(record, entity.astype(np.int64), None, None, None)
     words, sides = _sides(table, records, two_lists)
     pairs = np.array(
         [
@@ -281,7 +281,7 @@ def in_numbers(table: Table, records: Records, *, two_lists: bool = False) -> Na
             f"{table.places[same[0]]}: a pair of a record with itself; remove the row"
             + (", or say that the columns are of two lists (--two-lists)" if records.open else "")
         )
-    return Named(None, None, np.sort(pairs, axis=1), table.p, table.match, words)
+    return Identities(None, None, np.sort(pairs, axis=1), table.p, table.match, words)
 
 
 def _refuse_twice(table: Table, record: Whole, records: Records) -> None:

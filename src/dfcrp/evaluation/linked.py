@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.evaluation.identities import Named, closure
+from dfcrp.evaluation.identities import Identities, closure
 from dfcrp.evaluation.result import Evaluation, plain
 from dfcrp.evaluation.scores import (
     agreement,
@@ -54,7 +54,7 @@ class LinkAnswer:
     draws: Callable[[Whole], tuple[Whole, Whole]] | None = None
 
 
-def answer_of_table(name: str, named: Named, n: int, least: float | None) -> LinkAnswer:
+def answer_of_table(name: str, named: Identities, n: int, least: float | None) -> LinkAnswer:
     """Clusters, or pairs with or without probabilities, of another program."""
     if named.pairs is None:
         assert named.record is not None
@@ -102,7 +102,7 @@ def pairs_within(labels: Whole) -> Whole:
 
 
 def evaluate_links(
-    answer: LinkAnswer, truth: Named, truth_name: str, n: int, kind: str
+    answer: LinkAnswer, truth: Identities, truth_name: str, n: int, kind: str
 ) -> Evaluation:
     """Everything about records."""
     head: dict[str, Any] = {
@@ -121,7 +121,7 @@ def evaluate_links(
     return Evaluation(plain({**head, **_of_entities(answer, known, labels, truth)}))
 
 
-def _true_labels(truth: Named, n: int) -> tuple[Whole, Whole]:
+def _true_labels(truth: Identities, n: int) -> tuple[Whole, Whole]:
     """The records whose entity is known, and their entities."""
     if truth.pairs is not None:
         return np.arange(n), closure(truth.pairs, n)
@@ -131,7 +131,7 @@ def _true_labels(truth: Named, n: int) -> tuple[Whole, Whole]:
     return truth.record[order], truth.entity[order]
 
 
-def _of_labelled_pairs(answer: LinkAnswer, truth: Named) -> dict[str, Any]:
+def _of_labelled_pairs(answer: LinkAnswer, truth: Identities) -> dict[str, Any]:
     """Some pairs are known to match or not, and nothing else is known."""
     assert truth.pairs is not None
     assert truth.match is not None
@@ -169,7 +169,9 @@ def _of_labelled_pairs(answer: LinkAnswer, truth: Named) -> dict[str, Any]:
     }
 
 
-def _of_entities(answer: LinkAnswer, known: Whole, entity: Whole, truth: Named) -> dict[str, Any]:
+def _of_entities(
+    answer: LinkAnswer, known: Whole, entity: Whole, truth: Identities
+) -> dict[str, Any]:
     """The entity of every known record is known, so every pair of them is."""
     n = len(known)
     at = np.full(1 + int(max(known.max(initial=-1), answer.pairs.max(initial=-1))), -1, np.int64)

@@ -116,21 +116,21 @@ def _check_distance(distance: float | Mapping[str, float], columns: tuple[str, .
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PossiblePairs:
     """Pairs that may be one object: rows of the answer and of the truth, and how alike they are."""
 
     answer: Whole
     truth: Whole
     quality: Floats
 
-    def select(self, keep: NDArray[np.bool_]) -> Pairs:
+    def select(self, keep: NDArray[np.bool_]) -> PossiblePairs:
         """Some of them."""
-        return Pairs(self.answer[keep], self.truth[keep], self.quality[keep])
+        return PossiblePairs(self.answer[keep], self.truth[keep], self.quality[keep])
 
 
-def possible_pairs(answer: Objects, truth: Objects, rule: Rule) -> Pairs:
+def possible_pairs(answer: Objects, truth: Objects, rule: Rule) -> PossiblePairs:
     """Every pair on the same image that the rule allows, sorted."""
-    nothing = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    nothing = PossiblePairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     if not len(answer) or not len(truth):
         return nothing
     images = _image_codes(answer, truth)
@@ -147,7 +147,7 @@ def possible_pairs(answer: Objects, truth: Objects, rule: Rule) -> Pairs:
             )
         found = found.select(answer.category[found.answer] == truth.category[found.truth])
     order = np.lexsort([found.truth, found.answer])
-    return Pairs(found.answer[order], found.truth[order], found.quality[order])
+    return PossiblePairs(found.answer[order], found.truth[order], found.quality[order])
 
 
 def _image_codes(answer: Objects, truth: Objects) -> tuple[Whole, Whole]:
@@ -158,7 +158,9 @@ def _image_codes(answer: Objects, truth: Objects) -> tuple[Whole, Whole]:
     return found[0], found[1]
 
 
-def _near(answer: Objects, truth: Objects, images: tuple[Whole, Whole], rule: Rule) -> Pairs:
+def _near(
+    answer: Objects, truth: Objects, images: tuple[Whole, Whole], rule: Rule
+) -> PossiblePairs:
     """By distance: within 1 in units of the largest that is allowed."""
     scaled = []
     for one, codes in zip((answer, truth), images, strict=True):
@@ -176,12 +178,12 @@ def _near(answer: Objects, truth: Objects, images: tuple[Whole, Whole], rule: Ru
     rows = np.repeat(np.arange(len(answer)), [len(one) for one in near])
     columns = np.array([j for one in near for j in one], np.int64)
     away = np.linalg.norm(scaled[0][rows] - scaled[1][columns], axis=1)
-    return Pairs(rows, columns, np.clip(1.0 - away, 0.0, 1.0))
+    return PossiblePairs(rows, columns, np.clip(1.0 - away, 0.0, 1.0))
 
 
 def _overlapping(
     answer: Objects, truth: Objects, images: tuple[Whole, Whole], least: float
-) -> Pairs:
+) -> PossiblePairs:
     """By IoU."""
     outlines = [one.likelihood.outlines(one.columns) for one in (answer, truth)]
     first, second = outlines
@@ -201,7 +203,7 @@ def _overlapping(
         share = 1.0 if first.shape == "box" else 0.25 * np.pi
         areas = [share * one.width * one.height for one in (first, second)]
     iou = shared / (areas[0][rows] + areas[1][columns] - shared)
-    return Pairs(rows, columns, np.clip(iou, 0.0, 1.0)).select(iou >= least - 1e-12)
+    return PossiblePairs(rows, columns, np.clip(iou, 0.0, 1.0)).select(iou >= least - 1e-12)
 
 
 def _some(one: Outlines, rows: Whole) -> Outlines:

@@ -182,7 +182,7 @@ class Nearness:
         ]
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> NearPairs:
         """Every list looked up in every other."""
         return look_up_pairs(self)
 
@@ -194,7 +194,7 @@ class Nearness:
         return look_up_others(self)
 
 
-class Pairs(NamedTuple):
+class NearPairs(NamedTuple):
     """(experts, experts): items of one looked up in the list of the other."""
 
     shares: Shares
@@ -217,7 +217,7 @@ STEADY = 0.18
 SAME = 1e-3
 
 
-def look_up_pairs(nearness: Nearness) -> Pairs:
+def look_up_pairs(nearness: Nearness) -> NearPairs:
     """Every list looked up in every other, where both looked."""
     from scipy.spatial import cKDTree
 
@@ -266,7 +266,7 @@ def look_up_pairs(nearness: Nearness) -> Pairs:
         any_near.append(best[asked])
     chance = _smoothed(counts["chance"], counts["looked_up"])
     shares = Shares(counts["looked_up"], counts["near"], chance)
-    return Pairs(
+    return NearPairs(
         shares,
         counts["same"],
         ratio,

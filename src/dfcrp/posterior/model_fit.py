@@ -28,7 +28,7 @@ from dfcrp.summaries.fit import (
     level_of,
     predicted_of,
 )
-from dfcrp.summaries.tails import FAR, VERY_FAR, DrawnItems, Tails, tails
+from dfcrp.summaries.tails import FAR, VERY_FAR, DrawnItems, TailShares, tails
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -201,7 +201,7 @@ def _scatter(posterior: Posterior) -> Iterator[Check]:
         yield _beside(single, objects, posterior.likelihood.noun)
 
 
-def _tails(found: list[Tails], noun: str) -> Check:
+def _tails(found: list[TailShares], noun: str) -> Check:
     """The part of a distance whose tails are furthest from what is expected."""
     worst = max(found, key=lambda one: float(one.far.mean() - one.new_far.mean()))
     own, very_far = float(worst.far.mean()), float(worst.very_far.mean())

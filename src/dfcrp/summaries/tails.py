@@ -40,7 +40,7 @@ class Scatter:
 
 
 @dataclass(frozen=True)
-class Tails:
+class TailShares:
     """Shares of items of one part that lie far and very far away, in every draw: (draws,)."""
 
     part: str
@@ -84,7 +84,7 @@ class DrawnItems:
     labels: NDArray[np.int32]
 
 
-def tails(sets: list[DrawnItems], rng: np.random.Generator) -> list[Tails]:
+def tails(sets: list[DrawnItems], rng: np.random.Generator) -> list[TailShares]:
     """Of all sets together, draw by draw; clusters of one item say nothing."""
     found: dict[str, list[list[float]]] = {}
     items: dict[str, int] = {}
@@ -102,7 +102,7 @@ def tails(sets: list[DrawnItems], rng: np.random.Generator) -> list[Tails]:
                 shares += [float(np.mean(distance > FAR)), float(np.mean(distance > VERY_FAR))]
             found.setdefault(name, []).append(shares)
             items[name] = len(own)
-    return [Tails(name, items[name], *np.array(rows).T) for name, rows in found.items()]
+    return [TailShares(name, items[name], *np.array(rows).T) for name, rows in found.items()]
 
 
 def _of_draw(

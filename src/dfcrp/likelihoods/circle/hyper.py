@@ -104,8 +104,8 @@ def with_experts(
 ) -> Any:
     """The hyperparameters, in a plane or on a sphere, with experts who differ.
 
-    ``experts`` are codes in the numbering of the kernels, of ``count`` in all. Offsets of places are relative to the
-    median diameter: no unit enters.
+    ``experts`` are codes in the numbering of the kernels, of ``count`` in all. Offsets of places
+    are relative to the median diameter: no unit enters.
     """
     place = settings.expert_position_sd * float(np.exp(hyper.level))
     offset_sd = np.array([place, place, settings.expert_size_sd])
