@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dfcrp.markup import counted, significant
+from dfcrp.rounding import estimate, estimate_of
 
 
 def describe(found: Mapping[str, Any]) -> str:
@@ -35,7 +36,9 @@ def share(value: float | None) -> str:
 
 def between(interval: Mapping[str, float] | None) -> str:
     """A 95 % interval behind a number."""
-    return "" if interval is None else f"   {interval['lo']:.3f} to {interval['hi']:.3f}"
+    if interval is None:
+        return ""
+    return f"   {estimate(interval['lo'], interval['lo'], interval['hi'], 3).interval}"
 
 
 def _images(found: Mapping[str, Any]) -> str:
@@ -81,7 +84,7 @@ def _numbers(found: Mapping[str, Any]) -> list[str]:
     if total is not None:
         held = "holds" if total["covers"] else "does not hold"
         lines.append(
-            f"Objects in all: {total['mean']:,.0f} ({total['lo']:,.0f} to {total['hi']:,.0f}) "
+            f"Objects in all: {estimate_of(total)} "
             f"estimated, {total['true']:,} true; the interval {held} the truth"
         )
     counts = found["counts"]
@@ -157,7 +160,7 @@ def describe_partition(found: Mapping[str, Any]) -> str:
         if one is not None and "mean" in one:
             held = "holds" if one["covers"] else "does not hold"
             lines.append(
-                f"{word} in all: {one['mean']:,.0f} ({one['lo']:,.0f} to {one['hi']:,.0f}) "
+                f"{word} in all: {estimate_of(one)} "
                 f"estimated, {one['true']:,} true; the interval {held} the truth"
             )
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws, shared_variable
 from dfcrp.markup import plural
+from dfcrp.rounding import estimate_of
 
 #: Names of the shares of the wider levels, as they follow each other in the law.
 WIDE, WIDEST = "careless_3", "careless_9"
@@ -53,7 +54,8 @@ def careless_words(found: Mapping[str, Any], noun: str) -> list[str]:
     row = found.get("careless_percent")
     if row is None:
         return []
+    said = estimate_of(row)
     return [
-        f"{row['mean']:.2g} % of the {plural(noun)} are careless (95 %: {row['lo']:.2g} to "
-        f"{row['hi']:.2g}): they scatter by 3 to 9 times as much as the others."
+        f"{said.mean} % of the {plural(noun)} are careless (95 %: {said.interval}): they scatter "
+        "by 3 to 9 times as much as the others."
     ]
