@@ -262,7 +262,10 @@ class NormalLikelihood(Likelihood):
     def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
         """By the scales of the draw; stored are log variances, of full covariances log scales."""
         power = 1.0 if self.name == "normal" else 0.5
-        return normal_scatter(posterior, self.shape(posterior.items), power=power)
+        items = posterior.items
+        heard = heard_features(items.features, self.origin(items))
+        shape = without_silent(self.shape(items), heard)
+        return normal_scatter(posterior, shape, heard, power=power)
 
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """The features; positions of boxes and ellipses go with their sizes."""

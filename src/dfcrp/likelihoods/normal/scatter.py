@@ -19,11 +19,15 @@ Floats = NDArray[np.float64]
 
 
 def normal_scatter(
-    posterior: Any, shape: Shape, *, power: float
+    posterior: Any, shape: Shape, heard: NDArray[np.int64], *, power: float
 ) -> Callable[[NDArray[np.float64]], Scatter] | None:
-    """From what the clusters of a draw share; scales are exp(power · stored)."""
+    """From what the clusters of a draw share; scales are exp(power · stored).
+
+    ``shape`` is that of the features ``heard``, which are not the same for all items.
+    """
     items, columns = posterior.items, posterior.draws.columns
     features, noise = corrected_all(posterior.expert_bias, items.features, items.families)
+    features, given = features[:, heard], items.features[:, heard]
     group_of = np.repeat(np.arange(len(shape.groups)), shape.groups)
     scales, growth = scales_at(columns), growths(shape, columns)
     if not scales:
@@ -32,7 +36,7 @@ def normal_scatter(
     excess = np.zeros_like(features)
     for j, at in enumerate(shape.size):
         if at >= 0:
-            excess[:, j] = items.features[:, at] - np.median(items.features[:, at])
+            excess[:, j] = given[:, at] - np.median(given[:, at])
     a = float(posterior.config.likelihood.variance_shape)
     parts = tuple((part.name, own, own.stop - own.start) for part, own in parts_of(shape))
 
