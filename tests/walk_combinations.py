@@ -81,8 +81,9 @@ class Walk:
         out = self.folder / f"run-{self._number}"
         chosen = self.one if items is None else items
         dfcrp.fit(chosen, out=out, **{**SHORT, **settings})
-        longer = dfcrp.resume(out, scans=5)
-        found = dfcrp.load(out)
+        named = {"likelihood": "counts:COUNTS"} if self.kind == "own" else {}
+        longer = dfcrp.resume(out, scans=5, **named)
+        found = dfcrp.load(out, **named)
         assert np.array_equal(found.labels, longer.labels), "the draws are not those on disk"
         assert len(found.catalogue()) > 0
         assert len(found.members()) == len(chosen)

@@ -132,7 +132,8 @@ class CommandWalk:
                 plain = Cell("dfcrp", "one")
                 out = self.folder / plain.name
                 wrong = "" if out.exists() else self.fit(plain)
-                said = run(words[0], str(out), *words[1:])
+                named = ("--likelihood", "counts:COUNTS") if self.kind == "own" else ()
+                said = run(words[0], str(out), *words[1:], *named)
                 return wrong or (said.last if said.code else "")
 
             return ask

@@ -375,7 +375,7 @@ def test_bugs_about_who_looked_move_the_target():
         wrong.own[:] = setting.prior.own
         detection.rebuild_tables(wrong)
         setting.prior.tables.empty[:] = wrong.tables.empty
-        assert max(setting.worst_change(setting.one(i)) for i in range(6)) > 1e-4
+        assert max(setting.worst_change(setting.one(i)) for i in range(6)) > 1e-5
 
 
 def test_bugs_about_false_marks_and_silent_looks_move_the_target():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,8 @@ def assert_same(one: ReadTable, other: ReadTable, tolerance: float) -> None:
     assert one.site.units == other.site.units
     for role in ("x", "y", "diameter"):
         np.testing.assert_allclose(other.columns[role], one.columns[role], rtol=0, atol=tolerance)
-    assert list(other.about.get("expert", ())) == list(one.about.get("expert", ()))
+    names = [unicodedata.normalize("NFC", name) for name in one.about.get("expert", ())]
+    assert list(other.about.get("expert", ())) == names
     for title, values in one.extra.items():
         short = next(found for found in other.extra if title.startswith(found))
         read = other.typed_extra()[short]

@@ -250,7 +250,8 @@ def draws_of(kind: str, prior: str, sampler: str) -> dict[str, list[Any]]:
     block = chain.run(DRAWS, THIN) if sampler == "exact" else chain.run(1, PAPER_SCANS)
     small.assert_consistent(problem.data, chain.state)
     assert np.isfinite(block.parameters).all()
-    assert np.isfinite(block.shared).all()
+    # A shape of false marks that is held is infinite.
+    assert not np.isnan(block.shared).any()
     return {name: np.asarray(values).tolist() for name, values in block._asdict().items()}
 
 

@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
 
+from dfcrp import __version__
 from dfcrp.errors import (
     DfcrpError,
     DfcrpWarning,
@@ -435,7 +436,9 @@ def find_run(
             f"{folder}: holds no checkpoints, so it cannot be resumed: it was saved from memory; "
             "fit again, with the folder as out="
         )
-    refuse_other_settings(folder, config, read_provenance(folder))
+    provenance = read_provenance(folder)
+    other = provenance.get("dfcrp") != __version__
+    refuse_other_settings(folder, config, provenance, known_only=other)
     if len(parts) > 1:
         scans = [min(store.scans(part, config.run.chains)) for part in range(len(parts))]
         reached = max(scans)
