@@ -101,6 +101,11 @@ class CommandWalk:
             words += ["--images", cell.images]
         return words
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What a command on a run must be told of a likelihood of one's own."""
+        return ("--likelihood", "counts:COUNTS") if self.kind == "own" else ()
+
     def fit(self, cell: Cell, length: tuple[str, ...] = SHORT) -> str:
         """Fit and report; what is wrong with it, if anything."""
         out = self.folder / cell.name
@@ -114,7 +119,7 @@ class CommandWalk:
             return "says no verdict"
         if cell.images == "one":
             return ""
-        page = run("report", str(out), "--image", "j")
+        page = run("report", str(out), "--image", "j", *self.named)
         return page.last if page.code else ""
 
     def features(self) -> dict[str, Callable[[], str]]:
@@ -132,8 +137,7 @@ class CommandWalk:
                 plain = Cell("dfcrp", "one")
                 out = self.folder / plain.name
                 wrong = "" if out.exists() else self.fit(plain)
-                named = ("--likelihood", "counts:COUNTS") if self.kind == "own" else ()
-                said = run(words[0], str(out), *words[1:], *named)
+                said = run(words[0], str(out), *words[1:], *self.named)
                 return wrong or (said.last if said.code else "")
 
             return ask
