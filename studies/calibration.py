@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dfcrp import prior
+from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.bias_summary import bias_columns
 from dfcrp.likelihoods.circle.columns import AXES, circle_columns
-from dfcrp.likelihoods.circle.hyper import with_experts
 from dfcrp.likelihoods.circle.kernel import (
     BETA,
     VAR_POSITION,
@@ -41,7 +41,6 @@ from dfcrp.likelihoods.circle.kernel import (
     without_law,
 )
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.likelihoods.circle.settings import CircleSettings
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.arrivals.kernel import Arrivals
@@ -84,14 +83,10 @@ LEARNED = HYPER._replace(
         (2.5, 4.0), 3.0, np.array((0.3, 0.8, -2.5, -0.4)), np.array((0.7, 0.6, 0.5, 0.6)), n=10
     )
 )
-#: The same with experts who differ.
+#: The same with experts who differ, by a known spread.
 FAMILIES = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3)
-UNLIKE = with_experts(
-    LEARNED,
-    CircleSettings(expert_bias="both", expert_position_sd=0.05, expert_size_sd=0.3),
-    np.array(FAMILIES),
-    4,
-)
+_PLACE = 0.05 * float(np.exp(LEARNED.level))
+UNLIKE = with_bias(LEARNED, "both", np.array(FAMILIES), np.array([_PLACE, _PLACE, 0.3]), 0.5)
 LAW_NAMES = ("scale_x", "growth_x", "scale_d", "growth_d")
 #: Probability of a false alarm, in each of the two tests as a whole.
 FALSE_ALARM_RATE = 1e-4

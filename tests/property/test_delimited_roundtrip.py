@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 import warnings
 from pathlib import Path
 
@@ -27,6 +28,8 @@ diameters = st.floats(1e-15, 1e15)
 names = (
     st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
     .map(str.strip)
+    # Names are read in this form of Unicode.
+    .map(lambda name: unicodedata.normalize("NFC", name))
     .filter(bool)
 )
 markings_rows = st.lists(st.tuples(coordinates, coordinates, diameters, names, names), min_size=1)
