@@ -223,7 +223,8 @@ def _tails(found: list[TailShares], noun: str) -> Check:
             f"Some {plural(noun)} are careless: {said}; beyond {VERY_FAR:g} times "
             f"{100.0 * very_far:.1f} %, {100.0 * new_very_far:.1f} % predicted. Worse ones may "
             f"have been cut off from their objects. Do not trust single {plural(noun)}, nor "
-            "intervals of places and sizes; let experts differ in scatter (--expert-bias both)."
+            "intervals of places and sizes; allow careless items (tails = "
+            '"learned" in [likelihood]), or let experts differ in scatter (--expert-bias both).'
         )
     return Check(
         "tails of scatter", own, predicted, lo, hi, size, level, words, (f"single {plural(noun)}",)
