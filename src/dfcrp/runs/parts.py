@@ -98,7 +98,7 @@ class Parts:
         draws = scans // run.thin + MOST_DRAWS
         # More than any kind and prior has: of a cluster a mean, its error and a variance of each
         # number; of a draw what is known of each expert, by category and the category said, of each
-        # image, and of each pair of columns.
+        # image, of each look with items, and of each pair of columns.
         columns, categories = len(self.items.columns), len(self.items.categories)
         shared = 64 * len(self.items.experts) * (1 + categories) ** 2 + 64 * len(self.items.images)
         return BlockBounds(
@@ -106,7 +106,7 @@ class Parts:
             chains=run.chains,
             draws=draws,
             parameters=16 + 4 * columns,
-            shared=1024 + 4 * columns**2 + shared,
+            shared=1024 + 4 * columns**2 + shared + len(self.items),
         )
 
     @cached_property
