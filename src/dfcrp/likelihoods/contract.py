@@ -8,7 +8,7 @@ on rows of ``theta``, of the likelihood's own width, and rows of ``y``, a markin
 ``of_chain`` is for Python: a chain asks for hyperparameters of its own.
 
 A marking may have something of its own besides its features, such as how careless it is: it keeps
-it while others move, and gets it anew whenever it is seated (``settle``).
+it while others move, and gets another whenever it is seated (``settle``).
 
 ``add_member`` and ``remove_member`` are for likelihoods whose parameters are integrated out and
 whose rows hold sums over the members; one that draws its parameters does nothing there.

@@ -82,7 +82,7 @@ def prepare_traces(
     """The number of clusters, the number that at least ``min_experts`` share, and what else.
 
     Answers come first, then α and the other parameters behind them. ``counts`` saves counting the
-    clusters a second time. With ``failed`` there is also what the verdict finds wanting besides.
+    clusters a second time. With ``failed`` there is also what else the verdict finds too short.
     """
     wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
     counts = posterior.consensus_counts((wanted,)) if counts is None else counts

@@ -279,7 +279,7 @@ def _zones_of(looks: LookTables, image: int, items: Codes, lists: Codes) -> Zone
 
 
 def what_is_held(settings: DetectionSettings, looks: LookTables) -> Held:
-    """What the settings say as numbers: ∞ and 0 for what is held.
+    """What the settings say as numbers: ∞ and 0 for fixed parameters.
 
     Where every list covers one image, false marks on its image are all there is to learn of its
     rate: κ is held at ∞.

@@ -54,7 +54,7 @@ from dfcrp.priors.detection.scores import (
     update_scores,
 )
 
-#: What ``draw_class`` says of a marking that is no object's.
+#: What ``draw_class`` says of a false mark.
 FALSE = CLASSES
 #: Entries of ``objects_law``.
 SHAPE, MEAN = 0, 1
