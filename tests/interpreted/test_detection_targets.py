@@ -370,6 +370,29 @@ def test_how_alike_lists_are(prior):
         assert (false_marks.log_shape_of_lists(target, value) > -math.inf) == allowed
 
 
+@pytest.mark.parametrize("many", [0.3, 2.0, 50.0])
+@pytest.mark.parametrize("far", [1.0, 30.0, 2000.0])
+def test_products_of_odds_are_sums_of_logarithms(many, far):
+    """Few and many objects, odds that nearly overflow and that would."""
+    rng = np.random.default_rng(6)
+    prior = make_prior("one image")
+    counts = prior.counts
+    for _ in range(20):
+        counts.total[:] = rng.poisson(many, counts.total.shape)
+        counts.noticed[:] = np.floor(rng.random(counts.total.shape) * (counts.total + 1))
+        for g, p in product(range(prior.real), range(len(prior.lists))):
+            notice, slope = rng.normal(0.0, far), rng.normal(0.0, 0.1 * far)
+            logits = notice + slope * prior.away
+            expected = 0.0
+            viewers = slice(*prior.looks.person_viewer[p : p + 2])
+            for total, noticed in zip(
+                counts.total[viewers, :, g], counts.noticed[viewers, :, g], strict=True
+            ):
+                expected += (noticed * logits - total * np.logaddexp(0.0, logits)).sum()
+            found = noticing.log_logistic(prior, g, p, notice, slope)
+            assert found == pytest.approx(expected, rel=1e-10, abs=1e-9)
+
+
 def test_the_share_of_false_marks(prior):
     known, start = KnownNumbers(), prior.parameters.false_share[0]
     false_marks.update_false_share(known, prior)

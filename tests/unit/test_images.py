@@ -341,7 +341,7 @@ def test_a_run_that_is_stopped_early_has_tables_of_what_it_came_to(markings, tmp
     def stop(_: Any) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    settings = {**SETTINGS, "scans": 2000}
+    settings = {**SETTINGS, "scans": 50_000}
     found = dfcrp.fit(markings, out=out, **settings, workers=1, progress=stop)
     assert found.record.stopped_early
     assert len(found.images) < 4

@@ -21,11 +21,50 @@ from dfcrp.priors.detection.kernel import Detection, log_unseen, usual_notice
 WIDTH = 1.0
 #: ε: who makes hardly any false marks marks a decoy with these odds, relative to what is usual.
 LEAST_READY = 0.1
+#: Log odds whose exponentials are far from overflow; products of numbers below ``LARGE``, to the
+#: power ``FEW``, are.
+FAR_ODDS, LARGE, FEW = 300.0, 1e60, 3.0
 
 
 @lean_kernel
 def log_logistic(prior, g, p, notice, slope):
-    """log likelihood of (a_gp, b_p) from the counts of class g."""
+    """log likelihood of (a_gp, b_p) from the counts of class g.
+
+    It is asked for very often: odds go up by the same factor from level to level, and logarithms
+    are taken of products.
+    """
+    total, noticed, away = prior.counts.total, prior.counts.noticed, prior.away
+    levels = away.shape[0]
+    first, last = notice + slope * away[0], notice + slope * away[levels - 1]
+    if max(abs(first), abs(last)) > FAR_ODDS:
+        return log_logistic_far(prior, g, p, notice, slope)
+    ratio = math.exp((last - first) / max(levels - 1, 1))
+    value, product, lowest = 0.0, 1.0, math.exp(first)
+    for viewer in range(prior.looks.person_viewer[p], prior.looks.person_viewer[p + 1]):
+        odds, times, sizes = lowest, 0.0, 0.0
+        for level in range(levels):
+            count = total[viewer, level, g]
+            if count > 0.0:
+                times += noticed[viewer, level, g]
+                sizes += noticed[viewer, level, g] * away[level]
+                factor = 1.0 + odds
+                if count > FEW or factor > LARGE:
+                    value -= count * math.log(factor)
+                else:
+                    while count > 0.0:
+                        product *= factor
+                        count -= 1.0
+                    if product > LARGE:
+                        value -= math.log(product)
+                        product = 1.0
+            odds *= ratio
+        value += times * notice + sizes * slope
+    return value - math.log(product)
+
+
+@lean_kernel
+def log_logistic_far(prior, g, p, notice, slope):
+    """The same where odds may overflow."""
     total, noticed, away = prior.counts.total, prior.counts.noticed, prior.away
     value = 0.0
     for viewer in range(prior.looks.person_viewer[p], prior.looks.person_viewer[p + 1]):

@@ -61,7 +61,7 @@ SHAPE, MEAN = 0, 1
 #: Width of the first bracket of the slice updates.
 WIDTH = 1.0
 #: Updates of the parameters in a scan.
-ROUNDS = 3
+ROUNDS = 4
 #: Nothing is listed with certainty by someone with several lists.
 ALMOST_ONE = 1.0 - 1e-12
 #: Nor left out with certainty.
