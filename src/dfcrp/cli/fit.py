@@ -290,7 +290,8 @@ def command(
     from dfcrp.errors import InputError
     from dfcrp.io import read_items
     from dfcrp.runs.folder import refuse_used
-    from dfcrp.settings.config import resolve
+    from dfcrp.runs.parts import experts_by_place
+    from dfcrp.settings.config import read_settings
 
     filters = {
         name: options.pop(name)
@@ -303,8 +304,10 @@ def command(
     picture = image_settings({name: options.pop(name) for name in IMAGE_OPTIONS})
     refuse_used(out)  # before any work
     given = picture | {name: value for name, value in options.items() if value is not None}
-    asked = resolve(config, dict(given))
-    read = read_items(files, asked.run.likelihood, candidates=candidates, looked=looked, **filters)
+    asked = read_settings(config, given)
+    resolved = asked.resolve()
+    kind = resolved.run.likelihood
+    read = read_items(files, kind, candidates=candidates, looked=looked, **filters)
     if len(read.images) > 1 and "image_file" in picture:
         raise InputError(
             "--image-file is for one image, and the items are on several; choose one with "
@@ -312,9 +315,8 @@ def command(
         )
     run_job(
         dataclasses.replace(read, site=told_site(read.site, ground)),
+        asked.for_looks(resolved, experts_by_place(read)),
         out,
-        config=config,
-        settings=given,
         dask=dask,
         quiet=quiet,
         report=not no_report,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 
 def run_job(
-    markings: Items,
+    items: Items,
+    config: Config,
     out: Path,
     *,
-    config: Path | None,
-    settings: Mapping[str, Any],
     quiet: bool,
     dask: str | None = None,
     report: bool = True,
     figures: Sequence[str] = ("svg",),
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
-    from dfcrp.fitting import fit
-    from dfcrp.runs.parts import experts_by_place
-    from dfcrp.settings.config import resolve
+    from dfcrp.fitting.api import begin_run
 
-    settled = resolve(config, dict(settings), experts_by_place(markings))
     if not quiet:
-        _introduce(markings, settled)
-
-    def work(watch: Watch) -> Posterior:
-        return fit(markings, config=settled, out=out, dask=dask, **vars(watch))
-
-    show_work(work, markings, out, settled, quiet=quiet, report=report, figures=figures)
+        _introduce(items, config)
+    show_work(
+        lambda watch: begin_run(items, config, watch, out, dask),
+        items,
+        out,
+        config,
+        quiet=quiet,
+        report=report,
+        figures=figures,
+    )
 
 
 def show_work(
