@@ -136,13 +136,12 @@ def command(
     QGIS) or .geojson, circles .diam, .scc or .shp, and boxes .coco.json.
     """
     from dfcrp.io import converting, georeference
-    from dfcrp.io.drawings import body_radius
     from dfcrp.io.formats.geojson import write_geojson
     from dfcrp.io.images import known_as
     from dfcrp.io.reading import with_joined_categories
     from dfcrp.io.registry import writer_for
     from dfcrp.io.tables import ReadOptions, notes
-    from dfcrp.items.site import plain_notes
+    from dfcrp.items.site import body_radius, plain_notes
 
     writer_for(out)  # before any work
     reading = ReadOptions(

@@ -19,8 +19,8 @@ from dfcrp.evaluation.of_run import (
     totals_of_run,
 )
 from dfcrp.evaluation.result import Evaluation
-from dfcrp.io.drawings import body_radius
 from dfcrp.items.columns import ColumnChoice
+from dfcrp.items.site import body_radius
 
 
 @dataclass(frozen=True)

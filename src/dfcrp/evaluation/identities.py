@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
-from dfcrp.io.opening import read_file
+from dfcrp.io.registry import read_file
 from dfcrp.io.tables import ReadOptions
 from dfcrp.items.checks import shown, to_names, to_numbers
 from dfcrp.items.columns import ABOUT, ABOUT_ELSE, ColumnChoice, listed, parse_pairs, plain

@@ -16,7 +16,7 @@ from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
 from dfcrp.io.converting import read_table
 from dfcrp.io.drawings import told
-from dfcrp.io.opening import PathLike, read_file
+from dfcrp.io.registry import PathLike, read_file
 from dfcrp.io.tables import NothingToReadError, ReadOptions, ReadTable
 from dfcrp.items.checks import to_names, to_numbers
 from dfcrp.items.columns import ABOUT, ColumnChoice, frame_columns, listed, plain, units_by_name

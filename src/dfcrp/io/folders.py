@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dfcrp.io.format import GivenFile
 from dfcrp.io.formats.yolo import has_row_of_yolo, is_text_of_yolo, looks_like_yolo
 from dfcrp.io.registry import FOLDER_ENDINGS
 from dfcrp.items.columns import listed
@@ -78,6 +79,6 @@ def _is_yolo(file: Path) -> bool:
     if file.suffix.lower() != ".txt":
         return False
     try:
-        return looks_like_yolo(file, file.read_bytes())
+        return looks_like_yolo(GivenFile(file.name, file, file.read_bytes()))
     except OSError:
         return False

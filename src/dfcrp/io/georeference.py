@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io.drawings import COLUMNS
-from dfcrp.io.tables import LENGTHS, ReadTable
+from dfcrp.io.tables import COLUMNS, LENGTHS, ReadTable
 from dfcrp.items.checks import LARGEST, Cells, to_numbers
 from dfcrp.items.site import Site
 

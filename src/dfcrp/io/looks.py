@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import as_object, load_json, text_or_none
 from dfcrp.io.images import naming
-from dfcrp.io.opening import PathLike, bytes_of, read_file
+from dfcrp.io.registry import PathLike, bytes_of, read_file
 from dfcrp.io.tables import ReadOptions, ReadTable
+from dfcrp.io.text import as_object, load_json, text_or_none
 from dfcrp.items.checks import bad_names, to_names, why_not_name
 from dfcrp.items.columns import ABOUT, ABOUT_ELSE, listed, plain
 from dfcrp.items.footprints import as_text, footprint_columns, footprints_in, read_footprint

@@ -26,8 +26,7 @@ from dfcrp.io.images import (
     with_places_of_their_own,
 )
 from dfcrp.io.looks import looks_of
-from dfcrp.io.opening import PathLike, read_file
-from dfcrp.io.registry import FOLDER_ENDINGS
+from dfcrp.io.registry import FOLDER_ENDINGS, PathLike, read_file
 from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
 from dfcrp.items.categories import Joins, joined
 from dfcrp.items.checks import (

@@ -293,6 +293,14 @@ def plural(why: str) -> str:
     return noun + blank + rest.replace("that is ", "that are ")
 
 
+#: The columns of each kind that shapes can be read as.
+COLUMNS = {
+    "circles": ("x", "y", "diameter"),
+    "points": ("x", "y"),
+    "boxes": ("x", "y", "width", "height"),
+    "ellipses": ("x", "y", "major", "minor", "angle"),
+}
+DRAWN = tuple(COLUMNS)
 KILOMETRES = {"km": 1.0, "m": 1e-3, "deg": 1.0}
 """Of one unit of diameter; pixels have no size of their own."""
 LENGTHS = frozenset({"x", "y", "diameter", "width", "height", "major", "minor"})

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
+from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, only_one_list
+from dfcrp.io.text import as_list, as_object, load_json, text_or_none
 from dfcrp.items.checks import shown, to_names
 
 #: Where an annotation's score comes from: the first of these columns that a catalogue has.
@@ -25,21 +27,24 @@ PERSONS = (
 )
 
 
-def looks_like_coco(data: bytes) -> bool:
+def looks_like_coco(file: GivenFile) -> bool:
     """Whether the keys of a COCO file are there, or those of results."""
-    if b'"image_id"' not in data:
+    if b'"image_id"' not in file.data:
         return False
-    results = data.lstrip()[:1] == b"[" and (b'"bbox"' in data or b'"segmentation"' in data)
-    return results or (b'"images"' in data and b'"annotations"' in data)
+    results = file.data.lstrip()[:1] == b"[" and (
+        b'"bbox"' in file.data or b'"segmentation"' in file.data
+    )
+    return results or (b'"images"' in file.data and b'"annotations"' in file.data)
 
 
-def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_coco(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read annotations by their outline, or else by their box.
 
     For boxes and points it is the other way round: the box of an outline is in the file as well.
     Whoever made the file looked at all of its images, unless annotations are by several persons.
     """
-    content = load_json(name, data)
+    name = file.name
+    content = load_json(name, file.data)
     if isinstance(content, list):
         content = {"images": [], "annotations": content}
     content = as_object(content, name)
@@ -179,3 +184,6 @@ def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
         "annotations": annotations,
     }
     return {path: (json.dumps(whole, indent=1) + "\n").encode()}
+
+
+FORMAT = Format("COCO", looks_like_coco, read_coco, writers=((".coco.json", write_coco),))
