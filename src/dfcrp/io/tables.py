@@ -120,6 +120,13 @@ class ReadTable:
     """Whether lengths are shares of the sides of the image."""
     aliases: frozenset[tuple[str, str]] = frozenset()
     """Names of images in the file, each with the one it has here."""
+    name: str = ""
+    """The file or folder, as messages and ids call it; nothing where several are joined."""
+    stem: str = ""
+    """Its name without the ending, which is the expert's where no column names one."""
+    sha256: str = ""
+    told: tuple[str, ...] = ()
+    """What the user was told of it."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -227,6 +234,7 @@ class RawTable:
             self.pictures,
             notes,
             self.shares,
+            name=self.name,
         )
 
     def _in_km(self, roles: Roles, columns: dict[str, Any]) -> dict[str, Any]:
