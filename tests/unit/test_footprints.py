@@ -10,6 +10,7 @@ import pytest
 import dfcrp
 from dfcrp.errors import InputError
 from dfcrp.io.looks import read_looked
+from dfcrp.items import footprints
 from dfcrp.items.footprints import contains, read_footprint
 from dfcrp.items.looks import looks_given, with_looks
 from dfcrp.items.site import Site
@@ -247,3 +248,22 @@ def test_only_objects_in_a_footprint_are_missed():
     assert told[4] == pytest.approx(0.75, abs=0.12)
     assert untold[4] < 0.5
     assert told[:4] == pytest.approx(untold[:4], abs=0.1)
+
+
+def test_a_footprint_is_read_once(tmp_path, monkeypatch):
+    """It is not written as text to be read again."""
+    file = tmp_path / "looked.csv"
+    file.write_text(
+        "image,expert,footprint\n"
+        'a,ann,"POLYGON ((0 0, 9 0, 9 9, 0 0))"\n'
+        'a,bob,"POLYGON ((0 0, 5 0, 5 5, 0 0))"\n',
+        encoding="utf-8",
+    )
+    real, calls = footprints.read_footprint, []
+
+    def counted(value, where):
+        calls.append(where)
+        return real(value, where)
+
+    monkeypatch.setattr(footprints, "read_footprint", counted)
+    assert len(read_looked(file).footprints) == len(calls) == 2
