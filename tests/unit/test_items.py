@@ -391,6 +391,7 @@ def test_dates_are_known_by_their_look_and_may_be_exchanged():
     assert digits_of_date("3.1.1980") == digits_of_date("1980-01-03") == "19800103"
 
 
+@pytest.mark.filterwarnings("ignore:.*without being listed as having looked")
 @pytest.mark.parametrize("looked", [False, True])
 def test_items_that_are_taken_are_those_of_the_same_columns(looked):
     """Codes are carried over; nothing is encoded again, and the answer is the same."""
