@@ -19,16 +19,16 @@ from dfcrp.io.shapes import (
 )
 from dfcrp.io.tables import (
     COLUMNS,
+    FileLook,
     LeftOut,
-    Look,
     NothingToReadError,
     RawTable,
     ReadOptions,
     describe_left_out,
-    plural,
+    in_plural,
     some_rows,
 )
-from dfcrp.items.checks import LONGEST_NAME, shown
+from dfcrp.items.checks import LONGEST_NAME, quoted
 from dfcrp.items.image_names import Mention, composed, refuse_same_name, size_or_none
 from dfcrp.items.site import Site
 
@@ -91,7 +91,7 @@ class Drawings:
         self.options = options
         self._marks: list[Mark] = []
         self._left_out: list[LeftOut] = []
-        self._looked: dict[Look, None] = {}
+        self._looked: dict[FileLook, None] = {}
         self._note = ""
         self._notes: dict[str, list[int]] = {}
         self._images: dict[Mention, str] = {}
@@ -108,7 +108,7 @@ class Drawings:
         except (ValueError, OverflowError):
             pass
         raise InputError(
-            f"{self.name}, {self.record} {origin.row}: {what} is {shown(str(value))}, "
+            f"{self.name}, {self.record} {origin.row}: {what} is {quoted(str(value))}, "
             "not a number; correct it or remove the mark"
         )
 
@@ -116,7 +116,7 @@ class Drawings:
         """Read a list of points, each [x, y] or {"x": ..., "y": ...}, or refuse the file."""
         if not isinstance(points, (list, tuple)):
             raise InputError(
-                f"{self.name}, {self.record} {origin.row}: the points are {shown(str(points))}, "
+                f"{self.name}, {self.record} {origin.row}: the points are {quoted(str(points))}, "
                 "not a list; export the file again"
             )
         read = []
@@ -375,7 +375,9 @@ class Drawings:
 
 def centres_note(points: int, others: Mapping[str, int]) -> str:
     """What to say where shapes are read as points."""
-    told = [f"{count:,} {plural(shape) if count > 1 else shape}" for shape, count in others.items()]
+    told = [
+        f"{count:,} {in_plural(shape) if count > 1 else shape}" for shape, count in others.items()
+    ]
     if not sum(others.values()):
         return ""
     if not points:
@@ -399,7 +401,7 @@ def hints(left_out: Sequence[LeftOut], kind: str) -> str:
     return said
 
 
-def told(table: RawTable, kind: str) -> str:
+def what_to_say(table: RawTable, kind: str) -> str:
     """What the user should know of a table that was read: what was left out, and how often."""
     said = []
     if table.note:

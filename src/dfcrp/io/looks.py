@@ -15,7 +15,7 @@ from dfcrp.io.registry import PathLike, bytes_of, read_file
 from dfcrp.io.tables import ReadOptions, ReadTable
 from dfcrp.io.text import as_object, load_json, text_or_none
 from dfcrp.items.checks import bad_names, to_names, why_not_name
-from dfcrp.items.columns import ABOUT, ABOUT_ELSE, listed, plain
+from dfcrp.items.columns import ABOUT, ABOUT_ELSE, plain, quoted_names
 from dfcrp.items.footprints import Footprint, footprint_columns, footprints_in, read_footprint
 from dfcrp.items.image_names import composed
 from dfcrp.items.items import Items
@@ -41,7 +41,7 @@ def read_looked(path: PathLike) -> Looked:
             what = "several columns" if at else "no column"
             raise InputError(
                 f"{file}, header: {what} for {role}; it needs one called image and one called "
-                f"expert, and has {listed(table.header)}"
+                f"expert, and has {quoted_names(table.header)}"
             )
     for role, names_given in found.items():
         for record in bad_names(names_given)[:1]:
@@ -94,7 +94,7 @@ def _property(properties: dict[str, Any], role: str, where: str) -> str:
     return name
 
 
-def looks_of(
+def kept_looks(
     table: ReadTable,
     looked: Any,
     items: Items,

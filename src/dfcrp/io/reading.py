@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.io.drawings import told
+from dfcrp.io.drawings import what_to_say
 from dfcrp.io.folders import files_in
 from dfcrp.io.images import (
     in_one_naming,
@@ -25,22 +25,22 @@ from dfcrp.io.images import (
     one_file_each,
     with_places_of_their_own,
 )
-from dfcrp.io.looks import looks_of
+from dfcrp.io.looks import kept_looks
 from dfcrp.io.registry import FOLDER_ENDINGS, PathLike, read_file
-from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
-from dfcrp.items.categories import Joins, joined
+from dfcrp.io.tables import FileLook, NothingToReadError, RawTable, ReadOptions, ReadTable
+from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import (
     check_columns,
     checked_pairs,
-    shown,
+    quoted,
     to_names,
 )
 from dfcrp.items.columns import (
     SAID,
     ColumnChoice,
     for_file,
-    listed,
     plain,
+    quoted_names,
     same_field,
     suspect_words,
 )
@@ -108,7 +108,7 @@ def _with_composed_stem(part: ReadTable) -> ReadTable:
 def with_joined_categories(table: ReadTable, joins: Joins) -> ReadTable:
     """The table with one name for each category, as far as the user says which are one."""
     told = table.about.get("category", ())
-    category, notes, doubts = joined(told, joins)
+    category, notes, doubts = join_names(told, joins)
     if not told:
         return table
     for text in doubts:
@@ -147,7 +147,7 @@ def _distinct(paths: Sequence[PathLike]) -> dict[str, Path]:
 def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> ReadTable:
     raw, sha256 = read_file(name, path, options)
     table = raw.checked(options.kind, columns, options.units)
-    said = told(raw, options.kind)
+    said = what_to_say(raw, options.kind)
     if said:
         warnings.warn(f"{name}: {said}", DfcrpWarning, stacklevel=4)
         place = "" if options.below is None else f"{options.below}: "
@@ -248,7 +248,7 @@ def _joined(parts: Sequence[ReadTable]) -> ReadTable:
         for title in titles
     }
     left_out = [entry for part in parts for entry in part.left_out]
-    looked: list[Look] = []
+    looked: list[FileLook] = []
     if all(part.looked for part in parts):
         looked = [look for part in parts for look in part.looked]
     return ReadTable(
@@ -290,8 +290,8 @@ def _refuse_other_columns(parts: Sequence[ReadTable]) -> None:
         if set(part.columns) != set(first.columns):
             raise InputError(
                 f"{part.name}: the columns that describe an item are "
-                f"{listed(list(part.columns))}, but in {first.name} they are "
-                f"{listed(list(first.columns))}; {_way_to_map(first, part)}"
+                f"{quoted_names(list(part.columns))}, but in {first.name} they are "
+                f"{quoted_names(list(first.columns))}; {_way_to_map(first, part)}"
             )
 
 
@@ -353,7 +353,7 @@ def _perhaps(part: ReadTable) -> str:
     """A column that may be the experts'."""
     for role, title in part.suspects:
         if role == "expert":
-            return f" (is it {shown(title)}?)"
+            return f" (is it {quoted(title)}?)"
     return ""
 
 
@@ -369,7 +369,7 @@ def _named_after_files(parts: Sequence[ReadTable]) -> list[ReadTable]:
     for part in parts:
         if part.stem in files:
             raise InputError(
-                f"{files[part.stem]} and {part.name} would both be the expert {shown(part.stem)}, "
+                f"{files[part.stem]} and {part.name} would both be the expert {quoted(part.stem)}, "
                 "since files without an expert column are named after the file; rename one"
             )
         files[part.stem] = part.name
@@ -466,7 +466,7 @@ def read_items(
     if candidates is not None:
         pairs = _read_pairs(Path(candidates), parts, whole)
         whole = replace(whole, candidates=checked_pairs(pairs, len(whole)))
-    pairs_looked = looks_of(table, looked, whole, image, exclude_experts)
+    pairs_looked = kept_looks(table, looked, whole, image, exclude_experts)
     filters = {
         "columns": columns,
         "image": image,
@@ -619,8 +619,8 @@ def known_names(what: str, names: str | Sequence[str], known: Sequence[str]) -> 
     for name in wanted:
         if name not in known:
             raise InputError(
-                f"no {what} is called {shown(name)}{did_you_mean(name, known)}; "
-                f"there are {listed(known)}"
+                f"no {what} is called {quoted(name)}{did_you_mean(name, known)}; "
+                f"there are {quoted_names(known)}"
             )
     return wanted
 
@@ -646,7 +646,7 @@ def _read_pairs(path: Path, parts: Sequence[ReadTable], items: Items) -> NDArray
     if len(table.header) != 2:
         raise InputError(
             f"{path}: needs two columns, the ids of a pair in each row; it has "
-            f"{len(table.header)}: {listed(table.header)}"
+            f"{len(table.header)}: {quoted_names(table.header)}"
         )
     rows = _rows_by_id(parts, items)
     found = [
@@ -669,12 +669,12 @@ def _row(rows: dict[str, int], table: RawTable, column: int, record: int, name: 
     row = rows.get(name)
     if row is not None and row >= 0:
         return row
-    where = f"{table.where(record)}, column {shown(table.header[column])}"
+    where = f"{table.where(record)}, column {quoted(table.header[column])}"
     if row is None:
         # Comparing with very many ids would take longer than reading them.
         near = did_you_mean(name, sorted(rows)[:10_000])
-        raise InputError(f"{where}: no item has the id {shown(name)}{near}")
+        raise InputError(f"{where}: no item has the id {quoted(name)}{near}")
     raise InputError(
-        f"{where}: several files have an item {shown(name)}; write the file's name before it, as "
+        f"{where}: several files have an item {quoted(name)}; write the file's name before it, as "
         f"in FILE.csv:{name}"
     )

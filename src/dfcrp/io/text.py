@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.items.checks import shown
+from dfcrp.items.checks import quoted
 
 _BYTE_ORDER_MARKS = (
     # The mark of little-endian UTF-16 begins that of UTF-32, so the longer ones come first.
@@ -66,14 +66,16 @@ def as_object(value: Any, where: str) -> dict[str, Any]:
     """Insist on {...}."""
     if isinstance(value, dict):
         return value
-    raise InputError(f"{where}: {shown(str(value)[:100])} should be {{...}}; export the file again")
+    raise InputError(
+        f"{where}: {quoted(str(value)[:100])} should be {{...}}; export the file again"
+    )
 
 
 def as_list(value: Any, where: str) -> list[Any]:
     """Insist on [...]."""
     if isinstance(value, list):
         return value
-    raise InputError(f"{where}: {shown(str(value)[:100])} should be [...]; export the file again")
+    raise InputError(f"{where}: {quoted(str(value)[:100])} should be [...]; export the file again")
 
 
 def text_or_none(value: Any) -> str | None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.items.checks import shown
+from dfcrp.items.checks import quoted
 from dfcrp.priors.base import Zones
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def read_footprint(value: Any, where: str) -> Footprint | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             raise InputError(
-                f"{where}: {shown(value)} is not a polygon; write it as WKT, "
+                f"{where}: {quoted(value)} is not a polygon; write it as WKT, "
                 "POLYGON ((0 0, 100 0, 100 50, 0 50, 0 0)), or as GeoJSON"
             ) from None
     if isinstance(value, Mapping):
@@ -109,7 +109,7 @@ def read_footprint(value: Any, where: str) -> Footprint | None:
     if isinstance(value, (Sequence, np.ndarray)) and len(value) == 4 and np.ndim(value) == 1:
         return _rectangle([_number(side, where) for side in value], where)
     raise InputError(
-        f"{where}: {shown(str(value))} is not a footprint; give a polygon as WKT or GeoJSON, or "
+        f"{where}: {quoted(str(value))} is not a footprint; give a polygon as WKT or GeoJSON, or "
         "the four numbers x_min, y_min, x_max, y_max"
     )
 
@@ -126,7 +126,7 @@ def _number(value: Any, where: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(f"{where}: {shown(str(value))} is not a number")
+        raise InputError(f"{where}: {quoted(str(value))} is not a number")
     return number
 
 
@@ -148,7 +148,7 @@ def _from_wkt(text: str, where: str) -> list[Any]:
     try:
         found: list[Any] = json.loads(body.replace("(", "[").replace(")", "]"))
     except (ValueError, RecursionError):
-        raise InputError(f"{where}: {shown(text)} is not well-formed WKT") from None
+        raise InputError(f"{where}: {quoted(text)} is not well-formed WKT") from None
     return found if text.lstrip()[:5].upper() == "MULTI" else [found]
 
 
@@ -195,7 +195,7 @@ def _area(ring: Ring) -> float:
     return 0.5 * abs(float(x @ np.roll(y, 1) - y @ np.roll(x, 1)))
 
 
-def joined(one: Footprint | None, other: Footprint | None) -> Footprint | None:
+def both(one: Footprint | None, other: Footprint | None) -> Footprint | None:
     """Both together; None is all of the image."""
     return None if one is None or other is None else (*one, *other)
 

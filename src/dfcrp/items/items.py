@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
-from dfcrp.items.categories import Joins, joined
+from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
-from dfcrp.items.columns import ColumnChoice, frame_columns, listed, titles_of
+from dfcrp.items.columns import ColumnChoice, frame_columns, quoted_names, titles_of
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
 from dfcrp.items.looks import Looks, looks_of, on_images, with_looks
@@ -245,7 +245,7 @@ class Items:
         """
         described, about, titles = frame_columns(frame, likelihood_named(kind), columns)
         if "expert" not in about:
-            there = listed(list(titles.values()))
+            there = quoted_names(list(titles.values()))
             raise InputError(
                 f"the table: no column for expert; the columns are {there}; "
                 "say which with columns={'expert': 'NAME'}"
@@ -257,7 +257,7 @@ class Items:
         notes: list[str] = []
         if "category" in about or join_categories:
             told = list(map(composed, to_texts(about.get("category", ()))))
-            about["category"], notes, doubts = joined(told, join_categories)
+            about["category"], notes, doubts = join_names(told, join_categories)
             notes += _warned(doubts)
         items = cls.from_columns(described, kind=kind, place=place, **about)
         return _with_named_images(replace(items, notes=(*items.notes, *notes)), image_names)
@@ -684,8 +684,9 @@ def _of_frames(frames: Mapping[str, Any], kind: str, candidates: Any) -> Items:
         about.pop("expert", None)
         if columns and set(described) != set(columns):
             raise InputError(
-                f"{name}: the columns are {listed(list(described))}, but of {first} they are "
-                f"{listed(list(columns))}; rename them, or leave some out, so that all are the same"
+                f"{name}: the columns are {quoted_names(list(described))}, but of {first} they are "
+                f"{quoted_names(list(columns))}; rename them, or leave some out, so that all "
+                "are the same"
             )
         for title, values in described.items():
             columns.setdefault(title, []).extend(list(values))

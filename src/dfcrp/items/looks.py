@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.items.checks import bad_names, why_not_name
-from dfcrp.items.footprints import Footprint, Look, footprint_columns, footprints_in, joined
+from dfcrp.items.footprints import Footprint, Look, both, footprint_columns, footprints_in
 from dfcrp.items.image_names import composed
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _together(rows: Sequence[Look], parts: Sequence[Footprint | None]) -> dict[L
     """One footprint for each look at a part; several rows of one look add up."""
     found: dict[Look, Footprint | None] = {}
     for look, part in zip(rows, parts, strict=bool(parts)):
-        found[look] = joined(found[look], part) if look in found else part
+        found[look] = both(found[look], part) if look in found else part
     return {look: part for look, part in found.items() if part is not None}
 
 

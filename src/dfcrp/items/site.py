@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
-from dfcrp.items.checks import shown
+from dfcrp.items.checks import quoted
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def body_radius(body: str) -> float:
         radius = float(body)
     except ValueError:
         raise SettingsError(
-            f"there is no body {shown(body)}{did_you_mean(body, BODIES)}; "
+            f"there is no body {quoted(body)}{did_you_mean(body, BODIES)}; "
             f"there are {', '.join(BODIES)}, or give a radius in km"
         ) from None
     if not 0 < radius < math.inf:

@@ -16,7 +16,7 @@ from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, only_one_list
 from dfcrp.io.text import as_list, as_object, load_json, text_or_none
-from dfcrp.items.checks import shown, to_names
+from dfcrp.items.checks import quoted, to_names
 
 #: Where an annotation's score comes from: the first of these columns that a catalogue has.
 SCORES = ("p_real", "p_consensus")
@@ -125,7 +125,7 @@ def _images(entries: Any, where: str, marks: Drawings) -> dict[str | None, str]:
             raise InputError(f"{where}: entry {at} has no id; export the file again")
         if found.setdefault(number, image) != image:
             raise InputError(
-                f"{where}: entry {at} has the id {shown(number)}, as {shown(found[number])} has: "
+                f"{where}: entry {at} has the id {quoted(number)}, as {quoted(found[number])} has: "
                 "the image of an annotation cannot be told; give each image a number of its own"
             )
     return found
@@ -139,8 +139,8 @@ def _names(entries: Any, key: str, where: str) -> dict[str, str]:
         number, title = text_or_none(entry.get("id")), text_or_none(entry.get(key))
         if number is not None and title is not None and named.setdefault(number, title) != title:
             raise InputError(
-                f"{where}: entry {at}, {shown(title)}, has the id {shown(number)}, as "
-                f"{shown(named[number])} has; give each a number of its own"
+                f"{where}: entry {at}, {quoted(title)}, has the id {quoted(number)}, as "
+                f"{quoted(named[number])} has; give each a number of its own"
             )
     return named
 
@@ -156,8 +156,8 @@ def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
     only_one_list(table, path)
     extra = table.typed_extra()
     count = len(table)
-    shown = table.about.get("image")
-    names = ["image"] * count if shown is None else to_names(shown)
+    drawn_on = table.about.get("image")
+    names = ["image"] * count if drawn_on is None else to_names(drawn_on)
     told = table.about.get("category", extra.pop("category", None))
     labels = ["object"] * count if told is None else to_names(told)
     image_ids = {name: number for number, name in enumerate(sorted(set(names)), 1)}

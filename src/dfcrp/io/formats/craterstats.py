@@ -22,7 +22,7 @@ from dfcrp.io.tables import (
     radius_of,
 )
 from dfcrp.io.text import decode
-from dfcrp.items.checks import shown, to_numbers
+from dfcrp.items.checks import quoted, to_numbers
 from dfcrp.items.site import Ring, Site
 
 _TABLE = re.compile(r"([A-Za-z_]\w*)\s*=\s*\{(.*)")
@@ -162,7 +162,7 @@ def _parse(name: str, text: str) -> tuple[dict[str, str], dict[str, _Part]]:
             values[re.sub(r"[ -]", "_", match[1])] = match[2]
         else:
             raise InputError(
-                f"{name}, row {row}: {shown(line)} is neither 'name = value' nor inside a table; "
+                f"{name}, row {row}: {quoted(line)} is neither 'name = value' nor inside a table; "
                 "correct or remove it"
             )
     if current is not None:
@@ -190,7 +190,7 @@ def _number(name: str, values: dict[str, str], key: str) -> float | None:
     number = re.match(r"[+-]?[\d.]+(?:[eE][+-]?\d+)?", values[key])
     value = float(to_numbers([number[0] if number else ""])[0])
     if not 0 < value < 1e18:
-        raise InputError(f"{name}: {key} is {shown(values[key])}; it must be a positive number")
+        raise InputError(f"{name}: {key} is {quoted(values[key])}; it must be a positive number")
     return value
 
 

@@ -19,7 +19,7 @@ from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, titled_columns
 from dfcrp.io.text import decode
-from dfcrp.items.checks import shown, to_numbers
+from dfcrp.items.checks import quoted, to_numbers
 
 _SPOKEN = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
 """The delimiters, in order of preference; a blank stands for any run of blanks and tabs."""
@@ -79,7 +79,8 @@ def read_delimited(name: str, data: bytes) -> RawTable:
     if (strange := _strange_delimiter(text, dialect)) is not None:
         raise InputError(
             f"{name}, header: its fields, and those of the rows below, are separated by "
-            f"{shown(strange)}, which is not read; separate them by commas, tabs, semicolons, bars "
+            f"{quoted(strange)}, which is not read; separate them by commas, tabs, "
+            "semicolons, bars "
             "or blanks"
         )
     if len(header) > MOST_COLUMNS:
@@ -236,7 +237,7 @@ def _misfit_message(
     line = next(islice(_lines(text), row - 1, None))
     message = f"{name}, row {row}: {width} field{'s' * (width != 1)}, the header has {len(header)}"
     if width < len(header):
-        message += f" (nothing for column {shown(header[width])})"
+        message += f" (nothing for column {quoted(header[width])})"
     other = _delimiter_that_fits(line, dialect, len(header))
     if other:
         message += f"; separate them by {_SPOKEN[dialect.delimiter]} as above, not {_SPOKEN[other]}"

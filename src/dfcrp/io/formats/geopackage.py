@@ -12,7 +12,7 @@ import numpy as np
 
 from dfcrp.errors import InputError
 from dfcrp.io.formats.geojson import property_columns, rings_of
-from dfcrp.io.georeference import demand_crs, needed, written_crs
+from dfcrp.io.georeference import demand_crs, library, written_crs
 from dfcrp.io.tables import COLUMNS, ReadTable
 
 LAYER = "objects"
@@ -28,7 +28,7 @@ def write_geopackage(table: ReadTable, path: Path) -> dict[Path, bytes]:
             "end the name in .csv, .tsv or .parquet"
         )
     demand_crs(table, path)
-    pyogrio, shapely = (needed(name, "a GeoPackage") for name in ("pyogrio", "shapely"))
+    pyogrio, shapely = (library(name, "a GeoPackage") for name in ("pyogrio", "shapely"))
     outlined = table.kind in OUTLINED[table.site.units == "deg"]
     if outlined:
         shapes = shapely.polygons([shapely.linearrings(ring) for ring in rings_of(table, path)])

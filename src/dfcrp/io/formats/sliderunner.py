@@ -16,7 +16,7 @@ from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions
-from dfcrp.items.checks import shown
+from dfcrp.items.checks import quoted
 
 MARK = b"SQLite format 3\x00"
 #: Tables that a database of SlideRunner has.
@@ -124,7 +124,7 @@ def _refuse_same(name: str, persons: dict[Any, str]) -> None:
         if first.setdefault(person, number) != number:
             raise InputError(
                 f"{name}: the persons {first[person]} and {number} are both called "
-                f"{shown(person)}; rename one in SlideRunner"
+                f"{quoted(person)}; rename one in SlideRunner"
             )
 
 
