@@ -127,12 +127,12 @@ def tell_first_look(items: Items, config: Config) -> None:
         warnings.warn(finding.text, DfcrpWarning, stacklevel=3)
 
 
-def refuse_several_images(markings: Items) -> None:
+def refuse_several_images(items: Items) -> None:
     """For work that is done on one image."""
-    if len(markings.images) > 1:
-        names = ", ".join(markings.images[:5])
+    if len(items.images) > 1:
+        names = ", ".join(items.images[:5])
         raise InputError(
-            f"the markings are on {len(markings.images)} images ({names}...), but this needs a "
+            f"the markings are on {len(items.images)} images ({names}...), but this needs a "
             "single image; choose it with image= (--image)"
         )
 

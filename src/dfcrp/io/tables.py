@@ -421,7 +421,7 @@ def _write_file(path: Path, content: bytes) -> None:
         raise InputError(f"{path}: cannot be written: {why(error)}") from None
 
 
-def notes(table: ReadTable, path: Path) -> list[str]:
+def what_is_lost(table: ReadTable, path: Path) -> list[str]:
     """What the target cannot hold, for the user to know."""
     said: list[str] = []
     if path.suffix.lower() in (".diam", ".scc"):

@@ -22,8 +22,8 @@ from dfcrp.priors.base import Zones
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
 
-Ring = tuple[tuple[float, float], ...]
-Footprint = tuple[tuple[Ring, ...], ...]
+Corners = tuple[tuple[float, float], ...]
+Footprint = tuple[tuple[Corners, ...], ...]
 Look = tuple[str, str]
 Floats = NDArray[np.float64]
 
@@ -190,7 +190,7 @@ def _checked(polygons: list[Any], where: str) -> Footprint:
     return tuple(found)
 
 
-def _area(ring: Ring) -> float:
+def _area(ring: Corners) -> float:
     x, y = np.array(ring).T
     return 0.5 * abs(float(x @ np.roll(y, 1) - y @ np.roll(x, 1)))
 
@@ -226,7 +226,7 @@ class _SeenImage:
         self.on_sphere = on_sphere
         #: All that are no whole looks, each once, and their rings' extent.
         self.parts = list(dict.fromkeys(part for part in looks.values() if part is not None))
-        self.of_list = {f: None if part is None else self.parts.index(part)
+        self.of_expert = {f: None if part is None else self.parts.index(part)
                         for f, part in looks.items()}  # fmt: skip
         rings = [ring for part in self.parts for polygon in part for ring in polygon]
         self.corners = np.concatenate([np.array(ring) for ring in rings])
@@ -234,7 +234,7 @@ class _SeenImage:
 
     @property
     def has_whole_looks(self) -> bool:
-        return None in self.of_list.values()
+        return None in self.of_expert.values()
 
     def turned(self, x: Floats) -> Floats:
         """Longitudes counted so that they lie within 180° of the footprints' middle."""
@@ -246,12 +246,12 @@ class _SeenImage:
         """(places, footprints): which of them hold a place."""
         return np.column_stack([contains(part, self.turned(x), y) for part in self.parts])
 
-    def lists_at(self, seen: NDArray[np.bool_]) -> tuple[int, ...]:
-        """The lists that cover a place in these footprints."""
-        return tuple(f for f, at in sorted(self.of_list.items()) if at is None or bool(seen[at]))
+    def experts_at(self, seen: NDArray[np.bool_]) -> tuple[int, ...]:
+        """The experts whose looks cover a place in these footprints."""
+        return tuple(f for f, at in sorted(self.of_expert.items()) if at is None or bool(seen[at]))
 
     def measure(self, x: Floats, y: Floats) -> dict[tuple[int, ...], float]:
-        """By sets of lists how many of the evenly spread places only they cover.
+        """By sets of experts how many of the evenly spread places only they cover.
 
         The ground is what footprints cover; with looks at the whole image it is the smallest
         rectangle around them and the items (``x``, ``y``).
@@ -272,9 +272,9 @@ class _SeenImage:
         rows, counts = np.unique(self.seen(east, north), axis=0, return_counts=True)
         found: dict[tuple[int, ...], float] = {}
         for row, count in zip(rows, counts, strict=True):
-            lists = self.lists_at(row)
-            if lists:
-                found[lists] = found.get(lists, 0.0) + float(count)
+            experts = self.experts_at(row)
+            if experts:
+                found[experts] = found.get(experts, 0.0) + float(count)
         return found
 
 
@@ -296,12 +296,12 @@ def cut_into_zones(items: Items) -> Zones:
             areas, held = _zones_on(items, rows, _SeenImage(looked, on_sphere=items.site.on_sphere))
         else:
             areas, held = {tuple(experts): 1.0}, [tuple(experts)] * len(rows)
-        zones = sorted(areas, key=lambda lists: (-len(lists), lists))
-        number = {lists: count + at for at, lists in enumerate(zones)}
-        zone_of[rows] = [number[lists] for lists in held]
+        zones = sorted(areas, key=lambda who: (-len(who), who))
+        number = {who: count + at for at, who in enumerate(zones)}
+        zone_of[rows] = [number[who] for who in held]
         images += [v] * len(zones)
-        shares += [areas[lists] / sum(areas.values()) for lists in zones]
-        pairs += [(number[lists], f) for lists in zones for f in lists]
+        shares += [areas[who] / sum(areas.values()) for who in zones]
+        pairs += [(number[who], f) for who in zones for f in who]
         count += len(zones)
     return Zones(zone_of, np.array(images), np.array(shares), np.array(pairs).reshape(-1, 2))
 
@@ -309,12 +309,12 @@ def cut_into_zones(items: Items) -> Zones:
 def _zones_on(
     items: Items, rows: NDArray[np.int64], ground: _SeenImage
 ) -> tuple[dict[tuple[int, ...], float], list[tuple[int, ...]]]:
-    """The zones of one image by the lists that cover them, with areas; and those of its items."""
+    """The zones of one image by the experts who saw them, with areas; and those of its items."""
     x, y = items.x[rows], items.y[rows]
     areas, held = ground.measure(x, y), []
     for seen, f in zip(ground.seen(x, y), items.families[rows].tolist(), strict=True):
-        lists = tuple(sorted({*ground.lists_at(seen), f}))
+        experts = tuple(sorted({*ground.experts_at(seen), f}))
         # Too small for the places by which areas are measured, or outside of the own footprint.
-        areas.setdefault(lists, 0.5)
-        held.append(lists)
+        areas.setdefault(experts, 0.5)
+        held.append(experts)
     return areas, held

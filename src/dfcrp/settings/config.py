@@ -26,7 +26,8 @@ LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "c
 LARGEST_CONFIG = 16 << 20
 #: Each chain has its state in memory and its files open.
 MOST_CHAINS = 10_000
-Groups = tuple[tuple[str, ...], ...]
+#: Experts that are one person, by their names; a group for each person.
+Persons = tuple[tuple[str, ...], ...]
 SECTIONS = ("run", "likelihood", "prior", "summary", "image")
 #: Keywords of ``dfcrp.fit`` that are settings of another section than [run]: which, and their name.
 ELSEWHERE = {
@@ -69,7 +70,7 @@ class RunSettings:
     #: the prior.
     images: str = "auto"
     #: Lists by one person, as groups of experts' names.
-    persons: Groups = ()
+    persons: Persons = ()
 
     def __post_init__(self) -> None:
         for name in ("chains", "thin", "max_scans"):

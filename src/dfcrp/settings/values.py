@@ -24,7 +24,7 @@ PRESETS = ("highlands", "reduced", "simulation")
 
 
 #: Numbers beyond this are typing errors, and squares of them would overflow.
-LARGEST = 1e100
+LARGEST_SETTING = 1e100
 
 
 def build(kind: type, section: str, values: Mapping[str, Any], owner: str = "") -> Any:
@@ -72,7 +72,7 @@ def _as(name: str, value: Any, one: Any) -> Any:
         return value if isinstance(value, one) else _NO
     if one in (int, float):
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not abs(value) <= LARGEST:
+        if not number or not abs(value) <= LARGEST_SETTING:
             return _NO
         if one is int and not float(value).is_integer():
             return _NO
@@ -89,8 +89,8 @@ def _as(name: str, value: Any, one: Any) -> Any:
 def _describe(allowed: tuple[Any, ...], value: Any) -> str:
     words = " or ".join(_word(one) for one in allowed)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and {int, float} & set(allowed) and not abs(value) <= LARGEST:
-        return f"{words}, and no number beyond {LARGEST:g}"
+    if number and {int, float} & set(allowed) and not abs(value) <= LARGEST_SETTING:
+        return f"{words}, and no number beyond {LARGEST_SETTING:g}"
     return words
 
 
