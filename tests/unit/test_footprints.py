@@ -267,3 +267,31 @@ def test_a_footprint_is_read_once(tmp_path, monkeypatch):
 
     monkeypatch.setattr(footprints, "read_footprint", counted)
     assert len(read_looked(file).footprints) == len(calls) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*without being listed as having looked")
+@pytest.mark.parametrize("images", ["independent", "shared"])
+@pytest.mark.parametrize("cut", ["first", "second"])
+def test_footprints_on_some_images_only(images, cut):
+    """The catalogue says of every object how many looked, also where all saw all of the image."""
+    rng = np.random.default_rng(3)
+    x, y = rng.uniform(0.0, 100.0, (2, 24))
+    image = np.repeat(["first", "second"], 12)
+    looked = {
+        "image": ["first", "second", "second", cut],
+        "expert": ["zoe", "zoe", "yan", "ann"],
+        "footprint": [None, None, None, "POLYGON ((0 0, 60 0, 60 100, 0 100, 0 0))"],
+    }
+    columns = {"x": x, "y": y}
+    items = dfcrp.Items.from_columns(
+        columns, ["ann", "bob", "cleo"] * 8, kind="points", image=image, looked=looked
+    )
+    run = dfcrp.fit(items, chains=1, scans=20, images=images, progress=False)
+    table = run.catalogue()
+    assert list(table)[list(table).index("n_experts") + 1] == "n_looked"
+    other = "second" if cut == "first" else "first"
+    whole = len(items.looks.experts_of(items.looks.images.index(other)))
+    assert set(table["n_looked"][table["image"] == other]) == {whole}
+    own = run[cut].catalogue()["n_looked"].tolist()
+    assert table["n_looked"][table["image"] == cut].tolist() == own
+    assert len(set(own)) > 1

@@ -425,8 +425,14 @@ class ManyImages:
             "image": np.repeat(self.names(of), [len(table["cluster"]) for table in each]),
             "cluster": np.concatenate(named),
         }
-        for name in each[0]:
-            if name != "cluster":
+        # Only images with footprints have a column of who looked at an object's place.
+        coverage = of.items.coverage
+        looked = [coverage.counts[coverage.zone[names]] for names in named]
+        for name in max(each, key=len):
+            if name == tables.LOOKED:
+                found = [table.get(name, n) for table, n in zip(each, looked, strict=True)]
+                columns[name] = np.concatenate(found)
+            elif name != "cluster":
                 columns[name] = np.concatenate([table[name] for table in each])
         return columns
 

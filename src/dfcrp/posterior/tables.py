@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
 
 
+#: The column of how many experts looked at an object's place, where looks have footprints.
+LOOKED = "n_looked"
+
+
 def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
     """One row per expert, the one who finds most first where that is known."""
     rows = posterior.expert_summary.rows(posterior.items.experts)
@@ -63,7 +67,7 @@ def catalogue_columns(posterior: Posterior) -> dict[str, Any]:
         looked = items.coverage.looked_at(labels, items.families)[table["cluster"]]
         at = list(table).index("n_experts") + 1
         entries = [*table.items()]
-        table = dict([*entries[:at], ("n_looked", looked), *entries[at:]])
+        table = dict([*entries[:at], (LOOKED, looked), *entries[at:]])
     if posterior.detection is not None:
         table["p_real"] = posterior.detection.p_real_cluster
     return table
