@@ -288,9 +288,9 @@ def command(
     from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
     from dfcrp.errors import InputError
+    from dfcrp.fitting.api import resolve_for
     from dfcrp.io import read_items
     from dfcrp.runs.folder import refuse_used
-    from dfcrp.runs.parts import experts_by_place
     from dfcrp.settings.config import read_settings
 
     filters = {
@@ -315,7 +315,7 @@ def command(
         )
     run_job(
         dataclasses.replace(read, site=told_site(read.site, ground)),
-        asked.for_looks(resolved, experts_by_place(read)),
+        resolve_for(read, asked, resolved),
         out,
         dask=dask,
         quiet=quiet,

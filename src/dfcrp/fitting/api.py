@@ -76,6 +76,12 @@ def items_given(
     return items if looked is None else with_looks(items, looked), asked
 
 
+def resolve_for(items: Items, asked: Requested, resolved: Config | None = None) -> Config:
+    """All settings for these items, ``resolved`` if they were before the items were there."""
+    config = resolved or asked.resolve(items.kind)
+    return asked.for_looks(config, experts_by_place(items))
+
+
 def complete_config(items: Items, config: Config) -> Config:
     """The settings with what the items decide where nobody has said it, checked with the items."""
     if config.run.likelihood != items.kind:
@@ -230,8 +236,7 @@ def fit(
     refuse_unknown(settings, fit)
     asked = read_settings(config, settings)
     data, asked = items_given(items, asked, families=families, candidates=candidates, looked=looked)
-    resolved = asked.for_looks(asked.resolve(data.kind), experts_by_place(data))
-    complete = complete_config(data, resolved)
+    complete = complete_config(data, resolve_for(data, asked))
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
     tell_first_look(data, complete)
