@@ -313,9 +313,10 @@ def command(
             "--image-file is for one image, and the items are on several; choose one with "
             "--image, or give it later with `dfcrp report RUN --image NAME`"
         )
+    items = dataclasses.replace(read, site=told_site(read.site, ground))
     run_job(
-        dataclasses.replace(read, site=told_site(read.site, ground)),
-        resolve_for(read, asked, resolved),
+        items,
+        resolve_for(items, asked, resolved),
         out,
         dask=dask,
         quiet=quiet,
