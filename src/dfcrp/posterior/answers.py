@@ -117,7 +117,7 @@ class Answers(Protocol):
         """Whether the model fits."""
 
 
-class OneImage:
+class SingleImage:
     """A run of one image, or one image that was drawn by itself."""
 
     many: ManyImages | None = None
@@ -213,7 +213,7 @@ class OneImage:
         return model_fit(of)
 
 
-class ImageOfMany(OneImage):
+class ImageOfMany(SingleImage):
     """One image that was drawn together with others; what they share is an answer of all."""
 
     def __init__(self, rows: NDArray[np.int64], whole: Posterior) -> None:
@@ -460,7 +460,7 @@ class ImagesApart(ManyImages):
     def number(self, of: Posterior, number: int) -> Posterior:
         """The posterior of an image, which shares nothing with the others."""
         items = self.parts.items_of(number)
-        return self._posterior(of, number, items, OneImage(self.parts.rows[number]))
+        return self._posterior(of, number, items, SingleImage(self.parts.rows[number]))
 
     def alpha(self, of: Posterior) -> NDArray[np.float64]:
         """The mean over images."""
@@ -510,7 +510,7 @@ def many_images(
 def answers_of(draws: Draws, items: Items, config: Config, record: RunRecord) -> Answers:
     """Of draws of all items: of one image, or of several whose draws are cut into images."""
     if len(items.images) < 2:
-        return OneImage()
+        return SingleImage()
     parts = Parts.of_images(items, config)
     return many_images(parts, [record] * len(parts), SharedDraws(draws, parts.rows))
 
