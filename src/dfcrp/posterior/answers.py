@@ -117,12 +117,62 @@ class Answers(Protocol):
         """Whether the model fits."""
 
 
-class SingleImage:
+class FromDraws:
+    """What draws of all items answer, whether they are of one image or of several."""
+
+    rows: NDArray[np.int64] | None = None
+    whole: Posterior | None = None
+    apart = False
+
+    def alpha(self, of: Posterior) -> NDArray[np.float64]:
+        """As drawn."""
+        return of.draws.alpha()
+
+    def n_clusters(self, of: Posterior) -> NDArray[np.int64]:
+        """Counted in every draw."""
+        return n_clusters(of.draws)
+
+    def learned(self, of: Posterior) -> Samples:
+        """As drawn."""
+        return of.likelihood.learned_samples(of.draws)
+
+    def categories(self, of: Posterior) -> CategorySummary | None:
+        """None if items name fewer than two."""
+        return category_summary(of)
+
+    def category_sets(self, of: Posterior) -> CategorySets:
+        """One, or none."""
+        return [] if of.categories is None else [(None, of.categories)]
+
+    def consensus_counts(self, of: Posterior, least: tuple[Least, ...]) -> ConsensusCounts:
+        """Counted in every draw."""
+        coverage, shares = of.items.coverage, any(isinstance(one, str) for one in least)
+        numbers = [least_by_looked(one, coverage.n_experts) for one in least]
+        found = consensus_counts(
+            of.draws,
+            [int(one[-1]) for one in numbers],
+            of.size_classes,
+            of.diameter_from,
+            families=of.items.families,
+            diameters=of.diameters,
+            parameter=of.likelihood.size_parameter() or "",
+            looks=(coverage, np.array(numbers)) if coverage.in_parts and shares else None,
+        )
+        return replace(found, min_experts=least)
+
+    def convergence(self, of: Posterior) -> Verdict:
+        """From the draws."""
+        return check_convergence(of.draws, of.table_counts, of.pairs, known=of.known_of_run)
+
+    def model_fit(self, of: Posterior) -> ModelFit:
+        """From the draws."""
+        return model_fit(of)
+
+
+class SingleImage(FromDraws):
     """A run of one image, or one image that was drawn by itself."""
 
     many: ManyImages | None = None
-    apart = False
-    whole: Posterior | None = None
 
     def __init__(self, rows: NDArray[np.int64] | None = None) -> None:
         self.rows = rows
@@ -144,29 +194,9 @@ class SingleImage:
         """This one."""
         return of, row
 
-    def alpha(self, of: Posterior) -> NDArray[np.float64]:
-        """As drawn."""
-        return of.draws.alpha()
-
-    def n_clusters(self, of: Posterior) -> NDArray[np.int64]:
-        """Counted in every draw."""
-        return n_clusters(of.draws)
-
-    def learned(self, of: Posterior) -> Samples:
-        """As drawn."""
-        return of.likelihood.learned_samples(of.draws)
-
     def detection(self, of: Posterior) -> Any:
         """Made by the prior from the draws."""
         return of.prior.summarise(of)
-
-    def categories(self, of: Posterior) -> CategorySummary | None:
-        """None if items name fewer than two."""
-        return category_summary(of)
-
-    def category_sets(self, of: Posterior) -> CategorySets:
-        """One, or none."""
-        return [] if of.categories is None else [(None, of.categories)]
 
     def point_partition(self, of: Posterior, loss: str) -> PointPartition:
         """Searched for in the draws; items that are more often elsewhere are moved there."""
@@ -182,10 +212,6 @@ class SingleImage:
             best = point_partition(of.draws, loss, families)
             self._settled[loss] = settled(best, of.draws, families)
         return self._settled[loss]
-
-    def consensus_counts(self, of: Posterior, least: tuple[Least, ...]) -> ConsensusCounts:
-        """Counted in every draw."""
-        return _counted(of, least)
 
     def table_counts(self, of: Posterior, least: tuple[Least, ...]) -> ConsensusCounts:
         """Counted in every draw."""
@@ -203,14 +229,6 @@ class SingleImage:
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Alone in the point partition, and as close to the object as its own members are."""
         return tables.doubles_frame(of)
-
-    def convergence(self, of: Posterior) -> Verdict:
-        """From the draws."""
-        return _checked(of)
-
-    def model_fit(self, of: Posterior) -> ModelFit:
-        """From the draws."""
-        return model_fit(of)
 
 
 class ImageOfMany(SingleImage):
@@ -230,15 +248,11 @@ class ImageOfMany(SingleImage):
         return self._all.model_fit
 
 
-class ManyImages:
+class ManyImages(FromDraws):
     """Several images that were drawn together; those that the run did not come to are left out.
 
     Tables are put together from those of each image, totals are sums over them.
     """
-
-    rows: NDArray[np.int64] | None = None
-    whole: Posterior | None = None
-    apart = False
 
     def __init__(
         self, parts: Parts, records: Sequence[RunRecord | None], source: DrawSource
@@ -338,29 +352,9 @@ class ManyImages:
         assert image.rows is not None
         return image, int(np.searchsorted(image.rows, row))
 
-    def alpha(self, of: Posterior) -> NDArray[np.float64]:
-        """As drawn: all images have the same."""
-        return of.draws.alpha()
-
-    def n_clusters(self, of: Posterior) -> NDArray[np.int64]:
-        """Counted in every draw."""
-        return n_clusters(of.draws)
-
-    def learned(self, of: Posterior) -> Samples:
-        """As drawn: all images have the same."""
-        return of.likelihood.learned_samples(of.draws)
-
     def detection(self, of: Posterior) -> Any:
         """Put together by the prior from those of the images."""
         return of.prior.summarise_images([one.detection for one in of.findings], of)
-
-    def categories(self, of: Posterior) -> CategorySummary | None:
-        """Of all images."""
-        return category_summary(of)
-
-    def category_sets(self, of: Posterior) -> CategorySets:
-        """One, or none."""
-        return [] if of.categories is None else [(None, of.categories)]
 
     def point_partition(self, of: Posterior, loss: str) -> PointPartition:
         """The images' own, put together."""
@@ -398,7 +392,7 @@ class ManyImages:
     def consensus_counts(self, of: Posterior, least: tuple[Least, ...]) -> ConsensusCounts:
         """Shares are of those who looked at the image: sums over images."""
         if not any(isinstance(one, str) for one in least):
-            return _counted(of, least)
+            return super().consensus_counts(of, least)
         each = []
         for number in self.done:
             image = self.number(of, number)
@@ -442,14 +436,6 @@ class ManyImages:
 
         each = [self.number(of, number).suspected_doubles() for number in self.done]
         return pandas.concat(each, ignore_index=True)
-
-    def convergence(self, of: Posterior) -> Verdict:
-        """From the draws of all images."""
-        return _checked(of)
-
-    def model_fit(self, of: Posterior) -> ModelFit:
-        """From the draws."""
-        return model_fit(of)
 
 
 class ImagesApart(ManyImages):
@@ -513,27 +499,6 @@ def answers_of(draws: Draws, items: Items, config: Config, record: RunRecord) ->
         return SingleImage()
     parts = Parts.of_images(items, config)
     return many_images(parts, [record] * len(parts), SharedDraws(draws, parts.rows))
-
-
-def _counted(of: Posterior, least: tuple[Least, ...]) -> ConsensusCounts:
-    """Clusters of every draw that have enough experts."""
-    coverage, shares = of.items.coverage, any(isinstance(one, str) for one in least)
-    numbers = [least_by_looked(one, coverage.n_experts) for one in least]
-    found = consensus_counts(
-        of.draws,
-        [int(one[-1]) for one in numbers],
-        of.size_classes,
-        of.diameter_from,
-        families=of.items.families,
-        diameters=of.diameters,
-        parameter=of.likelihood.size_parameter() or "",
-        looks=(coverage, np.array(numbers)) if coverage.in_parts and shares else None,
-    )
-    return replace(found, min_experts=least)
-
-
-def _checked(of: Posterior) -> Verdict:
-    return check_convergence(of.draws, of.table_counts, of.pairs, known=of.known_of_run)
 
 
 def _in_threads(
