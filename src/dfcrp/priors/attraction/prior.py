@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from dfcrp.priors.attraction.kernel import Attraction, room_for_walks
 from dfcrp.priors.attraction.settings import AttractionSettings
 from dfcrp.priors.base import Facts, Prior, PriorLayout
 from dfcrp.summaries.streaming import summarise
-
-if TYPE_CHECKING:
-    from dfcrp.posterior.posterior import Posterior
 
 #: The name of τ where it is learned, and so stored with every draw.
 STRENGTH = "attraction"
@@ -54,7 +51,7 @@ class _Attraction(Prior):
         columns = Columns(shared=(Variable(STRENGTH, behind=True),)) if prior.learned else Columns()
         return PriorLayout(prior, settings.alpha_shape / rate, columns)
 
-    def numbers(self, posterior: Posterior) -> dict[str, Any]:
+    def numbers(self, posterior: Any) -> dict[str, Any]:
         """α, and the strength where it is learned."""
         found = super().numbers(posterior)
         strength = shared_variable(posterior.draws, STRENGTH)
