@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from dfcrp.fitting import fit
 from dfcrp.geometry import TangentPlanes
-from dfcrp.io.drawings import BODIES
 from dfcrp.items.items import Items
-from dfcrp.items.site import Site
+from dfcrp.items.site import BODIES, Site
 
 EXPERTS = ("Ann", "Bob", "Cleo")
 DETECTION = 0.9

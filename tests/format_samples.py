@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import shapefile
 
-from dfcrp.io.drawings import ring, ring_on_sphere
+from dfcrp.io.shapes import ring, ring_on_sphere
 
 ROUND = ring(60.0, 40.0, 10.0, 24)
 SQUARE = [(0.0, 0.0), (8.0, 0.0), (8.0, 8.0), (0.0, 8.0)]

@@ -387,7 +387,7 @@ def test_demo_replaces_only_a_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     seen = []
 
-    def job(markings: dfcrp.Items, out: Path, **_: object) -> None:
+    def job(markings: dfcrp.Items, _: object, out: Path, **__: object) -> None:
         seen.append(len(markings))
         out.mkdir()
         (out / "summary.json").write_text("{}")

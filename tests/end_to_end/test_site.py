@@ -100,7 +100,10 @@ def test_the_site_builds_without_a_warning(tmp_path, monkeypatch):
     page = (site / "tutorials" / "craters.html").read_text(encoding="utf-8")
     assert "craters.ipynb" in page
     assert (site / "tutorials" / "craters.ipynb").is_file()
-    assert "to_arviz" in (site / "reference" / "api.html").read_text(encoding="utf-8")
+    api = (site / "reference" / "api.html").read_text(encoding="utf-8")
+    assert "to_arviz" in api
+    plain = re.sub(r"<[^>]+>|\s", "", api)
+    assert "thin:int=1,max_scans:int=20000,max_minutes:float|None=None" in plain
     fetched = re.compile(r"<(?:script|img|link)[^>]+(?:src|href)=\"?https?://")
     for html in site.rglob("*.html"):
         assert not fetched.search(html.read_text(encoding="utf-8")), html.name

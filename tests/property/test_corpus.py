@@ -12,6 +12,7 @@ import pytest
 from dfcrp import memory
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.io import read_items, read_table
+from dfcrp.io.format import GivenFile
 from dfcrp.io.georeference import read_georeference
 from dfcrp.io.registry import FORMATS
 from dfcrp.settings.config import load_config, make_config, to_toml
@@ -60,7 +61,9 @@ def test_every_target_has_a_file_that_is_read(name: str, tmp_path: Path) -> None
     else:
         drawn = ("star", "sliderunner", "qupath", "yolo", "box", "cbox")
         assert len(read_table(path, "points" if name in drawn else None))
-        form = next(form for form in FORMATS if form.recognises(path, path.read_bytes()))
+        form = next(
+            form for form in FORMATS if form.recognises(GivenFile(name, path, path.read_bytes()))
+        )
         assert form.name == target.format
 
 

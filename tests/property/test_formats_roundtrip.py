@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dfcrp.errors import InputError
 from dfcrp.geometry import unit_vectors
 from dfcrp.io import read_table, write_table
-from dfcrp.io.drawings import circle_of_polygon, circle_on_sphere, ring, ring_on_sphere
+from dfcrp.io.shapes import circle_of_polygon, circle_on_sphere, ring, ring_on_sphere
 from dfcrp.io.tables import ReadTable
 from dfcrp.items.checks import to_texts
 from dfcrp.items.site import Ring, Site

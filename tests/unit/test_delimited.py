@@ -13,6 +13,7 @@ import pytest
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io import read_markings
+from dfcrp.io.format import GivenFile
 from dfcrp.io.formats.delimited import sniff
 from dfcrp.io.registry import FORMATS
 from dfcrp.items.columns import ABOUT, ABOUT_ELSE, GEOGRAPHIC, SAID, SPELLINGS, recognise
@@ -378,7 +379,7 @@ def test_sniffs(text: str, delimiter: str, quote: str) -> None:
 
 def test_the_last_format_takes_what_no_other_claims() -> None:
     assert FORMATS[-1].name == "delimited text"
-    assert FORMATS[-1].recognises(Path("anything"), b"\0")
+    assert FORMATS[-1].recognises(GivenFile("anything", Path("anything"), b"\0"))
 
 
 def test_truth_is_read(write: Write) -> None:

@@ -10,6 +10,7 @@ import pytest
 import dfcrp
 from dfcrp.errors import InputError
 from dfcrp.io.looks import read_looked
+from dfcrp.items import footprints
 from dfcrp.items.footprints import contains, read_footprint
 from dfcrp.items.looks import looks_given, with_looks
 from dfcrp.items.site import Site
@@ -247,3 +248,50 @@ def test_only_objects_in_a_footprint_are_missed():
     assert told[4] == pytest.approx(0.75, abs=0.12)
     assert untold[4] < 0.5
     assert told[:4] == pytest.approx(untold[:4], abs=0.1)
+
+
+def test_a_footprint_is_read_once(tmp_path, monkeypatch):
+    """It is not written as text to be read again."""
+    file = tmp_path / "looked.csv"
+    file.write_text(
+        "image,expert,footprint\n"
+        'a,ann,"POLYGON ((0 0, 9 0, 9 9, 0 0))"\n'
+        'a,bob,"POLYGON ((0 0, 5 0, 5 5, 0 0))"\n',
+        encoding="utf-8",
+    )
+    real, calls = footprints.read_footprint, []
+
+    def counted(value, where):
+        calls.append(where)
+        return real(value, where)
+
+    monkeypatch.setattr(footprints, "read_footprint", counted)
+    assert len(read_looked(file).footprints) == len(calls) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*without being listed as having looked")
+@pytest.mark.parametrize("images", ["independent", "shared"])
+@pytest.mark.parametrize("cut", ["first", "second"])
+def test_footprints_on_some_images_only(images, cut):
+    """The catalogue says of every object how many looked, also where all saw all of the image."""
+    rng = np.random.default_rng(3)
+    x, y = rng.uniform(0.0, 100.0, (2, 24))
+    image = np.repeat(["first", "second"], 12)
+    looked = {
+        "image": ["first", "second", "second", cut],
+        "expert": ["zoe", "zoe", "yan", "ann"],
+        "footprint": [None, None, None, "POLYGON ((0 0, 60 0, 60 100, 0 100, 0 0))"],
+    }
+    columns = {"x": x, "y": y}
+    items = dfcrp.Items.from_columns(
+        columns, ["ann", "bob", "cleo"] * 8, kind="points", image=image, looked=looked
+    )
+    run = dfcrp.fit(items, chains=1, scans=20, images=images, progress=False)
+    table = run.catalogue()
+    assert list(table)[list(table).index("n_experts") + 1] == "n_looked"
+    other = "second" if cut == "first" else "first"
+    whole = len(items.looks.experts_of(items.looks.images.index(other)))
+    assert set(table["n_looked"][table["image"] == other]) == {whole}
+    own = run[cut].catalogue()["n_looked"].tolist()
+    assert table["n_looked"][table["image"] == cut].tolist() == own
+    assert len(set(own)) > 1

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io.drawings import ellipse_of_polygon
 from dfcrp.io.reading import read_items
+from dfcrp.io.shapes import ellipse_of_polygon
 
 
 def sliderunner(folder: Path, *, deleted: bool = True) -> Path:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import InputError, SettingsError
+from dfcrp.items.footprints import as_text
 from dfcrp.items.items import Items, items_of
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.pilot import find_pilot
@@ -388,3 +389,57 @@ def test_dates_are_known_by_their_look_and_may_be_exchanged():
     levels = comparison.levels(np.array([[codes[0], codes[other]] for other in (1, 2, 3)]))
     assert levels.tolist() == [1, NEXT, NEAR]
     assert digits_of_date("3.1.1980") == digits_of_date("1980-01-03") == "19800103"
+
+
+@pytest.mark.filterwarnings("ignore:.*without being listed as having looked")
+@pytest.mark.parametrize("looked", [False, True])
+def test_items_that_are_taken_are_those_of_the_same_columns(looked):
+    """Codes are carried over; nothing is encoded again, and the answer is the same."""
+    rng = np.random.default_rng(3)
+    n = 40
+    x, y = rng.random((2, n)) * 9.0
+    expert = rng.choice(["ann", "bob", "a longer name"], n)
+    image = rng.choice(["one", "two", "three"], n)
+    looks = {
+        "image": ["one", "two", "two", "three"],
+        "expert": ["zoe", "bob", "yan", "ann"],
+        "footprint": [
+            "POLYGON ((0 0, 9 0, 9 9, 0 0))",
+            None,
+            "POLYGON ((0 0, 5 0, 5 5, 0 0))",
+            None,
+        ],
+    }
+    given = {"image": image, "category": rng.choice(["", "pit"], n), "score": rng.random(n)}
+    ids = np.array([f"r{k}" for k in range(n)])
+    whole = Items.from_columns(
+        {"x": x, "y": y}, expert, kind="points", id=ids, looked=looks if looked else None, **given
+    )
+    for rows in (np.flatnonzero(image == "two"), np.array([7, 3, 31]), np.array([5])):
+        taken = whole.take(rows)
+        about = {name: values[rows] for name, values in given.items()}
+        again = None
+        if looked:
+            parts = {look: as_text(part) for look, part in whole.footprints.items()}
+            again = {
+                "image": whole.looked[:, 0],
+                "expert": whole.looked[:, 1],
+                "footprint": [parts.get(tuple(look)) for look in whole.looked.tolist()],
+            }
+        fresh = Items.from_columns(
+            {"x": x[rows], "y": y[rows]},
+            expert[rows],
+            kind="points",
+            id=ids[rows],
+            looked=again,
+            **about,
+        )
+        assert taken.digest == fresh.digest
+        assert taken.experts == fresh.experts
+        assert taken.families.tolist() == fresh.families.tolist()
+        assert taken.expert.tolist() == fresh.expert.tolist() == expert[rows].tolist()
+        assert taken.footprints == fresh.footprints
+    one = whole.of_image("two", np.flatnonzero(image == "two"))
+    who = {"bob", "yan"} if looked else set()
+    assert set(one.experts) == who | set(expert[image == "two"].tolist())
+    assert (one.footprints is not None) == looked

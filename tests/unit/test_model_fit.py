@@ -186,7 +186,7 @@ def test_the_page_of_one_image(tmp_path):
 def test_runs_do_not_wait_for_checks(monkeypatch):
     """The end of a run hangs on convergence alone; checks are asked when it is over."""
     monkeypatch.setattr(
-        "dfcrp.posterior.posterior.model_fit", lambda posterior: pytest.fail("asked too early")
+        "dfcrp.posterior.answers.model_fit", lambda posterior: pytest.fail("asked too early")
     )
     posterior = fitted(Crowd(images=6), scans=60)
     assert posterior.convergence.fit is None

@@ -8,10 +8,11 @@ import pytest
 import dfcrp
 from dfcrp.baselines.comparison import _with_classes
 from dfcrp.baselines.methods import Length
-from dfcrp.fitting.api import prepare
+from dfcrp.fitting.api import complete_config
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.report import write_report
+from dfcrp.settings.config import resolve
 from dfcrp.summaries.consensus import PAPER_EDGES, SizeClasses, choose_edges
 
 
@@ -57,20 +58,18 @@ def test_no_classes_no_edges():
 
 def test_a_fit_settles_the_classes():
     small = markings(sizes(0.4))
-    found = prepare(small, None, {})[1].summary
+    found = complete_config(small, resolve(None, {})).summary
     assert found.class_edges == choose_edges(small.diameter, 3)
-    assert prepare(small, {"summary": {"class_edges": [0.1, 9.0]}}, {})[1].summary.class_edges == (
-        0.1,
-        9.0,
-    )
+    asked = resolve({"summary": {"class_edges": [0.1, 9.0]}}, {})
+    assert complete_config(small, asked).summary.class_edges == (0.1, 9.0)
     none = {"summary": {"class_edges": [], "class_names": []}}
-    assert prepare(small, none, {})[1].summary.class_edges == ()
-    two = prepare(small, {"summary": {"class_names": ["s", "l"]}}, {})[1].summary
+    assert complete_config(small, resolve(none, {})).summary.class_edges == ()
+    two = complete_config(small, resolve({"summary": {"class_names": ["s", "l"]}}, {})).summary
     assert two.class_edges == choose_edges(small.diameter, 2)
 
 
 def test_a_preset_has_the_paper_s():
-    found = prepare(markings(sizes(20.0)), None, {"preset": "simulation"})[1]
+    found = complete_config(markings(sizes(20.0)), resolve(None, {"preset": "simulation"}))
     assert found.summary.class_edges == PAPER_EDGES
 
 

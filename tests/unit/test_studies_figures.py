@@ -11,7 +11,7 @@ from dfcrp import prior
 from dfcrp.baselines import Length, compare
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.comparison import criteria_rows, write_comparison
-from dfcrp.report.tables import markdown_table, plain, shown
+from dfcrp.report.tables import cell_text, markdown_table, plain
 from dfcrp.simulate import paper_design
 from shared_data import highlands_path
 from studies import paper_figures as paper
@@ -201,7 +201,7 @@ def test_tables_as_text():
         "| 1  | 0.123 | ✓ |",
         "| 22 |       |   |",
     ]
-    assert shown(float("nan")) == ""
+    assert cell_text(float("nan")) == ""
     assert plain({"a": np.float64(2.0), "b": np.array([1, 2]), "c": float("inf")}) == {
         "a": 2.0,
         "b": [1, 2],

@@ -155,7 +155,7 @@ def _isochrons(program: str, found: ModelAges, given: str | None) -> dict[str, A
 def _chronology(given: str | None, site: Site) -> str:
     from dfcrp.craterstats import MOON
     from dfcrp.errors import SettingsError
-    from dfcrp.io.drawings import BODIES
+    from dfcrp.items.site import BODIES
 
     if given is not None:
         return given

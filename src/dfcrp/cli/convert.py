@@ -10,7 +10,7 @@ import click
 from dfcrp.cli.fit import image_names_option, join_categories_option
 
 
-class Place(click.ParamType):
+class LonLat(click.ParamType):
     """A longitude and a latitude with a comma between them."""
 
     name = "LON,LAT"
@@ -95,7 +95,7 @@ class Place(click.ParamType):
 )
 @click.option(
     "--origin",
-    type=Place(),
+    type=LonLat(),
     metavar="LON,LAT",
     help="Convert a plane to longitude and latitude; its origin lies here.",
 )
@@ -136,13 +136,12 @@ def command(
     QGIS) or .geojson, circles .diam, .scc or .shp, and boxes .coco.json.
     """
     from dfcrp.io import converting, georeference
-    from dfcrp.io.drawings import body_radius
     from dfcrp.io.formats.geojson import write_geojson
     from dfcrp.io.images import known_as
     from dfcrp.io.reading import with_joined_categories
     from dfcrp.io.registry import writer_for
-    from dfcrp.io.tables import ReadOptions, notes
-    from dfcrp.items.site import plain_notes
+    from dfcrp.io.tables import ReadOptions, what_is_lost
+    from dfcrp.items.site import body_radius, plain_notes
 
     writer_for(out)  # before any work
     reading = ReadOptions(
@@ -177,7 +176,7 @@ def command(
     files = converting.write_table(
         table, out, outlines=options["outlines"], overwrite=options["overwrite"]
     )
-    for note in notes(table, out):
+    for note in what_is_lost(table, out):
         click.echo(f"dfcrp: note: {note}", err=True)
     click.echo(f"{len(table):,} {table.kind}: {', '.join(str(file) for file in files)}")
 

@@ -34,12 +34,15 @@ def command(out: Path, quiet: bool) -> None:
     from dfcrp.cli.job import run_job
     from dfcrp.files import write_text
     from dfcrp.io import read_markings
+    from dfcrp.runs.parts import experts_by_place
+    from dfcrp.settings.config import resolve
 
     with as_file(files("dfcrp") / "data" / "demo.csv") as path:
         markings = read_markings(path)
     remove_earlier_demo(out)
     try:
-        run_job(markings, out, config=None, settings={}, quiet=quiet)
+        config = resolve(None, {}, experts_by_place(markings))
+        run_job(markings, config, out, quiet=quiet)
     finally:
         # Also after a failure: the next demo may then replace what is left of this one.
         if out.is_dir():

@@ -288,9 +288,10 @@ def command(
     from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
     from dfcrp.errors import InputError
+    from dfcrp.fitting.api import resolve_for
     from dfcrp.io import read_items
     from dfcrp.runs.folder import refuse_used
-    from dfcrp.settings.config import resolve
+    from dfcrp.settings.config import read_settings
 
     filters = {
         name: options.pop(name)
@@ -303,18 +304,20 @@ def command(
     picture = image_settings({name: options.pop(name) for name in IMAGE_OPTIONS})
     refuse_used(out)  # before any work
     given = picture | {name: value for name, value in options.items() if value is not None}
-    asked = resolve(config, dict(given))
-    read = read_items(files, asked.run.likelihood, candidates=candidates, looked=looked, **filters)
+    asked = read_settings(config, given)
+    resolved = asked.resolve()
+    kind = resolved.run.likelihood
+    read = read_items(files, kind, candidates=candidates, looked=looked, **filters)
     if len(read.images) > 1 and "image_file" in picture:
         raise InputError(
             "--image-file is for one image, and the items are on several; choose one with "
             "--image, or give it later with `dfcrp report RUN --image NAME`"
         )
+    items = dataclasses.replace(read, site=told_site(read.site, ground))
     run_job(
-        dataclasses.replace(read, site=told_site(read.site, ground)),
+        items,
+        resolve_for(items, asked, resolved),
         out,
-        config=config,
-        settings=given,
         dask=dask,
         quiet=quiet,
         report=not no_report,

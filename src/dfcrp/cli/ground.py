@@ -134,7 +134,7 @@ def _with_options(command: Callable[..., Any], *options: Any) -> Callable[..., A
 
 def told_site(site: Site, options: Mapping[str, Any]) -> Site:
     """The site with what the options say of it."""
-    from dfcrp.io.drawings import body_radius
+    from dfcrp.items.site import body_radius
 
     told: dict[str, Any] = {}
     for name in ("metres_per_pixel", "area_km2"):

@@ -1,9 +1,9 @@
-"""One run from markings to a finished folder, as the user sees it; its summary in plain words."""
+"""One run from items to a finished folder, as the user sees it; its summary in plain words."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 
 
 def run_job(
-    markings: Items,
+    items: Items,
+    config: Config,
     out: Path,
     *,
-    config: Path | None,
-    settings: Mapping[str, Any],
     quiet: bool,
     dask: str | None = None,
     report: bool = True,
     figures: Sequence[str] = ("svg",),
 ) -> None:
     """Fit, showing progress; then print the summary and make the report."""
-    from dfcrp.fitting import fit
-    from dfcrp.runs.parts import experts_by_place
-    from dfcrp.settings.config import resolve
+    from dfcrp.fitting.api import begin_run
 
-    settled = resolve(config, dict(settings), experts_by_place(markings))
     if not quiet:
-        _introduce(markings, settled)
-
-    def work(watch: Watch) -> Posterior:
-        return fit(markings, config=settled, out=out, dask=dask, **vars(watch))
-
-    show_work(work, markings, out, settled, quiet=quiet, report=report, figures=figures)
+        _introduce(items, config)
+    show_work(
+        lambda watch: begin_run(items, config, watch, out, dask),
+        items,
+        out,
+        config,
+        quiet=quiet,
+        report=report,
+        figures=figures,
+    )
 
 
 def show_work(
     work: Callable[[Watch], Posterior],
-    markings: Items,
+    items: Items,
     out: Path,
     config: Config,
     *,
@@ -70,7 +70,7 @@ def show_work(
     )
     from dfcrp.runs.parts import Watch
 
-    tracker = make_tracker(markings, config, begun)
+    tracker = make_tracker(items, config, begun)
     display = make_display(tracker, quiet=quiet)
 
     def on_look(posterior: Posterior) -> None:
@@ -186,7 +186,7 @@ def _dbscan(posterior: Posterior) -> dict[int, Any] | None:
     return dbscan_r14_each(posterior.items, asked)
 
 
-def _introduce(markings: Items, config: Config) -> None:
+def _introduce(items: Items, config: Config) -> None:
     """Say what goes in, and what will not come out as the user may expect."""
     from dfcrp.items.site import column_words, plain_notes
     from dfcrp.likelihoods.registry import likelihood_named
@@ -194,30 +194,30 @@ def _introduce(markings: Items, config: Config) -> None:
     from dfcrp.priors.registry import prior_named
     from dfcrp.runs.parts import experts_by_place
 
-    run, n_experts = config.run, max(experts_by_place(markings))
-    for line in (*column_words(markings.sources), *plain_notes(markings.notes)):
+    run, n_experts = config.run, max(experts_by_place(items))
+    for line in (*column_words(items.sources), *plain_notes(items.notes)):
         click.echo(line, err=True)
-    removed = markings.rows_filtered_out
+    removed = items.rows_filtered_out
     if removed:
         click.echo(
-            f"The filters removed {removed:,} of {markings.rows_read:,} rows; "
-            f"{len(markings):,} are left.",
+            f"The filters removed {removed:,} of {items.rows_read:,} rows; "
+            f"{len(items):,} are left.",
             err=True,
         )
     how_long = "until the verdict is good" if run.scans is None else f"{run.scans:,} scans"
-    images = len(markings.images)
+    images = len(items.images)
     where = f" on {images:,} images, {run.images}" if images > 1 else ""
     click.echo(
-        f"Fitting {counted(len(markings), likelihood_named(run.likelihood).noun)} by "
-        f"{counted(len(markings.experts), 'expert')}{where}: "
+        f"Fitting {counted(len(items), likelihood_named(run.likelihood).noun)} by "
+        f"{counted(len(items.experts), 'expert')}{where}: "
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
-    looked = experts_by_place(markings)
+    looked = experts_by_place(items)
     said = _consensus_note(config.summary.min_experts, n_experts, images, looked)
     if said:
         click.echo(said, err=True)
-    if prior_named(run.prior).knows_reality and markings.looked is None and images > 1:
+    if prior_named(run.prior).knows_reality and items.looked is None and images > 1:
         click.echo(
             "Note: nothing says who looked at which image, so an expert counts as having looked "
             "where they have an item; whoever looked and found nothing is not counted, and "

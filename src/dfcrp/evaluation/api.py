@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.evaluation.detected import evaluate_objects, listing, on_same_images
@@ -19,8 +19,11 @@ from dfcrp.evaluation.of_run import (
     totals_of_run,
 )
 from dfcrp.evaluation.result import Evaluation
-from dfcrp.io.drawings import body_radius
 from dfcrp.items.columns import ColumnChoice
+from dfcrp.items.site import body_radius
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Asked:
 
 
 def evaluate_run(
-    posterior: Any, truth: Any, asked: Asked | None = None, *, columns: ColumnChoice = None
+    posterior: Posterior, truth: Any, asked: Asked | None = None, *, columns: ColumnChoice = None
 ) -> Evaluation:
     """A run beside a truth; see `Posterior.evaluate`."""
     asked, kind = asked or Asked(), posterior.items.kind

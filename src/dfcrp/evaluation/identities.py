@@ -19,10 +19,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
-from dfcrp.io.opening import read_file
+from dfcrp.io.registry import read_file
 from dfcrp.io.tables import ReadOptions
-from dfcrp.items.checks import shown, to_names, to_numbers
-from dfcrp.items.columns import ABOUT, ABOUT_ELSE, ColumnChoice, listed, parse_pairs, plain
+from dfcrp.items.checks import quoted, to_names, to_numbers
+from dfcrp.items.columns import ABOUT, ABOUT_ELSE, ColumnChoice, parse_pairs, plain, quoted_names
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -108,14 +108,15 @@ def _table(
         if "" in names:
             row = names.index("")
             raise InputError(
-                f"{places[row]}, column {shown(header[at[role]])}: no {role}; fill it in, or "
+                f"{places[row]}, column {quoted(header[at[role]])}: no {role}; fill it in, or "
                 "remove the row"
             )
     p = None if "p" not in at else to_numbers(cells[at["p"]])
     if p is not None and not ((p >= 0.0) & (p <= 1.0)).all():
         row = int(np.flatnonzero(~((p >= 0.0) & (p <= 1.0)))[0])
         raise InputError(
-            f"{places[row]}, column {shown(header[at['p']])}: it must be a probability, from 0 to 1"
+            f"{places[row]}, column {quoted(header[at['p']])}: it must be a probability, from "
+            "0 to 1"
         )
     match = (
         None if "match" not in at else _yes_or_no(cells[at["match"]], header[at["match"]], places)
@@ -130,13 +131,13 @@ def _roles(name: str, header: list[str], chosen: Mapping[str, str]) -> dict[str,
     for role, title in chosen.items():
         if role not in ROLES:
             raise SettingsError(
-                f"columns: unknown role {shown(role)}{did_you_mean(role, ROLES)}; of entities and "
+                f"columns: unknown role {quoted(role)}{did_you_mean(role, ROLES)}; of entities and "
                 f"pairs the roles are {', '.join(ROLES)}"
             )
         if title and title not in header:
             raise InputError(
-                f"{name}: column {shown(title)}, wanted for {role}, is not in the header"
-                f"{did_you_mean(title, header)}; the header is {listed(header)}"
+                f"{name}: column {quoted(title)}, wanted for {role}, is not in the header"
+                f"{did_you_mean(title, header)}; the header is {quoted_names(header)}"
             )
         if title:
             at[role] = header.index(title)
@@ -154,7 +155,7 @@ def _roles(name: str, header: list[str], chosen: Mapping[str, str]) -> dict[str,
         return {role: k for role, k in at.items() if role not in ("id", "entity", "source")}
     raise InputError(
         f"{name}: needs a column id and a column entity, or two columns with the ids of pairs; it "
-        f"has {listed(header)}; name them with --truth-columns id=NAME,entity=NAME or "
+        f"has {quoted_names(header)}; name them with --truth-columns id=NAME,entity=NAME or "
         "left=NAME,right=NAME"
     )
 
@@ -164,7 +165,7 @@ def _yes_or_no(cells: Any, title: str, places: Sequence[str]) -> NDArray[np.bool
     for row, cell in enumerate(names):
         if cell not in YES | NO:
             raise InputError(
-                f"{places[row]}, column {shown(title)}: {shown(cell)} is neither yes nor no; "
+                f"{places[row]}, column {quoted(title)}: {quoted(cell)} is neither yes nor no; "
                 "write 1 or 0"
             )
     return np.array([cell in YES for cell in names], dtype=np.bool_)
@@ -206,13 +207,13 @@ class Records:
             found = [k for k in found if self._is_of(k, source)]
         if len(found) == 1:
             return found[0]
-        where = f"{table.places[row]}, column {shown(table.titles[column])}"
+        where = f"{table.places[row]}, column {quoted(table.titles[column])}"
         if not found:
             near = did_you_mean(name, sorted(self.rows)[:10_000])
-            of = "" if source is None else f" of {shown(source)}"
-            raise InputError(f"{where}: no record{of} in the run has the id {shown(name)}{near}")
+            of = "" if source is None else f" of {quoted(source)}"
+            raise InputError(f"{where}: no record{of} in the run has the id {quoted(name)}{near}")
         raise InputError(
-            f"{where}: {len(found)} records have the id {shown(name)}; write the file's or the "
+            f"{where}: {len(found)} records have the id {quoted(name)}; write the file's or the "
             f"expert's name before it, as in {self.names[found[0]]}, or add a column source"
         )
 
@@ -289,7 +290,8 @@ def _refuse_twice(table: Table, record: Whole, records: Records) -> None:
     for row, one in enumerate(record.tolist()):
         if one in first:
             raise InputError(
-                f"{table.places[row]}: the record {shown(records.names[one])} is there already, in "
+                f"{table.places[row]}: the record {quoted(records.names[one])} is there "
+                "already, in "
                 f"{table.places[first[one]]}; give each record one entity"
             )
         first[one] = row

@@ -15,11 +15,18 @@ from numpy.typing import NDArray
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
 from dfcrp.io.converting import read_table
-from dfcrp.io.drawings import told
-from dfcrp.io.opening import PathLike, read_file
+from dfcrp.io.drawings import what_to_say
+from dfcrp.io.registry import PathLike, read_file
 from dfcrp.io.tables import NothingToReadError, ReadOptions, ReadTable
 from dfcrp.items.checks import to_names, to_numbers
-from dfcrp.items.columns import ABOUT, ColumnChoice, frame_columns, listed, plain, units_by_name
+from dfcrp.items.columns import (
+    ABOUT,
+    ColumnChoice,
+    frame_columns,
+    plain,
+    quoted_names,
+    units_by_name,
+)
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Likelihood
@@ -164,7 +171,7 @@ def _of_path(path: PathLike, kind: str, columns: ColumnChoice) -> Objects:
         nothing = {name: np.zeros(0) for name in likelihood_named(kind).columns or ("x",)}
         images = tuple(sorted({image for image, _ in error.looked}))
         return Objects(file.name, kind, nothing, np.zeros(0, np.str_), empty_images=images)
-    if said := told(raw, kind):
+    if said := what_to_say(raw, kind):
         warnings.warn(f"{file.name}: {said}", DfcrpWarning, stacklevel=4)
     table = raw.checked(kind, columns)
     _refuse_lists(table.about.get("expert", ()), file.name)
@@ -245,6 +252,7 @@ def column_of_file(path: Path, role: str) -> list[str]:
         wanted = [0]
     if len(wanted) != 1:
         raise InputError(
-            f"{path.name}: it must have one column {role}; the columns are {listed(raw.header)}"
+            f"{path.name}: it must have one column {role}; the columns are "
+            f"{quoted_names(raw.header)}"
         )
     return [name for name in to_names(raw.columns[wanted[0]]) if name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,14 @@ from dfcrp.evaluation.linked import LinkAnswer, pairs_within
 from dfcrp.evaluation.objects import NUMBERS, Objects
 from dfcrp.summaries.streaming import label_blocks
 
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
+
 #: Share of the items of an object that lie within the usual distance of it, if they are normal.
 WITHIN = 0.997
 
 
-def objects_of_run(posterior: Any) -> Objects:
+def objects_of_run(posterior: Posterior) -> Objects:
     """The catalogue."""
     table, items = posterior.catalogue(), posterior.items
     names = [name for name in items.columns if name in table]
@@ -27,7 +30,8 @@ def objects_of_run(posterior: Any) -> Objects:
             f"the catalogue of {items.kind} does not describe objects by the columns of items; "
             "compare the clusters, with a truth that has the columns id and entity"
         )
-    numbers = [name for name in table if name in NUMBERS or name.endswith(("_lo", "_hi"))]
+    titles = [str(name) for name in table]
+    numbers = [name for name in titles if name in NUMBERS or name.endswith(("_lo", "_hi"))]
     image = None
     if "image" in table:
         image = table["image"].to_numpy(dtype=np.str_)
@@ -46,7 +50,7 @@ def objects_of_run(posterior: Any) -> Objects:
     )
 
 
-def _images(posterior: Any) -> tuple[str, ...]:
+def _images(posterior: Posterior) -> tuple[str, ...]:
     """Images that the run has an answer for."""
     items, found = posterior.items, posterior.detection
     if found is not None and found.seen_on is not None:
@@ -57,19 +61,19 @@ def _images(posterior: Any) -> tuple[str, ...]:
     return tuple(sorted({*images, *(looked - set(items.images))}))
 
 
-def totals_of_run(posterior: Any) -> dict[str, NDArray[np.int64]] | None:
+def totals_of_run(posterior: Posterior) -> dict[str, NDArray[np.int64]] | None:
     """Draws of the number of objects, seen or missed, on each image; None without such a model."""
     found = posterior.detection
     if found is None:
         return None
-    if found.seen_on is None:
+    if found.seen_on is None or found.missed_on is None:
         draws = (found.seen + found.missed)[:, 0]
         return {"": draws, **dict.fromkeys(posterior.items.images, draws)}
     both = found.seen_on + found.missed_on
     return dict(zip(found.image_names, both.T, strict=True))
 
 
-def learned_distance(posterior: Any) -> tuple[float | Mapping[str, float], str] | None:
+def learned_distance(posterior: Posterior) -> tuple[float | Mapping[str, float], str] | None:
     """How far an item may be from its object, by the scatter that was learned.
 
     One distance where all columns share their scatter, or one for each column.
@@ -87,7 +91,7 @@ def learned_distance(posterior: Any) -> tuple[float | Mapping[str, float], str] 
     return None
 
 
-def links_of_run(posterior: Any, least: float | None) -> LinkAnswer:
+def links_of_run(posterior: Posterior, least: float | None) -> LinkAnswer:
     """The clusters of the catalogue, and the probability of every pair to be one entity.
 
     Pairs are listed if they share a cluster, or with ``least``, if they are more probable.
@@ -107,7 +111,7 @@ def links_of_run(posterior: Any, least: float | None) -> LinkAnswer:
     return LinkAnswer("the run", labels, pairs, p, listed, words, _numbers_of(posterior))
 
 
-def _numbers_of(posterior: Any) -> Any:
+def _numbers_of(posterior: Posterior) -> Any:
     def numbers(known: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Entities and links among these records, in every draw."""
         entities, links = [], []

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -21,7 +18,6 @@ from dfcrp.errors import (
     InputError,
     RunFolderError,
     SettingsError,
-    did_you_mean,
 )
 from dfcrp.files import remove_file
 from dfcrp.first_look import first_look
@@ -53,58 +49,52 @@ from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
 from dfcrp.sampling.runner import TimeLimit
 from dfcrp.sampling.setup import problem_of
-from dfcrp.settings.config import Config, load_config, resolve, with_run
+from dfcrp.settings.config import AnyConfig, Config, Requested, read_settings, resolve, with_run
+from dfcrp.settings.keywords import FitSettings, expanded, refuse_unknown
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
 
-AnyConfig = Config | Mapping[str, Any] | str | os.PathLike[str] | None
 
-
-def prepare(
-    data: Items | Any,
-    config: AnyConfig,
-    settings: dict[str, Any],
+def items_given(
+    data: Any,
+    asked: Requested,
     *,
     families: Any = None,
-    likelihood: str | None = None,
     candidates: Any = None,
     looked: Any = None,
-) -> tuple[Items, Config]:
-    """Items and all settings, checked and in agreement with each other."""
-    if not isinstance(data, Items):
-        asked = resolve(config, {**settings, **({"likelihood": likelihood} if likelihood else {})})
-        kind = asked.run.likelihood if likelihood or "likelihood" in _run(config) else "diagonal"
-        found = items_of_tables(data, kind, candidates) if families is None else None
-        data = found or items_of(data, families, kind, candidates)
-        if families is None and found is None:
-            settings = {"prior": "crp", **settings}
-    elif families is not None or candidates is not None:
-        raise InputError("families and candidates are for a matrix; these items have their own")
-    if looked is not None:
-        data = with_looks(data, looked)
-    named = dict(settings)
-    if likelihood or _run(config).get("likelihood", data.kind) == data.kind:
-        named = {"likelihood": likelihood or data.kind, **settings}
-    settled = resolve(config, named, experts_by_place(data))
-    if settled.run.likelihood != data.kind:
+) -> tuple[Items, Requested]:
+    """The items in whatever was given, with what that says of the settings."""
+    if isinstance(data, Items):
+        if families is not None or candidates is not None:
+            raise InputError("families and candidates are for a matrix; these items have their own")
+        items = data
+    else:
+        kind = asked.kind("diagonal")
+        listed = items_of_tables(data, kind, candidates) if families is None else None
+        items = listed or items_of(data, families, kind, candidates)
+        if families is None and listed is None:
+            asked = asked.unless_a_keyword_says(prior="crp")
+    return items if looked is None else with_looks(items, looked), asked
+
+
+def resolve_for(items: Items, asked: Requested, resolved: Config | None = None) -> Config:
+    """All settings for these items, ``resolved`` if they were before the items were there."""
+    config = resolved or asked.resolve(items.kind)
+    return asked.for_looks(config, experts_by_place(items))
+
+
+def complete_config(items: Items, config: Config) -> Config:
+    """The settings with what the items decide where nobody has said it, checked with the items."""
+    if config.run.likelihood != items.kind:
         raise SettingsError(
-            f'run.likelihood is "{settled.run.likelihood}", but these items are {data.kind}'
+            f'run.likelihood is "{config.run.likelihood}", but these items are {items.kind}'
         )
-    part = likelihood_named(data.kind)
-    adapted = part.adapt(data, settled.likelihood)
-    independent = settled.run.images == "independent"
-    settled = replace(settled, likelihood=part.decide(data, adapted, independent))
-    settled = with_size_classes(with_persons(settled, data), data)
-    check_fittable(data, settled)
-    return data, settled
-
-
-def _run(config: Any) -> Mapping[str, Any]:
-    """The section [run] of a config of any form, for whether it names something."""
-    if config is None or isinstance(config, Config):
-        return {} if config is None else {"likelihood": config.run.likelihood}
-    tables = config if isinstance(config, Mapping) else load_config(config)
-    found = tables.get("run", {})
-    return found if isinstance(found, Mapping) else {}
+    part = likelihood_named(items.kind)
+    adapted = part.adapt(items, config.likelihood)
+    independent = config.run.images == "independent"
+    config = replace(config, likelihood=part.decide(items, adapted, independent))
+    config = with_size_classes(with_persons(config, items), items)
+    check_fittable(items, config)
+    return config
 
 
 def with_persons(config: Config, items: Items) -> Config:
@@ -140,82 +130,33 @@ def check_fittable(items: Items, config: Config) -> None:
 def tell_first_look(items: Items, config: Config) -> None:
     """Warn of what looks like a mistake in the data, before anything is drawn."""
     for finding in first_look(items, config.run.radius):
-        warnings.warn(finding.text, DfcrpWarning, stacklevel=4)
+        warnings.warn(finding.text, DfcrpWarning, stacklevel=3)
 
 
-def refuse_several_images(markings: Items) -> None:
+def refuse_several_images(items: Items) -> None:
     """For work that is done on one image."""
-    if len(markings.images) > 1:
-        names = ", ".join(markings.images[:5])
+    if len(items.images) > 1:
+        names = ", ".join(items.images[:5])
         raise InputError(
-            f"the markings are on {len(markings.images)} images ({names}...), but this needs a "
+            f"the markings are on {len(items.images)} images ({names}...), but this needs a "
             "single image; choose it with image= (--image)"
         )
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-#: The keywords that the caller of ``fit`` gave: those win over a settings file, defaults do not.
-_GIVEN: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
-
-
-def _notes_what_is_given(function: Callable[P, R]) -> Callable[P, R]:
-    known = inspect.signature(function).parameters
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name not in known:
-                near = did_you_mean(name, known)
-                raise SettingsError(f"fit has no setting {name!r}{near}")
-        token = _GIVEN.set(frozenset(kwargs))
-        try:
-            return function(*args, **kwargs)
-        finally:
-            _GIVEN.reset(token)
-
-    return call
-
-
-@_notes_what_is_given
+@expanded
 def fit(
     items: Any,
     *,
     families: ArrayLike | None = None,
-    likelihood: str | None = None,
-    prior: str = "dfcrp",
     candidates: ArrayLike | None = None,
     looked: Any = None,
-    chains: int = 4,
-    scans: int | None = None,
-    burn_in: int | None = None,
-    thin: int = 1,
-    max_scans: int = 20_000,
-    max_minutes: float | None = None,
-    radius: float | str | None = "auto",
-    nearest: int | None = None,
-    seed: int = 1,
-    workers: int | None = None,
-    checkpoint_seconds: float = 30.0,
-    sampler: str = "exact",
-    preset: str | None = None,
-    images: str = "auto",
-    persons: Sequence[Sequence[str]] = (),
-    expert_bias: str = "none",
-    min_experts: int | str | None = None,
-    side_by_side: bool = False,
-    retire_complete: float = 0.9,
-    retire_settled: float = 0.9,
-    image_file: str | None = None,
-    image_y: str = "auto",
-    image_offset: tuple[float, float] = (0.0, 0.0),
-    image_scale: float = 1.0,
     config: AnyConfig = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[Any], None] | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
+    **settings: Unpack[FitSettings],
 ) -> Posterior:
     """Merge what several experts listed, and say how sure that is.
 
@@ -292,34 +233,41 @@ def fit(
     >>> posterior = dfcrp.fit(markings, chains=4, seed=1)  # doctest: +SKIP
     >>> posterior.catalogue()  # doctest: +SKIP
     """
-    given = {name: value for name, value in locals().items() if name in _GIVEN.get()}
-    settings = {name: given[name] for name in given.keys() - _NO_SETTINGS}
-    if settings.get("min_experts", 0) is None:
-        del settings["min_experts"]
-    checked, settled = prepare(
-        items,
-        config,
-        settings,
-        families=families,
-        likelihood=likelihood,
-        candidates=candidates,
-        looked=looked,
-    )
+    refuse_unknown(settings, fit)
+    asked = read_settings(config, settings)
+    data, asked = items_given(items, asked, families=families, candidates=candidates, looked=looked)
+    complete = complete_config(data, resolve_for(data, asked))
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
-    tell_first_look(checked, settled)
-    with watched(progress, on_look, on_stop, checked, settled) as watch:
-        if out is None:
-            return Run(checked, settled, MemoryStore(), watch).run()
-        with connected(dask) as client:
-            return _fit_in_folder(Path(out), checked, settled, watch, client)
+    tell_first_look(data, complete)
+    with watched(progress, on_look, on_stop, data, complete) as watch:
+        return _fit_settled(data, complete, watch, out, dask)
 
 
-#: Keywords of ``fit`` that are no settings.
-_NO_SETTINGS = {
-    *("items", "families", "likelihood", "candidates", "looked", "config", "out"),
-    *("progress", "on_look", "on_stop", "dask"),
-}
+def begin_run(
+    items: Items,
+    resolved: Config,
+    watch: Watch,
+    out: str | os.PathLike[str],
+    dask: str | os.PathLike[str] | None = None,
+) -> Posterior:
+    """Fit items with settings that are resolved, as ``fit`` does; ``watch`` is told how it goes."""
+    complete = complete_config(items, resolved)
+    tell_first_look(items, complete)
+    return _fit_settled(items, complete, watch, out, dask)
+
+
+def _fit_settled(
+    items: Items,
+    config: Config,
+    watch: Watch,
+    out: str | os.PathLike[str] | None,
+    dask: str | os.PathLike[str] | None,
+) -> Posterior:
+    if out is None:
+        return Run(items, config, MemoryStore(), watch).run()
+    with connected(dask) as client:
+        return _fit_in_folder(Path(out), items, config, watch, client)
 
 
 def _fit_in_folder(

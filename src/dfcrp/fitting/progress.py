@@ -454,7 +454,7 @@ def watched(
     if progress or (progress is None and _interactive()):
         display = _bar(make_tracker(items, config))
 
-    def look(posterior: Any) -> None:
+    def look(posterior: Posterior) -> None:
         display.expect(expected_scans(posterior))
         if on_look is not None:
             on_look(posterior)

@@ -14,14 +14,13 @@ import numpy as np
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.files import opened, why
-from dfcrp.io.drawings import COLUMNS, offsets
 from dfcrp.io.formats.geojson import write_geojson
 from dfcrp.io.formats.geopackage import write_geopackage
 from dfcrp.io.georeference import moved_to, scaled_spreads
-from dfcrp.io.opening import PathLike
 from dfcrp.io.reading import RUN_FILES, join, known_names, read_paths
-from dfcrp.io.registry import writer_for
-from dfcrp.io.tables import LENGTHS, ReadOptions, ReadTable, write_files
+from dfcrp.io.registry import PathLike, writer_for
+from dfcrp.io.shapes import offsets
+from dfcrp.io.tables import COLUMNS, LENGTHS, ReadOptions, ReadTable, write_files
 from dfcrp.items.checks import Cells, to_names, to_numbers
 from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.site import UNITS, Site

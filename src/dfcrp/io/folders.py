@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dfcrp.io.format import GivenFile
 from dfcrp.io.formats.yolo import has_row_of_yolo, is_text_of_yolo, looks_like_yolo
 from dfcrp.io.registry import FOLDER_ENDINGS
-from dfcrp.items.columns import listed
+from dfcrp.items.columns import quoted_names
 
 KNOWN_TEXTS = ("classes.txt", "obj.names", "train.txt", "val.txt", "test.txt", "notes.txt")
 """Text beside YOLO's files that is no list of boxes."""
@@ -62,7 +63,7 @@ def _readable(root: Path, there: Sequence[Path]) -> FolderFiles:
         yolo += more
         strange = sorted(file.name for file in set(texts) - set(more) if not _known_text(file))
         if strange:
-            aside.append(f"text that is not YOLO's is not read: {listed(strange)}")
+            aside.append(f"text that is not YOLO's is not read: {quoted_names(strange)}")
     files = [file for file in there if file.suffix.lower() in FOLDER_ENDINGS]
     files = [file for file in files if not file.stem.upper().endswith("_AREA")]
     return FolderFiles(root, sorted({*yolo, *files}), frozenset(yolo), aside)
@@ -78,6 +79,6 @@ def _is_yolo(file: Path) -> bool:
     if file.suffix.lower() != ".txt":
         return False
     try:
-        return looks_like_yolo(file, file.read_bytes())
+        return looks_like_yolo(GivenFile(file.name, file, file.read_bytes()))
     except OSError:
         return False

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.io.drawings import COLUMNS
-from dfcrp.io.tables import LENGTHS, ReadTable
+from dfcrp.io.tables import COLUMNS, LENGTHS, ReadTable
 from dfcrp.items.checks import LARGEST, Cells, to_numbers
 from dfcrp.items.site import Site
 
@@ -38,7 +37,7 @@ WORLD_FILES = (".tfw", ".tifw", ".pgw", ".pngw", ".jgw", ".jpgw", ".wld")
 SQUARE = 1e-3
 
 
-def needed(name: str, what: str) -> ModuleType:
+def library(name: str, what: str) -> ModuleType:
     """An optional library, or a message that says how to get it."""
     from importlib import import_module
 
@@ -128,7 +127,7 @@ def read_georeference(path: str | os.PathLike[str]) -> Georeference:
         raise InputError(f"{file}: there is no such file")
     if file.suffix.lower() in WORLD_FILES:
         return _read_world_file(file)
-    rasterio = needed("rasterio", "a georeferenced image")
+    rasterio = library("rasterio", "a georeferenced image")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an image without a place is refused below
         try:
@@ -206,7 +205,7 @@ def georeferenced(table: ReadTable, where: Georeference, crs: str | None) -> Rea
 
 def checked_crs(text: str) -> Any:
     """A system by its code, as WKT, or from a .prj file."""
-    pyproj = needed("pyproj", "a coordinate reference system")
+    pyproj = library("pyproj", "a coordinate reference system")
     file = Path(text)
     if file.suffix.lower() in (".prj", ".wkt") and file.is_file():
         text = file.read_text("utf-8", "replace")
@@ -260,7 +259,7 @@ def in_longitude_and_latitude(table: ReadTable) -> ReadTable:
             f"GeoJSON in degrees is for circles and points; write {table.kind} to a "
             ".gpkg file, which keeps the coordinates of the map"
         )
-    pyproj = needed("pyproj", "longitude and latitude from map coordinates")
+    pyproj = library("pyproj", "longitude and latitude from map coordinates")
     system = pyproj.CRS.from_user_input(site.crs)
     geodetic = system.geodetic_crs
     change = pyproj.Transformer.from_crs(system, geodetic, always_xy=True).transform

@@ -40,21 +40,21 @@ def with_places_of_their_own(tables: Sequence[ReadTable]) -> list[ReadTable]:
     return found
 
 
-def one_file_each(parts: Sequence[tuple[str, ReadTable]]) -> list[str]:
+def one_file_each(parts: Sequence[ReadTable]) -> list[str]:
     """What to say where several files of a folder are of the same image, or name none."""
-    if len(parts) > 1 and not any("image" in table.about for _, table in parts):
-        names = ", ".join(name for name, _ in parts[:NAMED])
+    if len(parts) > 1 and not any("image" in part.about for part in parts):
+        names = ", ".join(part.name for part in parts[:NAMED])
         return [
             f"{len(parts)} files that name no image are taken to be of one image: {names}"
             f"{', ...' if len(parts) > NAMED else ''}; if each is of another, add a column or "
             "property called image"
         ]
     files: dict[Mention, list[str]] = {}
-    for name, table in parts:
-        marked = set(table.about.get("image", ()))
-        for key, picture in pictures_of(table).items():
+    for part in parts:
+        marked = set(part.about.get("image", ()))
+        for key, picture in pictures_of(part).items():
             if picture.drawn and key in marked:
-                files.setdefault(picture, []).append(name)
+                files.setdefault(picture, []).append(part.name)
     several = {picture: names for picture, names in files.items() if len(names) > 1}
     if not several:
         return []
@@ -70,49 +70,51 @@ def one_file_each(parts: Sequence[tuple[str, ReadTable]]) -> list[str]:
 
 
 def in_one_naming(
-    parts: Sequence[tuple[str, ReadTable]], mode: str
+    parts: Sequence[ReadTable], mode: str
 ) -> tuple[list[ReadTable], list[str], list[str]]:
     """The tables with images named as all lists know them, what was renamed, and what is doubtful.
 
-    Each part has a name for its list, where no column says whose it is.
+    A table's stem is the name of its list where no column says whose it is.
     """
-    known = [pictures_of(table) for _, table in parts]
+    known = [pictures_of(part) for part in parts]
     if not any(known):
-        return [table for _, table in parts], [], []
-    owners = [_owned(name, table) for name, table in parts]
+        return list(parts), [], []
+    owners = [_owned(part) for part in parts]
     seen = {
         (owner, pictures[name])
         for pictures, owned in zip(known, owners, strict=True)
         for owner, name in owned
     }
     found = name_images(seen, mode)
-    tables = []
-    for (stem, table), pictures, owned in zip(parts, known, owners, strict=True):
+    named = []
+    for part, pictures, owned in zip(parts, known, owners, strict=True):
         names = {(owner, name): found.names[owner, pictures[name]] for owner, name in owned}
         # Where the file does not say whose an image is, all its names are those of its list.
-        tables.append(_renamed(table, {}, names, stem))
-    return tables, found.notes, found.warnings
+        named.append(_renamed(part, {}, names))
+    return named, found.notes, found.warnings
 
 
-def _owned(stem: str, table: ReadTable) -> set[tuple[str, str]]:
-    """Whose list has which image; ``stem`` stands for whoever is not named."""
+def _owned(table: ReadTable) -> set[tuple[str, str]]:
+    """Whose list has which image; the stem stands for whoever is not named."""
     owned: set[tuple[str, str]] = set()
     if "image" in table.about:
         images = table.about["image"]
-        owned.update(zip(table.about.get("expert") or [stem] * len(images), images, strict=True))
-    return owned | {(stem if expert is None else expert, image) for image, expert in table.looked}
+        owned.update(
+            zip(table.about.get("expert") or [table.stem] * len(images), images, strict=True)
+        )
+    return owned | {
+        (table.stem if expert is None else expert, image) for image, expert in table.looked
+    }
 
 
 def _renamed(
-    table: ReadTable,
-    own: Mapping[str, str],
-    names: Mapping[tuple[str, str], str],
-    stem: str = "",
+    table: ReadTable, own: Mapping[str, str], names: Mapping[tuple[str, str], str]
 ) -> ReadTable:
     """A table with other names of images, by their name alone or with the expert before it."""
 
     def name(expert: Any, image: str) -> str:
-        return own.get(image, image) if own else names[stem if expert is None else expert, image]
+        whose = table.stem if expert is None else expert
+        return own.get(image, image) if own else names[whose, image]
 
     about = dict(table.about)
     if "image" in about:

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import as_object, load_json, text_or_none
 from dfcrp.io.images import naming
-from dfcrp.io.opening import PathLike, bytes_of, read_file
+from dfcrp.io.registry import PathLike, bytes_of, read_file
 from dfcrp.io.tables import ReadOptions, ReadTable
+from dfcrp.io.text import as_object, load_json, text_or_none
 from dfcrp.items.checks import bad_names, to_names, why_not_name
-from dfcrp.items.columns import ABOUT, ABOUT_ELSE, listed, plain
-from dfcrp.items.footprints import as_text, footprint_columns, footprints_in, read_footprint
+from dfcrp.items.columns import ABOUT, ABOUT_ELSE, plain, quoted_names
+from dfcrp.items.footprints import Footprint, footprint_columns, footprints_in, read_footprint
 from dfcrp.items.image_names import composed
 from dfcrp.items.items import Items
-from dfcrp.items.looks import Looked, looks_given
+from dfcrp.items.looks import Looked, looks_given, looks_in_rows
 
 
 def read_looked(path: PathLike) -> Looked:
@@ -29,7 +29,7 @@ def read_looked(path: PathLike) -> Looked:
     """
     file = Path(path)
     if file.suffix.lower() in (".geojson", ".json"):
-        return looks_given(_looked_geojson(file))
+        return _looked_geojson(file)
     table, _ = read_file(file.name, file, ReadOptions(kind="records"))
     found: dict[str, list[Any]] = {}
     for role in ("image", "expert"):
@@ -41,7 +41,7 @@ def read_looked(path: PathLike) -> Looked:
             what = "several columns" if at else "no column"
             raise InputError(
                 f"{file}, header: {what} for {role}; it needs one called image and one called "
-                f"expert, and has {listed(table.header)}"
+                f"expert, and has {quoted_names(table.header)}"
             )
     for role, names_given in found.items():
         for record in bad_names(names_given)[:1]:
@@ -50,18 +50,22 @@ def read_looked(path: PathLike) -> Looked:
             raise InputError(f"{table.where(record)}, column {role}: {why}")
     chosen = footprint_columns(table.header, f"{file}, header")
     cells = {role: list(table.columns[table.header.index(name)]) for role, name in chosen.items()}
-    if cells:
-        parts = footprints_in(
+    parts = (
+        footprints_in(
             cells, lambda row, column: f"{table.where(row)}, column {chosen.get(column, column)}"
         )
-        found["footprint"] = [None if part is None else as_text(part) for part in parts]
-    return looks_given(found)
+        if cells
+        else []
+    )
+    images = found.get("image") or [""] * len(found["expert"])
+    return looks_in_rows(list(zip(images, found["expert"], strict=True)), parts)
 
 
-def _looked_geojson(file: Path) -> dict[str, list[Any]]:
+def _looked_geojson(file: Path) -> Looked:
     """A feature for each look, with the properties image and expert."""
     content = as_object(load_json(str(file), bytes_of(str(file), file)), str(file))
-    found: dict[str, list[Any]] = {"image": [], "expert": [], "footprint": []}
+    rows: list[tuple[str, str]] = []
+    parts: list[Footprint | None] = []
     features = content.get("features")
     if not isinstance(features, list):
         raise InputError(
@@ -72,22 +76,25 @@ def _looked_geojson(file: Path) -> dict[str, list[Any]]:
         where = f"{file}, feature {number}"
         one = as_object(feature, where)
         properties = as_object(one.get("properties") or {}, f"{where}, properties")
-        for role in ("image", "expert"):
-            names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
-            values = [value for title, value in properties.items() if plain(title) in names]
-            if role == "expert" and len(values) != 1:
-                raise InputError(f"{where}: it needs one property called expert")
-            name = (text_or_none(values[0]) if values else None) or ""
-            if len(bad_names([name])) and (name or role == "expert"):
-                why = why_not_name(role, name) if name else "it is empty; fill it in"
-                raise InputError(f"{where}, property {role}: {why}")
-            found[role].append(name)
-        part = read_footprint(one.get("geometry"), where)
-        found["footprint"].append(None if part is None else as_text(part))
-    return found
+        image, expert = (_property(properties, role, where) for role in ("image", "expert"))
+        rows.append((image, expert))
+        parts.append(read_footprint(one.get("geometry"), where))
+    return looks_in_rows(rows, parts)
 
 
-def looks_of(
+def _property(properties: dict[str, Any], role: str, where: str) -> str:
+    names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
+    values = [value for title, value in properties.items() if plain(title) in names]
+    if role == "expert" and len(values) != 1:
+        raise InputError(f"{where}: it needs one property called expert")
+    name = (text_or_none(values[0]) if values else None) or ""
+    if len(bad_names([name])) and (name or role == "expert"):
+        why = why_not_name(role, name) if name else "it is empty; fill it in"
+        raise InputError(f"{where}, property {role}: {why}")
+    return name
+
+
+def kept_looks(
     table: ReadTable,
     looked: Any,
     items: Items,

@@ -9,7 +9,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.io.drawings import told
+from dfcrp.io.drawings import what_to_say
 from dfcrp.io.folders import files_in
 from dfcrp.io.images import (
     in_one_naming,
@@ -25,23 +25,22 @@ from dfcrp.io.images import (
     one_file_each,
     with_places_of_their_own,
 )
-from dfcrp.io.looks import looks_of
-from dfcrp.io.opening import PathLike, read_file
-from dfcrp.io.registry import FOLDER_ENDINGS
-from dfcrp.io.tables import Look, NothingToReadError, RawTable, ReadOptions, ReadTable
-from dfcrp.items.categories import Joins, joined
+from dfcrp.io.looks import kept_looks
+from dfcrp.io.registry import FOLDER_ENDINGS, PathLike, read_file
+from dfcrp.io.tables import FileLook, NothingToReadError, RawTable, ReadOptions, ReadTable
+from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import (
     check_columns,
     checked_pairs,
-    shown,
+    quoted,
     to_names,
 )
 from dfcrp.items.columns import (
     SAID,
     ColumnChoice,
     for_file,
-    listed,
     plain,
+    quoted_names,
     same_field,
     suspect_words,
 )
@@ -57,24 +56,9 @@ RUN_FILES = ("config.toml", "markings.csv")
 """What tells a run folder from a folder of exports."""
 
 
-@dataclass(frozen=True)
-class PathTable:
-    """What one of the user's paths holds."""
-
-    name: str
-    stem: str
-    sha256: str
-    table: ReadTable
-    notes: tuple[str, ...] = ()
-    """What the user was told of it."""
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-
 def read_paths(
     paths: PathLike | Sequence[PathLike], columns: ColumnChoice, options: ReadOptions
-) -> list[PathTable]:
+) -> list[ReadTable]:
     """Read every path; what is of another kind is told in one warning for each file."""
     named = _distinct([paths] if isinstance(paths, (str, os.PathLike)) else list(paths))
     said = for_file(columns, list(named))
@@ -87,7 +71,7 @@ def read_paths(
 
 
 def join(
-    parts: Sequence[PathTable], *, nameless: bool = False, image_names: str = "auto"
+    parts: Sequence[ReadTable], *, nameless: bool = False, image_names: str = "auto"
 ) -> ReadTable:
     """Put the parts one after the other; those without an expert column are one expert each.
 
@@ -97,37 +81,34 @@ def join(
     _refuse_mixture("expert", parts, "give every file such a column, or none")
     _refuse_shares_beside_pixels(parts)
     parts = [_with_composed_stem(part) for part in parts]
-    if "expert" not in parts[0].table.about and not (nameless and len(parts) == 1):
+    if "expert" not in parts[0].about and not (nameless and len(parts) == 1):
         parts = _named_after_files(parts)
-    lists = [(part.stem, part.table) for part in parts]
     try:
-        tables, told, warned = in_one_naming(lists, image_names)
+        parts, told, warned = in_one_naming(parts, image_names)
     except InputError as error:
         files = ", ".join(part.name for part in parts[:MOST_NAMED])
         more = ", ..." if len(parts) > MOST_NAMED else ""
         raise InputError(f"{files}{more}: {error}") from None
     for text in warned:
         warnings.warn(text, DfcrpWarning, stacklevel=3)
-    parts = [replace(part, table=table) for part, table in zip(parts, tables, strict=True)]
     whole = _joined(parts)
     doubts = [DOUBTFUL + text for text in warned]
     return replace(whole, notes=(*dict.fromkeys(whole.notes), *told, *doubts))
 
 
-def _with_composed_stem(part: PathTable) -> PathTable:
+def _with_composed_stem(part: ReadTable) -> ReadTable:
     """The name of a file, which may be an expert's, with accented letters as single ones."""
     stem = composed(part.stem)
     if stem == part.stem:
         return part
     note = f"{part.name}: the name of the file, in NFD, is read in NFC"
-    table = replace(part.table, notes=(*part.table.notes, note))
-    return replace(part, stem=stem, table=table, notes=(*part.notes, note))
+    return replace(part, stem=stem, notes=(*part.notes, note), told=(*part.told, note))
 
 
 def with_joined_categories(table: ReadTable, joins: Joins) -> ReadTable:
     """The table with one name for each category, as far as the user says which are one."""
     told = table.about.get("category", ())
-    category, notes, doubts = joined(told, joins)
+    category, notes, doubts = join_names(told, joins)
     if not told:
         return table
     for text in doubts:
@@ -139,10 +120,10 @@ def with_joined_categories(table: ReadTable, joins: Joins) -> ReadTable:
     )
 
 
-def _refuse_shares_beside_pixels(parts: Sequence[PathTable]) -> None:
+def _refuse_shares_beside_pixels(parts: Sequence[ReadTable]) -> None:
     """Shares of an image's sides and pixels are no lists of the same places."""
-    relative = [part.name for part in parts if part.table.shares]
-    others = [part.name for part in parts if not part.table.shares]
+    relative = [part.name for part in parts if part.shares]
+    others = [part.name for part in parts if not part.shares]
     if relative and others:
         raise InputError(
             f"the numbers in {relative[0]} are shares of the image's sides, those in {others[0]} "
@@ -163,19 +144,25 @@ def _distinct(paths: Sequence[PathLike]) -> dict[str, Path]:
     return {path.name if short[path.name] == 1 else str(path): path for path in found.values()}
 
 
-def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
+def _read_file(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> ReadTable:
     raw, sha256 = read_file(name, path, options)
     table = raw.checked(options.kind, columns, options.units)
-    said = told(raw, options.kind)
+    said = what_to_say(raw, options.kind)
     if said:
         warnings.warn(f"{name}: {said}", DfcrpWarning, stacklevel=4)
+        place = "" if options.below is None else f"{options.below}: "
+        said = place + said
     notes = tuple(f"{name}: {one}" for one in table.notes)
-    table = replace(table, notes=notes)
-    place = "" if options.below is None else f"{options.below}: "
-    return PathTable(name, path.stem, sha256, table, (*([place + said] if said else []), *notes))
+    return replace(
+        table,
+        stem=path.stem,
+        sha256=sha256,
+        notes=notes,
+        told=(*([said] if said else []), *notes),
+    )
 
 
-def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> PathTable:
+def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOptions) -> ReadTable:
     """Read a folder of exports, such as one annotator's LabelMe files, as one part.
 
     A file without an item of the kind, as of an image on which there is none, is skipped.
@@ -200,7 +187,7 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         raise empty[0]
     _refuse_mixture("expert", parts, "give every file such a column, or none")
     _refuse_shares_beside_pixels(parts)
-    said = [*found.aside, *one_file_each([(part.name, part.table) for part in parts])]
+    said = [*found.aside, *one_file_each(parts)]
     if empty:
         said.append(
             f"{len(empty)} of {len(found.files)} files have no {options.kind} and are "
@@ -210,17 +197,23 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         warnings.warn(f"{name}: {text}", DfcrpWarning, stacklevel=4)
     digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
     lost = [entry for error in empty for entry in error.left_out]
-    tables = with_places_of_their_own([*(part.table for part in parts), *_looks_alone(empty)])
-    parts = [replace(part, table=table) for part, table in zip(parts, tables, strict=False)]
+    tables = with_places_of_their_own([*parts, *_looks_alone(empty)])
+    parts, others = tables[: len(parts)], tables[len(parts) :]
     table = _joined(parts)
-    others = tables[len(parts) :]
     pictures = {**table.pictures, **{key: one for t in others for key, one in t.pictures.items()}}
     looked = list(table.looked)
     if looked:
         looked += [look for other in others for look in other.looked]
-    table = replace(table, looked=looked, pictures=pictures, left_out=[*table.left_out, *lost])
-    notes = tuple(note for part in parts for note in part.notes)
-    return PathTable(name, path.name or name, digest, table, (*said, *notes))
+    return replace(
+        table,
+        looked=looked,
+        pictures=pictures,
+        left_out=[*table.left_out, *lost],
+        name=name,
+        stem=path.name or name,
+        sha256=digest,
+        told=(*said, *(note for part in parts for note in part.told)),
+    )
 
 
 def _looks_alone(empty: Sequence[NothingToReadError]) -> list[ReadTable]:
@@ -228,36 +221,36 @@ def _looks_alone(empty: Sequence[NothingToReadError]) -> list[ReadTable]:
     return [ReadTable("", {}, looked=one.looked, pictures=one.pictures) for one in empty]
 
 
-def _joined(parts: Sequence[PathTable]) -> ReadTable:
+def _joined(parts: Sequence[ReadTable]) -> ReadTable:
     parts = [parts[0], *(_with_titles_of(parts[0], part) for part in parts[1:])]
     for role in ("image", "truth", "person"):
         _refuse_mixture(role, parts, f"add it, or ignore it with --columns {role}=")
     _refuse_other_columns(parts)
-    first = parts[0].table
+    first = parts[0]
     columns = {
-        role: np.concatenate([part.table.columns[role] for part in parts]) for role in first.columns
+        role: np.concatenate([part.columns[role] for part in parts]) for role in first.columns
     }
     about: dict[str, Any] = {}
     for role in ("expert", "image", "person", "truth"):
         if role in first.about:
-            about[role] = [value for part in parts for value in part.table.about[role]]
+            about[role] = [value for part in parts for value in part.about[role]]
     for role in SAID:
-        if any(role in part.table.about for part in parts):
+        if any(role in part.about for part in parts):
             # A file without it says nothing of its items.
             about[role] = [
-                value for part in parts for value in part.table.about.get(role, [None] * len(part))
+                value for part in parts for value in part.about.get(role, [None] * len(part))
             ]
     if len(parts) > 1 or "id" in first.about:
         about["id"] = [name for part in parts for name in _ids(part, several=len(parts) > 1)]
-    titles = dict.fromkeys(title for part in parts for title in part.table.extra)
+    titles = dict.fromkeys(title for part in parts for title in part.extra)
     extra = {
-        title: [cell for part in parts for cell in part.table.extra.get(title, [None] * len(part))]
+        title: [cell for part in parts for cell in part.extra.get(title, [None] * len(part))]
         for title in titles
     }
-    left_out = [entry for part in parts for entry in part.table.left_out]
-    looked: list[Look] = []
-    if all(part.table.looked for part in parts):
-        looked = [look for part in parts for look in part.table.looked]
+    left_out = [entry for part in parts for entry in part.left_out]
+    looked: list[FileLook] = []
+    if all(part.looked for part in parts):
+        looked = [look for part in parts for look in part.looked]
     return ReadTable(
         first.kind,
         columns,
@@ -267,46 +260,46 @@ def _joined(parts: Sequence[PathTable]) -> ReadTable:
         left_out,
         first.read_as,
         tuple(extra)[:MOST_UNUSED],
-        list(dict.fromkeys(one for part in parts for one in part.table.suspects)),
+        list(dict.fromkeys(one for part in parts for one in part.suspects)),
         looked,
-        {key: picture for part in parts for key, picture in part.table.pictures.items()},
-        tuple(note for part in parts for note in part.table.notes),
-        any(part.table.shares for part in parts),
-        frozenset().union(*(part.table.aliases for part in parts)),
+        {key: picture for part in parts for key, picture in part.pictures.items()},
+        tuple(note for part in parts for note in part.notes),
+        any(part.shares for part in parts),
+        frozenset().union(*(part.aliases for part in parts)),
     )
 
 
-def _with_titles_of(first: PathTable, part: PathTable) -> PathTable:
+def _with_titles_of(first: ReadTable, part: ReadTable) -> ReadTable:
     """Columns by the first file's names where these differ in signs and capital letters alone."""
-    missing = [title for title in first.table.columns if title not in part.table.columns]
-    named = {title: title for title in part.table.columns}
-    for title in part.table.columns:
+    missing = [title for title in first.columns if title not in part.columns]
+    named = {title: title for title in part.columns}
+    for title in part.columns:
         same = [one for one in missing if plain(one) == plain(title)]
-        if title not in first.table.columns and len(same) == 1:
+        if title not in first.columns and len(same) == 1:
             named[title] = same[0]
-    columns = {named[title]: values for title, values in part.table.columns.items()}
-    if list(columns) == list(part.table.columns) or len(columns) < len(named):
+    columns = {named[title]: values for title, values in part.columns.items()}
+    if list(columns) == list(part.columns) or len(columns) < len(named):
         return part
-    return replace(part, table=replace(part.table, columns=columns))
+    return replace(part, columns=columns)
 
 
-def _refuse_other_columns(parts: Sequence[PathTable]) -> None:
+def _refuse_other_columns(parts: Sequence[ReadTable]) -> None:
     """All files must describe items by the same columns, in any order."""
     first = parts[0]
     for part in parts[1:]:
-        if set(part.table.columns) != set(first.table.columns):
+        if set(part.columns) != set(first.columns):
             raise InputError(
                 f"{part.name}: the columns that describe an item are "
-                f"{listed(list(part.table.columns))}, but in {first.name} they are "
-                f"{listed(list(first.table.columns))}; {_way_to_map(first, part)}"
+                f"{quoted_names(list(part.columns))}, but in {first.name} they are "
+                f"{quoted_names(list(first.columns))}; {_way_to_map(first, part)}"
             )
 
 
-def _way_to_map(first: PathTable, part: PathTable) -> str:
+def _way_to_map(first: ReadTable, part: ReadTable) -> str:
     """How to say which columns of two files are the same, and which are to be left aside."""
-    here = [title for title in part.table.columns if title not in first.table.columns]
-    there = [title for title in first.table.columns if title not in part.table.columns]
-    if likelihood_named(part.table.kind).columns is not None:
+    here = [title for title in part.columns if title not in first.columns]
+    there = [title for title in first.columns if title not in part.columns]
+    if likelihood_named(part.kind).columns is not None:
         return "give every file the same"
     said = []
     for title in there:
@@ -326,14 +319,14 @@ def _way_to_map(first: PathTable, part: PathTable) -> str:
     )
 
 
-def _common_site(parts: Sequence[PathTable]) -> Site:
+def _common_site(parts: Sequence[ReadTable]) -> Site:
     """What all parts say of the place; they must agree on the units."""
-    sites = [part.table.site for part in parts]
+    sites = [part.site for part in parts]
     for part in parts[1:]:
-        if part.table.site.units != sites[0].units:
+        if part.site.units != sites[0].units:
             raise InputError(
                 f"{parts[0].name} is in {sites[0].units}, {part.name} in "
-                f"{part.table.site.units}; convert one of them, or name other columns"
+                f"{part.site.units}; convert one of them, or name other columns"
             )
     agreed: dict[str, Any] = {}
     for key in ("body_radius_km", "area_km2", "boundary"):
@@ -349,22 +342,22 @@ def _common_site(parts: Sequence[PathTable]) -> Site:
     return Site(sites[0].units, **agreed)
 
 
-def _refuse_mixture(role: str, parts: Sequence[PathTable], fix: str) -> None:
-    having = [part.name for part in parts if role in part.table.about]
-    lacking = [part.name for part in parts if role not in part.table.about]
+def _refuse_mixture(role: str, parts: Sequence[ReadTable], fix: str) -> None:
+    having = [part.name for part in parts if role in part.about]
+    lacking = [part.name for part in parts if role not in part.about]
     if having and lacking:
         raise InputError(f"{lacking[0]} has no column for {role}, but {having[0]} has one; {fix}")
 
 
-def _perhaps(part: PathTable) -> str:
+def _perhaps(part: ReadTable) -> str:
     """A column that may be the experts'."""
-    for role, title in part.table.suspects:
+    for role, title in part.suspects:
         if role == "expert":
-            return f" (is it {shown(title)}?)"
+            return f" (is it {quoted(title)}?)"
     return ""
 
 
-def _named_after_files(parts: Sequence[PathTable]) -> list[PathTable]:
+def _named_after_files(parts: Sequence[ReadTable]) -> list[ReadTable]:
     if len(parts) == 1:
         raise InputError(
             f"{parts[0].name}: no column for expert{_perhaps(parts[0])}; name it with --columns "
@@ -376,27 +369,22 @@ def _named_after_files(parts: Sequence[PathTable]) -> list[PathTable]:
     for part in parts:
         if part.stem in files:
             raise InputError(
-                f"{files[part.stem]} and {part.name} would both be the expert {shown(part.stem)}, "
+                f"{files[part.stem]} and {part.name} would both be the expert {quoted(part.stem)}, "
                 "since files without an expert column are named after the file; rename one"
             )
         files[part.stem] = part.name
     return [
         replace(
             part,
-            table=replace(
-                part.table,
-                about={**part.table.about, "expert": [part.stem] * len(part)},
-                looked=[(image, expert or part.stem) for image, expert in part.table.looked],
-            ),
+            about={**part.about, "expert": [part.stem] * len(part)},
+            looked=[(image, expert or part.stem) for image, expert in part.looked],
         )
         for part in parts
     ]
 
 
-def _ids(part: PathTable, *, several: bool) -> list[str]:
-    ids: list[str] = part.table.about.get("id") or [
-        str(number) for number in range(1, len(part) + 1)
-    ]
+def _ids(part: ReadTable, *, several: bool) -> list[str]:
+    ids: list[str] = part.about.get("id") or [str(number) for number in range(1, len(part) + 1)]
     return [f"{part.name}:{name}" for name in ids] if several else ids
 
 
@@ -473,15 +461,12 @@ def read_items(
     for role, title in table.suspects:
         warnings.warn(suspect_words(role, title), DfcrpWarning, stacklevel=2)
     image = known_as(table, image)
-    site = _site(table.site, kind)
-    said = {role: table.about.get(role) for role in SAID}
-    about = {role: values for role, values in table.about.items() if role not in SAID}
-    whole = replace(Items.build({**table.columns, **about}, kind, said), site=site)
+    whole = _items_of(table)
     keep = _kept(whole, image, exclude_experts, min_diameter)
     if candidates is not None:
         pairs = _read_pairs(Path(candidates), parts, whole)
         whole = replace(whole, candidates=checked_pairs(pairs, len(whole)))
-    pairs_looked = looks_of(table, looked, whole, image, exclude_experts)
+    pairs_looked = kept_looks(table, looked, whole, image, exclude_experts)
     filters = {
         "columns": columns,
         "image": image,
@@ -491,7 +476,7 @@ def read_items(
         "join_categories": join_categories,
     }
     items = replace(
-        whole.select(keep),
+        whole if keep.all() else whole.select(keep),
         sources=_sources(parts, keep),
         filters={name: value for name, value in filters.items() if value},
         notes=tuple(table.notes),
@@ -551,7 +536,15 @@ def read_markings(
     )
 
 
-def _sources(parts: Sequence[PathTable], keep: NDArray[np.bool_]) -> tuple[Source, ...]:
+def _items_of(table: ReadTable) -> Items:
+    """All items of a table."""
+    said = {role: table.about.get(role) for role in SAID}
+    about = {role: values for role, values in table.about.items() if role not in SAID}
+    items = Items.build({**table.columns, **about}, table.kind, said)
+    return replace(items, site=_site(table.site, table.kind))
+
+
+def _sources(parts: Sequence[ReadTable], keep: NDArray[np.bool_]) -> tuple[Source, ...]:
     ends = np.cumsum([len(part) for part in parts])
     kept = [int(np.count_nonzero(piece)) for piece in np.split(keep, ends[:-1])]
     return tuple(
@@ -560,10 +553,10 @@ def _sources(parts: Sequence[PathTable], keep: NDArray[np.bool_]) -> tuple[Sourc
             part.sha256,
             len(part),
             count,
-            len(part.table.left_out),
-            part.table.read_as,
-            part.table.unused,
-            part.notes,
+            len(part.left_out),
+            part.read_as,
+            part.unused,
+            part.told,
         )
         for part, count in zip(parts, kept, strict=True)
     )
@@ -577,7 +570,7 @@ def _site(site: Site, kind: str) -> Site:
         f"the coordinates are longitude and latitude, and {kind} are fitted in a plane: distances "
         "are wrong far from the equator and across ±180°; project the data first",
         DfcrpWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     return Site()
 
@@ -626,8 +619,8 @@ def known_names(what: str, names: str | Sequence[str], known: Sequence[str]) -> 
     for name in wanted:
         if name not in known:
             raise InputError(
-                f"no {what} is called {shown(name)}{did_you_mean(name, known)}; "
-                f"there are {listed(known)}"
+                f"no {what} is called {quoted(name)}{did_you_mean(name, known)}; "
+                f"there are {quoted_names(known)}"
             )
     return wanted
 
@@ -639,12 +632,12 @@ def _refuse_bad_bound(min_diameter: float | None) -> None:
         raise SettingsError(f"min_diameter is {min_diameter!r}; it must be a number, 0 or more")
 
 
-def _read_pairs(path: Path, parts: Sequence[PathTable], items: Items) -> NDArray[np.int64]:
+def _read_pairs(path: Path, parts: Sequence[ReadTable], items: Items) -> NDArray[np.int64]:
     """Pairs of rows, (m, 2), from a file whose two columns are ids.
 
     With several files an id may be given as in its file, or with the file's name before it.
     """
-    if any("id" not in part.table.about for part in parts):
+    if any("id" not in part.about for part in parts):
         raise InputError(
             f"{path}: its pairs name items by their ids, but no column of the items has ids; name "
             "it with --columns id=NAME"
@@ -653,7 +646,7 @@ def _read_pairs(path: Path, parts: Sequence[PathTable], items: Items) -> NDArray
     if len(table.header) != 2:
         raise InputError(
             f"{path}: needs two columns, the ids of a pair in each row; it has "
-            f"{len(table.header)}: {listed(table.header)}"
+            f"{len(table.header)}: {quoted_names(table.header)}"
         )
     rows = _rows_by_id(parts, items)
     found = [
@@ -663,9 +656,9 @@ def _read_pairs(path: Path, parts: Sequence[PathTable], items: Items) -> NDArray
     return np.array(found, dtype=np.int64).T.reshape(-1, 2)
 
 
-def _rows_by_id(parts: Sequence[PathTable], items: Items) -> dict[str, int]:
+def _rows_by_id(parts: Sequence[ReadTable], items: Items) -> dict[str, int]:
     """The row of every id, also without the name of its file; -1 where several files have it."""
-    bare = [name for part in parts for name in part.table.about["id"]]
+    bare = [name for part in parts for name in part.about["id"]]
     rows: dict[str, int] = {}
     for row, name in enumerate(bare):
         rows[name] = -1 if name in rows else row
@@ -676,12 +669,12 @@ def _row(rows: dict[str, int], table: RawTable, column: int, record: int, name: 
     row = rows.get(name)
     if row is not None and row >= 0:
         return row
-    where = f"{table.where(record)}, column {shown(table.header[column])}"
+    where = f"{table.where(record)}, column {quoted(table.header[column])}"
     if row is None:
         # Comparing with very many ids would take longer than reading them.
         near = did_you_mean(name, sorted(rows)[:10_000])
-        raise InputError(f"{where}: no item has the id {shown(name)}{near}")
+        raise InputError(f"{where}: no item has the id {quoted(name)}{near}")
     raise InputError(
-        f"{where}: several files have an item {shown(name)}; write the file's name before it, as "
+        f"{where}: several files have an item {quoted(name)}; write the file's name before it, as "
         f"in FILE.csv:{name}"
     )

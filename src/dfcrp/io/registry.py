@@ -1,154 +1,91 @@
-"""The formats that items are read from and written to, and which of them a file has."""
+"""One file: its bytes, refused early if they cannot be read, its format, and the table in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import hashlib
+import os
 from pathlib import Path
+from typing import BinaryIO
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import DRAWN, refuse_unknown_json
-from dfcrp.io.formats.coco import looks_like_coco, read_coco, write_coco
-from dfcrp.io.formats.craterstats import (
-    looks_like_craterstats,
-    read_craterstats,
-    write_diam,
-    write_scc,
+from dfcrp.io.format import Format, GivenFile, Writer
+from dfcrp.io.formats import (
+    coco,
+    craterstats,
+    cvat,
+    delimited,
+    geojson,
+    geopackage,
+    label_studio,
+    labelme,
+    parquet,
+    particles,
+    shapefiles,
+    sliderunner,
+    via,
+    yolo,
+    zooniverse,
 )
-from dfcrp.io.formats.cvat import looks_like_cvat, read_cvat
-from dfcrp.io.formats.delimited import read_delimited, write_delimited
-from dfcrp.io.formats.geojson import looks_like_geojson, read_geojson, write_geojson
-from dfcrp.io.formats.geopackage import write_geopackage
-from dfcrp.io.formats.label_studio import looks_like_label_studio, read_label_studio
-from dfcrp.io.formats.labelme import looks_like_labelme, read_labelme
-from dfcrp.io.formats.parquet import looks_like_parquet, read_parquet, write_parquet
-from dfcrp.io.formats.particles import looks_like_particles, read_particles
-from dfcrp.io.formats.shapefiles import looks_like_shapefile, read_shapefile, write_shapefile
-from dfcrp.io.formats.sliderunner import looks_like_sqlite, read_sliderunner
-from dfcrp.io.formats.via import (
-    looks_like_via,
-    looks_like_via_json,
-    read_via,
-    read_via_json,
+from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.text import decode, load_json
+from dfcrp.memory import in_words, refuse_more_than_memory
+
+PathLike = str | os.PathLike[str]
+
+#: Bytes of memory for each of a file: a short field is an object of Python.
+MEMORY_PER_BYTE = 8
+#: Of a file, to see whether it is text.
+_LOOKED_AT = 1 << 16
+#: Read at a time.
+_PIECE = 64 << 20
+BINARY_ENDINGS = (".parquet", ".shp", ".dbf", ".shx", ".prj")
+BINARY_MARKS = (
+    b"PAR1",
+    b"SQLite format 3\x00",
+    b"\x00\x00\x27\x0a",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\x00\x00\xfe\xff",
 )
-from dfcrp.io.formats.yolo import looks_like_yolo, read_yolo
-from dfcrp.io.formats.zooniverse import looks_like_zooniverse, read_zooniverse
-from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
-
-YOLO = "YOLO"
-"""What a text file among others of YOLO is, whatever its rows are."""
-
-Writer = Callable[[ReadTable, Path], dict[Path, bytes]]
-"""Gives the contents of each file to be written, so that nothing is written by halves."""
 
 
-@dataclass(frozen=True)
-class Format:
-    """A file format: how to recognise it, and how to read it into a table."""
+def _ends_in_json(file: GivenFile) -> bool:
+    return file.path.suffix.lower() == ".json"
 
-    name: str
-    recognises: Callable[[Path, bytes], bool]
-    """Whether a file with this path and these contents has the format."""
-    read: Callable[[str, Path, bytes, ReadOptions], RawTable]
-    """Given the file's name for messages, its path (for side files) and its contents."""
-    kinds: tuple[str, ...] | None = DRAWN
-    """The kinds of items it can hold; None: all."""
-    writers: tuple[tuple[str, Writer], ...] = ()
-    """Endings of file names, and what writes such a file."""
+
+def _refuse_unknown_json(file: GivenFile, _: ReadOptions) -> RawTable:
+    load_json(file.name, file.data)
+    raise InputError(
+        f"{file.name}: JSON of an unknown kind; GeoJSON, COCO, LabelMe and Label Studio exports "
+        "are read"
+    )
 
 
 FORMATS: tuple[Format, ...] = (
     # The first format that recognises a file reads it: those with a mark in their first bytes,
     # then those known by keys or a header. Delimited text has no mark of its own, so it takes
     # what no other format claims, says what is wrong with it, and stays last.
-    Format(
-        "Parquet",
-        looks_like_parquet,
-        lambda name, path, data, options: read_parquet(name, data),
-        kinds=None,
-        writers=((".parquet", write_parquet),),
-    ),
-    Format(
-        "shapefile",
-        looks_like_shapefile,
-        read_shapefile,
-        kinds=("circles", "points"),
-        writers=((".shp", write_shapefile),),
-    ),
-    Format(
-        "SlideRunner",
-        lambda path, data: looks_like_sqlite(data),
-        lambda name, path, data, options: read_sliderunner(name, data, options),
-    ),
-    Format(
-        "CVAT XML",
-        lambda path, data: looks_like_cvat(data),
-        lambda name, path, data, options: read_cvat(name, data, options),
-    ),
-    Format(
-        "Zooniverse",
-        lambda path, data: looks_like_zooniverse(data),
-        lambda name, path, data, options: read_zooniverse(name, data, options),
-    ),
-    Format(
-        "VIA CSV",
-        lambda path, data: looks_like_via(data),
-        lambda name, path, data, options: read_via(name, data, options),
-    ),
-    Format(
-        "VIA JSON",
-        lambda path, data: looks_like_via_json(data),
-        lambda name, path, data, options: read_via_json(name, data, options),
-    ),
-    Format(
-        "GeoJSON",
-        looks_like_geojson,
-        lambda name, path, data, options: read_geojson(name, data, options),
-        writers=((".geojson", write_geojson), (".json", write_geojson)),
-    ),
-    Format(
-        "LabelMe",
-        lambda path, data: looks_like_labelme(data),
-        lambda name, path, data, options: read_labelme(name, data, options),
-    ),
-    Format(
-        "Label Studio",
-        lambda path, data: looks_like_label_studio(data),
-        lambda name, path, data, options: read_label_studio(name, data, options),
-    ),
-    Format(
-        "COCO",
-        lambda path, data: looks_like_coco(data),
-        lambda name, path, data, options: read_coco(name, data, options),
-        writers=((".coco.json", write_coco),),
-    ),
-    Format(
-        "other JSON",
-        lambda path, data: path.suffix.lower() == ".json",
-        lambda name, path, data, options: refuse_unknown_json(name, data),
-        kinds=None,
-    ),
-    Format(YOLO, looks_like_yolo, read_yolo, kinds=("boxes", "points", "ellipses")),
-    Format("particle boxes", looks_like_particles, read_particles, kinds=("boxes", "points")),
-    Format(
-        "CraterStats",
-        looks_like_craterstats,
-        lambda name, path, data, options: read_craterstats(name, data),
-        kinds=("circles", "points"),
-        writers=((".diam", write_diam), (".scc", write_scc)),
-    ),
-    Format(
-        "delimited text",
-        lambda path, data: True,
-        lambda name, path, data, options: read_delimited(name, data),
-        kinds=None,
-        writers=((".csv", write_delimited), (".tsv", write_delimited), (".txt", write_delimited)),
-    ),
+    parquet.FORMAT,
+    shapefiles.FORMAT,
+    sliderunner.FORMAT,
+    cvat.FORMAT,
+    zooniverse.FORMAT,
+    via.CSV,
+    via.JSON,
+    geojson.FORMAT,
+    labelme.FORMAT,
+    label_studio.FORMAT,
+    coco.FORMAT,
+    Format("other JSON", _ends_in_json, _refuse_unknown_json, kinds=None),
+    yolo.FORMAT,
+    particles.FORMAT,
+    craterstats.FORMAT,
+    delimited.FORMAT,
 )
 
 WRITERS: dict[str, Writer] = {
     **{ending: writer for form in FORMATS for ending, writer in form.writers},
-    ".gpkg": write_geopackage,
+    **dict(geopackage.WRITERS),
 }
 
 FOLDER_ENDINGS = (
@@ -158,19 +95,57 @@ FOLDER_ENDINGS = (
 """Files that are read where a folder is given; images and notes may lie beside them."""
 
 
-def read_raw(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
-    """Read a file's contents with the reader of its format."""
+def read_file(name: str, path: Path, options: ReadOptions) -> tuple[RawTable, str]:
+    """The table in a file as it is, and the SHA-256 of the file."""
+    file = GivenFile(name, path, bytes_of(name, path))
+    return _read(file, options), hashlib.sha256(file.data).hexdigest()
+
+
+def _read(file: GivenFile, options: ReadOptions) -> RawTable:
+    """With the reader of its format; among YOLO's files any text is one of them."""
     form = next(
-        form
-        for form in FORMATS
-        if (form.name == YOLO if options.yolo else form.recognises(path, data))
+        form for form in FORMATS if (form is yolo.FORMAT if options.yolo else form.recognises(file))
     )
     if form.kinds is not None and options.kind not in form.kinds:
         raise InputError(
-            f"{name}: {form.name} files hold {', '.join(form.kinds)}, not {options.kind}; give a "
-            "table, as CSV or Parquet, or say what is wanted with --likelihood"
+            f"{file.name}: {form.name} files hold {', '.join(form.kinds)}, not {options.kind}; "
+            "give a table, as CSV or Parquet, or say what is wanted with --likelihood"
         )
-    return form.read(name, path, data, options)
+    return form.read(file, options)
+
+
+def bytes_of(name: str, path: Path) -> bytes:
+    """All of a file."""
+    try:
+        with path.open("rb") as file:
+            pieces = [_first_bytes(name, path, file)]
+            # A pipe does not say how much is to come, and /dev/zero has no end.
+            while piece := file.read(_PIECE):
+                pieces.append(piece)
+                _refuse_size(name, sum(map(len, pieces)))
+            return b"".join(pieces)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the path") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InputError(f"{path}: the file cannot be read: {error}") from None
+
+
+def _first_bytes(name: str, path: Path, file: BinaryIO) -> bytes:
+    """The beginning of a file; what cannot be read is refused here, before the rest is."""
+    _refuse_size(name, os.fstat(file.fileno()).st_size)
+    data = file.read(_LOOKED_AT)
+    if path.suffix.lower() not in BINARY_ENDINGS and not data.startswith(BINARY_MARKS):
+        # Says so if it is no text; a letter may be cut in two at the end.
+        decode(name, data[: data.find(0) + 1])
+    return data
+
+
+def _refuse_size(name: str, size: int) -> None:
+    refuse_more_than_memory(
+        MEMORY_PER_BYTE * size,
+        f"{name}: reading a file of {in_words(size)}",
+        "split it by image, or leave columns out of it",
+    )
 
 
 def writer_for(path: Path) -> Writer:

@@ -17,7 +17,7 @@ from dfcrp.items.checks import (
     Place,
     check_columns,
     checked_words,
-    shown,
+    quoted,
     to_names,
     to_numbers,
 )
@@ -36,7 +36,7 @@ from dfcrp.likelihoods.registry import likelihood_named
 
 _NAMED_ROWS = 5
 #: An image and who looked at it; None where the format does not name the expert.
-Look = tuple[str, str | None]
+FileLook = tuple[str, str | None]
 
 
 class NothingToReadError(InputError):
@@ -45,7 +45,7 @@ class NothingToReadError(InputError):
     def __init__(
         self,
         message: str,
-        looked: Sequence[Look] = (),
+        looked: Sequence[FileLook] = (),
         pictures: Mapping[str, Mention] | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
@@ -110,7 +110,7 @@ class ReadTable:
     unused: tuple[str, ...] = ()
     suspects: Sequence[tuple[str, str]] = ()
     """Columns that are not used and look like a role, with that role."""
-    looked: Sequence[Look] = ()
+    looked: Sequence[FileLook] = ()
     """Who looked at which image, if the file says so; None stands for the file's one expert."""
     pictures: Mapping[str, Mention] = field(default_factory=dict)
     """What the file says of images, by the names they have here; of others there is the name."""
@@ -120,6 +120,13 @@ class ReadTable:
     """Whether lengths are shares of the sides of the image."""
     aliases: frozenset[tuple[str, str]] = frozenset()
     """Names of images in the file, each with the one it has here."""
+    name: str = ""
+    """The file or folder, as messages and ids call it; nothing where several are joined."""
+    stem: str = ""
+    """Its name without the ending, which is the expert's where no column names one."""
+    sha256: str = ""
+    told: tuple[str, ...] = ()
+    """What the user was told of it."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -163,7 +170,7 @@ class RawTable:
     left_out: Sequence[LeftOut] = ()
     note: str = ""
     """What the user should know of the way the file was read."""
-    looked: Sequence[Look] = ()
+    looked: Sequence[FileLook] = ()
     """Who looked at which image, if the format says so."""
     pictures: Mapping[str, Mention] = field(default_factory=dict)
     """What the file says of images, by the names in the column; of others there is the name."""
@@ -181,7 +188,7 @@ class RawTable:
 
         def place(role: str, record: int) -> str:
             at = roles.position(role)
-            column = "" if at is None else f", column {shown(self.header[at])}"
+            column = "" if at is None else f", column {quoted(self.header[at])}"
             return self.where(record) + column
 
         cell_at = {**roles.columns, **roles.about}
@@ -227,6 +234,7 @@ class RawTable:
             self.pictures,
             notes,
             self.shares,
+            name=self.name,
         )
 
     def _in_km(self, roles: Roles, columns: dict[str, Any]) -> dict[str, Any]:
@@ -272,7 +280,7 @@ def describe_left_out(left_out: Sequence[LeftOut], record: str) -> str:
         rows.setdefault(entry.why, []).append(entry.row)
     parts = []
     for reason, at in sorted(rows.items()):
-        what = f"1 {reason}" if len(at) == 1 else f"{len(at)} {plural(reason)}"
+        what = f"1 {reason}" if len(at) == 1 else f"{len(at)} {in_plural(reason)}"
         parts.append(f"{what} ({some_rows(record, at)})")
     return "; ".join(parts)
 
@@ -284,15 +292,23 @@ def some_rows(record: str, at: Sequence[int]) -> str:
     return f"{record}{'s' if len(at) > 1 else ''} {named}{more}"
 
 
-def plural(why: str) -> str:
+def in_plural(why: str) -> str:
     """ "boxes" for "box", "polygons that are not circles" for "polygon that is not a circle"."""
     noun, blank, rest = why.partition(" ")
     noun += "es" if noun.endswith("x") else "s"
     if rest.startswith("that is not a "):
-        return f"{noun} that are not {plural(rest.removeprefix('that is not a '))}"
+        return f"{noun} that are not {in_plural(rest.removeprefix('that is not a '))}"
     return noun + blank + rest.replace("that is ", "that are ")
 
 
+#: The columns of each kind that shapes can be read as.
+COLUMNS = {
+    "circles": ("x", "y", "diameter"),
+    "points": ("x", "y"),
+    "boxes": ("x", "y", "width", "height"),
+    "ellipses": ("x", "y", "major", "minor", "angle"),
+}
+DRAWN = tuple(COLUMNS)
 KILOMETRES = {"km": 1.0, "m": 1e-3, "deg": 1.0}
 """Of one unit of diameter; pixels have no size of their own."""
 LENGTHS = frozenset({"x", "y", "diameter", "width", "height", "major", "minor"})
@@ -405,7 +421,7 @@ def _write_file(path: Path, content: bytes) -> None:
         raise InputError(f"{path}: cannot be written: {why(error)}") from None
 
 
-def notes(table: ReadTable, path: Path) -> list[str]:
+def what_is_lost(table: ReadTable, path: Path) -> list[str]:
     """What the target cannot hold, for the user to know."""
     said: list[str] = []
     if path.suffix.lower() in (".diam", ".scc"):

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
-from dfcrp.items.checks import shown
-from dfcrp.items.columns import listed, parse_pairs
+from dfcrp.items.checks import quoted
+from dfcrp.items.columns import parse_pairs, quoted_names
 
 SPELLINGS = "spellings"
 """Join what differs in upper and lower case, blanks, dashes and the like only."""
@@ -23,7 +23,7 @@ def spelling(name: str) -> str:
     return re.sub(r"[\s_\-.]+", "", name).casefold()
 
 
-def joined(told: Sequence[str | None], joins: Joins) -> tuple[list[str], list[str], list[str]]:
+def join_names(told: Sequence[str | None], joins: Joins) -> tuple[list[str], list[str], list[str]]:
     """One name for each category, what was joined, and which others look like one.
 
     ``joins`` says which are one; "" and None say nothing of an item.
@@ -38,7 +38,7 @@ def joined(told: Sequence[str | None], joins: Joins) -> tuple[list[str], list[st
     notes = []
     if changed:
         each = ", ".join(
-            f"{shown(name)} to {shown(new)} ({counts[name]:,})" for name, new in changed.items()
+            f"{quoted(name)} to {quoted(new)} ({counts[name]:,})" for name, new in changed.items()
         )
         noun = "category is" if len(changed) == 1 else "categories are"
         notes.append(f"{len(changed)} {noun} joined to others: {each}")
@@ -58,17 +58,17 @@ def _names(counts: Counter[str], joins: Joins) -> dict[str, str]:
     pairs = parse_pairs(joins) if isinstance(joins, Mapping) or "=" in joins else None
     if pairs is None:
         raise SettingsError(
-            f"join_categories is {shown(str(joins))}; it must be {SPELLINGS}, or pairs as in "
+            f"join_categories is {quoted(str(joins))}; it must be {SPELLINGS}, or pairs as in "
             "Bi-nucleated=Binucleated"
         )
     for old, new in pairs.items():
         if old not in counts:
             raise InputError(
-                f"--join-categories: no category is called {shown(old)}"
-                f"{did_you_mean(old, counts)}; there are {listed(sorted(counts))}"
+                f"--join-categories: no category is called {quoted(old)}"
+                f"{did_you_mean(old, counts)}; there are {quoted_names(sorted(counts))}"
             )
         if not new:
-            raise SettingsError(f"--join-categories: nothing is given to join {shown(old)} to")
+            raise SettingsError(f"--join-categories: nothing is given to join {quoted(old)} to")
     return pairs
 
 
@@ -81,7 +81,7 @@ def _doubts(counts: Counter[str]) -> list[str]:
     if not several:
         return []
     each = "; ".join(
-        " and ".join(f"{shown(name)} ({counts[name]:,})" for name in names)
+        " and ".join(f"{quoted(name)} ({counts[name]:,})" for name in names)
         for names in several[:NAMED]
     )
     return [

@@ -183,26 +183,26 @@ def _why_not_number(role: str, cell: object) -> str:
     value = _number_or_nan(text)
     if math.isnan(value) and text.lstrip("+-").lower() != "nan":
         if _DECIMAL_COMMA.fullmatch(text):
-            return f"{shown(text)} is not a number; write {shown(text.replace(',', '.'))}"
+            return f"{quoted(text)} is not a number; write {quoted(text.replace(',', '.'))}"
         if _THOUSANDS.fullmatch(text):
-            return f"{shown(text)} is not a number; write {shown(text.replace(',', ''))}"
+            return f"{quoted(text)} is not a number; write {quoted(text.replace(',', ''))}"
         if role == "truth":
             return (
-                f"{shown(text)} is not a number; true labels are whole numbers, one for each "
+                f"{quoted(text)} is not a number; true labels are whole numbers, one for each "
                 "object: number them, or ignore the column with --columns truth= (in Python "
                 "{'truth': ''})"
             )
-        return f"{shown(text)} is not a number; correct it or remove the row"
+        return f"{quoted(text)} is not a number; correct it or remove the row"
     if not math.isfinite(value):
-        return f"{shown(text)} is not finite; give a value or remove the row"
+        return f"{quoted(text)} is not finite; give a value or remove the row"
     if abs(value) > LARGEST:
-        return f"{shown(text)} is beyond {LARGEST:g}; use a larger unit or correct the value"
+        return f"{quoted(text)} is beyond {LARGEST:g}; use a larger unit or correct the value"
     if role == "truth":
-        return f"{shown(text)} is not a whole number; true labels are whole numbers"
+        return f"{quoted(text)} is not a whole number; true labels are whole numbers"
     if value > 0:
-        return f"{shown(text)} is below {SMALLEST:g}; use a smaller unit or correct the value"
+        return f"{quoted(text)} is below {SMALLEST:g}; use a smaller unit or correct the value"
     noun = {"radius": "radii"}.get(role, f"{role}s")
-    return f"{shown(text)} is not a {role}; {noun} must be positive"
+    return f"{quoted(text)} is not a {role}; {noun} must be positive"
 
 
 def why_not_name(role: str, cell: object) -> str:
@@ -212,11 +212,11 @@ def why_not_name(role: str, cell: object) -> str:
         return f"no {role}; fill it in" + _or_ignore(role)
     if len(name) > LONGEST_NAME:
         return (
-            f"{role} {shown(name)} has {len(name)} characters, the most is {LONGEST_NAME}; "
+            f"{role} {quoted(name)} has {len(name)} characters, the most is {LONGEST_NAME}; "
             "is this the right column, and is every quote closed?"
         )
     return (
-        f"{role} {shown(name)} contains a line break or another character that cannot be "
+        f"{role} {quoted(name)} contains a line break or another character that cannot be "
         "printed; remove it, and see that every quote is closed"
     )
 
@@ -278,7 +278,7 @@ def _unique_ids(columns: Mapping[str, Any], place: Place) -> list[str]:
     first = {name: row for row, name in reversed(list(enumerate(ids)))}
     repeats = [row for row, name in enumerate(ids) if first[name] != row]
     raise InputError(
-        f"{place('id', repeats[0])}: id {shown(ids[repeats[0]])} was used before; "
+        f"{place('id', repeats[0])}: id {quoted(ids[repeats[0]])} was used before; "
         f"make ids unique{_or_ignore('id')}{_and_more(len(repeats))}"
     )
 
@@ -287,7 +287,7 @@ def _and_more(total: int) -> str:
     return "" if total == 1 else f" (and {total - 1} more bad row{'s' if total > 2 else ''})"
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """Quote a piece of the user's data for a message, shortened where it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
 

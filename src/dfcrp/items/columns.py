@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.items.checks import shown, to_names
+from dfcrp.items.checks import quoted, to_names
 from dfcrp.likelihoods.registry import HOMES, likelihood_named
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def parse_pairs(choice: ColumnChoice) -> dict[str, str]:
             continue
         role, equals, name = (piece.strip() for piece in part.partition("="))
         if not equals:
-            raise SettingsError(f"columns: {shown(part)} is not of the form role=NAME")
+            raise SettingsError(f"columns: {quoted(part)} is not of the form role=NAME")
         if role in parsed:
             raise SettingsError(f"columns: {role} is given twice")
         parsed[role] = name
@@ -206,8 +206,8 @@ def for_file(choice: ColumnChoice, files: Sequence[str]) -> list[dict[str, str]]
         at = _which_file(file, files) if colon else []
         if colon and not at:
             raise SettingsError(
-                f"columns: {shown(key)} is about a file {shown(file)}, which is not given"
-                f"{did_you_mean(file, files)}; the files are {listed(files)}"
+                f"columns: {quoted(key)} is about a file {quoted(file)}, which is not given"
+                f"{did_you_mean(file, files)}; the files are {quoted_names(files)}"
             )
         for one in at or range(len(files)):
             (own if colon else found)[one][role if colon else key] = name
@@ -356,7 +356,7 @@ class _Recognition:
 
     def _only(self, role: str, matches: Sequence[int]) -> int:
         if len(matches) > 1:
-            names = ", ".join(shown(self.header[at]) for at in matches)
+            names = ", ".join(quoted(self.header[at]) for at in matches)
             raise InputError(
                 f"{self.where}: the columns {names} could all be {role}; " + _say_which(role)
             )
@@ -377,17 +377,19 @@ class _Recognition:
                 )
             if title in columns:
                 raise InputError(
-                    f"{self.where}: column {shown(title)} is there several times; rename the others"
+                    f"{self.where}: column {quoted(title)} is there several times; rename the "
+                    "others"
                 )
             if title in ABOUT and (title in about or title not in SAID):
                 raise InputError(
-                    f"{self.where}: column {shown(title)} cannot describe items under that name, "
+                    f"{self.where}: column {quoted(title)} cannot describe items under that name, "
                     f"since {title} is another column; rename it"
                 )
             columns[title] = at
         if not columns:
             raise InputError(
-                f"{self.where}: no column describes an item, among {listed(self.header)}; add one, "
+                f"{self.where}: no column describes an item, among "
+                f"{quoted_names(self.header)}; add one, "
                 "or say what the others are with --columns"
             )
         return columns
@@ -399,13 +401,13 @@ class _Recognition:
         ]
         if len(same) > 1:
             raise InputError(
-                f"{self.where}: column {shown(name)}, wanted for {role}, is there {len(same)} "
+                f"{self.where}: column {quoted(name)}, wanted for {role}, is there {len(same)} "
                 "times; rename the others"
             )
         if not same:
             raise InputError(
-                f"{self.where}: column {shown(name)}, wanted for {role}, is not in the header"
-                f"{did_you_mean(name, self.header)}; the header is {listed(self.header)}"
+                f"{self.where}: column {quoted(name)}, wanted for {role}, is not in the header"
+                f"{did_you_mean(name, self.header)}; the header is {quoted_names(self.header)}"
             )
         return same[0]
 
@@ -417,7 +419,7 @@ class _Recognition:
             if role in self.known or (not self.ways and own):
                 continue
             raise SettingsError(
-                f"columns: unknown role {shown(role)}{did_you_mean(role, self.known)}; "
+                f"columns: unknown role {quoted(role)}{did_you_mean(role, self.known)}; "
                 f"the roles are {', '.join(self.known)}"
             )
 
@@ -426,7 +428,7 @@ class _Recognition:
         for role, at in self.found.items():
             if at in roles:
                 raise SettingsError(
-                    f"{self.where}: column {shown(self.header[at])} is wanted "
+                    f"{self.where}: column {quoted(self.header[at])} is wanted "
                     f"for both {roles[at]} and {role}; give one column to each"
                 )
             roles[at] = role
@@ -446,7 +448,7 @@ class _Recognition:
                 either = f" ({self.likelihood.name} have {ways})"
         return (
             f"{self.where}: no column for {', '.join(wanted)}{either}; the header is "
-            f"{listed(self.header)}{self._other_kind()}{self._nearest(missing[0], found)}; "
+            f"{quoted_names(self.header)}{self._other_kind()}{self._nearest(missing[0], found)}; "
             f"{_say_which(missing[0])}{_numbers_hint(self.header)}"
         )
 
@@ -460,7 +462,7 @@ class _Recognition:
             for way in (other.columns, *other.alternatives):
                 titles = [self._matches(names_of(role, other)) for role in way]
                 if all(titles) and len(way) > best[0]:
-                    columns = ", ".join(shown(self.header[at[0]]) for at in titles)
+                    columns = ", ".join(quoted(self.header[at[0]]) for at in titles)
                     best = len(way), kind, columns
         if not best[0] or best[1] == self.likelihood.name:
             return ""
@@ -475,7 +477,7 @@ class _Recognition:
         for spelling in sorted(names_of(role, self.likelihood), key=len, reverse=True):
             near = difflib.get_close_matches(spelling, free, n=1, cutoff=0.8)
             if near:
-                return f"; is {role} {shown(free[near[0]])}?"
+                return f"; is {role} {quoted(free[near[0]])}?"
         return ""
 
 
@@ -519,7 +521,7 @@ def suspect_words(role: str, title: str) -> str:
         "expert": "every file is taken to be one expert's list",
     }[role]
     return (
-        f"the column {shown(title)} looks like {role}s and is not used: {what}. If it is, give "
+        f"the column {quoted(title)} looks like {role}s and is not used: {what}. If it is, give "
         f"--columns {role}={title} (in Python columns={{'{role}': {title!r}}}); if not, --columns "
         f"{role}= says so"
     )
@@ -583,9 +585,9 @@ def same_field(one: str, other: str) -> bool:
     return len(both) == 1 or any(both <= names for names in SAME_FIELD)
 
 
-def listed(names: Sequence[str]) -> str:
+def quoted_names(names: Sequence[str]) -> str:
     """List names for a message, the first twenty of them."""
-    return ", ".join(shown(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
+    return ", ".join(quoted(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
 
 
 def _say_which(role: str) -> str:

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.items.checks import shown
+from dfcrp.items.checks import quoted
 from dfcrp.priors.base import Zones
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
 
-Ring = tuple[tuple[float, float], ...]
-Footprint = tuple[tuple[Ring, ...], ...]
+Corners = tuple[tuple[float, float], ...]
+Footprint = tuple[tuple[Corners, ...], ...]
 Look = tuple[str, str]
 Floats = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ def read_footprint(value: Any, where: str) -> Footprint | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             raise InputError(
-                f"{where}: {shown(value)} is not a polygon; write it as WKT, "
+                f"{where}: {quoted(value)} is not a polygon; write it as WKT, "
                 "POLYGON ((0 0, 100 0, 100 50, 0 50, 0 0)), or as GeoJSON"
             ) from None
     if isinstance(value, Mapping):
@@ -109,7 +109,7 @@ def read_footprint(value: Any, where: str) -> Footprint | None:
     if isinstance(value, (Sequence, np.ndarray)) and len(value) == 4 and np.ndim(value) == 1:
         return _rectangle([_number(side, where) for side in value], where)
     raise InputError(
-        f"{where}: {shown(str(value))} is not a footprint; give a polygon as WKT or GeoJSON, or "
+        f"{where}: {quoted(str(value))} is not a footprint; give a polygon as WKT or GeoJSON, or "
         "the four numbers x_min, y_min, x_max, y_max"
     )
 
@@ -126,7 +126,7 @@ def _number(value: Any, where: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(f"{where}: {shown(str(value))} is not a number")
+        raise InputError(f"{where}: {quoted(str(value))} is not a number")
     return number
 
 
@@ -148,7 +148,7 @@ def _from_wkt(text: str, where: str) -> list[Any]:
     try:
         found: list[Any] = json.loads(body.replace("(", "[").replace(")", "]"))
     except (ValueError, RecursionError):
-        raise InputError(f"{where}: {shown(text)} is not well-formed WKT") from None
+        raise InputError(f"{where}: {quoted(text)} is not well-formed WKT") from None
     return found if text.lstrip()[:5].upper() == "MULTI" else [found]
 
 
@@ -190,12 +190,12 @@ def _checked(polygons: list[Any], where: str) -> Footprint:
     return tuple(found)
 
 
-def _area(ring: Ring) -> float:
+def _area(ring: Corners) -> float:
     x, y = np.array(ring).T
     return 0.5 * abs(float(x @ np.roll(y, 1) - y @ np.roll(x, 1)))
 
 
-def joined(one: Footprint | None, other: Footprint | None) -> Footprint | None:
+def both(one: Footprint | None, other: Footprint | None) -> Footprint | None:
     """Both together; None is all of the image."""
     return None if one is None or other is None else (*one, *other)
 
@@ -226,7 +226,7 @@ class _SeenImage:
         self.on_sphere = on_sphere
         #: All that are no whole looks, each once, and their rings' extent.
         self.parts = list(dict.fromkeys(part for part in looks.values() if part is not None))
-        self.of_list = {f: None if part is None else self.parts.index(part)
+        self.of_expert = {f: None if part is None else self.parts.index(part)
                         for f, part in looks.items()}  # fmt: skip
         rings = [ring for part in self.parts for polygon in part for ring in polygon]
         self.corners = np.concatenate([np.array(ring) for ring in rings])
@@ -234,7 +234,7 @@ class _SeenImage:
 
     @property
     def has_whole_looks(self) -> bool:
-        return None in self.of_list.values()
+        return None in self.of_expert.values()
 
     def turned(self, x: Floats) -> Floats:
         """Longitudes counted so that they lie within 180° of the footprints' middle."""
@@ -246,12 +246,12 @@ class _SeenImage:
         """(places, footprints): which of them hold a place."""
         return np.column_stack([contains(part, self.turned(x), y) for part in self.parts])
 
-    def lists_at(self, seen: NDArray[np.bool_]) -> tuple[int, ...]:
-        """The lists that cover a place in these footprints."""
-        return tuple(f for f, at in sorted(self.of_list.items()) if at is None or bool(seen[at]))
+    def experts_at(self, seen: NDArray[np.bool_]) -> tuple[int, ...]:
+        """The experts whose looks cover a place in these footprints."""
+        return tuple(f for f, at in sorted(self.of_expert.items()) if at is None or bool(seen[at]))
 
     def measure(self, x: Floats, y: Floats) -> dict[tuple[int, ...], float]:
-        """By sets of lists how many of the evenly spread places only they cover.
+        """By sets of experts how many of the evenly spread places only they cover.
 
         The ground is what footprints cover; with looks at the whole image it is the smallest
         rectangle around them and the items (``x``, ``y``).
@@ -272,9 +272,9 @@ class _SeenImage:
         rows, counts = np.unique(self.seen(east, north), axis=0, return_counts=True)
         found: dict[tuple[int, ...], float] = {}
         for row, count in zip(rows, counts, strict=True):
-            lists = self.lists_at(row)
-            if lists:
-                found[lists] = found.get(lists, 0.0) + float(count)
+            experts = self.experts_at(row)
+            if experts:
+                found[experts] = found.get(experts, 0.0) + float(count)
         return found
 
 
@@ -296,12 +296,12 @@ def cut_into_zones(items: Items) -> Zones:
             areas, held = _zones_on(items, rows, _SeenImage(looked, on_sphere=items.site.on_sphere))
         else:
             areas, held = {tuple(experts): 1.0}, [tuple(experts)] * len(rows)
-        zones = sorted(areas, key=lambda lists: (-len(lists), lists))
-        number = {lists: count + at for at, lists in enumerate(zones)}
-        zone_of[rows] = [number[lists] for lists in held]
+        zones = sorted(areas, key=lambda who: (-len(who), who))
+        number = {who: count + at for at, who in enumerate(zones)}
+        zone_of[rows] = [number[who] for who in held]
         images += [v] * len(zones)
-        shares += [areas[lists] / sum(areas.values()) for lists in zones]
-        pairs += [(number[lists], f) for lists in zones for f in lists]
+        shares += [areas[who] / sum(areas.values()) for who in zones]
+        pairs += [(number[who], f) for who in zones for f in who]
         count += len(zones)
     return Zones(zone_of, np.array(images), np.array(shares), np.array(pairs).reshape(-1, 2))
 
@@ -309,12 +309,12 @@ def cut_into_zones(items: Items) -> Zones:
 def _zones_on(
     items: Items, rows: NDArray[np.int64], ground: _SeenImage
 ) -> tuple[dict[tuple[int, ...], float], list[tuple[int, ...]]]:
-    """The zones of one image by the lists that cover them, with areas; and those of its items."""
+    """The zones of one image by the experts who saw them, with areas; and those of its items."""
     x, y = items.x[rows], items.y[rows]
     areas, held = ground.measure(x, y), []
     for seen, f in zip(ground.seen(x, y), items.families[rows].tolist(), strict=True):
-        lists = tuple(sorted({*ground.lists_at(seen), f}))
+        experts = tuple(sorted({*ground.experts_at(seen), f}))
         # Too small for the places by which areas are measured, or outside of the own footprint.
-        areas.setdefault(lists, 0.5)
-        held.append(lists)
+        areas.setdefault(experts, 0.5)
+        held.append(experts)
     return areas, held

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
-from dfcrp.items.categories import Joins, joined
+from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
-from dfcrp.items.columns import ColumnChoice, frame_columns, listed, titles_of
+from dfcrp.items.columns import ColumnChoice, frame_columns, quoted_names, titles_of
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
-from dfcrp.items.looks import Looked, Looks, looks_of, on_images, with_looks
+from dfcrp.items.looks import Looks, looks_of, on_images, with_looks
 from dfcrp.items.site import DOUBTFUL, Site, Source
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
@@ -29,6 +29,8 @@ from dfcrp.summaries.looked import Coverage
 
 #: What is known of an item besides the columns that describe it.
 ABOUT = ("expert", "image", "id", "truth", "person")
+#: The arrays with a value for each item, besides its columns and its expert.
+PER_ITEM = ("id", "image", "truth", "person", "category", "score")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -243,7 +245,7 @@ class Items:
         """
         described, about, titles = frame_columns(frame, likelihood_named(kind), columns)
         if "expert" not in about:
-            there = listed(list(titles.values()))
+            there = quoted_names(list(titles.values()))
             raise InputError(
                 f"the table: no column for expert; the columns are {there}; "
                 "say which with columns={'expert': 'NAME'}"
@@ -255,7 +257,7 @@ class Items:
         notes: list[str] = []
         if "category" in about or join_categories:
             told = list(map(composed, to_texts(about.get("category", ()))))
-            about["category"], notes, doubts = joined(told, join_categories)
+            about["category"], notes, doubts = join_names(told, join_categories)
             notes += _warned(doubts)
         items = cls.from_columns(described, kind=kind, place=place, **about)
         return _with_named_images(replace(items, notes=(*items.notes, *notes)), image_names)
@@ -439,29 +441,44 @@ class Items:
 
     def take(self, rows: NDArray[np.int64]) -> Items:
         """Keep the items in these rows; ids, sources and who looked stay as they were."""
-        columns: dict[str, Any] = {name: values[rows] for name, values in self.columns.items()}
-        for role in ABOUT:
-            values = getattr(self, role)
-            if values is not None:
-                columns[role] = values[rows].tolist() if role == "expert" else values[rows]
-        items = replace(
-            Items.build(columns, self.kind),
-            category=None if self.category is None else self.category[rows],
-            score=None if self.score is None else self.score[rows],
-            candidates=self._candidates_among(rows),
-            sources=self.sources,
-            filters=self.filters,
-            site=self.site,
-            notes=self.notes,
-        )
-        if self.looked is None:
-            return items
-        return with_looks(items, Looked(self.looked, self.footprints or {}), tell=False)
+        return self._with_rows(rows, self.looked)
 
     def of_image(self, name: str, rows: NDArray[np.int64]) -> Items:
         """The items of one image, in these rows; its experts are those who looked at it."""
-        looked = on_images(self.looked, [name])
-        return replace(self, looked=looked).take(rows)
+        return self._with_rows(rows, on_images(self.looked, [name]))
+
+    def _with_rows(self, rows: NDArray[np.int64], looked: NDArray[np.str_] | None) -> Items:
+        """These rows and looks; experts are those who looked, or else who have an item."""
+
+        def kept(values: NDArray[Any] | None) -> Any:
+            return None if values is None else values[rows]
+
+        families, there = self.families[rows], set()
+        footprints: Mapping[Look, Footprint] = {}
+        if looked is not None:
+            # Whoever has an item on an image looked at it (``with_looks``).
+            there = set(looked[:, 1].tolist())
+            given, pairs = self.footprints or {}, set(map(tuple, looked.tolist()))
+            footprints = {look: part for look, part in given.items() if look in pairs}
+        present = np.zeros(len(self.experts), bool)
+        present[families] = True
+        present |= [name in there for name in self.experts]
+        experts = tuple(
+            name for name, is_kept in zip(self.experts, present, strict=True) if is_kept
+        )
+        families = (np.cumsum(present) - 1)[families]
+        return replace(
+            self,
+            columns={name: values[rows] for name, values in self.columns.items()},
+            expert=np.array(experts)[families],
+            experts=experts,
+            families=families,
+            **{role: kept(getattr(self, role)) for role in PER_ITEM},
+            candidates=self._candidates_among(rows),
+            looked=looked,
+            footprints=footprints or None,
+            origin=None,
+        )
 
     def look_facts(self) -> dict[str, Any]:
         """Who looked where and what items say, as a prior over partitions is told."""
@@ -667,8 +684,9 @@ def _of_frames(frames: Mapping[str, Any], kind: str, candidates: Any) -> Items:
         about.pop("expert", None)
         if columns and set(described) != set(columns):
             raise InputError(
-                f"{name}: the columns are {listed(list(described))}, but of {first} they are "
-                f"{listed(list(columns))}; rename them, or leave some out, so that all are the same"
+                f"{name}: the columns are {quoted_names(list(described))}, but of {first} they are "
+                f"{quoted_names(list(columns))}; rename them, or leave some out, so that all "
+                "are the same"
             )
         for title, values in described.items():
             columns.setdefault(title, []).extend(list(values))

@@ -7,7 +7,7 @@ not look missed none. Where nothing says who looked, whoever has an item on an i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.items.checks import bad_names, why_not_name
-from dfcrp.items.footprints import Footprint, Look, footprint_columns, footprints_in, joined
+from dfcrp.items.footprints import Footprint, Look, both, footprint_columns, footprints_in
 from dfcrp.items.image_names import composed
 
 if TYPE_CHECKING:
@@ -90,6 +90,11 @@ def looks_given(looked: Any) -> Looked:
         )
     else:
         rows = [("", row) if isinstance(row, str) else _pair(row) for row in looked]
+    return looks_in_rows(rows, parts)
+
+
+def looks_in_rows(rows: Sequence[Look], parts: Sequence[Footprint | None] = ()) -> Looked:
+    """Looks by image and expert, checked; ``parts`` has the footprint of each row, if any has."""
     rows = [(composed(image), composed(expert)) for image, expert in rows]
     for role, names in (
         ("image", [image for image, _ in rows if image]),
@@ -101,11 +106,11 @@ def looks_given(looked: Any) -> Looked:
     return Looked(pairs, _together(rows, parts))
 
 
-def _together(rows: list[Look], parts: list[Footprint | None]) -> dict[Look, Footprint]:
+def _together(rows: Sequence[Look], parts: Sequence[Footprint | None]) -> dict[Look, Footprint]:
     """One footprint for each look at a part; several rows of one look add up."""
     found: dict[Look, Footprint | None] = {}
     for look, part in zip(rows, parts, strict=bool(parts)):
-        found[look] = joined(found[look], part) if look in found else part
+        found[look] = both(found[look], part) if look in found else part
     return {look: part for look, part in found.items() if part is not None}
 
 

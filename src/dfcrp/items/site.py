@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dfcrp.errors import InputError
+from dfcrp.errors import InputError, SettingsError, did_you_mean
+from dfcrp.items.checks import quoted
 
 
 @dataclass(frozen=True)
@@ -123,3 +125,29 @@ class Site:
         if self.units == "px":
             return None if self.metres_per_pixel is None else self.metres_per_pixel / 1000.0
         return 1e-3 if self.units == "m" else 1.0
+
+
+BODIES = {
+    "moon": 1737.4,
+    "mars": 3396.19,
+    "mercury": 2439.4,
+    "ceres": 469.7,
+    "earth": 6371.0088,
+}
+"""Radii in km."""
+
+
+def body_radius(body: str) -> float:
+    """Give the radius in km of a body, by its name or as a number."""
+    if body.casefold() in BODIES:
+        return BODIES[body.casefold()]
+    try:
+        radius = float(body)
+    except ValueError:
+        raise SettingsError(
+            f"there is no body {quoted(body)}{did_you_mean(body, BODIES)}; "
+            f"there are {', '.join(BODIES)}, or give a radius in km"
+        ) from None
+    if not 0 < radius < math.inf:
+        raise SettingsError(f"the body's radius is {body}; it must be a positive number of km")
+    return radius

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpError, DfcrpWarning
 from dfcrp.geometry import counted_from
-from dfcrp.io.georeference import WORLD_FILES, Georeference, needed, read_georeference
+from dfcrp.io.georeference import WORLD_FILES, Georeference, library, read_georeference
 from dfcrp.items.site import Site
 
 #: Left, right, lower and upper end.
@@ -180,7 +180,7 @@ def _warped(
 ) -> tuple[NDArray[Any], Region]:
     """Pixels in longitude and latitude, and where their edges lie."""
     what = "an image on a map, beneath degrees,"
-    rasterio, warp, pyproj = (needed(one, what) for one in ("rasterio", "rasterio.warp", "pyproj"))
+    rasterio, warp, pyproj = (library(one, what) for one in ("rasterio", "rasterio.warp", "pyproj"))
     degrees = pyproj.CRS.from_wkt(where.crs).geodetic_crs.to_wkt("WKT1_GDAL")
     source, target = (rasterio.crs.CRS.from_wkt(text) for text in (where.crs, degrees))
     rows, columns = pixels.shape[:2]

@@ -7,24 +7,23 @@ have draws of their own. Totals are sums over images, draw by draw.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Chosen, ClusterBlock, Columns, Draws, MemoryDraws, blocks
-from dfcrp.errors import InputError, did_you_mean
 from dfcrp.posterior.findings import MAX_EXPERT_VALUES, Findings, Series, Totals, spaced
-from dfcrp.runs.parts import DrawSource, Parts, RunRecord
 from dfcrp.settings.consensus import Least
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, diagnose, good, longer, needed
 from dfcrp.summaries.experts import ExpertSummary, jaccard_matrix, mean_with_others, shares
-from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.streaming import Interval, summarise
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.answers import ManyImages
 
 T = TypeVar("T")
 
@@ -169,89 +168,7 @@ def _added(
     return {name: values + more[name] for name, values in before.items() if name in more}
 
 
-Found = tuple[Findings, Series]
 Summaries = tuple[tuple[Findings, ...], Pool]
-
-
-class ManyImages:
-    """The images of a run; those that the run did not come to are left out."""
-
-    def __init__(
-        self, parts: Parts, records: Sequence[RunRecord | None], source: DrawSource
-    ) -> None:
-        self.parts = parts
-        self.records = tuple(records)
-        self._source = source
-        self.done = tuple(i for i, one in enumerate(self.records) if one is not None)
-        #: Names of the images that there are draws of.
-        self.names = tuple(parts.names[image] for image in self.done)
-        self.totals = Totals.plan(parts.config, len(parts.items.experts))
-        self.summaries: Summaries | None = None
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {self.parts.names[image]: image for image in self.done}
-
-    def number_of(self, name: str) -> int:
-        """The number of an image in ``parts``; an error if there are no draws of it."""
-        if name not in self._numbers:
-            near = did_you_mean(name, self.names)
-            raise InputError(f"there is no image {name!r} in this run{near}")
-        return self._numbers[name]
-
-    def record_of(self, number: int) -> RunRecord:
-        """How the draws of an image came about."""
-        record = self.records[number]
-        assert record is not None
-        return record
-
-    def draws_of(self, number: int) -> Draws:
-        """One image's draws after burn-in."""
-        record = self.record_of(number)
-        return self._source.draws(
-            number, record.burn_in // record.thin, record.scans // record.thin
-        )
-
-    def summarised(self, find: Callable[[int], Found]) -> Summaries:
-        """Every image's summary, in the order of ``done``, and totals; made once."""
-        if self.summaries is None:
-            pool, findings = Pool(len(self.parts.items.experts), self.totals), []
-            for image, (one, series) in zip(self.done, _in_threads(find, self.done), strict=True):
-                pool.add(series, self.parts.expert_codes[image])
-                findings.append(one)
-            self.summaries = tuple(findings), pool
-        return self.summaries
-
-    @property
-    def rows(self) -> list[NDArray[np.int64]]:
-        """The rows of each image that there are draws of."""
-        return [self.parts.rows[image] for image in self.done]
-
-    def put_together(self, values: Sequence[NDArray[Any]], fill: float) -> NDArray[Any]:
-        """One value per item from those of each image; ``fill`` where there are no draws."""
-        whole = np.full(len(self.parts.items), fill, np.result_type(*values))
-        for rows, own in zip(self.rows, values, strict=True):
-            whole[rows] = own
-        return whole
-
-    def names_among_all(self, labels: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
-        """Labels of each image's items, or negative numbers, as rows among all items."""
-        return [
-            np.where(own < 0, own, rows[np.maximum(own, 0)])
-            for rows, own in zip(self.rows, labels, strict=True)
-        ]
-
-    def membership(self, findings: Sequence[Findings]) -> Membership:
-        """How sure every item is of its cluster."""
-        found = [one.membership for one in findings]
-        return Membership(
-            p_member=self.put_together([one.p_member for one in found], np.nan),
-            second=self.put_together(self.names_among_all([one.second for one in found]), -1),
-            p_second=self.put_together([one.p_second for one in found], np.nan),
-            p_elsewhere=self.put_together([one.p_elsewhere for one in found], np.nan),
-            clusters=np.concatenate(self.names_among_all([one.clusters for one in found])),
-            stability=np.concatenate([one.stability for one in found]),
-        )
 
 
 class JoinedDraws:
@@ -277,7 +194,7 @@ class JoinedDraws:
         """Labels of draws ``start:stop`` of a chain."""
         alone = np.arange(self.n_markings, dtype=np.int32)
         whole = np.repeat(alone[np.newaxis], stop - start, axis=0)
-        for image, rows in zip(self._images.done, self._images.rows, strict=True):
+        for image, rows in zip(self._images.done, self._images.rows_of_images, strict=True):
             draws = self._images.draws_of(image)
             chosen = self._chosen(draws, start, stop)
             low, high = int(chosen[0]), int(chosen[-1]) + 1
@@ -300,7 +217,7 @@ class JoinedDraws:
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         """Cluster parameters of draws ``start:stop`` of a chain."""
         draw, names, values = [], [], []
-        for image, rows in zip(self._images.done, self._images.rows, strict=True):
+        for image, rows in zip(self._images.done, self._images.rows_of_images, strict=True):
             draws = self._images.draws_of(image)
             chosen = self._chosen(draws, start, stop)
             low, high = int(chosen[0]), int(chosen[-1]) + 1
@@ -321,23 +238,13 @@ class JoinedDraws:
 
     def history(self, marking: int) -> NDArray[np.int32]:
         """One item's labels, (chains, draws)."""
-        for image, rows in zip(self._images.done, self._images.rows, strict=True):
+        for image, rows in zip(self._images.done, self._images.rows_of_images, strict=True):
             at = np.searchsorted(rows, marking)
             if at < len(rows) and rows[at] == marking:
                 draws = self._images.draws_of(image)
                 chosen = self._chosen(draws, 0, self.n_draws)
                 return rows[draws.history(int(at))[:, chosen]].astype(np.int32)
         return np.full((self.n_chains, self.n_draws), marking, np.int32)
-
-
-def _in_threads(work: Callable[[int], Found], images: Sequence[int]) -> Iterator[Found]:
-    """Summaries of images, made side by side, in the order asked for."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from dfcrp.sampling.runner import cores
-
-    with ThreadPoolExecutor(cores()) as pool:
-        yield from pool.map(work, images)
 
 
 #: Bytes of draws, cut into images, that are in memory at a time; one image may take more.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dfcrp.draws import Draws
-from dfcrp.errors import InputError, did_you_mean
+from dfcrp.errors import InputError
 from dfcrp.first_look import Finding, first_look
 from dfcrp.geometry import TangentPlanes
 from dfcrp.items.columns import ColumnChoice
@@ -21,29 +21,19 @@ from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.bias_summary import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior import tables
+from dfcrp.posterior.answers import Answers, ManyImages, answers_of, many_images
 from dfcrp.posterior.categories import (
     CategorySummary,
-    category_summary,
     confusion_frame,
     probability_frame,
 )
-from dfcrp.posterior.findings import Findings, find, spaced
-from dfcrp.posterior.images import (
-    DrawSource,
-    JoinedDraws,
-    ManyImages,
-    Pool,
-    SharedDraws,
-    Summaries,
-    judge_images,
-    once,
-)
-from dfcrp.posterior.model_fit import model_fit
+from dfcrp.posterior.findings import Findings
+from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
 from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.priors.registry import prior_named
-from dfcrp.runs.parts import Parts, RunRecord, least_by_looked
+from dfcrp.runs.parts import DrawSource, Parts, RunRecord
 from dfcrp.settings.config import Config
 from dfcrp.settings.consensus import Least, in_words, needed
 from dfcrp.summaries.coclustering import Coclustering, coclustering
@@ -52,15 +42,12 @@ from dfcrp.summaries.consensus import (
     ConsensusCounts,
     SizeClasses,
     choose_edges,
-    consensus_counts,
 )
-from dfcrp.summaries.convergence import KnownOfRun, Verdict, check_convergence
-from dfcrp.summaries.experts import ExpertSummary, expert_frame, expert_summary
+from dfcrp.summaries.convergence import KnownOfRun, Verdict
+from dfcrp.summaries.experts import ExpertSummary, expert_frame
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
-from dfcrp.summaries.point_partition import PointPartition, point_partition
-from dfcrp.summaries.settled import settled
-from dfcrp.summaries.streaming import n_clusters
+from dfcrp.summaries.point_partition import PointPartition
 
 if TYPE_CHECKING:
     import pandas
@@ -97,24 +84,15 @@ class Posterior:
         items: Items,
         config: Config,
         record: RunRecord,
-        rows: NDArray[np.int64] | None = None,
         *,
-        images: ManyImages | None = None,
-        whole: Posterior | None = None,
+        answers: Answers | None = None,
     ) -> None:
         self.draws = draws
-        #: The posterior of all images, if this is one that was drawn together with others.
-        self.whole = whole
-        #: The rows of these items among all, if this is one image of many.
-        self.rows = rows
         self.items = items
         self.config = config
         self.record = record
-        self._images = images
-        if images is None and len(items.images) > 1:
-            self._images = _cut_into_images(draws, items, config, record)
+        self._answers = answers or answers_of(draws, items, config, record)
         self._points: dict[str, PointPartition] = {}
-        self._places: dict[str, Membership] = {}
         self._counts: dict[tuple[Least, ...], ConsensusCounts] = {}
         self._diameters: dict[tuple[Least, int], list[NDArray[np.float64]]] = {}
 
@@ -128,12 +106,12 @@ class Posterior:
         summaries: Summaries | None = None,
     ) -> Posterior:
         """The posterior of images that were drawn each by itself."""
-        images = ManyImages(parts, records, source)
+        images = many_images(parts, records, source)
         images.summaries = summaries
-        return cls(JoinedDraws(images), parts.items, parts.config, record, images=images)
+        return cls(JoinedDraws(images), parts.items, parts.config, record, answers=images)
 
     def __repr__(self) -> str:
-        images = f" on {len(self.images):,} images" if self._images is not None else ""
+        images = f" on {len(self.images):,} images" if self.many is not None else ""
         return (
             f"<Posterior: {self.items.counted} by {len(self.items.experts):,} experts{images}, "
             f"prior {self.config.run.prior}; "
@@ -153,35 +131,28 @@ class Posterior:
     @property
     def images(self) -> tuple[str, ...]:
         """Names of the images that there are draws of; none if the items name no image."""
-        return self.items.images if self._images is None else self._images.names
+        return self._answers.names(self)
 
     def __getitem__(self, name: str) -> Posterior:
         """The posterior of one image, as if it had been fitted alone."""
-        if self._images is None:
-            if name in self.images:
-                return self
-            raise InputError(
-                f"there is no image {name!r} in this run{did_you_mean(name, self.images)}"
-            )
-        return self.image(self._images.number_of(name))
+        return self._answers.image(self, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.images)
 
     def image(self, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
-        images = self.image_set
-        items = images.parts.items_of(number)
-        if not self.independent:
-            items = replace(items, origin=self.likelihood.origin(self.items))
-        return Posterior(
-            images.draws_of(number),
-            items,
-            images.parts.config_of(number),
-            images.record_of(number),
-            images.parts.rows[number],
-            whole=None if self.independent else self,
-        )
+        return self.image_set.number(self, number)
+
+    @property
+    def rows(self) -> NDArray[np.int64] | None:
+        """The rows of these items among all, if this is one image of many."""
+        return self._answers.rows
+
+    @property
+    def whole(self) -> Posterior | None:
+        """The posterior of all images, if this is one that was drawn together with others."""
+        return self._answers.whole
 
     def drawn_with(self, row: int) -> tuple[Items, int]:
         """The items that were drawn together with this one, and its row among them."""
@@ -192,34 +163,29 @@ class Posterior:
     @property
     def many(self) -> ManyImages | None:
         """The images, if there are several."""
-        return self._images
+        return self._answers.many
 
     @property
     def image_set(self) -> ManyImages:
         """The images, of which there must be several."""
-        if self._images is None:
+        if self.many is None:
             raise InputError("this is a posterior of one image")
-        return self._images
+        return self.many
 
     @property
     def findings(self) -> tuple[Findings, ...]:
         """Of several images: the summary of each, in the order of ``images``."""
-        return self._summaries[0]
+        return self.image_set.found(self)[0]
 
     @property
     def pool(self) -> Pool:
         """Of several images: totals."""
-        return self._summaries[1]
-
-    @property
-    def _summaries(self) -> Summaries:
-        images = self.image_set
-        return images.summarised(lambda number: find(self.image(number), images.totals))
+        return self.image_set.found(self)[1]
 
     @property
     def independent(self) -> bool:
         """Whether there are several images that were drawn each by itself."""
-        return self._images is not None and self.config.run.images == "independent"
+        return self._answers.apart
 
     @property
     def markings(self) -> Items:
@@ -249,12 +215,12 @@ class Posterior:
     @once
     def alpha(self) -> NDArray[np.float64]:
         """Concentration (chain, draw); of independent images, its mean over them."""
-        return self.pool.alpha if self.independent else self.draws.alpha()
+        return self._answers.alpha(self)
 
     @once
     def n_clusters(self) -> NDArray[np.int64]:
         """Number of clusters (chain, draw)."""
-        return self.pool.sums.n_clusters if self.independent else n_clusters(self.draws)
+        return self._answers.n_clusters(self)
 
     @once
     def tolerances(self) -> dict[str, Any] | None:
@@ -264,11 +230,7 @@ class Posterior:
         """
         if not self.mergeable:
             return None
-        if self.independent:
-            samples = self.pool.learned
-        else:
-            samples = self.likelihood.learned_samples(self.draws)
-        return self.likelihood.learned(samples, self.items)
+        return self.likelihood.learned(self._answers.learned(self), self.items)
 
     @once
     def expert_bias(self) -> ExpertBias | None:
@@ -279,12 +241,7 @@ class Posterior:
     @once
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
-        found: DetectionSummary | None
-        if self._images is None:
-            found = self.prior.summarise(self)
-        else:
-            each = [one.detection for one in self.findings]
-            found = self.prior.summarise_images(each, self)
+        found: DetectionSummary | None = self._answers.detection(self)
         return found
 
     @once
@@ -298,17 +255,12 @@ class Posterior:
 
         Of images that were drawn each by itself, ask each image.
         """
-        if self.whole is not None:
-            return self.whole.categories
-        return None if self.independent else category_summary(self)
+        return self._answers.categories(self)
 
     @property
     def category_sets(self) -> list[tuple[str | None, CategorySummary]]:
         """What is known of categories: of all images together, or by image."""
-        if not self.independent:
-            return [] if self.categories is None else [(None, self.categories)]
-        each = zip(self.images, self.findings, strict=True)
-        return [(name, one.categories) for name, one in each if one.categories is not None]
+        return self._answers.category_sets(self)
 
     def confusions(self) -> pandas.DataFrame:
         """How often each expert says what of objects of which category, with 95 % intervals."""
@@ -362,21 +314,14 @@ class Posterior:
 
         Items that are more often in another place than there are moved to it (``n_moved``).
         """
-        if loss not in self._points and self._images is not None:
-            self._points[loss] = tables.point_of_images(self, loss)
         if loss not in self._points:
-            families = self.items.families if self.prior.one_per_expert else None
-            best = point_partition(self.draws, loss, families)
-            self._points[loss], self._places[loss] = settled(best, self.draws, families)
+            self._points[loss] = self._answers.point_partition(self, loss)
         return self._points[loss]
 
     @once
     def membership(self) -> Membership:
         """Membership probabilities of the point partition."""
-        if self._images is not None:
-            return self._images.membership(self.findings)
-        point = self.point_partition()
-        return self._places[point.loss]
+        return self._answers.membership(self)
 
     @property
     def min_experts(self) -> int:
@@ -391,7 +336,7 @@ class Posterior:
     @property
     def consensus_words(self) -> str:
         """What makes a consensus, in a sentence: "at least 5 experts"."""
-        alike = self._images is None and not self.items.coverage.in_parts
+        alike = self.many is None and not self.items.coverage.in_parts
         counts = self.items.coverage.counts
         looked = len(self.items.experts) if alike else (int(counts.min()), int(counts.max()))
         return in_words(self.config.summary.min_experts, looked)
@@ -402,39 +347,8 @@ class Posterior:
         Shares, as in "60%", are of the experts who looked at the place.
         """
         if min_experts not in self._counts:
-            self._counts[min_experts] = self._consensus_counts(min_experts)
+            self._counts[min_experts] = self._answers.consensus_counts(self, min_experts)
         return self._counts[min_experts]
-
-    def _consensus_counts(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
-        if self._images is not None and any(isinstance(least, str) for least in min_experts):
-            return self._counts_of_images(min_experts)
-        coverage, shares = self.items.coverage, any(isinstance(m, str) for m in min_experts)
-        least = [least_by_looked(least, coverage.n_experts) for least in min_experts]
-        found = consensus_counts(
-            self.draws,
-            [int(one[-1]) for one in least],
-            self.size_classes,
-            self.diameter_from,
-            families=self.items.families,
-            diameters=self.diameters,
-            parameter=self.likelihood.size_parameter() or "",
-            looks=(coverage, np.array(least)) if coverage.in_parts and shares else None,
-        )
-        return replace(found, min_experts=min_experts)
-
-    def _counts_of_images(self, min_experts: tuple[Least, ...]) -> ConsensusCounts:
-        """The same where the number depends on the image: sums over images."""
-        known = self.table_counts
-        if self.independent and set(min_experts) <= set(known.min_experts):
-            asked = [known.min_experts.index(least) for least in min_experts]
-            return ConsensusCounts(min_experts, known.size_classes, known.counts[:, :, asked])
-        each = []
-        for number in self.image_set.done:
-            image = self.image(number)
-            found = image.consensus_counts(min_experts)
-            chosen = spaced(image.draws.n_draws, self.draws.n_draws)
-            each.append(replace(found, counts=found.counts[:, chosen]))
-        return replace(each[0], counts=np.sum([one.counts for one in each], axis=0))
 
     @once
     def table_counts(self) -> ConsensusCounts:
@@ -445,9 +359,7 @@ class Posterior:
             wanted = (*sorted({*summary.thresholds}), summary.min_experts)
         else:
             wanted = tuple(sorted({*summary.thresholds, summary.min_experts}))
-        if self._images is not None:
-            return self.pool.counts(wanted, self.size_classes.columns)
-        return self.consensus_counts(wanted)
+        return self._answers.table_counts(self, wanted)
 
     def consensus(self, min_experts: Least | None = None) -> pandas.DataFrame:
         """Number of objects that at least ``min_experts`` (5, "60%") marked, by size class."""
@@ -472,11 +384,7 @@ class Posterior:
     @once
     def expert_summary(self) -> ExpertSummary:
         """How the experts compare; of several images, over all of them."""
-        if self._images is not None:
-            alone = self._images.put_together([one.alone for one in self.findings], np.nan)
-            experts = len(self.items.experts)
-            return self.pool.experts(np.bincount(self.items.families, minlength=experts), alone)
-        return expert_summary(self.draws, self.items.families, coverage=self.items.coverage)
+        return self._answers.expert_summary(self)
 
     def experts(self) -> pandas.DataFrame:
         """One row per expert, by number of markings or, if that is known, by sensitivity."""
@@ -484,7 +392,7 @@ class Posterior:
 
     def catalogue(self) -> pandas.DataFrame:
         """One row per cluster of the point partition, with uncertainty."""
-        return tables.catalogue_frame(self)
+        return tables.catalogue_frame(self, self._answers.catalogue(self))
 
     @once
     def catalogue_columns(self) -> dict[str, Any]:
@@ -530,7 +438,7 @@ class Posterior:
 
         They are alone in the point partition, and as close to that object as its own members are.
         """
-        return tables.doubles_frame(self)
+        return self._answers.doubles(self)
 
     @property
     def first_look(self) -> tuple[Finding, ...]:
@@ -548,20 +456,12 @@ class Posterior:
     @once
     def model_fit(self) -> ModelFit:
         """Whether the model fits: checks of what users rely on, each with a size and a sentence."""
-        return model_fit(self) if self.whole is None else self.whole.model_fit
+        return self._answers.model_fit(self)
 
     @once
     def convergence(self) -> Verdict:
         """The verdict without checks of the fit, which a run does not wait for."""
-        if self._images is not None and self.independent:
-            verdicts = {
-                name: one.verdict for name, one in zip(self.images, self.findings, strict=True)
-            }
-            missing = len(self._images.parts) - len(self.images)
-            return judge_images(verdicts, self.pool.diagnostics(self.table_counts), missing)
-        return check_convergence(
-            self.draws, self.table_counts, self.pairs, known=self._known_of_run()
-        )
+        return self._answers.convergence(self)
 
     @property
     def mergeable(self) -> bool:
@@ -569,7 +469,8 @@ class Posterior:
         experts = self.prior.experts(self.items.families)
         return not self.prior.one_per_expert or len(np.unique(experts)) > 1
 
-    def _known_of_run(self) -> KnownOfRun:
+    @property
+    def known_of_run(self) -> KnownOfRun:
         """What the verdict must know besides the draws."""
         return KnownOfRun(
             noun=self.likelihood.noun,
@@ -617,12 +518,7 @@ class Posterior:
         """
         from dfcrp.posterior.explain import explain, find_item
 
-        if self._images is None:
-            return explain(self, item)
-        row = find_item(self.items, item)
-        image = self.image_with(row)
-        assert image.rows is not None
-        return explain(image, int(np.searchsorted(image.rows, row)))
+        return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
     def predict(self, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
         """Which cluster new items belong to, and how probable that is.
@@ -653,10 +549,7 @@ class Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
         from dfcrp.posterior.explain import find_item
 
-        if self._images is None:
-            return self
-        assert self.items.image is not None
-        return self[str(self.items.image[find_item(self.items, item)])]
+        return self._answers.image_with(self, find_item(self.items, item))[0]
 
     def evaluate(
         self,
@@ -738,9 +631,3 @@ class Posterior:
         from dfcrp.posterior.saving import save_posterior
 
         save_posterior(self, path)
-
-
-def _cut_into_images(draws: Draws, items: Items, config: Config, record: RunRecord) -> ManyImages:
-    """Images that were fitted as one problem, image by image."""
-    parts = Parts.of_images(items, config)
-    return ManyImages(parts, [record] * len(parts), SharedDraws(draws, parts.rows))

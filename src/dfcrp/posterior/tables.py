@@ -16,7 +16,7 @@ from dfcrp.runs.parts import least_by_cluster
 from dfcrp.settings.consensus import needed
 from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.membership import UNDECIDED
-from dfcrp.summaries.point_partition import PointPartition, members_by_cluster
+from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import summarise
 
 if TYPE_CHECKING:
@@ -25,30 +25,8 @@ if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
 
 
-def point_of_images(posterior: Posterior, loss: str) -> PointPartition:
-    """The images' own point partitions, put together."""
-    images = posterior.image_set
-    if loss == "vi":
-        found = [one.point for one in posterior.findings]
-    else:
-        found = [posterior.image(number).point_partition(loss) for number in images.done]
-    labels = images.names_among_all([one.labels for one in found])
-    alone = np.arange(len(posterior.items))
-    whole = images.put_together(labels, -1)
-    # Pairs add up; bits are per item.
-    share = [len(one.labels) / len(posterior.items) if loss == "vi" else 1.0 for one in found]
-    losses = [one.expected_loss for one in found]
-    return PointPartition(
-        labels=np.where(whole < 0, alone, whole).astype(np.int32),
-        loss=loss,
-        expected_loss=float(np.dot(share, losses)),
-        n_draws=min(one.n_draws for one in found),
-        n_searched=min(one.n_searched for one in found),
-        n_components=sum(one.n_components for one in found),
-        n_exact=sum(one.n_exact for one in found),
-        n_sweeps=sum(one.n_sweeps for one in found),
-        n_moved=sum(one.n_moved for one in found),
-    )
+#: The column of how many experts looked at an object's place, where looks have footprints.
+LOOKED = "n_looked"
 
 
 def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
@@ -61,25 +39,10 @@ def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
     return rows_with_bias(rows, posterior.expert_bias, posterior.items.experts)
 
 
-def catalogue_frame(posterior: Posterior) -> pandas.DataFrame:
+def catalogue_frame(posterior: Posterior, columns: dict[str, Any]) -> pandas.DataFrame:
     """One row per cluster of the point partition, with uncertainty."""
     import pandas
 
-    images = posterior.many
-    if images is None:
-        table = posterior.catalogue_columns
-        # The frame has copies, so that the caller may change it.
-        columns = {**table, "cluster": posterior.names(table["cluster"])}
-        return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
-    tables = [one.catalogue for one in posterior.findings]
-    named = images.names_among_all([table["cluster"] for table in tables])
-    columns = {
-        "image": np.repeat(posterior.images, [len(table["cluster"]) for table in tables]),
-        "cluster": np.concatenate(named),
-    }
-    for name in tables[0]:
-        if name != "cluster":
-            columns[name] = np.concatenate([table[name] for table in tables])
     return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
 
 
@@ -104,7 +67,7 @@ def catalogue_columns(posterior: Posterior) -> dict[str, Any]:
         looked = items.coverage.looked_at(labels, items.families)[table["cluster"]]
         at = list(table).index("n_experts") + 1
         entries = [*table.items()]
-        table = dict([*entries[:at], ("n_looked", looked), *entries[at:]])
+        table = dict([*entries[:at], (LOOKED, looked), *entries[at:]])
     if posterior.detection is not None:
         table["p_real"] = posterior.detection.p_real_cluster
     return table
@@ -187,9 +150,6 @@ def doubles_frame(posterior: Posterior) -> pandas.DataFrame:
     """
     import pandas
 
-    if posterior.many is not None:
-        each = [posterior.image(number).suspected_doubles() for number in posterior.many.done]
-        return pandas.concat(each, ignore_index=True)
     labels = posterior.point_partition().labels
     found = posterior.likelihood.doubles(posterior.items, labels, posterior.draws, posterior.config)
     marking, other = found["marking"].astype(int), found["other"].astype(int)

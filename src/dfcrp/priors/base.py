@@ -21,6 +21,7 @@ from dfcrp.summaries.fit import Check
 
 if TYPE_CHECKING:
     from dfcrp.persons import Persons
+    from dfcrp.posterior.posterior import Posterior
 
 
 class Zones(NamedTuple):
@@ -130,23 +131,23 @@ class Prior:
         """The prior for the kernels."""
         raise NotImplementedError
 
-    def laid_out(self, posterior: Any) -> Any:
+    def laid_out(self, posterior: Posterior) -> Any:
         """What ``summarise`` needs of the layout that the run had; None if nothing."""
         return None
 
-    def summarise(self, posterior: Any) -> Any:
+    def summarise(self, posterior: Posterior) -> Any:
         """Answers that only this prior gives; None if there are none."""
         return None
 
-    def summarise_images(self, each: Sequence[Any], posterior: Any) -> Any:
+    def summarise_images(self, each: Sequence[Any], posterior: Posterior) -> Any:
         """The same of several images, from the answers of each."""
         return None
 
-    def image_rows(self, posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def image_rows(self, posterior: Posterior, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows of images.csv, with what this prior adds to them."""
         return rows
 
-    def numbers(self, posterior: Any) -> dict[str, Any]:
+    def numbers(self, posterior: Posterior) -> dict[str, Any]:
         """What summary.json says besides; of priors with a concentration, α."""
         from dfcrp.summaries.streaming import summarise
 
@@ -163,7 +164,7 @@ class Prior:
         """What the end of a run says besides, in sentences; ``numbers`` are as above."""
         return []
 
-    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+    def fit_checks(self, posterior: Posterior) -> Sequence[Check]:
         """Whether the model fits, in what only this prior predicts."""
         return ()
 

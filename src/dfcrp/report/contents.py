@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from dfcrp.plots.flat import (
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.membership import UNDECIDED
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 #: Columns of a catalogue that do not describe the object itself, and ends of those that say how
 #: sure a number is.
@@ -46,7 +49,7 @@ class Contents:
     Sections take it as their one argument, those of likelihoods and priors too.
     """
 
-    posterior: Any
+    posterior: Posterior
     image: Any = None
     #: DBSCAN's labels, or {min_experts: labels}.
     dbscan: Any = None
@@ -165,7 +168,9 @@ class Contents:
     @cached_property
     def size_digits(self) -> int:
         """Decimals of a diameter: three digits of a typical one."""
-        return digits_for(float(np.median(self.posterior.diameters)), 3)
+        diameters = self.posterior.diameters
+        assert diameters is not None  # or else there is no size to be written
+        return digits_for(float(np.median(diameters)), 3)
 
     @cached_property
     def counts(self) -> ConsensusCounts:

@@ -37,7 +37,7 @@ def columns_of(rows: Sequence[Row]) -> list[str]:
 def markdown_table(rows: Sequence[Row], digits: int = 3) -> str:
     """A Markdown table with aligned columns; floats with so many digits after the point."""
     names = columns_of(rows)
-    cells = [names, *([shown(row.get(name), digits) for name in names] for row in rows)]
+    cells = [names, *([cell_text(row.get(name), digits) for name in names] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
     lines = [
         "| "
@@ -50,7 +50,7 @@ def markdown_table(rows: Sequence[Row], digits: int = 3) -> str:
     )
 
 
-def shown(value: Any, digits: int = 3) -> str:
+def cell_text(value: Any, digits: int = 3) -> str:
     """A cell as text: numbers rounded, truth as a check mark, nothing for what is missing."""
     if value is None:
         return ""

@@ -18,7 +18,7 @@ from dfcrp.errors import SettingsError, check, check_choice, shown
 from dfcrp.likelihoods.registry import is_own, likelihood_named
 from dfcrp.priors import registry as priors
 from dfcrp.settings import consensus
-from dfcrp.settings.values import IMAGE_Y, IMAGES, SAMPLERS, build, unknown
+from dfcrp.settings.values import IMAGE_Y, IMAGES, SAMPLERS, build, coerced, unknown
 
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
 LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
@@ -26,10 +26,11 @@ LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "c
 LARGEST_CONFIG = 16 << 20
 #: Each chain has its state in memory and its files open.
 MOST_CHAINS = 10_000
-Groups = tuple[tuple[str, ...], ...]
+#: Experts that are one person, by their names; a group for each person.
+Persons = tuple[tuple[str, ...], ...]
 SECTIONS = ("run", "likelihood", "prior", "summary", "image")
-#: Keywords of ``dfcrp.fit`` that are no settings of the run: their section and name.
-KEYWORDS = {
+#: Keywords of ``dfcrp.fit`` that are settings of another section than [run]: which, and their name.
+ELSEWHERE = {
     "expert_bias": ("likelihood", "expert_bias"),
     "min_experts": ("summary", "min_experts"),
     "side_by_side": ("summary", "side_by_side"),
@@ -40,6 +41,8 @@ KEYWORDS = {
     "image_offset": ("image", "offset"),
     "image_scale": ("image", "scale"),
 }
+#: Keywords that follow from the items unless somebody says them; None is as if left out.
+FROM_ITEMS = ("likelihood", "min_experts")
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class RunSettings:
     #: the prior.
     images: str = "auto"
     #: Lists by one person, as groups of experts' names.
-    persons: Groups = ()
+    persons: Persons = ()
 
     def __post_init__(self) -> None:
         for name in ("chains", "thin", "max_scans"):
@@ -266,55 +269,102 @@ def make_config(
     )
 
 
-def resolve(
-    config: Config | Mapping[str, Any] | str | os.PathLike[str] | None,
-    keywords: Mapping[str, Any],
-    looked: Collection[int] = (),
-) -> Config:
-    """All settings, from a config of any form and keyword settings; unknown names are errors.
+AnyConfig = Config | Mapping[str, Any] | str | os.PathLike[str] | None
 
-    What makes a consensus, if nobody has said it, follows from how many experts ``looked`` at each
-    image.
-    """
-    overrides: dict[str, dict[str, Any]] = {}
-    for name, value in keywords.items():
-        section, key = KEYWORDS.get(name, ("run", name))
-        unbounded = name == "radius" and value is None
-        overrides.setdefault(section, {})[key] = "none" if unbounded else value
+
+@dataclass(frozen=True)
+class Requested:
+    """What somebody asked for, in a config of any form and by keywords; read, not yet checked."""
+
+    #: What the config holds, as a settings file does.
+    tables: Mapping[str, Any]
+    #: By section; they win over the tables.
+    keywords: Mapping[str, Mapping[str, Any]]
+    #: The file of the tables, for messages; empty if they are from none.
+    where: str = ""
+
+    def said(self, section: str, name: str) -> Any:
+        """What a setting was asked to be; None if nobody said."""
+        for layer in (self.keywords, self.tables):
+            values = layer.get(section)
+            if isinstance(values, Mapping) and name in values:
+                return values[name]
+        return None
+
+    def unless_a_keyword_says(self, **run: Any) -> Requested:
+        """The same with settings of the run that only keywords win over."""
+        return replace(
+            self, keywords={**self.keywords, "run": {**run, **self.keywords.get("run", {})}}
+        )
+
+    def kind(self, usual: str) -> str:
+        """The kind of items, ``usual`` if nobody names one; known before all else is checked."""
+        if self.where:
+            _refuse_code_of_file(self.tables, self.keywords, self.where)
+        named = self.said("run", "likelihood")
+        return usual if named is None else str(coerced("run.likelihood", named, str))
+
+    def resolve(self, likelihood: str | None = None) -> Config:
+        """Every setting, checked; an unknown name is an error.
+
+        ``likelihood`` is the kind of the items, if they are known, for where nobody names it.
+        """
+        kind = self.said("run", "likelihood")
+        if likelihood is not None and kind in (None, likelihood):
+            asked = self.unless_a_keyword_says(likelihood=likelihood)
+        else:
+            asked = self
+        if self.where:
+            return made_from_file(asked.tables, asked.keywords, self.where)
+        return make_config(asked.tables, asked.keywords)
+
+    def for_looks(self, config: Config, looked: Collection[int]) -> Config:
+        """The settings with what makes a consensus, unless somebody has said it.
+
+        It follows from how many experts ``looked`` at each image.
+        """
+        usual: dict[str, Any] = {
+            "min_experts": consensus.usual(looked),
+            "thresholds": consensus.usual_thresholds(max(looked)),
+        }
+        open_ = {name: value for name, value in usual.items() if self.said("summary", name) is None}
+        return replace(config, summary=replace(config.summary, **open_))
+
+
+def read_settings(config: AnyConfig, keywords: Mapping[str, Any]) -> Requested:
+    """Read a config of any form, once, and sort keywords by their section."""
     if isinstance(config, Config):
         if "preset" in keywords:
             raise SettingsError("a preset cannot be laid over a finished Config; put it inside")
-        tables: Any = as_tables(config)
-    elif config is None or isinstance(config, Mapping):
-        tables = config
-    else:
-        tables = load_config(config)
-    if looked:
-        tables = _with_consensus(tables or {}, looked)
-    if config is None or isinstance(config, (Config, Mapping)):
-        return make_config(tables, overrides)
-    return made_from_file(tables, overrides, str(config))
+        return Requested(as_tables(config), _by_section(keywords))
+    if config is None or isinstance(config, Mapping):
+        return Requested(config or {}, _by_section(keywords))
+    return Requested(load_config(config), _by_section(keywords), str(config))
+
+
+def resolve(config: AnyConfig, keywords: Mapping[str, Any], looked: Collection[int] = ()) -> Config:
+    """All settings, from a config of any form and keywords; unknown names are errors."""
+    asked = read_settings(config, keywords)
+    found = asked.resolve()
+    return asked.for_looks(found, looked) if looked else found
+
+
+def _by_section(keywords: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in keywords.items():
+        if value is None and name in FROM_ITEMS:
+            continue
+        section, key = ELSEWHERE.get(name, ("run", name))
+        unbounded = name == "radius" and value is None
+        found.setdefault(section, {})[key] = "none" if unbounded else value
+    return found
 
 
 def made_from_file(
     tables: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any]] | None, where: str
 ) -> Config:
-    """The same as ``make_config``; a message on what the file says names the file.
-
-    Code that a file names is not run: a likelihood of one's own must be among the overrides.
-    """
-    run = tables.get("run")
-    named = run.get("likelihood") if isinstance(run, Mapping) else None
-    if (
-        isinstance(named, str)
-        and is_own(named)
-        and "likelihood" not in (overrides or {}).get("run", {})
-    ):
-        raise SettingsError(
-            f"{where}: run.likelihood is {shown(named)}, which is code, and dfcrp runs no code "
-            "because a file names it. If you know it and trust it, name it yourself: "
-            f"likelihood={shown(named)}, or --likelihood {named[:200]}"
-        )
+    """The same as ``make_config``; a message on what the file says names the file."""
+    _refuse_code_of_file(tables, overrides or {}, where)
     try:
         return make_config(tables, overrides)
     except SettingsError as error:
@@ -330,15 +380,18 @@ def made_from_file(
         raise
 
 
-def _with_consensus(tables: Mapping[str, Any], looked: Collection[int]) -> Mapping[str, Any]:
-    summary = tables.get("summary", {})
-    if not isinstance(summary, Mapping):
-        return tables  # make_config says what is wrong with it
-    defaults = {
-        "min_experts": consensus.usual(looked),
-        "thresholds": consensus.usual_thresholds(max(looked)),
-    }
-    return {**tables, "summary": {**defaults, **summary}}
+def _refuse_code_of_file(
+    tables: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any]], where: str
+) -> None:
+    """Code that a file names is not run: a likelihood of one's own must be among the overrides."""
+    run = tables.get("run")
+    named = run.get("likelihood") if isinstance(run, Mapping) else None
+    if isinstance(named, str) and is_own(named) and "likelihood" not in overrides.get("run", {}):
+        raise SettingsError(
+            f"{where}: run.likelihood is {shown(named)}, which is code, and dfcrp runs no code "
+            "because a file names it. If you know it and trust it, name it yourself: "
+            f"likelihood={shown(named)}, or --likelihood {named[:200]}"
+        )
 
 
 def as_tables(config: Config) -> dict[str, dict[str, Any]]:

@@ -24,7 +24,7 @@ PRESETS = ("highlands", "reduced", "simulation")
 
 
 #: Numbers beyond this are typing errors, and squares of them would overflow.
-LARGEST = 1e100
+LARGEST_SETTING = 1e100
 
 
 def build(kind: type, section: str, values: Mapping[str, Any], owner: str = "") -> Any:
@@ -39,7 +39,7 @@ def build(kind: type, section: str, values: Mapping[str, Any], owner: str = "") 
             what = f"setting of {owner}" if owner else "setting"
             raise SettingsError(unknown(what, section, name, known))
     return kind(
-        **{name: _coerce(f"{section}.{name}", value, hints[name]) for name, value in values.items()}
+        **{name: coerced(f"{section}.{name}", value, hints[name]) for name, value in values.items()}
     )
 
 
@@ -51,7 +51,7 @@ def unknown(what: str, section: str, name: str, known: typing.Iterable[str]) -> 
     return f"there is no {what} {full!r}{near} Known: {', '.join(names)}."
 
 
-def _coerce(name: str, value: Any, hint: Any) -> Any:
+def coerced(name: str, value: Any, hint: Any) -> Any:
     """Accept what the type says, a whole number where a float is asked for, lists for tuples."""
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     allowed = typing.get_args(hint) if union else (hint,)
@@ -72,7 +72,7 @@ def _as(name: str, value: Any, one: Any) -> Any:
         return value if isinstance(value, one) else _NO
     if one in (int, float):
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not abs(value) <= LARGEST:
+        if not number or not abs(value) <= LARGEST_SETTING:
             return _NO
         if one is int and not float(value).is_integer():
             return _NO
@@ -80,17 +80,17 @@ def _as(name: str, value: Any, one: Any) -> Any:
     if typing.get_origin(one) is tuple and isinstance(value, list | tuple):
         inner = typing.get_args(one)
         if inner[-1] is Ellipsis:
-            return tuple(_coerce(name, item, inner[0]) for item in value)
+            return tuple(coerced(name, item, inner[0]) for item in value)
         if len(inner) == len(value):
-            return tuple(_coerce(name, item, of) for item, of in zip(value, inner, strict=True))
+            return tuple(coerced(name, item, of) for item, of in zip(value, inner, strict=True))
     return _NO
 
 
 def _describe(allowed: tuple[Any, ...], value: Any) -> str:
     words = " or ".join(_word(one) for one in allowed)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and {int, float} & set(allowed) and not abs(value) <= LARGEST:
-        return f"{words}, and no number beyond {LARGEST:g}"
+    if number and {int, float} & set(allowed) and not abs(value) <= LARGEST_SETTING:
+        return f"{words}, and no number beyond {LARGEST_SETTING:g}"
     return words
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
+from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, only_one_list
-from dfcrp.items.checks import shown, to_names
+from dfcrp.io.text import as_list, as_object, load_json, text_or_none
+from dfcrp.items.checks import quoted, to_names
 
 #: Where an annotation's score comes from: the first of these columns that a catalogue has.
 SCORES = ("p_real", "p_consensus")
@@ -25,21 +27,24 @@ PERSONS = (
 )
 
 
-def looks_like_coco(data: bytes) -> bool:
+def looks_like_coco(file: GivenFile) -> bool:
     """Whether the keys of a COCO file are there, or those of results."""
-    if b'"image_id"' not in data:
+    if b'"image_id"' not in file.data:
         return False
-    results = data.lstrip()[:1] == b"[" and (b'"bbox"' in data or b'"segmentation"' in data)
-    return results or (b'"images"' in data and b'"annotations"' in data)
+    results = file.data.lstrip()[:1] == b"[" and (
+        b'"bbox"' in file.data or b'"segmentation"' in file.data
+    )
+    return results or (b'"images"' in file.data and b'"annotations"' in file.data)
 
 
-def read_coco(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_coco(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read annotations by their outline, or else by their box.
 
     For boxes and points it is the other way round: the box of an outline is in the file as well.
     Whoever made the file looked at all of its images, unless annotations are by several persons.
     """
-    content = load_json(name, data)
+    name = file.name
+    content = load_json(name, file.data)
     if isinstance(content, list):
         content = {"images": [], "annotations": content}
     content = as_object(content, name)
@@ -120,7 +125,7 @@ def _images(entries: Any, where: str, marks: Drawings) -> dict[str | None, str]:
             raise InputError(f"{where}: entry {at} has no id; export the file again")
         if found.setdefault(number, image) != image:
             raise InputError(
-                f"{where}: entry {at} has the id {shown(number)}, as {shown(found[number])} has: "
+                f"{where}: entry {at} has the id {quoted(number)}, as {quoted(found[number])} has: "
                 "the image of an annotation cannot be told; give each image a number of its own"
             )
     return found
@@ -134,8 +139,8 @@ def _names(entries: Any, key: str, where: str) -> dict[str, str]:
         number, title = text_or_none(entry.get("id")), text_or_none(entry.get(key))
         if number is not None and title is not None and named.setdefault(number, title) != title:
             raise InputError(
-                f"{where}: entry {at}, {shown(title)}, has the id {shown(number)}, as "
-                f"{shown(named[number])} has; give each a number of its own"
+                f"{where}: entry {at}, {quoted(title)}, has the id {quoted(number)}, as "
+                f"{quoted(named[number])} has; give each a number of its own"
             )
     return named
 
@@ -151,8 +156,8 @@ def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
     only_one_list(table, path)
     extra = table.typed_extra()
     count = len(table)
-    shown = table.about.get("image")
-    names = ["image"] * count if shown is None else to_names(shown)
+    drawn_on = table.about.get("image")
+    names = ["image"] * count if drawn_on is None else to_names(drawn_on)
     told = table.about.get("category", extra.pop("category", None))
     labels = ["object"] * count if told is None else to_names(told)
     image_ids = {name: number for number, name in enumerate(sorted(set(names)), 1)}
@@ -179,3 +184,6 @@ def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
         "annotations": annotations,
     }
     return {path: (json.dumps(whole, indent=1) + "\n").encode()}
+
+
+FORMAT = Format("COCO", looks_like_coco, read_coco, writers=((".coco.json", write_coco),))

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.formats.delimited import decode
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import (
     RawTable,
+    ReadOptions,
     ReadTable,
     area_of,
     in_degrees,
@@ -20,7 +21,8 @@ from dfcrp.io.tables import (
     only_one_list,
     radius_of,
 )
-from dfcrp.items.checks import shown, to_numbers
+from dfcrp.io.text import decode
+from dfcrp.items.checks import quoted, to_numbers
 from dfcrp.items.site import Ring, Site
 
 _TABLE = re.compile(r"([A-Za-z_]\w*)\s*=\s*\{(.*)")
@@ -28,9 +30,9 @@ _VALUE = re.compile(r"([A-Za-z_][\w -]*?)\s*=\s*(.*)")
 _STARTS = re.compile(rb"^\s*crater\s*=\s*\{", re.MULTILINE)
 
 
-def looks_like_craterstats(path: Path, data: bytes) -> bool:
+def looks_like_craterstats(file: GivenFile) -> bool:
     """Whether a file has the name or the crater table of CraterStats."""
-    return path.suffix.lower() in (".diam", ".scc") or _STARTS.search(data) is not None
+    return file.path.suffix.lower() in (".diam", ".scc") or _STARTS.search(file.data) is not None
 
 
 @dataclass
@@ -45,9 +47,10 @@ class _Part:
         return [cells[self.titles.index(title)] for cells in self.cells]
 
 
-def read_craterstats(name: str, data: bytes) -> RawTable:
+def read_craterstats(file: GivenFile, _: ReadOptions) -> RawTable:
     """Read the crater table, and with it the area, its outline and the body's radius."""
-    values, parts = _parse(name, decode(name, data))
+    name = file.name
+    values, parts = _parse(name, decode(name, file.data))
     if "crater" not in parts:
         raise InputError(f"{name}: there is no 'crater = {{' in it; export the file again")
     craters = parts["crater"]
@@ -159,7 +162,7 @@ def _parse(name: str, text: str) -> tuple[dict[str, str], dict[str, _Part]]:
             values[re.sub(r"[ -]", "_", match[1])] = match[2]
         else:
             raise InputError(
-                f"{name}, row {row}: {shown(line)} is neither 'name = value' nor inside a table; "
+                f"{name}, row {row}: {quoted(line)} is neither 'name = value' nor inside a table; "
                 "correct or remove it"
             )
     if current is not None:
@@ -187,7 +190,7 @@ def _number(name: str, values: dict[str, str], key: str) -> float | None:
     number = re.match(r"[+-]?[\d.]+(?:[eE][+-]?\d+)?", values[key])
     value = float(to_numbers([number[0] if number else ""])[0])
     if not 0 < value < 1e18:
-        raise InputError(f"{name}: {key} is {shown(values[key])}; it must be a positive number")
+        raise InputError(f"{name}: {key} is {quoted(values[key])}; it must be a positive number")
     return value
 
 
@@ -207,3 +210,12 @@ def _rings(name: str, part: _Part | None) -> tuple[Ring, ...]:
         corners.setdefault(area, []).append((float(x), float(y)))
         holes[area] = tag == "int"
     return tuple(Ring(tuple(points), holes[area]) for area, points in corners.items())
+
+
+FORMAT = Format(
+    "CraterStats",
+    looks_like_craterstats,
+    read_craterstats,
+    kinds=("circles", "points"),
+    writers=((".diam", write_diam), (".scc", write_scc)),
+)

@@ -7,18 +7,19 @@ from xml.parsers import expat
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions
 
 
-def looks_like_cvat(data: bytes) -> bool:
+def looks_like_cvat(file: GivenFile) -> bool:
     """Whether it is XML with CVAT's outermost element."""
-    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    start = file.data.lstrip(b"\xef\xbb\xbf \t\r\n")
     return start.startswith(b"<") and b"<annotations" in start
 
 
-def read_cvat(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_cvat(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read ellipses, polygons, boxes and points."""
-    reader = _Reader(name, options)
+    reader = _Reader(file.name, options)
     parser = expat.ParserCreate()
     # A document type is the door for entities that unfold without end or fetch other files;
     # CVAT writes none.
@@ -28,14 +29,14 @@ def read_cvat(name: str, data: bytes, options: ReadOptions) -> RawTable:
     )
     parser.EndElementHandler = reader.end
     try:
-        parser.Parse(data, True)
+        parser.Parse(file.data, True)
     except expat.ExpatError as error:
         raise InputError(
-            f"{name}, row {error.lineno}: not XML ({expat.errors.messages[error.code]}); "
+            f"{file.name}, row {error.lineno}: not XML ({expat.errors.messages[error.code]}); "
             "is the file whole? Export it again"
         ) from None
     except (ValueError, LookupError):  # an encoding that nobody knows
-        raise InputError(f"{name}: not XML in UTF-8; export the file again") from None
+        raise InputError(f"{file.name}: not XML in UTF-8; export the file again") from None
     return reader.marks.table()
 
 
@@ -108,3 +109,6 @@ class _Reader:
     def _points(self, found: dict[str, str], origin: Origin) -> list[tuple[float, float]]:
         pairs = [pair.split(",") for pair in found.get("points", "").split(";")]
         return self.marks.pairs(origin, pairs)
+
+
+FORMAT = Format("CVAT XML", looks_like_cvat, read_cvat)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import csv
 import io
@@ -17,21 +16,13 @@ from typing import Any
 import numpy as np
 
 from dfcrp.errors import InputError
-from dfcrp.io.tables import RawTable, ReadTable, titled_columns
-from dfcrp.items.checks import shown, to_numbers
+from dfcrp.io.format import Format, GivenFile
+from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, titled_columns
+from dfcrp.io.text import decode
+from dfcrp.items.checks import quoted, to_numbers
 
 _SPOKEN = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "blanks"}
 """The delimiters, in order of preference; a blank stands for any run of blanks and tabs."""
-
-_BYTE_ORDER_MARKS = (
-    # The mark of little-endian UTF-16 begins that of UTF-32, so the longer ones come first.
-    (codecs.BOM_UTF32_LE, "UTF-32-LE"),
-    (codecs.BOM_UTF32_BE, "UTF-32-BE"),
-    (codecs.BOM_UTF16_LE, "UTF-16-LE"),
-    (codecs.BOM_UTF16_BE, "UTF-16-BE"),
-    (codecs.BOM_UTF8, "UTF-8"),
-    (b"", "UTF-8"),
-)
 
 _SNIFFED_LINES = 200
 #: Separates fields in some files; none of it is read as such, as names of things hold it too.
@@ -68,6 +59,15 @@ class Dialect:
         return line.rstrip(" \n") + "\n"
 
 
+def _anything(_: GivenFile) -> bool:
+    """Delimited text has no mark of its own: it says what is wrong with what nobody else claims."""
+    return True
+
+
+def _read(file: GivenFile, _: ReadOptions) -> RawTable:
+    return read_delimited(file.name, file.data)
+
+
 def read_delimited(name: str, data: bytes) -> RawTable:
     """Read delimited text with a header; rows of another width than the header's are refused."""
     text = decode(name, data)
@@ -79,7 +79,8 @@ def read_delimited(name: str, data: bytes) -> RawTable:
     if (strange := _strange_delimiter(text, dialect)) is not None:
         raise InputError(
             f"{name}, header: its fields, and those of the rows below, are separated by "
-            f"{shown(strange)}, which is not read; separate them by commas, tabs, semicolons, bars "
+            f"{quoted(strange)}, which is not read; separate them by commas, tabs, "
+            "semicolons, bars "
             "or blanks"
         )
     if len(header) > MOST_COLUMNS:
@@ -138,30 +139,6 @@ def _width(line: str, dialect: Dialect) -> int:
         return len(next(dialect.reader(iter([dialect.tidy(line)]), strict=False), []))
     except csv.Error:
         return 0
-
-
-def decode(name: str, data: bytes) -> str:
-    """Turn bytes into text: UTF-8, or what a byte order mark announces."""
-    mark, encoding = next(pair for pair in _BYTE_ORDER_MARKS if data.startswith(pair[0]))
-    if encoding == "UTF-8" and b"\0" in data:
-        raise InputError(
-            f"{name}: not a text file, there is a NUL byte at offset {data.index(0)}; "
-            "if this is a table, save it as CSV in UTF-8"
-        )
-    try:
-        text = data[len(mark) :].decode(encoding)
-    except UnicodeDecodeError as error:
-        offset = len(mark) + error.start
-        row = data.count(b"\n", 0, offset) + 1
-        near = f" (row {row})" if encoding == "UTF-8" else ""
-        raise InputError(
-            f"{name}: the byte 0x{data[offset]:02X} at offset {offset}{near} is not {encoding}; "
-            "if this is a table, save it as CSV in UTF-8"
-        ) from None
-    if "\0" in text:
-        row = text.count("\n", 0, text.index("\0")) + 1
-        raise InputError(f"{name}, row {row}: there is a NUL character; remove it")
-    return text
 
 
 def sniff(text: str) -> Dialect:
@@ -260,7 +237,7 @@ def _misfit_message(
     line = next(islice(_lines(text), row - 1, None))
     message = f"{name}, row {row}: {width} field{'s' * (width != 1)}, the header has {len(header)}"
     if width < len(header):
-        message += f" (nothing for column {shown(header[width])})"
+        message += f" (nothing for column {quoted(header[width])})"
     other = _delimiter_that_fits(line, dialect, len(header))
     if other:
         message += f"; separate them by {_SPOKEN[dialect.delimiter]} as above, not {_SPOKEN[other]}"
@@ -302,3 +279,12 @@ def write_delimited(table: ReadTable, path: Path) -> dict[Path, bytes]:
 def _quoted(title: str) -> str:
     plain = title.replace("_", "").isalnum()
     return title if plain else '"' + title.replace('"', '""') + '"'
+
+
+FORMAT = Format(
+    "delimited text",
+    _anything,
+    _read,
+    kinds=None,
+    writers=((".csv", write_delimited), (".tsv", write_delimited), (".txt", write_delimited)),
+)

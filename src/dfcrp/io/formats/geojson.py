@@ -12,29 +12,29 @@ from typing import Any
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import (
     BOXES_AROUND,
-    COLUMNS,
     MOMENTS,
     NO_CIRCLE,
     Drawings,
     Origin,
+    centres_note,
+    hints,
+)
+from dfcrp.io.format import Format, GivenFile
+from dfcrp.io.georeference import WGS_84, written_crs
+from dfcrp.io.shapes import (
     Points,
-    as_list,
-    as_object,
     box_around,
     centre_of_polygon,
-    centres_note,
     centroid,
     circle_of_polygon,
     circle_on_sphere,
     distinct,
     ellipse_or_circle,
-    hints,
-    load_json,
     ring,
     ring_on_sphere,
 )
-from dfcrp.io.georeference import WGS_84, written_crs
 from dfcrp.io.tables import (
+    COLUMNS,
     LeftOut,
     NothingToReadError,
     RawTable,
@@ -43,6 +43,7 @@ from dfcrp.io.tables import (
     describe_left_out,
     radius_of,
 )
+from dfcrp.io.text import as_list, as_object, load_json
 from dfcrp.items.columns import GEOGRAPHIC, SAID, SPELLINGS, plain, unit_of
 from dfcrp.items.site import UNITS, Ring, Site
 
@@ -50,13 +51,13 @@ from dfcrp.items.site import UNITS, Ring, Site
 QUPATH = "objectType"
 
 
-def looks_like_geojson(path: Path, data: bytes) -> bool:
+def looks_like_geojson(file: GivenFile) -> bool:
     """Whether the name or the type says so."""
-    if path.suffix.lower() == ".geojson":
+    if file.path.suffix.lower() == ".geojson":
         return True
-    first = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    features = b'"Feature"' in data and b'"geometry"' in data
-    return (first == b"{" and b'"FeatureCollection"' in data) or (first == b"[" and features)
+    first = file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    features = b'"Feature"' in file.data and b'"geometry"' in file.data
+    return (first == b"{" and b'"FeatureCollection"' in file.data) or (first == b"[" and features)
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,10 @@ class _Feature:
         return len(self.points) > 1
 
 
-def read_geojson(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_geojson(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read features; a property with the name of a size goes before the outline."""
-    loaded = load_json(name, data)
+    name = file.name
+    loaded = load_json(name, file.data)
     # QuPath also writes the list of features alone.
     content = {"features": loaded} if isinstance(loaded, list) else as_object(loaded, name)
     single = content.get("type") == "Feature"
@@ -431,3 +433,11 @@ def _oval(
         )
         for u, v in ring(0.0, 0.0, 1.0)
     ]
+
+
+FORMAT = Format(
+    "GeoJSON",
+    looks_like_geojson,
+    read_geojson,
+    writers=((".geojson", write_geojson), (".json", write_geojson)),
+)

@@ -11,10 +11,9 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import COLUMNS
 from dfcrp.io.formats.geojson import property_columns, rings_of
-from dfcrp.io.georeference import demand_crs, needed, written_crs
-from dfcrp.io.tables import ReadTable
+from dfcrp.io.georeference import demand_crs, library, written_crs
+from dfcrp.io.tables import COLUMNS, ReadTable
 
 LAYER = "objects"
 #: Kinds that have an outline on a map in degrees, and in a plane.
@@ -29,7 +28,7 @@ def write_geopackage(table: ReadTable, path: Path) -> dict[Path, bytes]:
             "end the name in .csv, .tsv or .parquet"
         )
     demand_crs(table, path)
-    pyogrio, shapely = (needed(name, "a GeoPackage") for name in ("pyogrio", "shapely"))
+    pyogrio, shapely = (library(name, "a GeoPackage") for name in ("pyogrio", "shapely"))
     outlined = table.kind in OUTLINED[table.site.units == "deg"]
     if outlined:
         shapes = shapely.polygons([shapely.linearrings(ring) for ring in rings_of(table, path)])
@@ -127,3 +126,7 @@ def _symbol(k: int, colour: str, *, outlined: bool) -> str:
         f'<layer class="{layer}" enabled="1" locked="0" pass="0">'
         f'<Option type="Map">{told}</Option></layer></symbol>'
     )
+
+
+WRITERS = ((".gpkg", write_geopackage),)
+"""Endings of file names, and what writes such a file; GeoPackages are not read."""

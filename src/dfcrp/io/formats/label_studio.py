@@ -5,27 +5,30 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
+from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.text import as_list, as_object, load_json, text_or_none
 
 #: Whose list annotations are on that name nobody.
 UNKNOWN = "unknown annotator"
 
 
-def looks_like_label_studio(data: bytes) -> bool:
+def looks_like_label_studio(file: GivenFile) -> bool:
     """Whether the keys of an export are there."""
-    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and (
-        b'"annotations"' in data and b'"result"' in data
+    return file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and (
+        b'"annotations"' in file.data and b'"result"' in file.data
     )
 
 
-def read_label_studio(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_label_studio(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read ellipses, polygons, boxes and points; an annotator's last annotation of a task counts.
 
     Rows in messages are tasks, counted from 1.
     """
+    name = file.name
     marks = Drawings(name, "task", options)
-    for number, raw in enumerate(as_list(load_json(name, data), name), 1):
+    for number, raw in enumerate(as_list(load_json(name, file.data), name), 1):
         task = as_object(raw, f"{name}, task {number}")
         image = marks.image(
             _image(task) or str(number), number=text_or_none(task.get("id")), size=_size_of(task)
@@ -130,3 +133,6 @@ def _annotator(annotation: dict[str, Any]) -> str:
     if isinstance(who, dict):
         who = who.get("email") or who.get("username") or who.get("id")
     return text_or_none(who) or UNKNOWN
+
+
+FORMAT = Format("Label Studio", looks_like_label_studio, read_label_studio)

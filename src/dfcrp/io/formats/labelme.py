@@ -5,19 +5,22 @@ from __future__ import annotations
 import posixpath
 from pathlib import PurePosixPath
 
-from dfcrp.io.drawings import Drawings, Origin, as_list, as_object, load_json, text_or_none
+from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.text import as_list, as_object, load_json, text_or_none
 from dfcrp.items.image_names import is_absolute
 
 
-def looks_like_labelme(data: bytes) -> bool:
+def looks_like_labelme(file: GivenFile) -> bool:
     """Whether the keys of a LabelMe file are there."""
-    return b'"shapes"' in data and b'"imagePath"' in data
+    return b'"shapes"' in file.data and b'"imagePath"' in file.data
 
 
-def read_labelme(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_labelme(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read circles (centre and a point on the rim), polygons, rectangles and points."""
-    content = as_object(load_json(name, data), name)
+    name = file.name
+    content = as_object(load_json(name, file.data), name)
     marks = Drawings(name, "shape", options)
     path = text_or_none(content.get("imagePath"))
     if path is None:
@@ -50,3 +53,6 @@ def read_labelme(name: str, data: bytes, options: ReadOptions) -> RawTable:
             else:
                 marks.box(origin, min(x, across), min(y, down), abs(across - x), abs(down - y))
     return marks.table()
+
+
+FORMAT = Format("LabelMe", looks_like_labelme, read_labelme)

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.tables import RawTable, ReadTable, titled_columns
+from dfcrp.io.format import Format, GivenFile
+from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, titled_columns
 from dfcrp.memory import refuse_more_than_memory
 
 #: Bytes that a value takes on its way: in Arrow, as an object of Python, and as an array.
 BYTES_PER_VALUE = 150
 
 
-def looks_like_parquet(path: Path, data: bytes) -> bool:
+def looks_like_parquet(file: GivenFile) -> bool:
     """Whether the file has Parquet's first bytes, or its name."""
-    return data[:4] == b"PAR1" or path.suffix.lower() == ".parquet"
+    return file.data[:4] == b"PAR1" or file.path.suffix.lower() == ".parquet"
 
 
 def _pyarrow(place: str) -> Any:
@@ -30,18 +31,19 @@ def _pyarrow(place: str) -> Any:
     return pyarrow
 
 
-def read_parquet(name: str, data: bytes) -> RawTable:
+def read_parquet(file: GivenFile, _: ReadOptions) -> RawTable:
     """Read all columns of single values; rows count from 1."""
+    name = file.name
     pyarrow = _pyarrow(name)
     try:
-        about = pyarrow.parquet.read_metadata(pyarrow.BufferReader(data))
+        about = pyarrow.parquet.read_metadata(pyarrow.BufferReader(file.data))
         # A file of a few kB may hold any number of equal rows.
         refuse_more_than_memory(
             BYTES_PER_VALUE * about.num_rows * about.num_columns,
             f"{name}: a table of {about.num_rows:,} rows and {about.num_columns:,} columns",
             "split the file by image, or leave columns out of it",
         )
-        read = pyarrow.parquet.read_table(pyarrow.BufferReader(data), use_threads=False)
+        read = pyarrow.parquet.read_table(pyarrow.BufferReader(file.data), use_threads=False)
         columns = [column.to_pylist() for column in read.columns]
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
@@ -57,3 +59,12 @@ def write_parquet(table: ReadTable, path: Path) -> dict[Path, bytes]:
     buffer = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(pyarrow.table(titled_columns(table)), buffer)
     return {path: buffer.getvalue().to_pybytes()}
+
+
+FORMAT = Format(
+    "Parquet",
+    looks_like_parquet,
+    read_parquet,
+    kinds=None,
+    writers=((".parquet", write_parquet),),
+)

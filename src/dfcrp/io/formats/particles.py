@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
-from dfcrp.io.formats.delimited import decode
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.text import decode
 
 Row = tuple[int, Sequence[str]]
 
@@ -32,19 +33,20 @@ BOX = 4
 EMAN = {"0", "-1", "-2", "-3"}
 
 
-def looks_like_particles(path: Path, data: bytes) -> bool:
+def looks_like_particles(file: GivenFile) -> bool:
     """By the ending, and of STAR files also by what is in them."""
-    ending = path.suffix.lower()
-    return ending == ".box" or (ending in {".star", ".cbox"} and b"loop_" in data)
+    ending = file.path.suffix.lower()
+    return ending == ".box" or (ending in {".star", ".cbox"} and b"loop_" in file.data)
 
 
-def read_particles(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
+def read_particles(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read boxes, or points where a file has no sizes."""
+    name = file.name
     marks = Drawings(name, "row", options)
     below = options.below
     image = None if below is None else marks.image(str(PurePosixPath(below).with_suffix("")))
-    text = decode(name, data)
-    if path.suffix.lower() == ".box":
+    text = decode(name, file.data)
+    if file.path.suffix.lower() == ".box":
         _read_box(marks, name, text, image)
     else:
         _refuse_strays(name, text)
@@ -157,3 +159,6 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[Row]]]:
             rows.append((number, cells))
     if rows:
         yield columns, rows
+
+
+FORMAT = Format("particle boxes", looks_like_particles, read_particles, kinds=("boxes", "points"))

@@ -15,14 +15,9 @@ from typing import Any
 import shapefile
 
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.io.drawings import (
-    NO_CIRCLE,
-    Points,
-    circle_of_polygon,
-    circle_on_sphere,
-    ring,
-    ring_on_sphere,
-)
+from dfcrp.io.drawings import NO_CIRCLE
+from dfcrp.io.format import Format, GivenFile
+from dfcrp.io.shapes import Points, circle_of_polygon, circle_on_sphere, ring, ring_on_sphere
 from dfcrp.io.tables import (
     KILOMETRES,
     LeftOut,
@@ -42,9 +37,9 @@ _SPHEROID = re.compile(r'(?:SPHEROID|ELLIPSOID)\s*\[\s*"[^"]*"\s*,\s*([\d.eE+-]+
 _LAST_UNIT = re.compile(r'UNIT\s*\[\s*"[^"]*"\s*,\s*([\d.eE+-]+)', re.IGNORECASE)
 
 
-def looks_like_shapefile(path: Path, data: bytes) -> bool:
+def looks_like_shapefile(file: GivenFile) -> bool:
     """Whether the file has a shapefile's first bytes, or the name of one of its parts."""
-    return data[:4] == _MAGIC or path.suffix.lower() in (".shp", ".dbf", ".shx", ".prj")
+    return file.data[:4] == _MAGIC or file.path.suffix.lower() in (".shp", ".dbf", ".shx", ".prj")
 
 
 @dataclass(frozen=True)
@@ -57,23 +52,24 @@ class _Ground:
     body_radius_km: float | None
 
 
-def read_shapefile(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
+def read_shapefile(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read a crater shapefile, and the area's if it lies beside it.
 
     x_coord, y_coord and Diam_km go before the outline; without them the outline is measured.
     Of points only the place is read.
     """
-    if path.suffix.lower() != ".shp":
+    name = file.name
+    if file.path.suffix.lower() != ".shp":
         raise InputError(f"{name}: this is a part of a shapefile; give the .shp file beside it")
-    shapes, titles, cells = _contents(name, path, data)
+    shapes, titles, cells = _contents(name, file.path, file.data)
     if not shapes:
         raise InputError(f"{name}: there is no shape in it; give a file with craters")
-    ground = _ground(path)
+    ground = _ground(file.path)
     radius = options.body_radius_km or ground.body_radius_km
     measured = _Measured(titles, ground, radius, options)
     for number, (shape, record) in enumerate(zip(shapes, cells, strict=True), 1):
         measured.take(number, shape, record)
-    area, boundary = _area(path)
+    area, boundary = _area(file.path)
     return measured.table(name, Site(measured.units, radius, area, boundary))
 
 
@@ -364,3 +360,12 @@ def _area_files(path: Path, table: ReadTable, ground: str) -> dict[Path, bytes]:
     columns.add("area_name", [f"Area_{number}" for number in range(1, len(shapes) + 1)])
     outlines = [[list(line.points) for line in lines] for lines in shapes]
     return _parts(path, outlines, columns, ground)
+
+
+FORMAT = Format(
+    "shapefile",
+    looks_like_shapefile,
+    read_shapefile,
+    kinds=("circles", "points"),
+    writers=((".shp", write_shapefile),),
+)

@@ -14,8 +14,9 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions
-from dfcrp.items.checks import shown
+from dfcrp.items.checks import quoted
 
 MARK = b"SQLite format 3\x00"
 #: Tables that a database of SlideRunner has.
@@ -24,25 +25,25 @@ TABLES = ("Annotations", "Annotations_coordinates", "Annotations_label", "Classe
 SPOT, BOX, POLYGON, SPECIAL_SPOT, CIRCLE = 1, 2, 3, 4, 5
 
 
-def looks_like_sqlite(data: bytes) -> bool:
+def looks_like_sqlite(file: GivenFile) -> bool:
     """By the first bytes."""
-    return data.startswith(MARK)
+    return file.data.startswith(MARK)
 
 
-def read_sliderunner(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_sliderunner(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read every annotation that is not deleted, once for each person who labelled it."""
-    marks = Drawings(name, "annotation", options)
+    marks = Drawings(file.name, "annotation", options)
     try:
         with closing(sqlite3.connect(":memory:")) as database:
-            database.deserialize(data)
+            database.deserialize(file.data)
             database.execute("PRAGMA trusted_schema = OFF")
             database.execute("PRAGMA query_only = ON")
-            _check(name, database)
+            _check(file.name, database)
             for origin, kind, points in _annotations(database, marks):
                 _take(marks, origin, kind, points)
     except (sqlite3.Error, UnicodeError) as error:  # the second of text that is none
         raise InputError(
-            f"{name}: the database cannot be read ({error}); export it again"
+            f"{file.name}: the database cannot be read ({error}); export it again"
         ) from None
     return marks.table()
 
@@ -123,7 +124,7 @@ def _refuse_same(name: str, persons: dict[Any, str]) -> None:
         if first.setdefault(person, number) != number:
             raise InputError(
                 f"{name}: the persons {first[person]} and {number} are both called "
-                f"{shown(person)}; rename one in SlideRunner"
+                f"{quoted(person)}; rename one in SlideRunner"
             )
 
 
@@ -151,3 +152,6 @@ def _take(marks: Drawings, origin: Origin, kind: int, points: list[Any]) -> None
             marks.ellipse(origin, *middle, abs(right - left) / 2, abs(bottom - top) / 2)
     else:
         marks.leave(origin, f"annotation of type {kind} with {len(points)} points")
+
+
+FORMAT = Format("SlideRunner", looks_like_sqlite, read_sliderunner)

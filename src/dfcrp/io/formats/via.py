@@ -6,27 +6,22 @@ import math
 from typing import Any
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import (
-    Drawings,
-    Origin,
-    as_list,
-    as_object,
-    load_json,
-    parse_json,
-    text_or_none,
-)
-from dfcrp.io.formats.delimited import decode, read_delimited
+from dfcrp.io.drawings import Drawings, Origin
+from dfcrp.io.format import Format, GivenFile
+from dfcrp.io.formats.delimited import read_delimited
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.text import as_list, as_object, decode, load_json, parse_json, text_or_none
 
 
-def looks_like_via(data: bytes) -> bool:
+def looks_like_via(file: GivenFile) -> bool:
     """Whether the header has VIA's columns; older versions put a # before it."""
-    return b"region_shape_attributes" in data[:2000].split(b"\n", 1)[0]
+    return b"region_shape_attributes" in file.data[:2000].split(b"\n", 1)[0]
 
 
-def read_via(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_via(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read circles, ellipses, polygons, boxes and points."""
-    text = decode(name, data)
+    name = file.name
+    text = decode(name, file.data)
     table = read_delimited(name, text.removeprefix("#").encode())
     columns = dict(zip(table.header, table.columns, strict=True))
     for title in ("filename", "region_shape_attributes"):
@@ -55,14 +50,17 @@ def read_via(name: str, data: bytes, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
-def looks_like_via_json(data: bytes) -> bool:
+def looks_like_via_json(file: GivenFile) -> bool:
     """Whether the keys of a region are there: of an export, or of a whole project."""
-    return b'"regions"' in data and b'"filename"' in data and data.lstrip()[:1] == b"{"
+    return (
+        b'"regions"' in file.data and b'"filename"' in file.data and file.data.lstrip()[:1] == b"{"
+    )
 
 
-def read_via_json(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_via_json(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read the same of an export or a project; a row is a region, counted through the file."""
-    content = as_object(load_json(name, data), name)
+    name = file.name
+    content = as_object(load_json(name, file.data), name)
     images = as_object(content.get("_via_img_metadata", content), name)
     marks = Drawings(name, "region", options)
     row = 0
@@ -124,3 +122,7 @@ def _first_text(attributes: Any) -> str | None:
     """The first attribute of a region that is a piece of text."""
     values = attributes.values() if isinstance(attributes, dict) else ()
     return next((value for value in values if isinstance(value, str) and value), None)
+
+
+CSV = Format("VIA CSV", looks_like_via, read_via)
+JSON = Format("VIA JSON", looks_like_via_json, read_via_json)

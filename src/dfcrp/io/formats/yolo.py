@@ -17,8 +17,9 @@ from pathlib import Path, PurePosixPath
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
-from dfcrp.io.formats.delimited import decode
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.text import decode
 
 #: Numbers in a row of a box, without a confidence.
 BOX = 5
@@ -35,9 +36,9 @@ LABELS = "labels"
 WHOLE_CLASS = "numbers of classes with a decimal point are read as whole numbers"
 
 
-def looks_like_yolo(path: Path, data: bytes) -> bool:
+def looks_like_yolo(file: GivenFile) -> bool:
     """Whether rows are a whole number and shares: at least half of them, and below no header."""
-    rows = _rows_of(path, data)
+    rows = _rows_of(file.path, file.data)
     if not rows or (len(rows[0]) >= BOX and not _starts_with_number(rows[0])):
         return False
     good = sum(_why_not(cells) is None for cells in rows)
@@ -102,14 +103,14 @@ def _why_not(cells: Sequence[str]) -> str | None:
     return None
 
 
-def read_yolo(name: str, path: Path, data: bytes, options: ReadOptions) -> RawTable:
+def read_yolo(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read boxes and polygons; a file in a folder is of the image of its name."""
-    marks = Drawings(name, "row", options)
+    marks = Drawings(file.name, "row", options)
     marks.shares = True
-    names = class_names(path)
+    names = class_names(file.path)
     image = marks.image(_image(options.below))
     marks.look(image)
-    for number, line in enumerate(decode(name, data).split("\n"), 1):
+    for number, line in enumerate(decode(file.name, file.data).split("\n"), 1):
         cells = line.split()
         if not cells:
             continue
@@ -185,3 +186,6 @@ def _named_in_yaml(lines: Sequence[str]) -> dict[int, str]:
 def _unquoted(text: str) -> str:
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     return text[1:-1] if quoted else text
+
+
+FORMAT = Format("YOLO", looks_like_yolo, read_yolo, kinds=("boxes", "points", "ellipses"))

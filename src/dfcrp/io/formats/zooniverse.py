@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dfcrp.errors import InputError
-from dfcrp.io.drawings import NO_CIRCLE, Drawings, Origin, parse_json, text_or_none
+from dfcrp.io.drawings import NO_CIRCLE, Drawings, Origin
+from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.formats.delimited import read_delimited
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.text import parse_json, text_or_none
 
 LONGEST_CELL = 2**28
 NEEDED = ("user_name", "annotations", "subject_ids")
@@ -21,9 +23,9 @@ TOOL_AND_DETAILS = "tool and details"
 LONGEST_ANSWER = 100
 
 
-def looks_like_zooniverse(data: bytes) -> bool:
+def looks_like_zooniverse(file: GivenFile) -> bool:
     """Whether the header has the columns of a classification export."""
-    first = data[:4000].split(b"\n", 1)[0]
+    first = file.data[:4000].split(b"\n", 1)[0]
     return b"annotations" in first and b"subject_data" in first
 
 
@@ -39,7 +41,7 @@ class _Classification:
     metadata: str
 
 
-def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
+def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read the drawings of all tasks; users are experts, subjects are images.
 
     A further frame of a subject is an image of its own, called SUBJECT#FRAME. Of several
@@ -47,9 +49,9 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
     at it, also without a mark. Answers to questions about a mark are further columns, as are those
     to questions about the image.
     """
-    marks = Drawings(name, "row", options)
+    marks = Drawings(file.name, "row", options)
     with _long_cells():
-        table = read_delimited(name, data)
+        table = read_delimited(file.name, file.data)
     found = _classifications(table)
     for one in found:
         if not one.subject:
@@ -58,7 +60,7 @@ def read_zooniverse(name: str, data: bytes, options: ReadOptions) -> RawTable:
         sizes = _frame_sizes(one.metadata)
         for shown in (0, *sizes):
             marks.look(marks.image(_image(one.subject, shown)), one.user)
-        where = f"{name}, row {one.row}, column 'annotations'"
+        where = f"{file.name}, row {one.row}, column 'annotations'"
         annotations = parse_json(one.annotations, where)
         asked = _answers(annotations)
         for at, mark in _drawings(annotations):
@@ -252,3 +254,6 @@ def _take_line(marks: Drawings, origin: Origin, mark: dict[str, Any]) -> None:
             marks.leave(origin, NO_CIRCLE)
     else:
         marks.leave(origin, "line")
+
+
+FORMAT = Format("Zooniverse", looks_like_zooniverse, read_zooniverse)

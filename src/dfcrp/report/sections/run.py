@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dfcrp import __version__
 from dfcrp.errors import DfcrpError, shown
@@ -35,6 +35,9 @@ from dfcrp.settings.config import Config, lengths_asked, to_toml
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.catalogue import listed_words
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, good
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 #: What a table says of a check, and the class of the words.
 LEVELS = {"good": "none that matters", "minor": "small", "serious": "matters"}
@@ -231,7 +234,7 @@ def long_enough(contents: Contents) -> Section:
     return Section("long-enough", "Was the run long enough?", join(parts))
 
 
-def first_look_words(posterior: Any) -> Markup:
+def first_look_words(posterior: Posterior) -> Markup:
     """What looked like a mistake in the data before the run; nothing if nothing did."""
     found = [finding.sentence for finding in posterior.first_look]
     return join([paragraph(LOOKED), bullets(found)]) if found else Markup("")
