@@ -354,7 +354,7 @@ def test_scans_leave_few_draws_with_decoys_unchanged(joint_of_few_decoys):
     "belief",
     [
         {"decoy_least": 0.0, "decoy_most": 1.0}, {"interaction_sd": 1.5}, {"look_shape": 8.0},
-        {"decoy_sd": 0.2},
+        {"decoy_sd": 0.1},
     ],
     ids=lambda belief: next(iter(belief)),
 )  # fmt: skip

@@ -30,6 +30,8 @@ FINDERS = "number of finders"
 SIZES_MINOR, SIZES_SERIOUS = 0.02, 0.05
 #: How much more single marks vary from look to look than predicted, as a ratio of variances.
 CLUMPS_MINOR, CLUMPS_SERIOUS = 1.25, 1.6
+#: The ratio is to no smaller prediction: where no false marks are expected, none vary.
+LEAST_PREDICTED = 0.01
 #: Difference in the share of looks without a mark.
 EMPTY_MINOR, EMPTY_SERIOUS = 0.05, 0.1
 #: How far p_real lies from what the score alone says, on average over a source's markings.
@@ -109,7 +111,7 @@ def _clumps(alone: Counts, new: Counts, nouns: str) -> Check:
     own = ((alone - expected) ** 2 / (expected + 0.5)).sum(axis=1) / looks
     made = ((new - expected) ** 2 / (expected + 0.5)).sum(axis=1) / looks
     predicted, lo, hi, sd = predicted_of(made)
-    size = float(own.mean()) / predicted
+    size = float(own.mean()) / max(predicted, LEAST_PREDICTED)
     surprising = float(own.mean()) - predicted > BEYOND_CHANCE * sd
     level = level_of(size, CLUMPS_MINOR, CLUMPS_SERIOUS, surprising=surprising)
     words = (
