@@ -20,8 +20,8 @@ CONDA = {"matplotlib": "matplotlib-base"}
 
 
 def requirements(lines: list[str]) -> dict[str, str]:
-    """Lower bounds by name."""
-    found = (re.fullmatch(r"([\w-]+)\s*>=([\d.]+)", line) for line in lines)
+    """Bounds by name."""
+    found = (re.fullmatch(r"([\w-]+)\s*>=([\d.,<]+)", line) for line in lines)
     return {match[1]: match[2] for match in found if match}
 
 
