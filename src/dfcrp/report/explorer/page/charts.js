@@ -2,25 +2,30 @@
 
 const CHART = { width: 210, height: 130, left: 42, right: 14, top: 8, bottom: 20 };
 
+/** @param {string} label */
 function chart(label) {
   return drawing("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": label });
 }
 
 /** A function from values to pixels. */
+/** @param {number} from @param {number} to @param {number} low @param {number} high */
 function scale(from, to, low, high) {
   return (value) => low + ((value - from) / (to - from || 1)) * (high - low);
 }
 
+/** @param {Element} svg */
 function axes(svg) {
   const [bottom, right] = [CHART.height - CHART.bottom, CHART.width - CHART.right];
   svg.append(drawing("path", { class: "axis", d: `M${CHART.left} ${CHART.top}V${bottom}H${right}` }));
 }
 
+/** @param {Element} svg @param {number} x @param {number} y @param {string} text @param {string} [anchor] */
 function label(svg, x, y, text, anchor = "middle") {
   svg.append(drawing("text", { x, y, "text-anchor": anchor }, text));
 }
 
 /** How often each number of objects was drawn. */
+/** @param {Summary} found @param {string} words */
 function histogram(found, words) {
   const values = found.samples;
   const svg = chart(words);
@@ -48,6 +53,7 @@ function histogram(found, words) {
 }
 
 /** N(≥ D) with its 95 % band, on logarithmic scales. */
+/** @param {SizePoint[]} points @param {State} state */
 function sizeCurve(points, state) {
   const svg = chart("Number of objects of at least a size, with its 95 % band");
   const shown = points.filter((point) => point.hi >= 1);
@@ -71,10 +77,12 @@ function sizeCurve(points, state) {
 }
 
 /** 0.5 and 20 rather than 0.50 and 20.0. */
+/** @param {number} value */
 function ofSize(value) {
   return Number(value.toPrecision(2)).toLocaleString("en-US", { maximumFractionDigits: 6 });
 }
 
+/** @param {number} low @param {number} high @param {number[]} [steps] */
 function logTicks(low, high, steps = [1, 2, 5]) {
   const found = [];
   for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {

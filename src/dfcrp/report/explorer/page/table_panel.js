@@ -4,6 +4,7 @@
 /** Rows shown at once. */
 const TABLE_ROWS = 50;
 
+/** @param {State} state @param {ExplorerMap} map @returns {{ update(): void, show(): void }} */
 function makeTablePanel(state, map) {
   const { data } = state;
   const box = byId("table");
@@ -30,6 +31,7 @@ function makeTablePanel(state, map) {
   return panel;
 }
 
+/** @param {State} state @param {number[]} rows */
 function objectTable(state, rows) {
   const { data } = state;
   const likely = data.clusterReal ? "P(real)" : `P(≥ ${data.minExperts} experts)`;
@@ -43,7 +45,7 @@ function objectTable(state, rows) {
   };
   const line = (k) => {
     const p = data.clusterReal ? data.clusterReal[k] : consensusProbability(data, k, Math.min(data.minExperts, data.experts.length));
-    const cells = [...data.quantities.map((quantity) => valueOf(data, quantity, k)), `${data.clusterExperts[k]} of ${data.experts.length}`, probability(p)];
+    const cells = [...data.quantities.map((quantity) => valueInWords(data, quantity, k)), `${data.clusterExperts[k]} of ${data.experts.length}`, probability(p)];
     const link = element("a", { href: `${PREFIX}object=${data.clusterName[k]}`, onclick: open(k) }, `c${data.clusterName[k]}`);
     return element("tr", {}, element("td", {}, link), ...cells.map((text, at) => element("td", { class: isNumber(at + 1) ? "number" : "" }, text)));
   };

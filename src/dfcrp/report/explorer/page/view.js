@@ -3,6 +3,7 @@
 
 const ZOOM_LIMIT = 400;
 
+/** @param {Data} data @param {HTMLCanvasElement} canvas @returns {View} */
 function makeView(data, canvas) {
   const frame = outerFrame(data);
   const flip = data.yDown ? 1 : -1;
@@ -69,6 +70,7 @@ function makeView(data, canvas) {
 }
 
 /** Whether an object's cell on the grid is in view, and large enough for words. */
+/** @param {Data} data @param {View} view @param {number} k */
 function isLegible(data, view, k) {
   const [left, low, right, high] = view.bounds();
   const [x, y, half] = [data.clusterX[k], data.clusterY[k], data.objects.wide[k] / 2];
@@ -77,6 +79,7 @@ function isLegible(data, view, k) {
 }
 
 /** How far apart the members of an object lie that are points, seen from bottom to top of the map. */
+/** @param {Data} data @param {number} k */
 function spread({ items, itemShape, clusterMembers, hasPlaces }, k) {
   if (itemShape !== "point" || !hasPlaces) return 0;
   const y = Array.from(clusterMembers.of(k), (i) => items.y[i]);
@@ -84,6 +87,7 @@ function spread({ items, itemShape, clusterMembers, hasPlaces }, k) {
 }
 
 /** The image, or a little more than the centres of all circles and the whole of other outlines. */
+/** @param {Data} data @returns {Box} */
 function outerFrame(data) {
   if (data.image) {
     const [left, right, bottom, top] = data.image.extent;
