@@ -82,9 +82,7 @@ class CompileKernels(BuildHookInterface):
         )
         build_data["force_include"][self._folder] = "dfcrp/_kernels"
         build_data["pure_python"] = False
-        build_data["dependencies"] += needed_to_load(
-            self._folder, self.metadata.config["project"]
-        )
+        build_data["dependencies"] += needed_to_load(self._folder, self.metadata.config["project"])
         build_data["tag"] = f"py3-none-{platform_tag(self._folder)}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

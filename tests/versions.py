@@ -1,11 +1,11 @@
-"""Some of the tests with other versions than the pinned ones: ``./run test --all`` does it at its end.
+"""Some of the tests with other versions than the pinned ones: the end of ``./run test --all``.
 
     ./run python -m tests.versions [newest] [lowest]
 
 ``newest``: the newest versions of everything, Numba's bound set aside, with the newest Python that
 is supported. ``lowest``: the lowest versions of direct dependencies that ``pyproject.toml`` allows,
-with the Python of the environment. Each has an environment of its own in ``.venv/versions``, made by
-uv anew each time, and kernels compiled by it. It takes about ten minutes on two cores.
+with the Python of the environment. Each has an environment of its own in ``.venv/versions``, made
+by uv anew each time, and kernels compiled by it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / ".venv" / "versions"
 NEWEST_PYTHON = "3.13"
-#: Compiled code and Numba, the formats of others, data frames, figures, the store, whole commands.
+#: Compiled code and Numba; files in and out; data frames, figures and the store; whole commands.
 TESTS = (
-    "tests/unit",
-    "tests/property",
-    "tests/exact/test_posterior_enumeration.py",
-    "tests/exact/test_kernels_match_reference.py",
+    "tests/unit/test_numba_internals.py",
+    "tests/unit/test_platforms.py",
+    "tests/unit/test_compiled.py",
+    "tests/unit/test_io_formats.py",
+    "tests/unit/test_io_convert.py",
+    "tests/unit/test_underlay.py",
+    "tests/unit/test_estimator.py",
+    "tests/unit/test_plots.py",
+    "tests/unit/test_report.py",
+    "tests/unit/test_fit.py",
+    "tests/unit/test_store.py",
+    "tests/unit/test_resuming.py",
     "tests/end_to_end/test_frozen_runs.py",
     "tests/end_to_end/test_cli.py",
-)
-#: Tests of this project's files, and of programs that are pinned, say nothing about versions.
-LEFT_OUT = (
-    "tests/unit/test_benchmarks.py",
-    "tests/unit/test_mutants.py",
-    "tests/unit/test_typing.py",
 )
 EXTRAS = ("sklearn", "parquet", "dask", "gis")
 
@@ -43,9 +45,7 @@ def main(asked: Sequence[str]) -> int:
     runs = {"newest": newest, "lowest": lowest}
     unknown = set(asked) - set(runs)
     if unknown:
-        raise SystemExit(
-            f"no such versions: {', '.join(sorted(unknown))}; there are newest, lowest"
-        )
+        raise SystemExit(f"{', '.join(sorted(unknown))}? There are: {', '.join(runs)}")
     return sum(not runs[name]() for name in asked or runs)
 
 
@@ -78,11 +78,8 @@ def found_pythons(number: str) -> Iterator[str]:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     there = [shutil.which(f"python{number}"), *sorted(pyenv.glob(f"versions/{number}*/bin/python"))]
     ask = f"import sys; sys.exit('%d.%d' % sys.version_info[:2] != '{number}')"
-    for path in there:
-        if (
-            path
-            and subprocess.run([path, "-c", ask], capture_output=True, check=False).returncode == 0
-        ):
+    for path in filter(None, there):
+        if subprocess.run([path, "-c", ask], capture_output=True, check=False).returncode == 0:
             yield str(path)
 
 
@@ -101,7 +98,7 @@ def tested(name: str, base: str, wanted: Sequence[str]) -> bool:
         [str(python), "-m", "dfcrp.compiled.build"],
         [str(python), "-m", "pytest", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider"],
     ]
-    steps[-1] += [*TESTS, *(f"--ignore={path}" for path in LEFT_OUT)]
+    steps[-1] += TESTS
     search = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": search}
     environment.pop("DFCRP_ALL_TESTS", None)

@@ -1,8 +1,8 @@
 """Short versions of Geweke's joint test and of simulation-based calibration.
 
 The long ones are a command of their own, ``python -m studies.calibration``; what it found is
-kept in ``docs/measurements/calibration.json``. Each test raises a false alarm with probability 1e-4;
-seeds are fixed, and planted bugs must be caught.
+kept in ``docs/measurements/calibration.json``. Each test raises a false alarm with probability
+1e-4; seeds are fixed, and planted bugs must be caught.
 """
 
 from __future__ import annotations
