@@ -26,6 +26,7 @@ function shades() {
   return SHADES[matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"];
 }
 
+/** @type {Record<Order, (data: OverviewData, a: number, b: number) => number>} */
 const ORDERS = {
   name: (data, a, b) => data.byName[a] - data.byName[b],
   objects: (data, a, b) => data.objects[b] - data.objects[a] || a - b,
@@ -103,6 +104,7 @@ function drawOutlines(data, shape, image, pen, ratio) {
     pen.lineWidth = WIDTHS[shade] * ratio;
     for (let c = data.outlineStart[image]; c < data.outlineStart[image + 1]; c++) {
       if (shadeOf(data.outlineP[c]) !== shade) continue;
+      /** @param {number} length */
       const half = (length) => Math.max((scale * length) / 2, 0.7 * ratio);
       const dot = (shade < 2 ? 2 : 1.5) * ratio;
       const [a, b] = shape === "point" ? [dot, dot] : [half(data.outlineW[c]), half(data.outlineH[c])];
@@ -120,6 +122,7 @@ function drawBars(data, image, pen, ratio) {
   const { width, height } = pen.canvas;
   const count = data.barsOfImage;
   const parts = data.bars.subarray(3 * count * image, 3 * count * (image + 1));
+  /** @param {number} bar */
   const total = (bar) => parts[3 * bar] + parts[3 * bar + 1] + parts[3 * bar + 2];
   const most = Math.max(1, ...Array.from({ length: count }, (_, bar) => total(bar)));
   const colours = shades();
@@ -141,6 +144,7 @@ function drawBars(data, image, pen, ratio) {
 
 /** @param {OverviewData} data */
 function legend(data) {
+  /** @param {number} shade */
   const sample = (shade) => {
     const [fill, stroke] = data.shape && data.shape !== "point" ? ["none", shades()[shade]] : [shades()[shade], "none"];
     const look = { fill, stroke, "stroke-width": WIDTHS[shade] };

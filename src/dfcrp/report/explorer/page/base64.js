@@ -14,9 +14,11 @@ function fromBase64(text) {
 async function arraysOf(text, table, compressed) {
   const packed = fromBase64(text);
   const bytes = compressed ? await inflated(packed) : packed;
-  const arrays = {}, ready = new Map();
+  /** @type {{ [name: string]: Numbers }} */
+  const arrays = {};
+  const ready = new Map();
   for (const [name, [kind, start, length]] of Object.entries(table)) {
-    const Kind = globalThis[kind + "Array"];
+    const Kind = /** @type {any} */ (globalThis)[kind + "Array"];
     const key = `${kind} ${start} ${length}`;
     if (!ready.has(key)) {
       if (compressed) putTogether(bytes.subarray(start, start + length * Kind.BYTES_PER_ELEMENT), Kind.BYTES_PER_ELEMENT);

@@ -10,7 +10,7 @@ function chart(label) {
 /** A function from values to pixels. */
 /** @param {number} from @param {number} to @param {number} low @param {number} high */
 function scale(from, to, low, high) {
-  return (value) => low + ((value - from) / (to - from || 1)) * (high - low);
+  return (/** @type {number} */ value) => low + ((value - from) / (to - from || 1)) * (high - low);
 }
 
 /** @param {Element} svg */
@@ -62,11 +62,13 @@ function sizeCurve(points, state) {
   const logX = scale(Math.log(first), Math.log(last), CHART.left, CHART.width - CHART.right);
   const base = CHART.height - CHART.bottom;
   const logY = scale(Math.log(0.8), Math.log(Math.max(shown[0].hi * 1.2, 2)), base, CHART.top);
-  const [x, y] = [(d) => logX(Math.log(d)), (n) => logY(Math.log(Math.max(n, 0.8)))];
+  const x = (/** @type {number} */ d) => logX(Math.log(d));
+  const y = (/** @type {number} */ n) => logY(Math.log(Math.max(n, 0.8)));
   if (state.dMin !== null || state.dMax !== null) {
     const [from, to] = [state.dMin ?? first, state.dMax ?? last].map((d) => x(Math.min(Math.max(d, first), last)));
     svg.append(drawing("rect", { class: "range", x: from, y: CHART.top, width: Math.max(to - from, 0), height: base - CHART.top }));
   }
+  /** @param {"mean" | "lo" | "hi"} key @param {SizePoint[]} list */
   const line = (key, list) => list.map((point) => `${x(point.size).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("L");
   svg.append(drawing("path", { class: "band", d: `M${line("hi", shown)}L${line("lo", [...shown].reverse())}Z` }));
   svg.append(drawing("path", { class: "curve", d: `M${line("mean", shown.filter((point) => point.mean >= 0.5))}` }));

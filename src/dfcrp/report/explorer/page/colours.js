@@ -33,6 +33,7 @@ function isDark(state) {
 function mix(ramp, share) {
   const at = share * (ramp.length - 1);
   const below = Math.min(Math.floor(at), ramp.length - 2);
+  /** @param {string} colour @param {number} k */
   const channel = (colour, k) => parseInt(colour.slice(1 + 2 * k, 3 + 2 * k), 16);
   const parts = [0, 1, 2].map((k) =>
     Math.round(channel(ramp[below], k) + (at - below) * (channel(ramp[below + 1], k) - channel(ramp[below], k))),
@@ -66,6 +67,7 @@ const COLOURINGS = {
   count(state, shade) {
     const most = state.data.experts.length;
     const shown = Math.min(most, 12);
+    /** @param {number} n */
     const of = (n) => Math.round(((n - 1) / Math.max(most - 1, 1)) * (shown - 1));
     const colours = Array.from({ length: shown }, (_, k) => mix(RAMP[shade], shown > 1 ? k / (shown - 1) : 1));
     const names = colours.map((_, k) => number(1 + (k / Math.max(shown - 1, 1)) * (most - 1)));
@@ -86,17 +88,20 @@ const COLOURINGS = {
     };
   },
   probability(state, shade) {
+    /** @param {number} p */
     const bin = (p) => DOUBT_ENDS.filter((end) => p >= end).length;
     return { colours: DOUBT[shade], names: DOUBT_NAMES, title: "Membership probability",
       ofItem: (i) => bin(state.data.itemProbability[i]), ofCluster: (k) => bin(state.data.clusterLeast[k]) };
   },
   real(state, shade) {
+    /** @param {number} p */
     const of = (p) => REAL_ENDS.filter((end) => p >= end).length;
     const colours = REAL_NAMES.map((_, k) => mix(RAMP[shade], k / (REAL_NAMES.length - 1)));
     return { colours, names: REAL_NAMES, title: "Probability of being real", ofCluster: (k) => of(state.data.clusterReal?.[k] ?? 1) };
   },
   size(state, shade) {
     const { classEdges, classNames } = state.data;
+    /** @param {number} d */
     const of = (d) => classEdges.filter((edge) => d >= edge).length;
     const names = classNames.length ? classNames : ["all"];
     return { colours: names.map((_, k) => DISTINCT[shade][k % 7]), names, title: "Size class",
@@ -110,6 +115,7 @@ function drawColours(state, shade) {
   const of = clustersInDraw(state.data, state.draw);
   const { colours, names } = COLOURINGS.count(state, shade);
   const most = Math.max(state.data.experts.length - 1, 1);
+  /** @param {number} g */
   const bin = (g) => Math.round(((state.data.groupExperts(g) - 1) / most) * (colours.length - 1));
   return { colours, names, title: `Draw ${state.draw + 1}: experts who share it`, ofItem: (i) => bin(of[i]), ofCluster: null };
 }
@@ -119,6 +125,7 @@ function drawColours(state, shade) {
 function comparisonColours(state, shade) {
   const [a, b] = state.compare ?? [0, 0];
   const { data } = state;
+  /** @param {number} k @param {number} f */
   const has = (k, f) => data.clusterMembers.of(k).some((i) => data.itemExpert[i] === f);
   const kinds = Array.from({ length: data.clusters }, (_, k) => {
     const [first, second] = [has(k, a), has(k, b)];
@@ -143,7 +150,8 @@ function neighbourColours(data, count) {
   const assigned = new Uint8Array(data.clusters).fill(255);
   const { x, y, reach, grid } = data.objects;
   // Points and cells have neighbours at the distance that they would have if they lay evenly.
-  const ends = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
+  /** @param {Numbers} values */
+  const ends = (values) => Array.from(values).reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
   const [[left, right], [low, high]] = [ends(x), ends(y)];
   const even = data.objectShape === "point" || !data.hasPlaces ? Math.sqrt(((right - left) * (high - low)) / data.clusters) : 0;
   const used = new Float64Array(count);

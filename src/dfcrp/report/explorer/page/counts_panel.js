@@ -29,6 +29,7 @@ function makeCountsPanel(state, map) {
         cells[0].textContent = shown.mean;
         cells[1].textContent = shown.interval;
       }
+      /** @param {number} g */
       const single = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]) && data.groupActiveItems[g] === 1;
       const singles = estimate(summariseCounts(countByDraw(data, single, () => 1)));
       byId("singletons-count").textContent = `${singles.mean} (${singles.interval})`;

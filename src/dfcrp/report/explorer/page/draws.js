@@ -51,8 +51,9 @@ function numberBefore(subset, draws) {
 
 /** @param {Data} data */
 function prepareDraws(data) {
-  for (const name of ["sampled", "ghost"]) {
-    if (data[`${name}Draws`]) data[`${name}Before`] = numberBefore(data[`${name}Draws`], data.drawsUsed);
+  for (const name of /** @type {const} */ (["sampled", "ghost"])) {
+    const drawn = data[`${name}Draws`];
+    if (drawn) data[`${name}Before`] = numberBefore(drawn, data.drawsUsed);
   }
 }
 
@@ -96,10 +97,12 @@ function posteriorCount(state, passing, least, from = null, to = null) {
 /** @param {State} state @param {Uint8Array} passing @param {number} least @param {number | null} from @param {number | null} to @returns {{ counts: Float64Array, draws: number }} */
 function countsOfDraws(state, passing, least, from, to) {
   const { data } = state;
+  /** @param {number} g */
   const wanted = (g) => passing[g] && data.groupActive[g] >= least;
   if (from === null && to === null) return { counts: countByDraw(data, wanted), draws: data.drawsUsed };
   const [low, high] = [from ?? 0, to ?? Infinity];
   if (data.sizeFrom === "members") {
+    /** @param {number} g */
     const fits = (g) => data.groupSize[g] >= low && data.groupSize[g] < high;
     return { counts: countByDraw(data, (g) => wanted(g) && fits(g)), draws: data.drawsUsed };
   }
@@ -125,6 +128,7 @@ function reportedCount(data, least, from, to) {
 /** @param {State} state @param {Uint8Array} passing @param {number} [points] @returns {SizePoint[]} */
 function sizeFrequency(state, passing, points = 48) {
   const { data } = state;
+  /** @param {number} g */
   const wanted = (g) => passing[g] && data.groupActive[g] >= state.minExperts;
   let [least, most] = [Infinity, 0];
   for (const d of data.itemSize) {

@@ -27,6 +27,7 @@ function itemsInRegion(state) {
 /** @param {Data} data @returns {Pick<Comparison, "jaccard" | "alone" | "missed" | "pair">} */
 function reportedExperts(data) {
   const numbers = data.expertNumbers;
+  /** @param {any} table @param {...number} path */
   const at = (table, ...path) => {
     const [mean, lo, hi] = ["mean", "lo", "hi"].map((end) => path.reduce((rows, k) => rows[k], table[end]) ?? NaN);
     return { mean, lo, hi };
@@ -37,7 +38,10 @@ function reportedExperts(data) {
     jaccard: rows.map((f) => at(numbers.jaccard, f)),
     alone: rows.map((f) => at(numbers.alone, f)),
     missed: rows.map((f) => at(numbers.missed, f)),
-    pair: (f, g) => (place.has(f) && place.has(g) ? at(numbers.matrix, place.get(f), place.get(g)) : summarise([])),
+    pair(f, g) {
+      const [first, second] = [place.get(f), place.get(g)];
+      return first === undefined || second === undefined ? summarise([]) : at(numbers.matrix, first, second);
+    },
   };
 }
 
@@ -86,6 +90,7 @@ function expertsByDraw(state, on) {
     }
   }
   for (const tally of [both, alone, lacking]) tally.finish();
+  /** @param {number} f @param {number} h */
   const pairSamples = (f, h) => jaccardByDraw(both, place[f], place[h], pairs.length);
   return {
     jaccard: data.experts.map((_, f) => meanWithOthers(f, pairs, pairSamples, draws)),
@@ -140,12 +145,14 @@ function shares(tally, on, n, draws) {
 /** @param {State} state @param {number} a @param {number} b */
 function compareTwo(state, a, b) {
   const data = groupSizes(state);
+  /** @param {number} g @param {number} f */
   const has = (g, f) => {
     for (let p = data.groupOffsets[g]; p < data.groupOffsets[g + 1]; p++) {
       if (data.itemExpert[data.groupMembers[p]] === f) return true;
     }
     return false;
   };
+  /** @param {number} g */
   const here = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]);
   return {
     first: summariseCounts(countByDraw(data, (g) => here(g) && has(g, a) && !has(g, b))),

@@ -6,6 +6,7 @@ const MAX_HEATMAP = 24;
 function makeExpertsPanel(state) {
   let picked = -1;
   /** The first click remembers an expert, the second compares. */
+  /** @param {number} f */
   const pick = (f) => {
     if (state.compare) {
       picked = state.compare.includes(f) ? -1 : f;
@@ -41,6 +42,7 @@ function expertTable(state, found, order, picked, pick) {
     ["alone, %", `Of the objects that one expert alone ${verb}, the share that is this expert’s`],
     ["missed, %", `Of the objects that all experts but one ${verb}, the share that only this expert did not`]];
   const head = element("tr", {}, ...heads.map(([name, note], k) => element("th", { scope: "col", title: note, class: k ? "number" : "" }, name)));
+  /** @param {Interval} value @param {number} digits */
   const cell = (value, digits) => {
     const shown = estimate(value, digits);
     return element("td", { class: "number", title: `95 %: ${shown.interval}` }, shown.mean);
@@ -69,6 +71,7 @@ function heatmap(state, found, order) {
     }
   }
   const shade = isDark({ ...state, showImage: false }) ? "dark" : "light";
+  /** @param {number} f */
   const row = (f) => element("tr", {}, element("th", { scope: "row", title: experts[f] }, experts[f]), ...order.map((g) => {
     if (f === g) return element("td", {});
     const value = pairs.get(f < g ? `${f},${g}` : `${g},${f}`);
@@ -103,6 +106,7 @@ function showComparison(state) {
   const [a, b] = state.compare;
   const [one, other] = [state.data.experts[a], state.data.experts[b]];
   const counts = compareTwo(state, a, b);
+  /** @param {string} words @param {Interval} value */
   const part = (words, value) => {
     const shown = estimate(value);
     return element("li", {}, `${words}: `, element("b", {}, shown.mean), ` (95 %: ${shown.interval})`);

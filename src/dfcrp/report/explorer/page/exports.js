@@ -27,6 +27,7 @@ function catalogueCsv(state, map) {
 function catalogueCells(data, quantity, k) {
   if (quantity.text) return [quoted(valueInWords(data, quantity, k), ",")];
   const mean = quantity.values[k];
+  /** @param {number} value */
   const whole = (value) => Number(value.toPrecision(10));
   return [whole(mean), short(quantity.sd[k]), whole(mean + quantity.lo[k]), whole(mean + quantity.hi[k])];
 }
@@ -126,6 +127,7 @@ function svgLayer(view, outlines, level, colourOf, { colours, dashes }, { asDots
 
 /** @param {View} view @param {Outlines} outlines @param {number} i @param {number} dot */
 function svgOutline(view, { shape, x, y, wide, high, turn }, i, dot) {
+  /** @param {number} value */
   const short = (value) => Number(value.toFixed(2));
   const [cx, cy] = view.toScreen(x[i], y[i]).map(short);
   if (shape === "point") return drawing("circle", { cx, cy, r: short(dot) });

@@ -62,6 +62,7 @@ function bindReality(state) {
 function bindDraw(state) {
   const { data } = state;
   byId("draw").max = String(data.drawsUsed);
+  /** @param {number} value */
   const words = (value) => (value > 0 ? `draw ${number(value)} of ${number(data.drawsUsed)}: ${counted(clustersOfDraw(data, value - 1), "object")}` : "the catalogue");
   bind(state, byId("draw"), "input", (input) => ({ draw: Number(input.value) - 1 }), (input) => {
     input.value = String(state.draw + 1);

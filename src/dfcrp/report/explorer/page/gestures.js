@@ -115,6 +115,7 @@ function objectInWords(state, k) {
 function pinch(view, pointers, moving, at) {
   const [other] = [...pointers].filter(([id]) => id !== moving).map(([, place]) => place);
   const before = pointers.get(moving) ?? at;
+  /** @param {Place} a */
   const apart = (a) => Math.max(Math.hypot(a[0] - other[0], a[1] - other[1]), 1);
   /** @param {Place} a @returns {Place} */
   const middle = (a) => [(a[0] + other[0]) / 2, (a[1] + other[1]) / 2];

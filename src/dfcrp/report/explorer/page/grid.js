@@ -63,7 +63,9 @@ function makeLayer(rows, x, y, size) {
 /** Call visit(start, stop) for the outlines of every row of cells that the box reaches. */
 /** @param {Layer} layer @param {number} left @param {number} low @param {number} right @param {number} high @param {(start: number, stop: number) => void} visit */
 function visitCells(layer, left, low, right, high, visit) {
+  /** @param {number} value */
   const column = (value) => Math.floor((value - layer.left) / layer.cell);
+  /** @param {number} value */
   const row = (value) => Math.floor((value - layer.low) / layer.cell);
   const first = Math.max(column(left - layer.reach), 0);
   const last = Math.min(column(right + layer.reach), layer.columns - 1);

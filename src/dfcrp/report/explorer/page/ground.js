@@ -26,7 +26,9 @@ function planeOf({ origin, units, axes }) {
 
 /** @param {Place} origin @param {NonNullable<About["sphere"]>} sphere @returns {Ground} */
 function sphereOf(origin, sphere) {
+  /** @param {number} x @param {number} from */
   const turn = (x, from) => from + ((((x - from) % 360) + 360) % 360);
+  /** @param {number} degrees */
   const radians = (degrees) => (degrees * Math.PI) / 180;
   return {
     axes: ["longitude", "latitude"],

@@ -113,6 +113,7 @@ function drawTimed(state, map, explorer) {
 
 /** @param {Colours} look */
 function showLegend({ title, names, colours, dashes }) {
+  /** @param {number} k */
   const sample = (k) => drawing("svg", { viewBox: "0 0 26 14", "aria-hidden": "true" },
     drawing("line", { x1: 1, x2: 25, y1: 9, y2: 9, stroke: colours[k], "stroke-width": 3, "stroke-dasharray": dashes[k].join(" ") || null }));
   byId("legend").replaceChildren(element("b", {}, title), element("ul", {}, ...names.map((name, k) => element("li", {}, sample(k), " ", name))));
@@ -123,10 +124,12 @@ function showLegend({ title, names, colours, dashes }) {
 function makeActions(state, later) {
   const root = byId("root");
   let drawing = false;
+  /** @param {boolean} on */
   const setDrawing = (on) => {
     drawing = on;
     byId("region").setAttribute("aria-pressed", String(on || Boolean(state.region)));
   };
+  /** @type {Actions} */
   const actions = {
     drawingRegion: () => drawing,
     startRegion() {

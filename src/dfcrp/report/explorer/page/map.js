@@ -39,6 +39,7 @@ function makeMap(state, view, canvas) {
       /** @type {MapLayer[]} */
       const found = [];
       if (!asObjects) {
+        /** @param {number} i */
         const level = (i) => (state.off.has(data.itemExpert[i]) ? 0 : map.passing[data.itemCluster[i]]);
         found.push([items, level, map.colours.ofItem, map.colours, { asDots: map.detail === "dots" }]);
       }
@@ -179,6 +180,7 @@ function drawCellWords(context, state, view, passing) {
 /** Values in lines of at most this width; what has no room ends in "…". */
 /** @param {CanvasRenderingContext2D} context @param {string[]} values @param {number} width @param {number} most */
 function linesOf(context, values, width, most) {
+  /** @param {string} text */
   const fits = (text) => context.measureText(text).width <= width;
   /** @type {string[]} */
   const lines = [];
@@ -262,6 +264,7 @@ function clusterAt(state, view, map, sx, sy) {
   });
   const alone = state.show === "objects" || map.detail === "objects";
   if (!alone) {
+    /** @param {number} i */
     const shown = (i) => map.passing[data.itemCluster[i]] === 2 && !state.off.has(data.itemExpert[i]);
     consider(map.items, (i) => data.itemCluster[i], shown);
   }

@@ -22,6 +22,7 @@ function noObject(state) {
 
 /** @param {State} state */
 function stepButtons(state) {
+  /** @param {string} words @param {string} key @param {number} by */
   const button = (words, key, by) =>
     element("button", { type: "button", title: `Key ${key}`, "data-step": by, onclick: () => stepUndecided(state, by) }, words);
   const many = element("span", {}, `${number(state.data.undecided.length)} undecided`);
@@ -64,8 +65,10 @@ function objectParts(state, overlay, k) {
 function description(data, k) {
   const numbers = data.quantities.filter((quantity) => !quantity.text);
   const fields = data.quantities.filter((quantity) => quantity.text);
+  /** @param {Quantity} quantity */
   const row = ({ label, unit, values, sd, lo, hi, digits }) => {
     const middle = values[k];
+    /** @param {number} value */
     const shown = (value) => value.toFixed(digits);
     return element("tr", {}, element("th", { scope: "row" }, label),
       element("td", { class: "number" }, `${shown(middle)} ± ${shown(sd[k])}${unit}`),
@@ -93,13 +96,16 @@ function facts(state, k, present) {
 function memberTable(state, overlay, k, members) {
   const { data } = state;
   const single = data.columns.length === 1 && !data.columns[0].text ? data.columns[0] : null;
+  /** @param {number} i */
   const point = (i) => {
     overlay.hovered = i;
     overlay.draw();
   };
+  /** @param {number} i */
   const row = (i) => {
     const p = data.itemProbability[i];
     const pointing = { class: p < data.undecidedBelow ? "doubtful" : "", onmouseenter: () => point(i), onmouseleave: () => point(-1) };
+    /** @param {string} text */
     const number = (text) => element("td", { class: "number" }, text);
     const cells = [element("td", {}, data.experts[data.itemExpert[i]]), element("td", {}, itemName(data, i))];
     if (single) cells.push(number(valueInWords(data, single, i)));

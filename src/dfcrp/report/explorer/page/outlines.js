@@ -10,11 +10,11 @@ function outlinesOf(data, name, shape) {
   const width = data[`${name}Width`] ?? new Float32Array(x.length);
   const height = data[`${name}Height`] ?? width;
   const { degree, perLength, stretch } = ground;
-  const wide = degree ? width.map((length, i) => length * perLength * stretch(y[i])) : width;
-  const high = degree ? height.map((length) => length * perLength) : height;
-  const turn = data[`${name}Angle`]?.map((angle) => turnOf(data, angle)) ?? null;
+  const wide = degree ? width.map((/** @type {number} */ length, /** @type {number} */ i) => length * perLength * stretch(y[i])) : width;
+  const high = degree ? height.map((/** @type {number} */ length) => length * perLength) : height;
+  const turn = data[`${name}Angle`]?.map((/** @type {number} */ angle) => turnOf(data, angle)) ?? null;
   const round = turn && shape === "box" ? Math.hypot : Math.max;
-  const reach = wide.map((length, i) => round(length, high[i]));
+  const reach = wide.map((/** @type {number} */ length, /** @type {number} */ i) => round(length, high[i]));
   return { shape, x, y, wide, high, turn, reach, grid: makeGrid(x, y, reach) };
 }
 

@@ -84,6 +84,7 @@ function drawGhosts(context, state, view, colour) {
   context.strokeStyle = context.fillStyle = colour;
   context.lineWidth = 0.8;
   for (const g of groups) {
+    /** @param {string} name @param {number} at */
     const value = (name, at) => data[`ghost${name}Low`][g] + ((data[`ghost${name}High`][g] - data[`ghost${name}Low`][g]) * data[`ghost${name}`][at]) / 255;
     let at = data.ghostOffsets[g];
     visitDraws(data, g, data.ghostBefore, () => {
@@ -112,6 +113,7 @@ function drawGhost(context, data, view, value) {
 /** Half the width and half the height, in pixels, of what lies at y. */
 /** @param {Ground} ground @param {View} view @param {number} y @param {number} width @param {number} height @returns {[number, number]} */
 function onScreen(ground, view, y, width, height) {
+  /** @param {number} length */
   const half = (length) => Math.max((length / 2) * ground.perLength, 0);
   return [half(width) * ground.stretch(y) * view.scaleX, half(height) * view.scale];
 }

@@ -10,6 +10,7 @@ function makeView(data, canvas) {
   // Degrees of longitude are narrower, so that shapes are right in the middle of the data.
   const onGround = 1 / data.ground.stretch((frame[1] + frame[3]) / 2);
   const free = (frame[3] - frame[1]) / (frame[2] - frame[0]);
+  /** @type {View} */
   const view = {
     x: 0, y: 0, scale: 1, width: 1, height: 1,
     /** Pixels for one of the page; null is what the screen has. */
@@ -95,9 +96,10 @@ function outerFrame(data) {
     return [left - x, Math.min(bottom, top) - y, right - x, Math.max(bottom, top) - y];
   }
   const { x, y, reach } = data.hasPlaces ? data.items : data.objects;
+  /** @param {Numbers} values */
   const ends = (values) => {
     let [low, high] = [Infinity, -Infinity];
-    values.forEach((value, i) => {
+    values.forEach((/** @type {number} */ value, /** @type {number} */ i) => {
       const half = data.round ? 0 : reach[i] / 2;
       low = Math.min(low, value - half);
       high = Math.max(high, value + half);
@@ -108,6 +110,7 @@ function outerFrame(data) {
   const around = data.round ? 0.8 * quantile(Float32Array.from(reach).sort(), 0.5) : 0;
   // What lies on a line, or in one place, has some room around it all the same.
   const room = 0.05 * Math.max(right - left, high - low) || 1;
+  /** @param {number} width */
   const space = (width) => Math.max(around, 0.03 * width) || room;
   const [across, up] = [space(right - left), space(high - low)];
   // The legend and the note lie over the edges of a grid.
