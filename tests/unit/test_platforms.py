@@ -267,6 +267,24 @@ def test_object_code_without_llvmlite_is_told(
             library.load(unit)
 
 
+@compiled_only
+def test_a_kernel_without_code_runs_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Called by itself, with nothing compiled before; it is said once, and asked no more."""
+    asked = []
+
+    def missing(*_: object) -> None:
+        asked.append(1)
+        raise library.numba_missing("it is not installed")
+
+    monkeypatch.setattr(library, "_call_compiled", missing)
+    monkeypatch.setattr(library, "_PLAIN", [])
+    monkeypatch.setattr(library, "_SAID", set())
+    with pytest.warns(DfcrpWarning, match="Going on in plain Python") as told:
+        for _ in range(2):
+            np.testing.assert_array_equal(halves(np.array([3.0])), [1.5])
+    assert (len(told), len(asked)) == (1, 1)
+
+
 # Locks.
 
 #: Locks bytes as Windows does, with what POSIX has.
