@@ -401,6 +401,31 @@ class Loaded:
         return self.functions[symbol]
 
 
+class ObjectCode:
+    """Object code that nothing has linked, loaded by LLVM: functions as those of ``ctypes.CDLL``.
+
+    This needs llvmlite, but not Numba.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_triple(llvm.get_process_triple())
+        machine = target.create_target_machine(reloc="pic", codemodel="default")
+        # The engine keeps the code in memory.
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(path.read_bytes()))
+        self._engine.finalize_object()
+
+    def __getattr__(self, symbol: str) -> Any:
+        address = self._engine.get_function_address(symbol)
+        if not address:
+            raise AttributeError(f"there is no {symbol} in this code")
+        return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+
 _LOADED: dict[str, Loaded] = {}
 #: Guards what is loaded and the tables: an address that was given out must stay good.
 _LOADING = threading.RLock()
@@ -440,8 +465,6 @@ def _open(home: Path) -> Any:
     shared = beside(home, linking.SYSTEM.ending)
     if shared.is_file():
         return ctypes.CDLL(str(shared))
-    from dfcrp.compiled.object_code import ObjectCode
-
     try:
         return ObjectCode(beside(home, linking.OBJECT))
     except (ImportError, OSError) as error:

@@ -1,7 +1,7 @@
 """From object code to a shared library, by whatever links on this system.
 
 How is a row of a table; only Linux's has been tried. Where nothing links, or what was linked cannot
-be loaded, object code is kept instead, which LLVM loads (``compiled.object_code``): all works, but
+be loaded, object code is kept instead, which LLVM loads (``compiled.library``): all works, but
 llvmlite must be there.
 """
 

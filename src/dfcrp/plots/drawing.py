@@ -130,8 +130,8 @@ class _Helpers:
     """A queue of orders, and a thread with a helper process of its own for each helper."""
 
     def __init__(self, count: int) -> None:
-        # Not a SimpleQueue: that of Python 3.11 waits for ever where another takes what a thread was
-        # woken for after its patience had ended.
+        # Not a SimpleQueue: that of Python 3.11 waits for ever where another takes what a thread
+        # was woken for after its patience had ended.
         self._queue: Queue[Order] = Queue()
         self._all_given = threading.Event()
         self._drawn: dict[str, DrawnFigure] = {}
