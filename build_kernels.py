@@ -32,6 +32,8 @@ def platform_tag(folder: str) -> str:
     takes wheels of that name only. The libraries use nothing but glibc.
     """
     machine = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if machine.startswith("macosx_"):
+        return _on_macos(machine)
     if not machine.startswith("linux_") or platform.libc_ver()[0] != "glibc":
         return machine
     asked = [
@@ -41,6 +43,27 @@ def platform_tag(folder: str) -> str:
     ]
     major, minor = max([_OLDEST, *asked])
     return machine.replace("linux", f"manylinux_{major}_{minor}", 1)
+
+
+def _on_macos(machine: str) -> str:
+    """A Python for two architectures compiles kernels for the one that it runs on."""
+    _, major, minor, *_ = machine.split("_")
+    architecture = platform.machine()
+    # The first one on Apple's own processors.
+    oldest = (11, 0) if architecture == "arm64" else (10, 9)
+    asked = os.environ.get("MACOSX_DEPLOYMENT_TARGET", f"{major}.{minor}").split(".")
+    major, minor = max(oldest, (int(asked[0]), int((*asked, "0")[1])))
+    return f"macosx_{major}_{minor}_{architecture}"
+
+
+def needed_to_load(folder: str, project: dict[str, Any]) -> list[str]:
+    """What a wheel asks for besides: llvmlite, if nothing here could link its code."""
+    if not any(Path(folder).glob("*.o")):
+        return []
+    sys.stderr.write(
+        "Nothing here links object code (a C compiler does), so the wheel will ask for llvmlite.\n"
+    )
+    return [one for one in project["optional-dependencies"]["own"] if one.startswith("llvmlite")]
 
 
 class CompileKernels(BuildHookInterface):
@@ -59,6 +82,7 @@ class CompileKernels(BuildHookInterface):
         )
         build_data["force_include"][self._folder] = "dfcrp/_kernels"
         build_data["pure_python"] = False
+        build_data["dependencies"] += needed_to_load(self._folder, self.metadata.config["project"])
         build_data["tag"] = f"py3-none-{platform_tag(self._folder)}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -27,6 +27,8 @@ class Copy:
         (folder / ".venv" / "bin").mkdir(parents=True)
         for name in ("run", "pyproject.toml", *LOCKS):
             shutil.copy(ROOT / name, folder / name)
+        (folder / "javascript").mkdir()
+        shutil.copy(ROOT / "javascript" / "package.json", folder / "javascript")
         for name in ("python", "dfcrp", "tool", "ruff", "mypy", "lint-imports", "pytest"):
             program = folder / ".venv" / "bin" / name
             program.write_text(RECORDER.format(log=self.log), encoding="utf-8")
@@ -78,11 +80,17 @@ def test_other_commands_find_everything(
 
 @pytest.fixture
 def programs(tmp_path: Path) -> str:
-    """A path with what tests would fetch."""
+    """A path with what tests would fetch; npm installs programs that write down their calls."""
     there = tmp_path / "programs"
     there.mkdir()
-    for name in ("chromium", "craterstats"):
-        (there / name).write_text("#!/bin/sh\n", encoding="utf-8")
+    log = tmp_path / "a copy" / "log"
+    npm = (
+        f'cat >"$0.made" <<"END"\n{RECORDER.format(log=log)}END\nmkdir -p node_modules/.bin\n'
+        'for name in tsc biome; do cp "$0.made" "node_modules/.bin/$name"; '
+        'chmod +x "node_modules/.bin/$name"; done\n'
+    )
+    for name, does in (("chromium", ""), ("craterstats", ""), ("npm", npm)):
+        (there / name).write_text(f"#!/bin/sh\n{does}", encoding="utf-8")
         (there / name).chmod(0o755)
     return f"{there}:{os.environ['PATH']}"
 
@@ -94,20 +102,27 @@ def test_tests_come_after_linters_and_kernels(
     calls = copy.run("test", *asked, cwd=tmp_path, path=programs)
     assert installed(calls) == list(LOCKS)
     given = " ".join(one for one in asked if one != "--all")
-    # These two run beside the tests.
-    beside = {"mypy", "lint-imports"}
+    # These run beside the tests.
+    beside = {"mypy", "lint-imports", "tsc", "biome"}
     started = [call.partition(" [")[0].strip() for call in calls]
-    assert beside <= set(started)
-    [*before, last] = [call for call in started if call not in beside]
+    assert beside <= {call.split()[0] for call in started}
+    [*before, last] = [call for call in started if call.split()[0] not in beside]
+    if "--all" in asked:
+        # Other versions come at the very end.
+        assert last == "python -m tests.versions"
+        assert "uv" in before.pop()
+        last = before.pop()
     assert last == f"pytest -n 2 --dist worksteal {given}".rstrip()
     for step in ("python -m dfcrp.compiled.build", "ruff check .", "ruff format --check ."):
         assert before.count(step) == 1
     assert any("nbclient" in call for call in before) == ("--all" in asked)
 
 
-@pytest.mark.parametrize("name", ["ruff", "mypy", "lint-imports", "pytest"])
+@pytest.mark.parametrize("name", ["ruff", "mypy", "lint-imports", "pytest", "tsc", "biome"])
 def test_whatever_fails_is_told(copy: Copy, tmp_path: Path, programs: str, name: str) -> None:
-    program = copy.folder / ".venv" / "bin" / name
+    copy.run("test", cwd=tmp_path, path=programs)
+    places = [copy.folder / ".venv" / folder for folder in ("bin", "javascript/node_modules/.bin")]
+    [program] = [place / name for place in places if (place / name).exists()]
     program.write_text("#!/bin/sh\necho it is wrong\nexit 3\n", encoding="utf-8")
     done = subprocess.run(
         [copy.folder / "run", "test"],
@@ -119,6 +134,35 @@ def test_whatever_fails_is_told(copy: Copy, tmp_path: Path, programs: str, name:
     )
     assert done.returncode != 0
     assert "it is wrong" in done.stdout
+
+
+@pytest.mark.parametrize("asked", ["1", ""])
+def test_what_cannot_be_fetched_is_told(copy: Copy, tmp_path: Path, asked: str) -> None:
+    """Nothing is installed that was not asked for, and no check is left out in silence."""
+    there = tmp_path / "programs"
+    there.mkdir()
+    # apt-get and npm fail; DFCRP_NO_FETCH does not even call them.
+    for name in ("apt-get", "npm", "python3.12", "python3.13"):
+        (there / name).write_text(f'#!/bin/sh\necho {name} "$@" >>"{copy.log}"; exit 1\n')
+        (there / name).chmod(0o755)
+    for name in ("sh", "sed", "id", "dirname", "basename", "cat", "touch", "mkdir", "cp", "rm"):
+        (there / name).symlink_to(shutil.which(name) or name)
+    done = subprocess.run(
+        [copy.folder / "run", "test"],
+        cwd=tmp_path,
+        env={"PATH": str(there), "HOME": str(tmp_path), "DFCRP_NO_FETCH": asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Types and import directions are in order." in done.stdout
+    assert "tests in a browser will be skipped" in done.stderr
+    assert "the JavaScript of the report will not be checked" in done.stderr
+    assert "its tests will be skipped" in done.stderr
+    called = copy.log.read_text(encoding="utf-8")
+    assert ("npm install" in called) == (not asked)
+    assert ("apt-get" in called) == (not asked and os.getuid() == 0)
 
 
 def test_a_new_lock_file_is_installed(copy: Copy, tmp_path: Path) -> None:

@@ -114,6 +114,6 @@ def test_every_page_has_its_place():
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:")[1]
     named = re.findall(r"[\w/-]+\.md", text)
     there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    there = {path for path in there if not path.startswith("results/")}
+    there = {path for path in there if not path.startswith("measurements/")}
     assert len(named) == len(set(named))
     assert set(named) == there | {"contributing.md", "changes.md"}

@@ -3,8 +3,8 @@
 Two images with different viewers, classes, size dependence, lists of one person and false marks are
 all in the case; footprints, categories and scores together in another. A test raises a
 false alarm with probability 1e-4; seeds are fixed, planted bugs must be caught. The long version
-is a command, ``python -m studies.calibration_detection``; ``docs/calibration-detection.json``
-has its outcome.
+is a command, ``python -m studies.calibration_detection``; its outcome is
+``docs/measurements/calibration-detection.json``.
 """
 
 from __future__ import annotations
@@ -201,5 +201,5 @@ def test_the_command_writes_its_outcome(tmp_path):
 
 
 def test_the_kept_outcome_is_good():
-    kept = Path(__file__).parents[2] / "docs" / "calibration-detection.json"
+    kept = Path(__file__).parents[2] / "docs" / "measurements" / "calibration-detection.json"
     assert json.loads(kept.read_text())["geweke"]["ok"]

@@ -1,8 +1,8 @@
 """Short versions of Geweke's joint test and of simulation-based calibration.
 
 The long ones are a command of their own, ``python -m studies.calibration``; what it found is
-kept in ``docs/calibration.json``. Each test raises a false alarm with probability 1e-4; seeds are
-fixed, and planted bugs must be caught.
+kept in ``docs/measurements/calibration.json``. Each test raises a false alarm with probability
+1e-4; seeds are fixed, and planted bugs must be caught.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def test_the_command_writes_its_outcome(tmp_path):
 
 
 def test_the_kept_outcome_is_good():
-    kept = Path(__file__).parents[2] / "docs" / "calibration.json"
+    kept = Path(__file__).parents[2] / "docs" / "measurements" / "calibration.json"
     outcome = json.loads(kept.read_text())
     for sampler in ("exact", "paper"):
         assert outcome[sampler]["geweke"]["ok"]

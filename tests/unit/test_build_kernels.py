@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("hatchling", reason="hatchling builds wheels")
 
-from build_kernels import platform_tag
+from build_kernels import needed_to_load, platform_tag
 
 
 @pytest.fixture
@@ -39,18 +39,46 @@ def test_a_wheel_that_asks_for_little_names_the_oldest_that_is_known(glibc, tmp_
 
 
 @pytest.mark.parametrize(
-    ("machine", "libc", "tag"),
-    [
-        ("macosx-11.0-arm64", ("", ""), "macosx_11_0_arm64"),
-        ("win-amd64", ("", ""), "win_amd64"),
-        ("linux-x86_64", ("", ""), "linux_x86_64"),
-    ],
+    ("machine", "tag"),
+    [("win-amd64", "win_amd64"), ("linux-x86_64", "linux_x86_64")],
 )
-def test_other_machines_keep_their_names(monkeypatch, tmp_path, machine, libc, tag):
+def test_other_machines_keep_their_names(monkeypatch, tmp_path, machine, tag):
     monkeypatch.setattr(sysconfig, "get_platform", lambda: machine)
-    monkeypatch.setattr(platform, "libc_ver", lambda: libc)
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
     library(tmp_path, "one.so", "2.29")
     assert platform_tag(str(tmp_path)) == tag
+
+
+@pytest.mark.parametrize(
+    ("python", "processor", "asked", "tag"),
+    [
+        ("macosx-11.0-arm64", "arm64", None, "macosx_11_0_arm64"),
+        ("macosx-10.9-universal2", "arm64", None, "macosx_11_0_arm64"),
+        ("macosx-10.9-universal2", "x86_64", None, "macosx_10_9_x86_64"),
+        ("macosx-10.13-x86_64", "x86_64", "12", "macosx_12_0_x86_64"),
+    ],
+)
+def test_a_wheel_for_macos_is_for_one_processor(
+    monkeypatch, tmp_path, python, processor, asked, tag
+):
+    """A Python for two has kernels for that which it runs on."""
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: python)
+    monkeypatch.setattr(platform, "machine", lambda: processor)
+    monkeypatch.delenv("MACOSX_DEPLOYMENT_TARGET", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("MACOSX_DEPLOYMENT_TARGET", asked)
+    assert platform_tag(str(tmp_path)) == tag
+
+
+def test_a_wheel_with_object_code_asks_for_llvmlite(tmp_path, capsys):
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    (tmp_path / "unit.so").write_bytes(b"")
+    assert needed_to_load(str(tmp_path), project["project"]) == []
+    assert capsys.readouterr().err == ""
+    (tmp_path / "unit.o").write_bytes(b"")
+    [needed] = needed_to_load(str(tmp_path), project["project"])
+    assert needed.startswith("llvmlite>=")
+    assert "the wheel will ask for llvmlite" in capsys.readouterr().err
 
 
 #: Refuses what dfcrp needs to run, then looks up all that a wheel carries.

@@ -4,7 +4,9 @@ import base64
 import io
 import re
 import sys
+import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -167,3 +169,28 @@ def test_files_are_as_wide_as_columns_of_a_journal(drawn, saved):
         assert width == pytest.approx(
             saved if ours else drawn, abs=1e-3 if ours and saved <= 7.2 else 0.11
         )
+
+
+def test_a_helper_that_comes_too_late_waits_no_longer_than_it_should():
+    """Another takes the order that it was woken for, as on a machine with too much to do."""
+    team = drawing._Helpers(0)
+    order = Order("jaccard", None, Path("here"), ())
+
+    def ask():
+        while not team._all_given.is_set():
+            team._next(1e-4)
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        end = time.monotonic() + 3.0
+        while time.monotonic() < end:
+            team.give(order)
+            team._next(0.0)
+    finally:
+        sys.setswitchinterval(usual)
+    team._all_given.set()
+    thread.join(10.0)
+    assert not thread.is_alive()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dfcrp.plots.flat import Underlay
+from dfcrp.report import overview
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import data, embed
 from dfcrp.report.explorer.data import SIZE_BITS, Packer, distinct_clusters, script_json, unseen
@@ -182,3 +183,14 @@ def test_very_many_objects_have_no_ghosts(monkeypatch):
     assert "ghostX" in make_payload(contents)[0]["arrays"]
     monkeypatch.setattr(embed, "MAX_GHOST_VALUES", 20)
     assert not [name for name in make_payload(contents)[0]["arrays"] if name.startswith("ghost")]
+
+
+def test_pages_carry_no_types():
+    """They are for the checker alone, and would make every page longer."""
+    page = resources.files("dfcrp.report.explorer").joinpath("page", "filters_panel.js")
+    assert "/** @param {State} state */" in page.read_text("utf-8")
+    for script in (embed.SCRIPT, overview.SCRIPT):
+        assert "@param" not in script
+        assert "/** @returns" not in script
+        # What the code does is still said.
+        assert "/** Rounded as Python rounds" in script

@@ -51,7 +51,7 @@ def test_a_helper_does_start_there(trap):
 
 
 def test_kernels_are_compiled_by_processes_that_run_nothing_from_there(trap, tmp_path):
-    [name] = build.build(["entries:dfcrp.priors.arrivals.tail"], tmp_path / "units", jobs=1)
+    [(name, _)] = build.build(["entries:dfcrp.priors.arrivals.tail"], tmp_path / "units", jobs=1)
     assert name == "entries:dfcrp.priors.arrivals.tail"
     assert not trap.exists()
 

@@ -20,8 +20,8 @@ CONDA = {"matplotlib": "matplotlib-base"}
 
 
 def requirements(lines: list[str]) -> dict[str, str]:
-    """Lower bounds by name."""
-    found = (re.fullmatch(r"([\w-]+)\s*>=([\d.]+)", line) for line in lines)
+    """Bounds by name."""
+    found = (re.fullmatch(r"([\w-]+)\s*>=([\d.,<]+)", line) for line in lines)
     return {match[1]: match[2] for match in found if match}
 
 
@@ -37,6 +37,30 @@ def test_other_files_have_the_same_version():
     assert zenodo["version"] == dfcrp.__version__
     assert zenodo["license"] == PROJECT["project"]["license"]
     assert f'set version = "{dfcrp.__version__}"' in RECIPE
+
+
+def test_the_version_agrees_with_the_changelog():
+    """One in the making is newer than all that are described; another is the newest of them."""
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    [newest, *rest] = re.findall(r"(?m)^## \[(.+?)\]", changes)
+    number, _, made = dfcrp.__version__.partition(".dev")
+    if made:
+        assert newest == "Unreleased"
+        assert [int(part) for part in number.split(".")] > [int(k) for k in rest[0].split(".")]
+    else:
+        assert newest == number
+
+
+def test_classifiers_say_what_the_tests_run_on():
+    import versions
+
+    listed = PROJECT["project"]["classifiers"]
+    assert "Operating System :: OS Independent" not in listed
+    assert "Typing :: Typed" in listed
+    assert (ROOT / "src" / "dfcrp" / "py.typed").is_file()
+    pythons = {one.rpartition(" ")[2] for one in listed if re.search(r":: 3\.\d+$", one)}
+    least = PROJECT["project"]["requires-python"].removeprefix(">=")
+    assert pythons == {least, versions.NEWEST_PYTHON}
 
 
 def rendered() -> dict[str, Any]:

@@ -20,18 +20,25 @@ from typing import Any
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
-from numba.core import cgutils, codegen, errors, typing
+from numba.core import cgutils, errors, typing
 from numba.core import types as nb
-from numba.core.imputils import lower_builtin, lower_cast, lower_getattr_generic
-from numba.core.options import DefaultOptions
-from numba.core.registry import cpu_target
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import models, overload_method, register_model, typeof_impl
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    lower_builtin,
+    lower_cast,
+    lower_getattr_generic,
+    models,
+    overload_method,
+    register_model,
+    typeof_impl,
+)
 
-from dfcrp.compiled import abi, library, random
+from dfcrp.compiled import abi, library, linking, numba_internals, random
 from dfcrp.compiled.abi import Description
 from dfcrp.compiled.jit import CONTRACTS, Kernel, Stub, inline_kernel
 from dfcrp.compiled.library import Unit
+from dfcrp.compiled.runtime import RUNTIME
 
 _NUMBERS = {
     "f8": nb.float64,
@@ -172,7 +179,7 @@ def _read_field(context, builder, frame, value, name):
 @functools.cache
 def dispatcher(kernel: Kernel) -> Any:
     """A kernel as Numba knows it."""
-    lean = {} if kernel.arrays or not hasattr(DefaultOptions, "_nrt") else {"_nrt": False}
+    lean = {} if kernel.arrays else numba_internals.LEAN
     return numba.njit(
         error_model="numpy",
         no_cpython_wrapper=True,
@@ -230,19 +237,14 @@ def _register_call_by_address(stub: Stub) -> None:
 
     @lower_builtin(stub, nb.VarArg(nb.Any))
     def generate(context, builder, signature, arguments):
-        convention = context.call_conv
-        function_type = convention.get_function_type(signature.return_type, signature.args)
         words = builder.bitcast(arguments[0], _WORD.as_pointer())
         table = builder.inttoptr(_load(builder, words), _WORD.as_pointer())
         place = builder.gep(table, [_WORD(slot)], inbounds=True)
-        function = builder.inttoptr(_load(builder, place), function_type.as_pointer())
-        # As Numba calls its own functions; kernels raise nothing, so the status says nothing.
-        room = cgutils.alloca_once(builder, function_type.args[0].pointee)
-        trouble = cgutils.alloca_once(builder, function_type.args[1].pointee)
-        packed = convention._get_arg_packer(signature.args).as_arguments(builder, arguments)
-        builder.call(function, [room, trouble, *packed])
-        value = builder.load(room)
-        return context.get_returned_value(builder, signature.return_type, value)
+
+        def find(function_type):
+            return builder.inttoptr(_load(builder, place), function_type.as_pointer())
+
+        return numba_internals.call_by_address(context, builder, signature, find, arguments)
 
 
 # Random numbers.
@@ -272,7 +274,7 @@ def _method(name: str) -> Any:
         strict=False,
         jit_options={
             "error_model": "numpy",
-            "_nrt": False,
+            **numba_internals.LEAN,
             "no_cpython_wrapper": True,
             "no_cfunc_wrapper": True,
             "forceinline": True,
@@ -317,145 +319,130 @@ def _beta(rng, a, b):
 # Whole programs.
 
 
-class _Collected(codegen.CPUCodeLibrary):
-    """A function's code as it was lowered; what it calls is linked at the very end."""
-
-    def add_llvm_module(self, ll_module: Any) -> None:
-        """Keep the code."""
-        ll_module.data_layout = self._codegen._data_layout
-        self._final_module.link_in(ll_module)
-
-    def finalize(self) -> None:
-        """Nothing yet."""
-        self._raise_if_finalized()
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """There is none in this process."""
-        return 0
-
-    def _finalize_specific(self) -> None:
-        pass
-
-
-class _Codegen(codegen.AOTCPUCodegen):
-    _library_class = _Collected
-
-    def set_env(self, name: str, env: Any) -> None:
-        """Python's side of a function, which compiled code never asks for."""
-
-
-#: What processor the code is for: any of the last fifteen years, as no fused operations are used
-#: either way and results do not depend on it.
-CPU = os.environ.get("DFCRP_CPU", "x86-64-v2" if library.platform.machine() == "x86_64" else "")
-
-
 def _take_over() -> None:
     """Let Numba collect code in this process instead of running it."""
-    context = cpu_target.target_context
     for contract in CONTRACTS.values():
         for stub in contract.functions:
             _register_call_by_address(stub)
-    context._internal_codegen = _Codegen("dfcrp", CPU)
-    # Numba keeps its functions by something that can be called, and wants a builtin for it.
-    context.get_executable = lambda library, fndesc, env: [].append
-    context.refresh()
+    numba_internals.take_over()
 
 
 _take_over()
 
 
-def _closure(first: Any) -> list[Any]:
-    """A library and all that it is linked with."""
-    found, open_ones = {id(first): first}, [first]
-    while open_ones:
-        for other in open_ones.pop()._linking_libraries:
-            if id(other) not in found:
-                found[id(other)] = other
-                open_ones.append(other)
-    return list(found.values())
+@functools.cache
+def _machine() -> Any:
+    """What machine code is made for: any processor of the last fifteen years."""
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=library.CPU, opt=_OPTIMISATION, reloc="pic", codemodel="default"
+    )
+
+
+#: As Numba optimises its own code.
+_OPTIMISATION = 3
+
+
+def _optimise(program: Any) -> None:
+    machine = _machine()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION)
+    tuning.loop_vectorization, tuning.slp_vectorization = True, False
+    builder = llvm.create_pass_builder(machine, tuning)
+    passes = builder.getModulePassManager()
+    passes.add_refprune_pass()
+    passes.run(program, builder)
+    program.verify()
+
+
+def _empty_program(name: str) -> Any:
+    """The code that stands for Numba's run time, to which all else is added."""
+    program = llvm.parse_assembly(RUNTIME)
+    program.name = name
+    program.triple = llvm.get_process_triple()
+    program.data_layout = str(_machine().target_data)
+    return program
 
 
 def compile_unit(unit: Unit) -> tuple[bytes, dict[str, Description]]:
     """Object code of a unit's functions, and descriptions of their results."""
-    machine = cpu_target.target_context.codegen()
-    program = llvm.parse_assembly(str(machine._create_empty_module(unit.name)))
-    exported, results = {}, {}
+    program = _empty_program(unit.name)
+    exported: dict[str, list[str]] = {}
+    results = {}
     linked: dict[int, Any] = {}
     for export in unit.exports:
-        kinds = tuple(numba_type(kind) for kind in export.parameters)
-        made = dispatcher(export.kernel)
-        made.compile(kinds)
-        found = made.overloads[kinds]
-        result = description(found.signature.return_type)
-        if export.result not in (None, result):
-            name = f"{export.kernel.__module__}.{export.kernel.__name__}"
-            raise TypeError(f"{name} returns {result}; its contract says {export.result}")
+        symbol, result, code = _compile_export(export)
         results[export.symbol] = result
-        exported.setdefault(found.fndesc.llvm_func_name, []).append(export.symbol)
-        for part in _closure(found.library):
-            linked.setdefault(id(part), part)
+        exported.setdefault(symbol, []).append(export.symbol)
+        linked.update({id(part): part for part in code})
     for part in linked.values():
-        program.link_in(part._final_module.clone())
+        for module in part.modules:
+            program.link_in(module.clone())
+    _hide_all_but(program, exported)
+    for symbols in exported.values():
+        if len(symbols) > 1:
+            raise RuntimeError(f"one kernel serves as {symbols}; give each its own")
+    _optimise(program)
+    return _machine().emit_object(program), results
+
+
+def _compile_export(export: library.Export) -> tuple[str, Description, list[Any]]:
+    """Of an exported kernel: its symbol, the description of its result, and all its code."""
+    kinds = tuple(numba_type(kind) for kind in export.parameters)
+    made = dispatcher(export.kernel)
+    try:
+        made.compile(kinds)
+        symbol, returned, code = numba_internals.collected(made.overloads[kinds])
+    except Exception as error:
+        numba_internals.note_version(error)
+        raise
+    result = description(returned)
+    if export.result not in (None, result):
+        name = f"{export.kernel.__module__}.{export.kernel.__name__}"
+        raise TypeError(f"{name} returns {result}; its contract says {export.result}")
+    return symbol, result, code
+
+
+def _hide_all_but(program: Any, exported: dict[str, list[str]]) -> None:
+    """Make everything private but the exported functions, which get their own names."""
     for function in program.functions:
-        if function.name == "NRT_decref" or function.name in exported:
+        if function.name == _RELEASE or function.name in exported:
             function.linkage = "external"
+            if linking.EXPORTS_ARE_MARKED:
+                function.storage_class = "dllexport"
         elif not function.is_declaration:
             function.linkage = "internal"
     for name, symbols in exported.items():
         program.get_function(name).name = symbols[0]
-    machine_manager, builder = machine._module_pass_manager()
-    machine_manager.run(program, builder)
-    program.verify()
-    code = machine._tm.emit_object(program)
-    for symbols in exported.values():
-        if len(symbols) > 1:
-            raise RuntimeError(f"one kernel serves as {symbols}; give each its own")
-    return code, results
 
 
-#: What Numba's run time is asked for by code that creates arrays.
-_RUN_TIME = Path(__file__).with_name("runtime.c")
+#: Gives back the memory of an array, in Numba's run time.
+_RELEASE = library.RELEASE
 
 
-def write_unit(unit: Unit, folder: Path) -> None:
-    """Compile a unit into a folder: a shared library, or an object where nothing can link."""
+def write_unit(unit: Unit, folder: Path) -> str | None:
+    """Compile a unit into a folder: a shared library, or an object where nothing can link.
+
+    Tells why it is an object although there is a linker.
+    """
     home = folder / unit.stem
     with library.building(home):
         if library.beside(home, ".json").is_file():
-            return
+            return None
         code, results = compile_unit(unit)
-        part = library.beside(home, ".o")
+        part = library.beside(home, f".{os.getpid()}.o")
+        shared = part.with_suffix(linking.SYSTEM.ending)
         part.write_bytes(code)
-        compiler = library.linker()
-        if compiler is not None:
-            shared = library.beside(home, ".so.part")
-            library.run_linker(
-                [
-                    *(compiler, "-shared", "-fPIC", "-O1", "-Wl,--no-undefined"),
-                    *("-o", str(shared), str(part), str(_RUN_TIME), "-lm"),
-                ]
-            )
-            os.replace(shared, library.beside(home, ".so"))
+        trouble = None
+        try:
+            linked = linking.link(part, shared)
+        except linking.CannotLink as error:
+            linked, trouble = False, str(error)
+        if linked:
+            os.replace(shared, library.beside(home, linking.SYSTEM.ending))
             part.unlink()
-        described = library.beside(home, ".json.part")
+        else:
+            os.replace(part, library.beside(home, linking.OBJECT))
+        described = part.with_suffix(".json")
         described.write_text(json.dumps(results))
         os.replace(described, library.beside(home, ".json"))
-
-
-class load_object:
-    """Object code that nothing has linked, loaded by LLVM."""
-
-    def __init__(self, path: Path) -> None:
-        import ctypes
-
-        self._ctypes = ctypes
-        target = llvm.Target.from_triple(llvm.get_process_triple())
-        machine = target.create_target_machine(reloc="pic", codemodel="default")
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(path.read_bytes()))
-        self._engine.finalize_object()
-
-    def __getattr__(self, symbol: str) -> Any:
-        address = self._engine.get_function_address(symbol)
-        return self._ctypes.CFUNCTYPE(None, self._ctypes.c_void_p)(address)
+    return trouble

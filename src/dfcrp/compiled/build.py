@@ -16,13 +16,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dfcrp.processes import python
 
-#: What a worker says when it is done with a unit.
-DONE = "built "
+#: What a worker says when it is done with a unit, when there is no compiling at all, and when the
+#: linker failed.
+DONE, MISSING, NOT_LINKED = "built ", "no compiler: ", "not linked: "
 #: Modules with entries of their own.
 ENTRIES = (
     "dfcrp.moves.scan",
@@ -73,18 +74,19 @@ def everything() -> list[str]:
     ]
 
 
-def build(names: Sequence[str], into: Path, *, jobs: int | None = None) -> Iterator[str]:
+#: A unit that is built, and why it is not linked although there is a linker.
+Built = tuple[str, str | None]
+
+
+def build(names: Sequence[str], into: Path, *, jobs: int | None = None) -> Iterator[Built]:
     """Build units by processes of their own; gives the name of each as it is done."""
-    from dfcrp.compiled.library import KernelsMissing
+    from dfcrp.compiled.library import numba_missing
 
     if importlib.util.find_spec("numba") is None:
-        raise KernelsMissing(
-            "there is no compiled code for this machine, and no Numba to make it with; "
-            "pip install numba"
-        )
+        raise numba_missing("it is not installed")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
-    done: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Built | BaseException] = queue.SimpleQueue()
     for name in names:
         waiting.put(name)
     for _ in range(min(jobs or cores or 1, len(names))):
@@ -97,7 +99,7 @@ def build(names: Sequence[str], into: Path, *, jobs: int | None = None) -> Itera
 
 
 def _work(
-    waiting: queue.SimpleQueue[str], done: queue.SimpleQueue[str | BaseException], into: Path
+    waiting: queue.SimpleQueue[str], done: queue.SimpleQueue[Built | BaseException], into: Path
 ) -> None:
     """Have units compiled by one process until none is left; it is told their names one by one."""
     command, environment = python("-m", "dfcrp.compiled.build", "--worker", "--into", str(into))
@@ -119,14 +121,28 @@ def _work(
                 break
             process.stdin.write(f"{name}\n")
             process.stdin.flush()
-            said = []
-            while (line := process.stdout.readline()) not in ("", f"{DONE}{name}\n"):
-                said.append(line)
-            if not line:
-                done.put(RuntimeError(f"{name} could not be compiled:\n{''.join(said)}"))
+            found = _result_of(name, process.stdout)
+            done.put(found)
+            if isinstance(found, BaseException):
                 return
-            done.put(name)
         process.stdin.close()
+
+
+def _result_of(name: str, lines: Iterable[str]) -> Built | BaseException:
+    """What a worker says of a unit."""
+    from dfcrp.compiled.library import KernelsMissing
+
+    said, trouble = [], None
+    for line in lines:
+        if line == f"{DONE}{name}\n":
+            return name, trouble
+        if line.startswith(NOT_LINKED):
+            trouble = json.loads(line.removeprefix(NOT_LINKED))
+        elif line.startswith(MISSING):
+            return KernelsMissing(json.loads(line.removeprefix(MISSING)))
+        else:
+            said.append(line)
+    return RuntimeError(f"{name} could not be compiled:\n{''.join(said)}")
 
 
 def _work_here(into: Path) -> None:
@@ -134,10 +150,17 @@ def _work_here(into: Path) -> None:
     # All contracts must be known before Numba is told.
     for module in ("dfcrp.likelihoods.contract", "dfcrp.priors.contract"):
         importlib.import_module(module)
-    from dfcrp.compiled import backend, library
+    from dfcrp.compiled import library
 
+    try:
+        from dfcrp.compiled import backend
+    except ImportError as error:
+        print(f"{MISSING}{json.dumps(str(library.numba_missing(error)))}", flush=True)
+        return
     for line in sys.stdin:
-        backend.write_unit(library.unit_named(line.strip()), into)
+        trouble = backend.write_unit(library.unit_named(line.strip()), into)
+        if trouble is not None:
+            print(f"{NOT_LINKED}{json.dumps(trouble)}", flush=True)
         print(f"{DONE}{line.strip()}", flush=True)
 
 
@@ -153,7 +176,7 @@ def _list_package(folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Build what is asked for."""
-    from dfcrp.compiled.library import cache_directory, is_built, unit_named
+    from dfcrp.compiled.library import cache_directory, is_built, not_linked, unit_named
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("units", nargs="*", help="names of units; without: all")
@@ -170,7 +193,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.into is None and given.package is None:
         names = [name for name in names if not is_built(unit_named(name))]
     begun = time.monotonic()
-    for done, _ in enumerate(build(names, into), 1):
+    told = set()
+    for done, (_, trouble) in enumerate(build(names, into), 1):
+        if trouble is not None and (words := not_linked(trouble)) not in told:
+            told.add(words)
+            print(f"  {words}", file=sys.stderr, flush=True)
         seconds = time.monotonic() - begun
         print(f"  compiled {done} of {len(names)}, {seconds:.0f} s", file=sys.stderr, flush=True)
     if given.package is not None:

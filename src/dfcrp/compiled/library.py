@@ -17,10 +17,10 @@ import hashlib
 import json
 import os
 import platform
-import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from dfcrp import filelocks
+from dfcrp.compiled import linking
 from dfcrp.compiled.abi import (
     Description,
     Frame,
@@ -41,17 +43,33 @@ from dfcrp.compiled.abi import (
     word_types,
 )
 from dfcrp.compiled.jit import CONTRACTS, Contract, Kernel
+from dfcrp.errors import DfcrpWarning
 
 #: Where a wheel has its compiled code.
 PACKAGED = Path(__file__).parents[1] / "_kernels"
 #: The list of its units.
 UNITS = "units.json"
 #: Counts up with every change to how code is compiled and called.
-FORMAT = 1
+FORMAT = 2
+#: What processor code is made for: any of the last fifteen years, as no fused operations are used
+#: either way and results do not depend on it.
+CPU = os.environ.get("DFCRP_CPU", "x86-64-v2" if platform.machine() in ("x86_64", "AMD64") else "")
+#: Gives back the memory of an array.
+RELEASE = "NRT_decref"
+#: Modules that say how code is made. They are loaded only where it is.
+MAKERS = ("backend", "numba_internals", "runtime", "linking")
 
 
 class KernelsMissing(RuntimeError):
     """There is no compiled code, and nothing here to make it with."""
+
+
+def numba_missing(why: object) -> KernelsMissing:
+    """There is no compiled code, and Numba cannot be loaded."""
+    return KernelsMissing(
+        f"there is no compiled code for this machine, and no Numba to make it with ({why}); "
+        "pip install numba"
+    )
 
 
 class Compiling:
@@ -119,7 +137,7 @@ class Unit:
     @functools.cached_property
     def digest(self) -> str:
         """Of all that the compiled code depends on."""
-        found = hashlib.sha256(f"{FORMAT} {platform.machine()} {sys.platform}".encode())
+        found = hashlib.sha256(f"{FORMAT} {made_with()}".encode())
         modules = {export.kernel.__module__ for export in self.exports}
         if not self.named:
             modules.update(_brought_along(self.exports))
@@ -212,9 +230,24 @@ def _sources_of(modules: frozenset[str]) -> dict[str, str]:
             continue
         found[name], imported = _parsed(path)
         open_ones += imported
-    # How code is made counts as well; that module is loaded only where it is.
-    found["backend"] = _parsed(str(Path(__file__).with_name("backend.py")))[0]
+    # How code is made counts as well.
+    for name in MAKERS:
+        found[name] = _parsed(str(Path(__file__).with_name(f"{name}.py")))[0]
     return found
+
+
+@functools.cache
+def made_with() -> str:
+    """The machine, and the versions of what makes code for it."""
+    from importlib import metadata
+
+    found = [platform.machine(), sys.platform, CPU]
+    for name in ("numba", "llvmlite"):
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            found.append(f"no {name}")
+    return ", ".join(found)
 
 
 def _brought_along(exports: Sequence[Export]) -> Iterator[str]:
@@ -286,18 +319,63 @@ def is_built(unit: Unit) -> bool:
 
 
 def require(units: Sequence[Unit], *, jobs: int | None = None) -> None:
-    """Have these units built; what is lacking is compiled now, side by side."""
-    lacking = [unit for unit in units if not is_built(unit)]
-    if not lacking:
-        return
+    """Have these units built; what is lacking is compiled now, side by side.
+
+    Where that cannot be, this process goes on in plain Python.
+    """
+    lacking = [] if _PLAIN else [unit for unit in units if not is_built(unit)]
+    if lacking:
+        try:
+            _build(lacking, jobs)
+        except KernelsMissing as reason:
+            go_on_in_python(reason)
+
+
+def _build(units: Sequence[Unit], jobs: int | None = None) -> None:
     from dfcrp.compiled import build
 
     COMPILING.begin()
     try:
-        for _ in build.build([unit.name for unit in lacking], cache_directory(), jobs=jobs):
+        for _, trouble in build.build([unit.name for unit in units], cache_directory(), jobs=jobs):
             COMPILING.parts += 1
+            if trouble is not None:
+                say_once(not_linked(trouble))
     finally:
         COMPILING.end()
+
+
+# What is said, and plain Python in the place of compiled code.
+
+_SAID: set[str] = set()
+#: Why kernels run as plain Python from now on; empty while they do not.
+_PLAIN: list[str] = []
+
+
+def say_once(words: str) -> None:
+    """Warn, of each thing once."""
+    with _LOADING:
+        new = words not in _SAID
+        _SAID.add(words)
+    if new:
+        warnings.warn(words, DfcrpWarning, stacklevel=2)
+
+
+def not_linked(trouble: str) -> str:
+    """What to say where the linker failed."""
+    return (
+        f"compiled code could not be linked, which llvmlite makes up for: {trouble}. The variable "
+        "CC names another compiler"
+    )
+
+
+def go_on_in_python(reason: KernelsMissing) -> None:
+    """Let this process run its kernels as plain Python, and say why."""
+    _PLAIN.append(str(reason))
+    say_once(f"{reason}. Going on in plain Python, which takes some hundred times as long")
+
+
+def _in_python(kernel: Kernel, args: Sequence[Any]) -> Any:
+    return kernel.py_func(*[arg.value if isinstance(arg, Frame) else arg for arg in args])
 
 
 # Calls into it.
@@ -323,6 +401,31 @@ class Loaded:
         return self.functions[symbol]
 
 
+class ObjectCode:
+    """Object code that nothing has linked, loaded by LLVM: functions as those of ``ctypes.CDLL``.
+
+    This needs llvmlite, but not Numba.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_triple(llvm.get_process_triple())
+        machine = target.create_target_machine(reloc="pic", codemodel="default")
+        # The engine keeps the code in memory.
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(path.read_bytes()))
+        self._engine.finalize_object()
+
+    def __getattr__(self, symbol: str) -> Any:
+        address = self._engine.get_function_address(symbol)
+        if not address:
+            raise AttributeError(f"there is no {symbol} in this code")
+        return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+
 _LOADED: dict[str, Loaded] = {}
 #: Guards what is loaded and the tables: an address that was given out must stay good.
 _LOADING = threading.RLock()
@@ -336,25 +439,39 @@ def load(unit: Unit) -> Loaded:
 
 def _load(unit: Unit) -> Loaded:
     if unit.name not in _LOADED:
-        if unit.named:
-            require([unit])
-        elif not is_built(unit):
-            from dfcrp.compiled import backend
-
-            backend.write_unit(unit, cache_directory())
+        if not is_built(unit):
+            if unit.named:
+                _build([unit])
+            else:
+                _build_here(unit)
         home = _home_of(unit)
         results = json.loads(beside(home, ".json").read_text())
         _LOADED[unit.name] = Loaded(_open(home), results)
     return _LOADED[unit.name]
 
 
+def _build_here(unit: Unit) -> None:
+    """Compile a unit that another process cannot make."""
+    try:
+        from dfcrp.compiled import backend
+    except ImportError as error:
+        raise numba_missing(error) from error
+    trouble = backend.write_unit(unit, cache_directory())
+    if trouble is not None:
+        say_once(not_linked(trouble))
+
+
 def _open(home: Path) -> Any:
-    shared = beside(home, ".so")
+    shared = beside(home, linking.SYSTEM.ending)
     if shared.is_file():
         return ctypes.CDLL(str(shared))
-    from dfcrp.compiled import backend
-
-    return backend.load_object(beside(home, ".o"))
+    try:
+        return ObjectCode(beside(home, linking.OBJECT))
+    except (ImportError, OSError) as error:
+        raise KernelsMissing(
+            "compiled code that nothing has linked needs llvmlite, which cannot be loaded "
+            f"({error}); pip install llvmlite"
+        ) from error
 
 
 class _Bound:
@@ -370,7 +487,7 @@ class _Bound:
         types = [found for kind in kinds for found in word_types(kind)]
         self.function = loaded.function(symbol, types)
         self.result = loaded.results[symbol]
-        self.release = loaded.handle.NRT_decref
+        self.release = getattr(loaded.handle, RELEASE)
         self.room = ctypes.c_char * max(size_and_alignment(self.result)[0], 8)
 
     def __call__(self, args: Sequence[Any]) -> Any:
@@ -396,6 +513,16 @@ _BOUND: dict[Any, _Bound] = {}
 
 def call(kernel: Kernel, args: tuple[Any, ...]) -> Any:
     """Call a kernel from Python."""
+    if _PLAIN:
+        return _in_python(kernel, args)
+    try:
+        return _call_compiled(kernel, args)
+    except KernelsMissing as reason:
+        go_on_in_python(reason)
+        return _in_python(kernel, args)
+
+
+def _call_compiled(kernel: Kernel, args: tuple[Any, ...]) -> Any:
     # A generator of NumPy's serves too: it gives a stream for this call.
     given = [_stream_of(arg) if isinstance(arg, np.random.Generator) else arg for arg in args]
     if len(given) != len(kernel.names):
@@ -486,24 +613,9 @@ def function_table(contract: Contract, kind: Any) -> int:
 
 @contextlib.contextmanager
 def building(home: Path) -> Iterator[None]:
-    """Hold off other processes that would build the same."""
-    import fcntl
-
+    """Hold off other processes that would build the same; where there are no locks, both do."""
     home.parent.mkdir(parents=True, exist_ok=True)
     with open(beside(home, ".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):
+            filelocks.wait_for_lock(lock.fileno())
         yield
-
-
-def linker() -> str | None:
-    """A C compiler to link with, if there is one."""
-    import shutil
-
-    return shutil.which(os.environ.get("CC", "cc"))
-
-
-def run_linker(command: Sequence[str]) -> None:
-    """Link, with what went wrong if it does."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")

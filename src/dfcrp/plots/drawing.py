@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 from typing import IO, Any
 
 from dfcrp import plots
@@ -130,7 +130,9 @@ class _Helpers:
     """A queue of orders, and a thread with a helper process of its own for each helper."""
 
     def __init__(self, count: int) -> None:
-        self._queue: SimpleQueue[Order] = SimpleQueue()
+        # Not a SimpleQueue: that of Python 3.11 waits for ever where another takes what a thread
+        # was woken for after its patience had ended.
+        self._queue: Queue[Order] = Queue()
         self._all_given = threading.Event()
         self._drawn: dict[str, DrawnFigure] = {}
         self._failed: list[Order] = []

@@ -10,12 +10,14 @@ const WIDTHS = [1.6, 1.6, 0.8];
 const SURE = [0.95, 0.05];
 const GAIN = "How much one more look is expected to reduce the variance of the number of objects";
 
+/** @returns {Promise<OverviewData>} */
 async function readImages() {
   const about = JSON.parse(byId("about").textContent);
   return { ...about, ...(await arraysOf(byId("arrays").textContent, about.arrays, about.compressed)) };
 }
 
 /** 0: agreed on, 1: in doubt, 2: not. */
+/** @param {number} p @returns {0 | 1 | 2} */
 function shadeOf(p) {
   return p >= SURE[0] ? 0 : p > SURE[1] ? 1 : 2;
 }
@@ -24,6 +26,7 @@ function shades() {
   return SHADES[matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"];
 }
 
+/** @type {Record<Order, (data: OverviewData, a: number, b: number) => number>} */
 const ORDERS = {
   name: (data, a, b) => data.byName[a] - data.byName[b],
   objects: (data, a, b) => data.objects[b] - data.objects[a] || a - b,
@@ -34,6 +37,7 @@ const ORDERS = {
 };
 
 /** The images that are asked for, in the order asked for. */
+/** @param {OverviewData} data @param {Asked} asked @returns {number[]} */
 function chosenImages(data, asked) {
   const text = asked.name.trim().toLowerCase();
   const found = [];
@@ -48,6 +52,7 @@ function chosenImages(data, asked) {
 }
 
 /** What is in doubt; of images without a marking, that they have none. */
+/** @param {OverviewData} data @param {number} k */
 function doubtOf(data, k) {
   if (k >= data.names.length - data.empty) return `looked at, no ${data.nouns}`;
   const undecided = `${number(data.undecided[k])} undecided ${data.undecided[k] === 1 ? data.noun : data.nouns}`;
@@ -56,6 +61,7 @@ function doubtOf(data, k) {
   return data.undecided[k] ? undecided : `no undecided ${data.nouns}`;
 }
 
+/** @param {OverviewData} data @param {number} k */
 function tile(data, k) {
   const canvas = element("canvas", { "aria-hidden": "true" });
   const words = [
@@ -74,16 +80,19 @@ function tile(data, k) {
   return { item: element("li", {}, made), canvas, image: k };
 }
 
+/** @param {OverviewData} data @param {{ canvas: HTMLCanvasElement, image: number }} given1 */
 function drawTile(data, { canvas, image }) {
   const ratio = globalThis.devicePixelRatio || 1;
   canvas.width = Math.round(canvas.clientWidth * ratio);
   canvas.height = Math.round(canvas.clientHeight * ratio);
-  const pen = canvas.getContext("2d");
-  (data.shape ? drawOutlines : drawBars)(data, image, pen, ratio);
+  const pen = penOf(canvas);
+  if (data.shape) drawOutlines(data, data.shape, image, pen, ratio);
+  else drawBars(data, image, pen, ratio);
 }
 
 /** The catalogue as a map. */
-function drawOutlines(data, image, pen, ratio) {
+/** @param {OverviewData} data @param {Shape} shape @param {number} image @param {CanvasRenderingContext2D} pen @param {number} ratio */
+function drawOutlines(data, shape, image, pen, ratio) {
   const { width, height } = pen.canvas;
   const colours = shades();
   const [left, right, low, high] = data.frames.subarray(4 * image, 4 * image + 4);
@@ -95,22 +104,25 @@ function drawOutlines(data, image, pen, ratio) {
     pen.lineWidth = WIDTHS[shade] * ratio;
     for (let c = data.outlineStart[image]; c < data.outlineStart[image + 1]; c++) {
       if (shadeOf(data.outlineP[c]) !== shade) continue;
+      /** @param {number} length */
       const half = (length) => Math.max((scale * length) / 2, 0.7 * ratio);
       const dot = (shade < 2 ? 2 : 1.5) * ratio;
-      const [a, b] = data.shape === "point" ? [dot, dot] : [half(data.outlineW[c]), half(data.outlineH[c])];
+      const [a, b] = shape === "point" ? [dot, dot] : [half(data.outlineW[c]), half(data.outlineH[c])];
       pen.beginPath();
-      trace(pen, data.shape, x0 + scale * data.outlineX[c], y0 - scale * data.outlineY[c], a, b, (-data.outlineA[c] * Math.PI) / 180);
-      if (data.shape === "point") pen.fill();
+      trace(pen, shape, x0 + scale * data.outlineX[c], y0 - scale * data.outlineY[c], a, b, (-data.outlineA[c] * Math.PI) / 180);
+      if (shape === "point") pen.fill();
       else pen.stroke();
     }
   }
 }
 
 /** How many objects so many experts share, where objects have no place. */
+/** @param {OverviewData} data @param {number} image @param {CanvasRenderingContext2D} pen @param {number} ratio */
 function drawBars(data, image, pen, ratio) {
   const { width, height } = pen.canvas;
   const count = data.barsOfImage;
   const parts = data.bars.subarray(3 * count * image, 3 * count * (image + 1));
+  /** @param {number} bar */
   const total = (bar) => parts[3 * bar] + parts[3 * bar + 1] + parts[3 * bar + 2];
   const most = Math.max(1, ...Array.from({ length: count }, (_, bar) => total(bar)));
   const colours = shades();
@@ -130,7 +142,9 @@ function drawBars(data, image, pen, ratio) {
   }
 }
 
+/** @param {OverviewData} data */
 function legend(data) {
+  /** @param {number} shade */
   const sample = (shade) => {
     const [fill, stroke] = data.shape && data.shape !== "point" ? ["none", shades()[shade]] : [shades()[shade], "none"];
     const look = { fill, stroke, "stroke-width": WIDTHS[shade] };
@@ -144,9 +158,14 @@ function legend(data) {
 
 async function startOverview() {
   const data = await readImages();
+  /** @type {Asked} */
   const asked = { name: "", order: "name", bad: false, doubt: false, open: false, first: 0 };
+  /** @type {ReturnType<typeof tile>[]} */
   let shown = [];
-  const draw = () => shown.forEach((one) => drawTile(data, one));
+  const draw = () => {
+    for (const one of shown) drawTile(data, one);
+  };
+  /** @param {Partial<Asked>} changes */
   const show = (changes) => {
     Object.assign(asked, { first: 0 }, changes);
     const images = chosenImages(data, asked);
@@ -164,11 +183,14 @@ async function startOverview() {
   for (const part of document.querySelectorAll(".overview-need")) {
     if (!data.byNeed) part.remove();
   }
-  byId("name").addEventListener("input", (event) => show({ name: event.target.value }));
-  byId("order").addEventListener("change", (event) => show({ order: event.target.value }));
-  byId("bad").addEventListener("change", (event) => show({ bad: event.target.checked }));
-  byId("doubt").addEventListener("change", (event) => show({ doubt: event.target.checked }));
-  byId("open")?.addEventListener("change", (event) => show({ open: event.target.checked }));
+  const [name, order] = [byId("name"), byId("order")];
+  name.addEventListener("input", () => show({ name: name.value }));
+  order.addEventListener("change", () => show({ order: /** @type {Order} */ (order.value) }));
+  for (const key of /** @type {const} */ (["bad", "doubt", "open"])) {
+    // Not every page has all of them.
+    const box = document.getElementById(`explorer-${key}`);
+    if (box instanceof HTMLInputElement) box.addEventListener("change", () => show({ [key]: box.checked }));
+  }
   byId("back").addEventListener("click", () => show({ first: Math.max(asked.first - TILES_SHOWN, 0) }));
   byId("on").addEventListener("click", () => show({ first: asked.first + TILES_SHOWN }));
   addEventListener("resize", draw);

@@ -28,20 +28,20 @@ import socket
 import stat
 import time
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dfcrp.errors import DfcrpError, RunFolderError
+from dfcrp import filelocks
+from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError
 from dfcrp.files import Folder, LinkError, opened, why, write_errors
 
 LOCK = "run.lock"
 WRITING, OWN, STOP = "writing", "own", "stop"
 #: What was taken from another, until it is removed.
 GONE = "gone-"
-#: Windows keeps others from reading a locked byte, so one is locked that nobody reads.
-_FAR_BYTE = 1 << 30
 #: Bytes of a lock file, and how often to try to remove a folder that somebody still fills.
 _LARGEST_LOCK, _ATTEMPTS = 10_000, 200
 _GONE = (errno.ENOENT, errno.ENOTDIR, getattr(errno, "ESTALE", errno.ENOENT))
@@ -263,6 +263,10 @@ def locked(folder: Path) -> Iterator[None]:
                 path.unlink()
     finally:
         os.close(descriptor)
+        if os.name == "nt":
+            # Windows removes no file that is open; nor does it one that another has opened since.
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _acquire(path: Path) -> int:
@@ -274,7 +278,7 @@ def _acquire(path: Path) -> int:
             raise RunFolderError(f"{error.filename}: {error.strerror}") from None
         except OSError as error:
             raise RunFolderError(f"{path}: cannot be written: {why(error)}") from None
-        if not _try_lock(descriptor):
+        if not _locked_now(path, descriptor):
             owner = _owner(path)
             os.close(descriptor)
             who = f"process {owner['pid']} on {owner['host']}" if owner else "another process"
@@ -301,20 +305,20 @@ def _give_up_name(path: Path, descriptor: int) -> None:
         raise
 
 
-def _try_lock(descriptor: int) -> bool:
+def _locked_now(path: Path, descriptor: int) -> bool:
+    """Whether the lock is ours now; RunFolderError where the disk has none."""
+    if not filelocks.there_are():
+        warnings.warn(
+            "this system has no file locks: two commands at work on one run folder are not told of "
+            "each other, and the later one takes it over",
+            DfcrpWarning,
+            stacklevel=2,
+        )
     try:
-        if os.name == "nt":
-            import msvcrt
-
-            os.lseek(descriptor, _FAR_BYTE, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        return filelocks.try_lock(descriptor)
+    except OSError as error:
+        os.close(descriptor)
+        raise RunFolderError(f"{path}: cannot be locked: {why(error)}") from None
 
 
 def _refuse_other_machine(path: Path) -> None:

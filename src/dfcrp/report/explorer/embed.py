@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import re
 from collections.abc import Sequence
 from importlib import resources
 from string import Template
@@ -308,13 +309,21 @@ SCRIPTS = (
 )  # fmt: skip
 
 
+#: A line that says which types a function takes.
+_TYPES = re.compile(r"^ */\*\* @.*\*/\n", re.MULTILINE)
+
+
 def _resource(name: str) -> str:
     return resources.files("dfcrp.report.explorer").joinpath("page", name).read_text("utf-8")
 
 
 def script_of(names: Sequence[str], last: str = "") -> str:
-    """Files, and what comes after them, as one script in a scope of its own."""
+    """Files, and what comes after them, as one script in a scope of its own.
+
+    Without the comments that name types, which are for the checker alone.
+    """
     parts = [*(_resource(f"{name}.js") for name in names), last]
+    parts = [_TYPES.sub("", part) for part in parts]
     return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
 
 

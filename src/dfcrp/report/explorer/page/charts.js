@@ -2,25 +2,30 @@
 
 const CHART = { width: 210, height: 130, left: 42, right: 14, top: 8, bottom: 20 };
 
+/** @param {string} label */
 function chart(label) {
   return drawing("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": label });
 }
 
 /** A function from values to pixels. */
+/** @param {number} from @param {number} to @param {number} low @param {number} high */
 function scale(from, to, low, high) {
-  return (value) => low + ((value - from) / (to - from || 1)) * (high - low);
+  return (/** @type {number} */ value) => low + ((value - from) / (to - from || 1)) * (high - low);
 }
 
+/** @param {Element} svg */
 function axes(svg) {
   const [bottom, right] = [CHART.height - CHART.bottom, CHART.width - CHART.right];
   svg.append(drawing("path", { class: "axis", d: `M${CHART.left} ${CHART.top}V${bottom}H${right}` }));
 }
 
+/** @param {Element} svg @param {number} x @param {number} y @param {string} text @param {string} [anchor] */
 function label(svg, x, y, text, anchor = "middle") {
   svg.append(drawing("text", { x, y, "text-anchor": anchor }, text));
 }
 
 /** How often each number of objects was drawn. */
+/** @param {Summary} found @param {string} words */
 function histogram(found, words) {
   const values = found.samples;
   const svg = chart(words);
@@ -48,6 +53,7 @@ function histogram(found, words) {
 }
 
 /** N(≥ D) with its 95 % band, on logarithmic scales. */
+/** @param {SizePoint[]} points @param {State} state */
 function sizeCurve(points, state) {
   const svg = chart("Number of objects of at least a size, with its 95 % band");
   const shown = points.filter((point) => point.hi >= 1);
@@ -56,11 +62,13 @@ function sizeCurve(points, state) {
   const logX = scale(Math.log(first), Math.log(last), CHART.left, CHART.width - CHART.right);
   const base = CHART.height - CHART.bottom;
   const logY = scale(Math.log(0.8), Math.log(Math.max(shown[0].hi * 1.2, 2)), base, CHART.top);
-  const [x, y] = [(d) => logX(Math.log(d)), (n) => logY(Math.log(Math.max(n, 0.8)))];
+  const x = (/** @type {number} */ d) => logX(Math.log(d));
+  const y = (/** @type {number} */ n) => logY(Math.log(Math.max(n, 0.8)));
   if (state.dMin !== null || state.dMax !== null) {
     const [from, to] = [state.dMin ?? first, state.dMax ?? last].map((d) => x(Math.min(Math.max(d, first), last)));
     svg.append(drawing("rect", { class: "range", x: from, y: CHART.top, width: Math.max(to - from, 0), height: base - CHART.top }));
   }
+  /** @param {"mean" | "lo" | "hi"} key @param {SizePoint[]} list */
   const line = (key, list) => list.map((point) => `${x(point.size).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("L");
   svg.append(drawing("path", { class: "band", d: `M${line("hi", shown)}L${line("lo", [...shown].reverse())}Z` }));
   svg.append(drawing("path", { class: "curve", d: `M${line("mean", shown.filter((point) => point.mean >= 0.5))}` }));
@@ -71,10 +79,12 @@ function sizeCurve(points, state) {
 }
 
 /** 0.5 and 20 rather than 0.50 and 20.0. */
+/** @param {number} value */
 function ofSize(value) {
   return Number(value.toPrecision(2)).toLocaleString("en-US", { maximumFractionDigits: 6 });
 }
 
+/** @param {number} low @param {number} high @param {number[]} [steps] */
 function logTicks(low, high, steps = [1, 2, 5]) {
   const found = [];
   for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {

@@ -1,12 +1,15 @@
 // The answer to the filters: how many objects, in numbers, by size class, and as two charts.
 
+/** @param {Data} data @param {number} used */
 function drawsInWords(data, used) {
   return used === data.draws ? `from all ${number(used)} draws` : `from ${number(used)} of ${number(data.draws)} draws, evenly spaced`;
 }
 
+/** @param {State} state @param {ExplorerMap} map @returns {{ sizes: SizePoint[], update(): void }} */
 function makeCountsPanel(state, map) {
   const { data } = state;
   const classes = classButtons(state);
+  /** @type {{ sizes: SizePoint[], update(): void }} */
   const panel = {
     /** N(≥ D) as it is drawn. */
     sizes: [],
@@ -26,6 +29,7 @@ function makeCountsPanel(state, map) {
         cells[0].textContent = shown.mean;
         cells[1].textContent = shown.interval;
       }
+      /** @param {number} g */
       const single = (g) => inRegion(state.region, data.groupX[g], data.groupY[g]) && data.groupActiveItems[g] === 1;
       const singles = estimate(summariseCounts(countByDraw(data, single, () => 1)));
       byId("singletons-count").textContent = `${singles.mean} (${singles.interval})`;
@@ -43,16 +47,20 @@ function makeCountsPanel(state, map) {
   return panel;
 }
 
+/** @param {number | null} from @param {number | null} to */
 function classInWords(from, to) {
   if (from === null) return to === null ? "any size" : `below ${ofSize(to)}`;
   return to === null ? `${ofSize(from)} and more` : `${ofSize(from)} to ${ofSize(to)}`;
 }
 
 /** A row for each size class: its button, and its count for the threshold that is set. */
+/** @param {State} state */
 function classButtons(state) {
   const { classEdges, classNames } = state.data;
   const ends = [null, ...classEdges, null];
-  const rows = [["all", null, null], ...classNames.map((name, k) => [name, ends[k], ends[k + 1]])];
+  /** @type {[string, number | null, number | null][]} */
+  const rows = [["all", null, null]];
+  for (const [k, name] of classNames.entries()) rows.push([name, ends[k], ends[k + 1]]);
   return rows.map(([name, from, to]) => {
     const button = element("button", { type: "button", "data-class": name, title: classInWords(from, to), onclick: () => state.set({ dMin: from, dMax: to }) }, name);
     const cells = [element("td", { class: "number" }), element("td", { class: "number quiet" })];

@@ -1,5 +1,6 @@
 // The data of the page, as typed arrays, and what follows from them once and for all.
 
+/** @returns {Promise<Data>} */
 async function readData() {
   const about = JSON.parse(byId("about").textContent);
   const data = { ...about, ...(await arraysOf(byId("arrays").textContent, about.arrays, about.compressed)) };
@@ -13,12 +14,13 @@ async function readData() {
   addDescriptions(data);
   addMembers(data);
   addGroupFacts(data);
-  if (data.itemReal) addReality(data);
+  addReality(data);
   data.undecided = undecidedClusters(data);
   return data;
 }
 
 /** The arrays of what describes objects and items, beside their names. */
+/** @param {Data} data */
 function addDescriptions(data) {
   data.quantities.forEach((quantity, k) => {
     quantity.values = data[`quantity${k}`];
@@ -26,18 +28,20 @@ function addDescriptions(data) {
     quantity.label = quantity.axis === null ? quantity.name : data.ground.axes[quantity.axis];
     quantity.unit = quantity.axis !== null ? data.ground.degree : quantity.length ? data.ground.unit : "";
   });
-  data.columns.forEach((column, k) => (column.values = data[`column${k}`]));
+  for (const [k, column] of data.columns.entries()) column.values = data[`column${k}`];
   data.clusterSize = data.size ? data.quantities[data.size.quantity].values : null;
   /** Standard deviation of x or y of an object; nothing where that is no quantity of its own. */
   data.placeSd = (axis, k) => data.quantities.find((quantity) => quantity.axis === axis)?.sd[k] ?? 0;
 }
 
 /** A value of a column of items or of the catalogue, in words. */
-function valueOf(data, column, row) {
+/** @param {Data} data @param {Column} column @param {number} row */
+function valueInWords(data, column, row) {
   return column.text ? data.texts[column.name][column.values[row]] : column.values[row].toFixed(column.digits);
 }
 
 /** Rows of `owner` by owner: those of k are order[offsets[k]] to order[offsets[k + 1] - 1]. */
+/** @param {Numbers} owner @param {number} count @returns {Lists} */
 function listsOf(owner, count) {
   const offsets = new Uint32Array(count + 1);
   for (const k of owner) offsets[k + 1]++;
@@ -48,6 +52,7 @@ function listsOf(owner, count) {
   return { offsets, order, of: (k) => order.subarray(offsets[k], offsets[k + 1]) };
 }
 
+/** @param {Data} data */
 function addMembers(data) {
   data.clusterMembers = listsOf(data.itemCluster, data.clusters);
   data.clusterExperts = new Uint16Array(data.clusters);
@@ -62,6 +67,7 @@ function addMembers(data) {
 }
 
 /** Where a group lies, its mean size, in how many draws it was a cluster, and its home. */
+/** @param {Data} data */
 function addGroupFacts(data) {
   const { groupOffsets, groupMembers } = data;
   data.groupX = new Float32Array(data.groups);
@@ -94,23 +100,28 @@ function addGroupFacts(data) {
 
 /** How likely a group is real. Only a single item may be false, and how likely it is real where it
  *  is alone follows from how likely it is real at all: elsewhere it is certain. */
+/** @param {Data} data */
 function addReality(data) {
+  const { itemReal } = data;
+  if (!itemReal) return;
   data.groupReal = new Float32Array(data.groups).fill(1);
   for (let g = 0; g < data.groups; g++) {
     if (data.groupOffsets[g + 1] - data.groupOffsets[g] > 1 || !data.groupDraws[g]) continue;
     const alone = data.groupDraws[g] / data.drawsUsed;
-    const real = data.itemReal[data.groupMembers[data.groupOffsets[g]]] - (1 - alone);
+    const real = itemReal[data.groupMembers[data.groupOffsets[g]]] - (1 - alone);
     data.groupReal[g] = Math.min(Math.max(real / alone, 0), 1);
   }
 }
 
 /** What a group counts for: one object, or where the model knows false marks, its probability. */
+/** @param {Data} data @param {number} group */
 function worthOf(data, group) {
   return data.groupReal ? data.groupReal[group] : 1;
 }
 
 /** The object of the catalogue that most members of a group belong to, one item left out; the
  *  first among equals; -1 if nobody is left. */
+/** @param {Data} data @param {number} group */
 function homeOf(data, group) {
   const times = new Map();
   for (let p = data.groupOffsets[group]; p < data.groupOffsets[group + 1]; p++) {
@@ -126,6 +137,7 @@ function homeOf(data, group) {
 }
 
 /** Objects with an item that is not sure of its place, least sure first. */
+/** @param {Data} data */
 function undecidedClusters(data) {
   const found = [];
   for (let k = 0; k < data.clusters; k++) {
@@ -135,10 +147,12 @@ function undecidedClusters(data) {
 }
 
 /** In which share of all draws at least so many experts share an object: as in catalogue.csv. */
+/** @param {Data} data @param {number} cluster @param {number} least */
 function consensusProbability(data, cluster, least) {
   return data.clusterConsensus[(least - 1) * data.clusters + cluster] / data.draws;
 }
 
+/** @param {Data} data @param {number} i */
 function itemName(data, i) {
   return data.ids ? data.ids[i] : String(i + 1);
 }

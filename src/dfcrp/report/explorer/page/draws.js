@@ -1,6 +1,7 @@
 // Posterior counts: how many objects pass in each draw, with mean and interval over the draws.
 
 /** For each draw, the number of objects among these groups: those that were a cluster in it. */
+/** @param {Data} data @param {(g: number) => boolean | number} wanted @param {(g: number) => number} [worthOfGroup] */
 function countByDraw(data, wanted, worthOfGroup = (g) => worthOf(data, g)) {
   const counts = new Float64Array(data.drawsUsed);
   const change = new Float64Array(data.drawsUsed + 1);
@@ -18,6 +19,7 @@ function countByDraw(data, wanted, worthOfGroup = (g) => worthOf(data, g)) {
 }
 
 /** Call visit(sampled draw, log size) for every draw with parameters in which the group was. */
+/** @param {Data} data @param {number} group @param {(draw: number, logSize: number) => void} visit */
 function visitLogSizes(data, group, visit) {
   if (data.sizeFrom === "members") {
     const constant = Math.log(data.groupSize[group]);
@@ -31,6 +33,7 @@ function visitLogSizes(data, group, visit) {
 }
 
 /** Call visit(index) for every draw of a subset in which the group was a cluster, ascending. */
+/** @param {Data} data @param {number} group @param {Uint32Array} before @param {(draw: number) => void} visit */
 function visitDraws(data, group, before, visit) {
   for (let r = data.runOffsets[group]; r < data.runOffsets[group + 1]; r++) {
     for (let k = before[data.runStart[r]]; k < before[data.runStop[r]]; k++) visit(k);
@@ -38,6 +41,7 @@ function visitDraws(data, group, before, visit) {
 }
 
 /** before[d]: how many draws of a subset come before draw d. */
+/** @param {Numbers} subset @param {number} draws */
 function numberBefore(subset, draws) {
   const before = new Uint32Array(draws + 1);
   for (const draw of subset) before[draw + 1]++;
@@ -45,13 +49,16 @@ function numberBefore(subset, draws) {
   return before;
 }
 
+/** @param {Data} data */
 function prepareDraws(data) {
-  for (const name of ["sampled", "ghost"]) {
-    if (data[`${name}Draws`]) data[`${name}Before`] = numberBefore(data[`${name}Draws`], data.drawsUsed);
+  for (const name of /** @type {const} */ (["sampled", "ghost"])) {
+    const drawn = data[`${name}Draws`];
+    if (drawn) data[`${name}Before`] = numberBefore(drawn, data.drawsUsed);
   }
 }
 
 /** The group that each item was in, in one draw. */
+/** @param {Data} data @param {number} draw */
 function clustersInDraw(data, draw) {
   const found = new Uint32Array(data.count);
   for (let g = 0; g < data.groups; g++) {
@@ -64,6 +71,7 @@ function clustersInDraw(data, draw) {
 }
 
 /** For each draw with parameters, the groups whose size lies in [from, to). */
+/** @param {Data} data @param {(g: number) => boolean | number} wanted @param {number} from @param {number} to */
 function countBySize(data, wanted, from, to) {
   const counts = new Float64Array(data.sampledDraws.length);
   const [low, high] = [Math.log(from), Math.log(to)];
@@ -78,6 +86,7 @@ function countBySize(data, wanted, from, to) {
 }
 
 /** The posterior number of objects with at least `least` experts and a size in [from, to). */
+/** @param {State} state @param {Uint8Array} passing @param {number} least @param {number | null} [from] @param {number | null} [to] @returns {Summary & { draws: number }} */
 function posteriorCount(state, passing, least, from = null, to = null) {
   const known = isWhole(state) ? reportedCount(state.data, least, from, to) : null;
   const { counts, draws } = countsOfDraws(state, passing, least, from, to);
@@ -85,12 +94,15 @@ function posteriorCount(state, passing, least, from = null, to = null) {
 }
 
 /** The number in each draw, of as many draws as can answer. */
+/** @param {State} state @param {Uint8Array} passing @param {number} least @param {number | null} from @param {number | null} to @returns {{ counts: Float64Array, draws: number }} */
 function countsOfDraws(state, passing, least, from, to) {
   const { data } = state;
+  /** @param {number} g */
   const wanted = (g) => passing[g] && data.groupActive[g] >= least;
   if (from === null && to === null) return { counts: countByDraw(data, wanted), draws: data.drawsUsed };
   const [low, high] = [from ?? 0, to ?? Infinity];
   if (data.sizeFrom === "members") {
+    /** @param {number} g */
     const fits = (g) => data.groupSize[g] >= low && data.groupSize[g] < high;
     return { counts: countByDraw(data, (g) => wanted(g) && fits(g)), draws: data.drawsUsed };
   }
@@ -98,6 +110,7 @@ function countsOfDraws(state, passing, least, from, to) {
 }
 
 /** The report's own number, from all draws, if the question is one of its own; null otherwise. */
+/** @param {Data} data @param {number} least @param {number | null} from @param {number | null} to @returns {(Interval & { draws: number }) | null} */
 function reportedCount(data, least, from, to) {
   const ends = [null, ...data.classEdges, null];
   let column = from === null && to === null ? 0 : -1;
@@ -112,8 +125,10 @@ function reportedCount(data, least, from, to) {
 }
 
 /** N(≥ D) with its band, on a logarithmic grid of sizes. */
+/** @param {State} state @param {Uint8Array} passing @param {number} [points] @returns {SizePoint[]} */
 function sizeFrequency(state, passing, points = 48) {
   const { data } = state;
+  /** @param {number} g */
   const wanted = (g) => passing[g] && data.groupActive[g] >= state.minExperts;
   let [least, most] = [Infinity, 0];
   for (const d of data.itemSize) {

@@ -2,9 +2,11 @@
 
 const MAX_HEATMAP = 24;
 
+/** @param {State} state */
 function makeExpertsPanel(state) {
   let picked = -1;
   /** The first click remembers an expert, the second compares. */
+  /** @param {number} f */
   const pick = (f) => {
     if (state.compare) {
       picked = state.compare.includes(f) ? -1 : f;
@@ -13,6 +15,7 @@ function makeExpertsPanel(state) {
       picked = picked === f ? -1 : f;
       panel.update();
     } else {
+      /** @type {[number, number]} */
       const pair = [picked, f];
       picked = -1;
       state.set({ compare: pair });
@@ -26,24 +29,26 @@ function makeExpertsPanel(state) {
       byId("expert-table").replaceChildren(expertTable(state, found, order, picked, pick));
       const shown = order.slice(-MAX_HEATMAP);
       byId("heatmap").replaceChildren(...(shown.length > 1 ? [heatmap(state, found, shown)] : []));
-      showComparison(state, found);
+      showComparison(state);
     },
   };
   return panel;
 }
 
+/** @param {State} state @param {Comparison} found @param {number[]} order @param {number} picked @param {(f: number) => void} pick */
 function expertTable(state, found, order, picked, pick) {
   const { nouns, verb } = state.data;
   const heads = [["expert", ""], [nouns, ""], ["Jaccard", "Mean agreement with the other experts"],
     ["alone, %", `Of the objects that one expert alone ${verb}, the share that is this expert’s`],
     ["missed, %", `Of the objects that all experts but one ${verb}, the share that only this expert did not`]];
   const head = element("tr", {}, ...heads.map(([name, note], k) => element("th", { scope: "col", title: note, class: k ? "number" : "" }, name)));
+  /** @param {Interval} value @param {number} digits */
   const cell = (value, digits) => {
     const shown = estimate(value, digits);
     return element("td", { class: "number", title: `95 %: ${shown.interval}` }, shown.mean);
   };
   const rows = order.map((f) => {
-    const chosen = f === picked || (state.compare ?? []).includes(f);
+    const chosen = f === picked || Boolean(state.compare?.includes(f));
     const name = element("button", { type: "button", "aria-pressed": String(chosen), "data-compare": f, title: "Compare with another", onclick: () => pick(f) }, state.data.experts[f]);
     return element("tr", { "data-row": f }, element("td", {}, name), element("td", { class: "number" }, number(found.count[f])),
       cell(found.jaccard[f], 3), cell(found.alone[f], 2), cell(found.missed[f], 2));
@@ -51,6 +56,7 @@ function expertTable(state, found, order, picked, pick) {
   return element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows));
 }
 
+/** @param {State} state @param {Comparison} found @param {number[]} order */
 function heatmap(state, found, order) {
   const { experts } = state.data;
   const pairs = new Map();
@@ -65,6 +71,7 @@ function heatmap(state, found, order) {
     }
   }
   const shade = isDark({ ...state, showImage: false }) ? "dark" : "light";
+  /** @param {number} f */
   const row = (f) => element("tr", {}, element("th", { scope: "row", title: experts[f] }, experts[f]), ...order.map((g) => {
     if (f === g) return element("td", {});
     const value = pairs.get(f < g ? `${f},${g}` : `${g},${f}`);
@@ -73,6 +80,7 @@ function heatmap(state, found, order) {
   return element("table", { "aria-label": "Jaccard coefficients of pairs of experts" }, element("tbody", {}, ...order.map(row)));
 }
 
+/** @param {State} state @param {number} f @param {number} g @param {Interval} value @param {number} share @param {Shade} shade */
 function heatCell(state, f, g, value, share, shade) {
   const { experts } = state.data;
   const chosen = state.compare && state.compare[0] === f && state.compare[1] === g;
@@ -90,13 +98,15 @@ function heatCell(state, f, g, value, share, shade) {
   return button;
 }
 
-function showComparison(state, found) {
+/** @param {State} state */
+function showComparison(state) {
   const box = byId("compare");
   box.hidden = !state.compare;
   if (!state.compare) return;
   const [a, b] = state.compare;
   const [one, other] = [state.data.experts[a], state.data.experts[b]];
   const counts = compareTwo(state, a, b);
+  /** @param {string} words @param {Interval} value */
   const part = (words, value) => {
     const shown = estimate(value);
     return element("li", {}, `${words}: `, element("b", {}, shown.mean), ` (95 %: ${shown.interval})`);

@@ -1,6 +1,7 @@
 // What can be taken away: the filtered catalogue as CSV, the view as PNG and SVG.
 
 /** The rows of catalogue.csv that pass the filters, with the same columns. */
+/** @param {State} state @param {ExplorerMap} map */
 function catalogueCsv(state, map) {
   const { data } = state;
   const ends = ["", "_sd", "_lo", "_hi"];
@@ -22,35 +23,42 @@ function catalogueCsv(state, map) {
 }
 
 /** Mean, standard deviation and ends of the interval, or the text. */
+/** @param {Data} data @param {Quantity} quantity @param {number} k @returns {(string | number)[]} */
 function catalogueCells(data, quantity, k) {
-  if (quantity.text) return [quoted(valueOf(data, quantity, k), ",")];
+  if (quantity.text) return [quoted(valueInWords(data, quantity, k), ",")];
   const mean = quantity.values[k];
+  /** @param {number} value */
   const whole = (value) => Number(value.toPrecision(10));
   return [whole(mean), short(quantity.sd[k]), whole(mean + quantity.lo[k]), whole(mean + quantity.hi[k])];
 }
 
 /** What single precision holds. */
+/** @param {number} value */
 function short(value) {
   return Number(value.toPrecision(7));
 }
 
+/** @param {string} text @param {string} delimiter */
 function quoted(text, delimiter) {
   return /["\r\n]/.test(text) || text.includes(delimiter) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** @param {Blob} blob @param {string} name */
 function download(blob, name) {
   const link = element("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
+/** @param {State} state @param {View} view @param {ExplorerMap} map @param {Overlay} overlay */
 function bindExports(state, view, map, overlay) {
   byId("csv").addEventListener("click", () => download(new Blob([catalogueCsv(state, map)], { type: "text/csv" }), "catalogue-filtered.csv"));
-  byId("png").addEventListener("click", () => mapPicture(state, view, map, overlay).toBlob((blob) => download(blob, "map.png"), "image/png"));
+  byId("png").addEventListener("click", () => mapPicture(state, view, map, overlay).toBlob((blob) => blob && download(blob, "map.png"), "image/png"));
   byId("svg").addEventListener("click", () => download(new Blob([mapSvg(state, view, map, overlay)], { type: "image/svg+xml" }), "map.svg"));
 }
 
 /** What is seen, drawn again with twice the pixels each way. */
+/** @param {State} state @param {View} view @param {ExplorerMap} map @param {Overlay} overlay */
 function mapPicture(state, view, map, overlay) {
   const [below, above] = [byId("outlines"), byId("overlay")];
   view.ratio = 2 * screenRatio();
@@ -58,7 +66,7 @@ function mapPicture(state, view, map, overlay) {
     map.draw();
     overlay.draw();
     const picture = element("canvas", { width: below.width, height: below.height });
-    const context = picture.getContext("2d");
+    const context = penOf(picture);
     context.drawImage(below, 0, 0);
     context.drawImage(above, 0, 0);
     context.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
@@ -72,12 +80,13 @@ function mapPicture(state, view, map, overlay) {
 }
 
 /** What is seen as SVG: outlines stay outlines, and text stays text. */
+/** @param {State} state @param {View} view @param {ExplorerMap} map @param {Overlay} overlay */
 function mapSvg(state, view, map, overlay) {
   const { data } = state;
   const ink = isDark(state) ? "#FFFFFF" : "#1D2329";
   const root = drawing("svg", { xmlns: SVG, width: view.width, height: view.height, viewBox: `0 0 ${view.width} ${view.height}`, "font-family": "sans-serif", "font-size": 12 },
     drawing("rect", { width: "100%", height: "100%", fill: groundColour(state) }));
-  if (data.image && state.showImage) root.append(svgImage(view, data));
+  if (data.image && state.showImage) root.append(svgImage(view, data.image, data.origin));
   for (const layer of map.layers()) root.append(...svgLayer(view, ...layer));
   if (state.selected >= 0) {
     const members = drawing("g", { fill: "none", stroke: ink, "stroke-width": 2 });
@@ -89,7 +98,8 @@ function mapSvg(state, view, map, overlay) {
   return new XMLSerializer().serializeToString(root);
 }
 
-function svgImage(view, { image, origin }) {
+/** @param {View} view @param {NonNullable<About["image"]>} image @param {Place} origin */
+function svgImage(view, image, origin) {
   const [left, right, bottom, top] = image.extent;
   const [x, y] = view.toScreen(left - origin[0], top - origin[1]);
   const [x1, y1] = view.toScreen(right - origin[0], bottom - origin[1]);
@@ -97,13 +107,16 @@ function svgImage(view, { image, origin }) {
 }
 
 /** A group for each colour and level. */
+/** @param {View} view @param {Outlines} outlines @param {LevelOf} level @param {LevelOf} colourOf @param {Pick<Colours, "colours" | "dashes">} given4 @param {LayerLook} given5 */
 function svgLayer(view, outlines, level, colourOf, { colours, dashes }, { asDots = false, weight = 1, hollow = false }) {
   const { buckets, total } = inView(view, outlines, level, colourOf, colours.length);
   const isDot = (asDots || outlines.shape === "point") && !hollow;
+  /** @type {SVGElement[]} */
   const groups = [];
   for (const kind of [0, 1]) {
     buckets.forEach((bucket, k) => {
       if (!bucket[kind].length) return;
+      /** @type {Attributes} */
       const look = isDot ? { fill: colours[k] } : { fill: "none", stroke: colours[k], "stroke-width": thickness(total, weight).toFixed(2), "stroke-dasharray": dashes[k].join(" ") || null };
       const shapes = bucket[kind].map((i) => svgOutline(view, asDots ? { ...outlines, shape: "point" } : outlines, i, asDots ? 0.5 : dotRadius(total)));
       groups.push(drawing("g", { ...look, opacity: kind ? 0.9 : 0.22 }, ...shapes));
@@ -112,22 +125,26 @@ function svgLayer(view, outlines, level, colourOf, { colours, dashes }, { asDots
   return groups;
 }
 
+/** @param {View} view @param {Outlines} outlines @param {number} i @param {number} dot */
 function svgOutline(view, { shape, x, y, wide, high, turn }, i, dot) {
+  /** @param {number} value */
   const short = (value) => Number(value.toFixed(2));
   const [cx, cy] = view.toScreen(x[i], y[i]).map(short);
   if (shape === "point") return drawing("circle", { cx, cy, r: short(dot) });
   const [a, b] = [short((wide[i] / 2) * view.scaleX), short((high[i] / 2) * view.scale)];
-  const transform = turn && turn[i] ? `rotate(${short((turn[i] * 180) / Math.PI)} ${cx} ${cy})` : null;
+  const transform = turn?.[i] ? `rotate(${short((turn[i] * 180) / Math.PI)} ${cx} ${cy})` : null;
   if (shape === "box") return drawing("rect", { x: short(cx - a), y: short(cy - b), width: 2 * a, height: 2 * b, transform });
   return drawing("ellipse", { cx, cy, rx: a, ry: b, transform });
 }
 
+/** @param {View} view @param {Bar} bar @param {string} ink */
 function svgScaleBar(view, bar, ink) {
   const [x, y] = [14, view.height - 16];
   return drawing("g", {}, drawing("path", { d: `M${x} ${y - 5}V${y}H${x + bar.width}V${y - 5}`, fill: "none", stroke: ink, "stroke-width": 2 }),
     drawing("text", { x: x + 6, y: y - 6, fill: ink }, bar.text));
 }
 
+/** @param {State} state @param {Colours} look @param {string} ink */
 function svgLegend(state, { title, names, colours, dashes }, ink) {
   const rows = names.flatMap((name, k) => [
     drawing("line", { x1: 14, x2: 34, y1: 36 + 16 * k, y2: 36 + 16 * k, stroke: colours[k], "stroke-width": 2.5, "stroke-dasharray": dashes[k].join(" ") || null }),
@@ -138,6 +155,7 @@ function svgLegend(state, { title, names, colours, dashes }, ink) {
 }
 
 /** The legend on a picture, as it stands beside the map on the page. */
+/** @param {CanvasRenderingContext2D} context @param {State} state @param {Colours} look */
 function drawLegend(context, state, { title, names, colours, dashes }) {
   const ground = groundColour(state);
   context.font = "12px system-ui, sans-serif";

@@ -3,10 +3,14 @@
 /** Movement in pixels below which a press is a click. */
 const CLICK = 5;
 
+/** @param {State} state @param {View} view @param {ExplorerMap} map @param {Overlay} overlay @param {Actions} actions */
 function bindGestures(state, view, map, overlay, actions) {
   const canvas = byId("overlay");
+  /** @type {Map<number, Place>} */
   const pointers = new Map();
+  /** @type {{ at: Place, moved: boolean, region: boolean } | null} */
   let pressed = null;
+  /** @param {MouseEvent} event @returns {Place} */
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -35,6 +39,7 @@ function bindGestures(state, view, map, overlay, actions) {
     }
     pointers.set(event.pointerId, at);
   });
+  /** @param {PointerEvent} event */
   const release = (event) => {
     const at = place(event);
     pointers.delete(event.pointerId);
@@ -58,12 +63,14 @@ function bindGestures(state, view, map, overlay, actions) {
   byId("root").addEventListener("keydown", (event) => onKey(event, state, view, actions));
 }
 
+/** @param {View} view @param {Place} from @param {Place} to @returns {Box} */
 function box(view, from, to) {
   const [x0, y0] = view.toData(...from);
   const [x1, y1] = view.toData(...to);
   return [Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1)];
 }
 
+/** @param {State} state @param {View} view @param {Place} at */
 function showPlace(state, view, at) {
   const { origin, placeDigits, ground, hasPlaces } = state.data;
   if (!hasPlaces) return;
@@ -75,11 +82,12 @@ function showPlace(state, view, at) {
 }
 
 /** What lies under the pointer, in words, beside it; nothing for null. */
+/** @param {State} state @param {View} view @param {ExplorerMap} map @param {Place | null} at */
 function showTip(state, view, map, at) {
   const tip = byId("tip");
   const k = at ? clusterAt(state, view, map, ...at) : -1;
   tip.hidden = k < 0;
-  if (k < 0) return;
+  if (!at || k < 0) return;
   tip.textContent = objectInWords(state, k);
   const right = at[0] > view.width / 2;
   Object.assign(tip.style, {
@@ -89,23 +97,27 @@ function showTip(state, view, map, at) {
 }
 
 /** "Object 12: marked by 5 of 6 experts, 34.2 wide; click for more". */
+/** @param {State} state @param {number} k */
 function objectInWords(state, k) {
   const { data } = state;
-  const fields = data.quantities.filter(({ text }) => text).map((field) => valueOf(data, field, k)).filter(Boolean);
+  const fields = data.quantities.filter(({ text }) => text).map((field) => valueInWords(data, field, k)).filter(Boolean);
   const size = data.size ? data.quantities[data.size.quantity] : null;
   const said = [`${data.verb} by ${data.clusterExperts[k]} of ${counted(data.experts.length, "expert")}`];
   if (fields.length) said.unshift(fields.join(" "));
-  if (size) said.push(`${size.label} ${valueOf(data, size, k)}${size.unit}`);
+  if (size) said.push(`${size.label} ${valueInWords(data, size, k)}${size.unit}`);
   said.push(data.clusterReal ? `real with probability ${probability(data.clusterReal[k])}` : `P(≥ ${data.minExperts} experts) ${probability(consensusProbability(data, k, Math.min(data.minExperts, data.experts.length)))}`);
   if (data.clusterLeast[k] < data.undecidedBelow) said.push("undecided");
   return `Object ${data.clusterName[k]}: ${said.join(", ")}`;
 }
 
 /** Two fingers move and zoom at once. */
+/** @param {View} view @param {Map<number, Place>} pointers @param {number} moving @param {Place} at */
 function pinch(view, pointers, moving, at) {
   const [other] = [...pointers].filter(([id]) => id !== moving).map(([, place]) => place);
-  const before = pointers.get(moving);
+  const before = pointers.get(moving) ?? at;
+  /** @param {Place} a */
   const apart = (a) => Math.max(Math.hypot(a[0] - other[0], a[1] - other[1]), 1);
+  /** @param {Place} a @returns {Place} */
   const middle = (a) => [(a[0] + other[0]) / 2, (a[1] + other[1]) / 2];
   const [from, to] = [middle(before), middle(at)];
   view.pan(to[0] - from[0], to[1] - from[1]);
@@ -113,6 +125,7 @@ function pinch(view, pointers, moving, at) {
 }
 
 /** The wheel zooms once the map has the focus: until then the page scrolls, as readers expect. */
+/** @param {HTMLCanvasElement} canvas @param {View} view @param {(event: MouseEvent) => Place} place @param {Actions} actions */
 function bindWheel(canvas, view, place, actions) {
   let hiding = 0;
   canvas.addEventListener("wheel", (event) => {
@@ -129,11 +142,13 @@ function bindWheel(canvas, view, place, actions) {
   }, { passive: false });
 }
 
+/** @param {KeyboardEvent} event @param {State} state @param {View} view @param {Actions} actions */
 function onKey(event, state, view, actions) {
   if (event.key === "Escape") return actions.letGo();
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  if (event.target instanceof Element && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
   const step = 0.15 * Math.min(view.width, view.height);
+  /** @type {{ [key: string]: () => void }} */
   const keys = {
     "+": () => view.zoom(1.4), "=": () => view.zoom(1.4), "-": () => view.zoom(1 / 1.4),
     0: () => view.fit(), Home: () => view.fit(),
@@ -141,6 +156,7 @@ function onKey(event, state, view, actions) {
     "[": () => stepDraw(state, -1), "]": () => stepDraw(state, 1),
     r: actions.startRegion, f: actions.toggleFull, "/": () => byId("query").focus(),
   };
+  /** @type {{ [key: string]: Place }} */
   const arrows = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
   const onMap = event.target === byId("overlay");
   if (arrows[event.key] && onMap) view.pan(...arrows[event.key]);

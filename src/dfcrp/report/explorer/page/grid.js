@@ -3,6 +3,7 @@
 
 const PER_CELL = 8;
 
+/** @param {Numbers} x @param {Numbers} y @param {Numbers} size @returns {Grid} */
 function makeGrid(x, y, size) {
   const octave = new Uint8Array(x.length);
   let least = Infinity;
@@ -10,6 +11,7 @@ function makeGrid(x, y, size) {
   for (let i = 0; i < x.length; i++) octave[i] = size[i] > 0 ? Math.floor(Math.log2(size[i] / least)) : 0;
   const count = octave.reduce((a, b) => Math.max(a, b), 0) + 1;
   const lists = listsOf(octave, count);
+  /** @type {Layer[]} */
   const layers = [];
   for (let k = 0; k < count; k++) {
     if (lists.of(k).length) layers.push(makeLayer(lists.of(k), x, y, size));
@@ -33,8 +35,12 @@ function makeGrid(x, y, size) {
   };
 }
 
+/** @param {Uint32Array} rows @param {Numbers} x @param {Numbers} y @param {Numbers} size @returns {Layer} */
 function makeLayer(rows, x, y, size) {
-  const layer = { left: Infinity, low: Infinity, right: -Infinity, high: -Infinity, reach: 0 };
+  const layer = {
+    left: Infinity, low: Infinity, right: -Infinity, high: -Infinity, reach: 0, cell: 1, columns: 1, rows: 1,
+    offsets: new Uint32Array(0), outlines: new Uint32Array(0),
+  };
   for (const i of rows) {
     layer.left = Math.min(layer.left, x[i]);
     layer.right = Math.max(layer.right, x[i]);
@@ -46,7 +52,7 @@ function makeLayer(rows, x, y, size) {
   layer.cell = Math.max(Math.sqrt((width * height * PER_CELL) / rows.length), (width + height) / 2000, 1e-9);
   layer.columns = Math.floor(width / layer.cell) + 1;
   layer.rows = Math.floor(height / layer.cell) + 1;
-  const cellOf = (i) =>
+  const cellOf = (/** @type {number} */ i) =>
     Math.floor((y[i] - layer.low) / layer.cell) * layer.columns + Math.floor((x[i] - layer.left) / layer.cell);
   const lists = listsOf(Uint32Array.from(rows, cellOf), layer.columns * layer.rows);
   layer.offsets = lists.offsets;
@@ -55,8 +61,11 @@ function makeLayer(rows, x, y, size) {
 }
 
 /** Call visit(start, stop) for the outlines of every row of cells that the box reaches. */
+/** @param {Layer} layer @param {number} left @param {number} low @param {number} right @param {number} high @param {(start: number, stop: number) => void} visit */
 function visitCells(layer, left, low, right, high, visit) {
+  /** @param {number} value */
   const column = (value) => Math.floor((value - layer.left) / layer.cell);
+  /** @param {number} value */
   const row = (value) => Math.floor((value - layer.low) / layer.cell);
   const first = Math.max(column(left - layer.reach), 0);
   const last = Math.min(column(right + layer.reach), layer.columns - 1);

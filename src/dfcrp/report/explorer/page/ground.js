@@ -4,10 +4,12 @@
 /** The poles are drawn as if they were this near to the equator. */
 const HIGHEST_LATITUDE = 89;
 
+/** @param {Data} data */
 function makeGround(data) {
-  return data.sphere ? sphereOf(data) : planeOf(data);
+  return data.sphere ? sphereOf(data.origin, data.sphere) : planeOf(data);
 }
 
+/** @param {Data} data @returns {Ground} */
 function planeOf({ origin, units, axes }) {
   return {
     axes,
@@ -22,8 +24,11 @@ function planeOf({ origin, units, axes }) {
   };
 }
 
-function sphereOf({ origin, sphere }) {
+/** @param {Place} origin @param {NonNullable<About["sphere"]>} sphere @returns {Ground} */
+function sphereOf(origin, sphere) {
+  /** @param {number} x @param {number} from */
   const turn = (x, from) => from + ((((x - from) % 360) + 360) % 360);
+  /** @param {number} degrees */
   const radians = (degrees) => (degrees * Math.PI) / 180;
   return {
     axes: ["longitude", "latitude"],

@@ -22,8 +22,10 @@ async function startExplorer() {
     table: () => panels.table.update(),
     fragment: () => writeFragment(state, view, root.classList.contains("full")),
   });
-  const explorer = (window.explorer = { state, view, map, overlay, panels, data, drawn: [], later });
-  const actions = makeActions(state, view, later);
+  /** @type {{ [part: string]: any, drawn: number[] }} */
+  const explorer = { state, view, map, overlay, panels, data, drawn: [], later };
+  window.explorer = explorer;
+  const actions = makeActions(state, later);
   view.onMove = () => later("outlines", "overlay", "fragment");
   state.onChange((changed) => react(changed, state, view, map, later));
   bindFilters(state);
@@ -48,8 +50,9 @@ async function startExplorer() {
 }
 
 /** What a change of some choices makes necessary. */
+/** @param {Set<string>} changed @param {State} state @param {View} view @param {ExplorerMap} map @param {Later} later */
 function react(changed, state, view, map, later) {
-  const any = (...names) => names.some((name) => changed.has(name));
+  const any = (/** @type {string[]} */ ...names) => names.some((name) => changed.has(name));
   if (any(...FILTERS)) {
     map.refilter();
     later("outlines", "overlay", "counts");
@@ -69,11 +72,12 @@ function react(changed, state, view, map, later) {
   if (any("selected", "ghosts")) later("overlay");
   if (any("selected", "minExperts")) later("object");
   if (any("selected")) openTab(state.selected >= 0 ? "object" : "filters");
-  if (any("goTo")) view.goTo(state.goTo);
+  if (any("goTo") && state.goTo !== undefined) view.goTo(state.goTo);
   later("fragment");
 }
 
 /** Collects jobs and does each once in the next frame; `now` does them at once. */
+/** @param {{ [name: string]: () => void }} jobs @returns {Later} */
 function makeScheduler(jobs) {
   const waiting = new Set();
   let asked = false;
@@ -83,19 +87,20 @@ function makeScheduler(jobs) {
     waiting.clear();
     for (const name of names) jobs[name]();
   };
-  const later = (...names) => {
-    names.forEach((name) => waiting.add(name));
+  const later = /** @type {Later} */ ((...names) => {
+    for (const name of names) waiting.add(name);
     if (!asked) requestAnimationFrame(work);
     asked = true;
-  };
+  });
   later.now = (...names) => {
-    names.forEach((name) => waiting.add(name));
+    for (const name of names) waiting.add(name);
     work();
   };
   return later;
 }
 
 /** Draw the map, note how long it took, and say what the eye does not see. */
+/** @param {State} state @param {ExplorerMap} map @param {{ drawn: number[] }} explorer */
 function drawTimed(state, map, explorer) {
   const began = performance.now();
   map.draw();
@@ -106,20 +111,25 @@ function drawTimed(state, map, explorer) {
   byId("detail").textContent = words[map.detail];
 }
 
+/** @param {Colours} look */
 function showLegend({ title, names, colours, dashes }) {
+  /** @param {number} k */
   const sample = (k) => drawing("svg", { viewBox: "0 0 26 14", "aria-hidden": "true" },
     drawing("line", { x1: 1, x2: 25, y1: 9, y2: 9, stroke: colours[k], "stroke-width": 3, "stroke-dasharray": dashes[k].join(" ") || null }));
   byId("legend").replaceChildren(element("b", {}, title), element("ul", {}, ...names.map((name, k) => element("li", {}, sample(k), " ", name))));
 }
 
 /** What buttons and keys share. */
-function makeActions(state, view, later) {
+/** @param {State} state @param {Later} later @returns {Actions} */
+function makeActions(state, later) {
   const root = byId("root");
   let drawing = false;
+  /** @param {boolean} on */
   const setDrawing = (on) => {
     drawing = on;
     byId("region").setAttribute("aria-pressed", String(on || Boolean(state.region)));
   };
+  /** @type {Actions} */
   const actions = {
     drawingRegion: () => drawing,
     startRegion() {
@@ -158,6 +168,7 @@ function makeActions(state, view, later) {
   return actions;
 }
 
+/** @param {State} state @param {View} view @param {Actions} actions */
 function bindButtons(state, view, actions) {
   const does = { in: () => view.zoom(1.6), out: () => view.zoom(1 / 1.6), fit: () => view.fit(), region: actions.startRegion, full: actions.toggleFull,
     theme: () => state.set({ theme: isDark({ ...state, showImage: false }) ? "light" : "dark" }) };
@@ -166,6 +177,7 @@ function bindButtons(state, view, actions) {
   byId("theme").textContent = isDark({ ...state, showImage: false }) ? "Light" : "Dark";
 }
 
+/** @param {string} chosen */
 function openTab(chosen) {
   for (const name of ["filters", "object"]) {
     byId(`tab-${name}`).setAttribute("aria-selected", String(name === chosen));

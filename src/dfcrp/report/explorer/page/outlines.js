@@ -3,29 +3,29 @@
 
 /** Widths and heights as the map draws them: in the unit of x and in that of y, on a map of degrees
  *  wider by its stretch. */
+/** @param {Data} data @param {"item" | "cluster"} name @param {Shape} shape @returns {Outlines} */
 function outlinesOf(data, name, shape) {
   const { ground } = data;
   const [x, y] = [data[`${name}X`], data[`${name}Y`]];
   const width = data[`${name}Width`] ?? new Float32Array(x.length);
   const height = data[`${name}Height`] ?? width;
-  const outlines = { shape, x, y, wide: width, high: height, turn: null };
-  if (ground.degree) {
-    outlines.wide = width.map((length, i) => length * ground.perLength * ground.stretch(y[i]));
-    outlines.high = height.map((length) => length * ground.perLength);
-  }
-  if (data[`${name}Angle`]) outlines.turn = data[`${name}Angle`].map((angle) => turnOf(data, angle));
-  const round = outlines.turn && shape === "box" ? Math.hypot : Math.max;
-  outlines.reach = outlines.wide.map((wide, i) => round(wide, outlines.high[i]));
-  outlines.grid = makeGrid(x, y, outlines.reach);
-  return outlines;
+  const { degree, perLength, stretch } = ground;
+  const wide = degree ? width.map((/** @type {number} */ length, /** @type {number} */ i) => length * perLength * stretch(y[i])) : width;
+  const high = degree ? height.map((/** @type {number} */ length) => length * perLength) : height;
+  const turn = data[`${name}Angle`]?.map((/** @type {number} */ angle) => turnOf(data, angle)) ?? null;
+  const round = turn && shape === "box" ? Math.hypot : Math.max;
+  const reach = wide.map((/** @type {number} */ length, /** @type {number} */ i) => round(length, high[i]));
+  return { shape, x, y, wide, high, turn, reach, grid: makeGrid(x, y, reach) };
 }
 
 /** Angles are counterclockwise where y points up; the canvas counts clockwise. */
+/** @param {Data} data @param {number} angle */
 function turnOf(data, angle) {
   return ((data.yDown ? 1 : -1) * angle * Math.PI) / 180;
 }
 
 /** How far outside of the rim a point is, in pixels; negative inside. Of ellipses to first order. */
+/** @param {StampShape} shape @param {number} dx @param {number} dy @param {number} a @param {number} b @param {number} turn */
 function rimDistance(shape, dx, dy, a, b, turn) {
   if (shape === "point" || (shape === "ellipse" && a === b)) return Math.hypot(dx, dy) - a;
   const [cos, sin] = turn ? [Math.cos(turn), Math.sin(turn)] : [1, 0];
@@ -39,6 +39,7 @@ function rimDistance(shape, dx, dy, a, b, turn) {
 }
 
 /** Add an outline to the path. */
+/** @param {CanvasRenderingContext2D} context @param {StampShape} shape @param {number} x @param {number} y @param {number} a @param {number} b @param {number} [turn] */
 function trace(context, shape, x, y, a, b, turn = 0) {
   const [cos, sin] = turn ? [Math.cos(turn), Math.sin(turn)] : [1, 0];
   if (shape !== "box") {
@@ -48,7 +49,7 @@ function trace(context, shape, x, y, a, b, turn = 0) {
     context.rect(x - a, y - b, 2 * a, 2 * b);
   } else {
     const corners = [[a, b], [-a, b], [-a, -b], [a, -b]];
-    corners.forEach(([u, v], k) => context[k ? "lineTo" : "moveTo"](x + u * cos - v * sin, y + u * sin + v * cos));
+    for (const [k, [u, v]] of corners.entries()) context[k ? "lineTo" : "moveTo"](x + u * cos - v * sin, y + u * sin + v * cos);
     context.closePath();
   }
 }

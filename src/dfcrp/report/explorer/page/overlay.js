@@ -3,8 +3,10 @@
 /** Semi-axes of a 95 % ellipse in standard deviations: the root of -2 ln 0.05. */
 const ELLIPSE = Math.sqrt(-2 * Math.log(0.05));
 
+/** @param {State} state @param {View} view @param {HTMLCanvasElement} canvas @returns {Overlay} */
 function makeOverlay(state, view, canvas) {
-  const context = canvas.getContext("2d");
+  const context = penOf(canvas);
+  /** @type {Overlay} */
   const overlay = {
     hovered: -1,
     dragged: null,
@@ -23,6 +25,7 @@ function makeOverlay(state, view, canvas) {
   return overlay;
 }
 
+/** @param {CanvasRenderingContext2D} context @param {View} view @param {Box} given2 @param {string} ink */
 function drawRegion(context, view, [left, low, right, high], ink) {
   const [x0, y0] = view.toScreen(left, low);
   const [x1, y1] = view.toScreen(right, high);
@@ -33,6 +36,7 @@ function drawRegion(context, view, [left, low, right, high], ink) {
   context.setLineDash([]);
 }
 
+/** @param {CanvasRenderingContext2D} context @param {State} state @param {View} view @param {string} ink @param {number} hovered */
 function drawSelected(context, state, view, ink, hovered) {
   const { data } = state;
   const k = state.selected;
@@ -55,6 +59,7 @@ function drawSelected(context, state, view, ink, hovered) {
 }
 
 /** Between the outlines at the ends of the 95 % intervals of the sides. */
+/** @param {CanvasRenderingContext2D} context @param {Data} data @param {View} view @param {number} k @param {string} colour */
 function drawBand(context, data, view, k, colour) {
   const [x, y] = view.toScreen(data.clusterX[k], data.clusterY[k]);
   const turn = data.objects.turn ? data.objects.turn[k] : 0;
@@ -62,22 +67,24 @@ function drawBand(context, data, view, k, colour) {
   context.globalAlpha = 0.3;
   context.beginPath();
   for (const end of ["Hi", "Lo"]) {
-    const sides = [data[`clusterWidth${end}`][k], data[`clusterHeight${end}`][k]];
-    trace(context, data.objectShape, x, y, ...onScreen(data.ground, view, data.clusterY[k], ...sides), turn);
+    const [width, height] = [data[`clusterWidth${end}`][k], data[`clusterHeight${end}`][k]];
+    trace(context, data.objectShape, x, y, ...onScreen(data.ground, view, data.clusterY[k], width, height), turn);
   }
   context.fill("evenodd");
   context.globalAlpha = 1;
 }
 
 /** The clusters of some draws that hold any of the object's members. */
+/** @param {CanvasRenderingContext2D} context @param {State} state @param {View} view @param {string} colour */
 function drawGhosts(context, state, view, colour) {
   const { data } = state;
   const groups = new Set();
-  for (const i of data.clusterMembers.of(state.selected)) data.groupsOfItem(i).forEach((g) => groups.add(g));
+  for (const i of data.clusterMembers.of(state.selected)) for (const g of data.groupsOfItem(i)) groups.add(g);
   context.globalAlpha = 0.3;
   context.strokeStyle = context.fillStyle = colour;
   context.lineWidth = 0.8;
   for (const g of groups) {
+    /** @param {string} name @param {number} at */
     const value = (name, at) => data[`ghost${name}Low`][g] + ((data[`ghost${name}High`][g] - data[`ghost${name}Low`][g]) * data[`ghost${name}`][at]) / 255;
     let at = data.ghostOffsets[g];
     visitDraws(data, g, data.ghostBefore, () => {
@@ -89,6 +96,7 @@ function drawGhosts(context, state, view, colour) {
 }
 
 /** One draw of one cluster; `value` gives its place and its sides by name. */
+/** @param {CanvasRenderingContext2D} context @param {Data} data @param {View} view @param {(name: string) => number} value */
 function drawGhost(context, data, view, value) {
   const [x, y] = view.toScreen(value("X"), value("Y"));
   context.beginPath();
@@ -103,11 +111,14 @@ function drawGhost(context, data, view, value) {
 }
 
 /** Half the width and half the height, in pixels, of what lies at y. */
+/** @param {Ground} ground @param {View} view @param {number} y @param {number} width @param {number} height @returns {[number, number]} */
 function onScreen(ground, view, y, width, height) {
+  /** @param {number} length */
   const half = (length) => Math.max((length / 2) * ground.perLength, 0);
   return [half(width) * ground.stretch(y) * view.scaleX, half(height) * view.scale];
 }
 
+/** @param {CanvasRenderingContext2D} context @param {View} view @param {Outlines} outlines @param {number} i @param {string} colour @param {number} width */
 function drawOutline(context, view, { shape, x, y, wide, high, turn }, i, colour, width) {
   const isPoint = shape === "point";
   const [a, b] = isPoint ? [5, 5] : [(wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scale];
@@ -120,17 +131,18 @@ function drawOutline(context, view, { shape, x, y, wide, high, turn }, i, colour
 
 /** A bar of 1, 2 or 5 times a power of ten, about an eighth of the width; on a sphere it holds for
  *  the middle of what is seen, from west to east. */
+/** @param {CanvasRenderingContext2D} context @param {View} view @param {Ground} ground @param {string} ink @param {string} paper @returns {Bar} */
 function drawScaleBar(context, view, ground, ink, paper) {
   const perLength = 2 * onScreen(ground, view, view.y, 1, 1)[0];
   const wanted = Math.max(view.width / 8, 60) / perLength;
   const power = 10 ** Math.floor(Math.log10(wanted));
-  const length = [5, 2, 1].find((k) => k * power <= wanted) * power;
+  const length = ([5, 2].find((k) => k * power <= wanted) ?? 1) * power;
   const width = length * perLength;
   const [x, y] = [14, view.height - 16];
   const text = `${Number(length.toPrecision(3)).toLocaleString("en-US")}${ground.unit}`;
   context.font = "12px system-ui, sans-serif";
   context.lineJoin = "round";
-  for (const [colour, thick] of [[paper, 5], [ink, 2]]) {
+  for (const [colour, thick] of /** @type {[string, number][]} */ ([[paper, 5], [ink, 2]])) {
     context.strokeStyle = colour;
     context.lineWidth = thick;
     context.beginPath();

@@ -2,6 +2,7 @@
 // coordinates.
 
 /** {cluster} or {x, y} (relative to the origin), with words to say; null if nothing is meant. */
+/** @param {Data} data @param {string} query @param {number} [after] @returns {Found | null} */
 function find(data, query, after = -1) {
   const text = query.trim();
   const byName = findItem(data, text);
@@ -20,6 +21,7 @@ function find(data, query, after = -1) {
   return row < 0 ? null : { row, ...foundObject(data, data.itemCluster[row], `${noun} ${itemName(data, row)}, in`) };
 }
 
+/** @param {Data} data @param {string} text */
 function findItem(data, text) {
   if (data.ids) return data.ids.indexOf(text);
   const row = /^\d+$/.test(text) ? Number(text) - 1 : -1;
@@ -27,6 +29,7 @@ function findItem(data, text) {
 }
 
 /** The next item after a row, around the end, one of whose fields holds the text; -1 if there is none. */
+/** @param {Data} data @param {string} text @param {number} after */
 function findText(data, text, after) {
   const wanted = text.toLowerCase();
   const fields = data.columns.filter((column) => column.text);
@@ -38,10 +41,12 @@ function findText(data, text, after) {
   return -1;
 }
 
+/** @param {Data} data @param {number} cluster @param {string} words @returns {Found} */
 function foundObject(data, cluster, words) {
   return { cluster, said: `${words} object ${data.clusterName[cluster]}` };
 }
 
+/** @param {State} state @param {View} view @param {(words: string, isWrong?: boolean) => void} say */
 function bindSearch(state, view, say) {
   let [last, row] = ["", -1];
   byId("search").addEventListener("submit", (event) => {
@@ -52,7 +57,7 @@ function bindSearch(state, view, say) {
     [last, row] = [query, found?.row ?? -1];
     if (!found) return say(`Nothing is called “${query}”`, true);
     say(found.said);
-    if (found.cluster === undefined) view.go(found.x, found.y, Math.max(view.scale, 6 * view.fitScale()));
+    if (found.cluster === undefined) view.go(found.x ?? view.x, found.y ?? view.y, Math.max(view.scale, 6 * view.fitScale()));
     else state.set({ selected: found.cluster, goTo: found.cluster });
   });
 }

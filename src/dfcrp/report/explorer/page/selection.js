@@ -1,6 +1,7 @@
 // Which objects, items and groups pass the filters.
 
 /** Experts who count, and how many items are by them, of a list of items. */
+/** @param {State} state @param {Iterable<number>} members */
 function activeExperts(state, members) {
   const { data, off } = state;
   const experts = new Set();
@@ -14,6 +15,7 @@ function activeExperts(state, members) {
 }
 
 /** Number of active experts and items of every group; remembered while nobody is switched. */
+/** @param {State} state @returns {Data} */
 function groupSizes(state) {
   const { data } = state;
   const key = [...state.off].sort().join(",");
@@ -31,20 +33,23 @@ function groupSizes(state) {
   return data;
 }
 
+/** @param {Box | null} region @param {number} x @param {number} y */
 function inRegion(region, x, y) {
   return !region || (x >= region[0] && x <= region[2] && y >= region[1] && y <= region[3]);
 }
 
 /** What is asked of an object as it stands in the catalogue, whatever a draw says of it. */
+/** @param {State} state @param {number} k */
 function isListed(state, k) {
   if (state.undecided && !(state.data.clusterLeast[k] < state.data.undecidedBelow)) return false;
-  if (state.realMin > 0 && state.data.clusterReal[k] < state.realMin) return false;
+  if (state.realMin > 0 && state.data.clusterReal && state.data.clusterReal[k] < state.realMin) return false;
   if (state.pMin <= 0 && state.pMax >= 1) return true;
   const p = consensusProbability(state.data, k, state.minExperts);
   return p >= state.pMin && p <= state.pMax;
 }
 
 /** Whether an object has a size that is asked for; where there are no sizes none is. */
+/** @param {State} state @param {number} k */
 function inSizes(state, k) {
   if (!state.data.clusterSize) return true;
   const size = state.data.clusterSize[k];
@@ -52,6 +57,7 @@ function inSizes(state, k) {
 }
 
 /** 0 for objects that are filtered out, 1 outside of the region, 2 for what is left. */
+/** @param {State} state */
 function passingClusters(state) {
   const { data } = state;
   const passing = new Uint8Array(data.clusters);
@@ -70,6 +76,7 @@ function passingClusters(state) {
 }
 
 /** Groups that pass everything but the threshold and the size, which differ by question. */
+/** @param {State} state @returns {Uint8Array} */
 function passingGroups(state) {
   const data = groupSizes(state);
   const asksCatalogue = state.undecided || state.realMin > 0 || state.pMin > 0 || state.pMax < 1;
@@ -86,6 +93,7 @@ function passingGroups(state) {
 }
 
 /** Whether the whole image is asked about, so that the report's own numbers are the answer. */
+/** @param {State} state */
 function isWhole(state) {
   return !state.off.size && !state.singletons && !state.undecided && !state.region && state.realMin <= 0 && state.pMin <= 0 && state.pMax >= 1;
 }

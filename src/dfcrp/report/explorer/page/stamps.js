@@ -9,8 +9,10 @@ const STEPS = { circle: 4, other: 2 };
 const TURNS = 16;
 
 /** Where an outline covers pixels, relative to its centre, and how much of each; a dot is filled. */
+/** @param {StampShape} shape @param {number} a @param {number} b @param {number} turn @param {number} width @returns {Stamp} */
 function makeStamp(shape, a, b, turn, width) {
   const half = Math.ceil(Math.max(a, b) * (shape === "box" && turn ? Math.SQRT2 : 1) + width / 2 + 0.5);
+  /** @type {number[][]} */
   const [across, down, cover] = [[], [], []];
   for (let dy = -half; dy <= half; dy++) {
     for (let dx = -half; dx <= half; dx++) {
@@ -26,6 +28,7 @@ function makeStamp(shape, a, b, turn, width) {
 }
 
 /** Stamps by shape and line width, made when first asked for; those of other widths are forgotten. */
+/** @returns {(shape: StampShape, width: number) => (a: number, b: number, turn: number) => Stamp} */
 function makeStamps() {
   let [stamps, known] = [new Map(), 0];
   return (shape, width) => {
@@ -38,21 +41,25 @@ function makeStamps() {
       const t = turn ? ((Math.round((turn / Math.PI) * TURNS) % TURNS) + TURNS) % TURNS : 0;
       const key = ((p * 128 + q) * TURNS + t) * 8 + steps;
       let stamp = made.get(key);
-      if (!stamp) made.set(key, (stamp = makeStamp(shape, p / steps, q / steps, (t * Math.PI) / TURNS, width)));
+      if (!stamp) {
+        stamp = makeStamp(shape, p / steps, q / steps, (t * Math.PI) / TURNS, width);
+        made.set(key, stamp);
+      }
       return stamp;
     };
   };
 }
 
 /** A sheet of pixels over the map, as large as its canvas. */
+/** @returns {Sheet} */
 function makeSheet() {
   const canvas = element("canvas");
-  const context = canvas.getContext("2d", { willReadFrequently: true });
+  const context = penOf(canvas, { willReadFrequently: true });
   const stampsOf = makeStamps();
-  let image = null;
+  let image = context.createImageData(canvas.width, canvas.height);
   return {
     clear(width, height) {
-      if (!image || canvas.width !== width || canvas.height !== height) {
+      if (canvas.width !== width || canvas.height !== height) {
         [canvas.width, canvas.height] = [width, height];
         image = context.createImageData(width, height);
       } else {
@@ -74,6 +81,7 @@ function makeSheet() {
   };
 }
 
+/** @param {ImageData} given0 @param {Stamp} stamp @param {number} x @param {number} y @param {number[]} given4 @param {number} opacity */
 function blend({ data, width, height }, stamp, x, y, [red, green, blue], opacity) {
   const { half, across, down, cover } = stamp;
   if (x < -half || y < -half || x >= width + half || y >= height + half) return;
@@ -93,7 +101,8 @@ function blend({ data, width, height }, stamp, x, y, [red, green, blue], opacity
 }
 
 /** Red, green and blue of "#RRGGBB" or "rgb(r,g,b)". */
+/** @param {string} colour @returns {number[]} */
 function channels(colour) {
   if (colour[0] === "#") return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-  return colour.match(/\d+/g).map(Number);
+  return (colour.match(/\d+/g) ?? []).map(Number);
 }

@@ -1,5 +1,6 @@
 // What the reader has chosen. Everything shown follows from the data and from this.
 
+/** @type {Choices} */
 const CHOICES = {
   colour: "count",
   show: "items",
@@ -23,12 +24,16 @@ const CHOICES = {
 
 /** Where everything begins; what is real comes first where the model knows, and items without a place
  *  are shown in the cells of their objects. */
+/** @param {Data} data */
 function choicesFor(data) {
   return { ...CHOICES, colour: data.clusterReal ? "real" : CHOICES.colour, show: data.hasPlaces ? CHOICES.show : "both" };
 }
 
+/** @param {Data} data @returns {State} */
 function makeState(data) {
+  /** @type {((changed: Set<string>) => void)[]} */
   const listeners = [];
+  /** @type {State} */
   const state = {
     data,
     ...choicesFor(data),
@@ -47,6 +52,7 @@ function makeState(data) {
 }
 
 /** Back to where everything is shown; the view, the colours and the theme stay. */
+/** @param {State} state */
 function clearFilters(state) {
   const { minExperts, realMin, pMin, pMax, dMin, dMax, singletons, undecided } = CHOICES;
   state.set({ minExperts, realMin, pMin, pMax, dMin, dMax, singletons, undecided, off: new Set(), region: null });

@@ -3,12 +3,14 @@
 
 const ZOOM_LIMIT = 400;
 
+/** @param {Data} data @param {HTMLCanvasElement} canvas @returns {View} */
 function makeView(data, canvas) {
   const frame = outerFrame(data);
   const flip = data.yDown ? 1 : -1;
   // Degrees of longitude are narrower, so that shapes are right in the middle of the data.
   const onGround = 1 / data.ground.stretch((frame[1] + frame[3]) / 2);
   const free = (frame[3] - frame[1]) / (frame[2] - frame[0]);
+  /** @type {View} */
   const view = {
     x: 0, y: 0, scale: 1, width: 1, height: 1,
     /** Pixels for one of the page; null is what the screen has. */
@@ -69,6 +71,7 @@ function makeView(data, canvas) {
 }
 
 /** Whether an object's cell on the grid is in view, and large enough for words. */
+/** @param {Data} data @param {View} view @param {number} k */
 function isLegible(data, view, k) {
   const [left, low, right, high] = view.bounds();
   const [x, y, half] = [data.clusterX[k], data.clusterY[k], data.objects.wide[k] / 2];
@@ -77,6 +80,7 @@ function isLegible(data, view, k) {
 }
 
 /** How far apart the members of an object lie that are points, seen from bottom to top of the map. */
+/** @param {Data} data @param {number} k */
 function spread({ items, itemShape, clusterMembers, hasPlaces }, k) {
   if (itemShape !== "point" || !hasPlaces) return 0;
   const y = Array.from(clusterMembers.of(k), (i) => items.y[i]);
@@ -84,6 +88,7 @@ function spread({ items, itemShape, clusterMembers, hasPlaces }, k) {
 }
 
 /** The image, or a little more than the centres of all circles and the whole of other outlines. */
+/** @param {Data} data @returns {Box} */
 function outerFrame(data) {
   if (data.image) {
     const [left, right, bottom, top] = data.image.extent;
@@ -91,9 +96,10 @@ function outerFrame(data) {
     return [left - x, Math.min(bottom, top) - y, right - x, Math.max(bottom, top) - y];
   }
   const { x, y, reach } = data.hasPlaces ? data.items : data.objects;
+  /** @param {Numbers} values */
   const ends = (values) => {
     let [low, high] = [Infinity, -Infinity];
-    values.forEach((value, i) => {
+    values.forEach((/** @type {number} */ value, /** @type {number} */ i) => {
       const half = data.round ? 0 : reach[i] / 2;
       low = Math.min(low, value - half);
       high = Math.max(high, value + half);
@@ -104,6 +110,7 @@ function outerFrame(data) {
   const around = data.round ? 0.8 * quantile(Float32Array.from(reach).sort(), 0.5) : 0;
   // What lies on a line, or in one place, has some room around it all the same.
   const room = 0.05 * Math.max(right - left, high - low) || 1;
+  /** @param {number} width */
   const space = (width) => Math.max(around, 0.03 * width) || room;
   const [across, up] = [space(right - left), space(high - low)];
   // The legend and the note lie over the edges of a grid.
