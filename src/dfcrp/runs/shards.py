@@ -19,7 +19,8 @@ state/...          any     the arrays of a checkpoint, as ``Chain.snapshot`` has
 
 Blocks that have as many draws and arrays of the same form share a group: each has its rows, one
 block after the other, along the first axis of every array. So the items of small images lie side by
-side. The attributes of the group, the *index*, say what each block is.
+side. Where there are other blocks too the arrays are in groups of the group: ``0``, ``1`` and so
+on. The attributes of a group with arrays, its *index*, say what each block is.
 
 Reading trusts the index after it was checked, and nothing else that the files say of themselves.
 """
@@ -49,7 +50,6 @@ from dfcrp.files import Folder, LinkError, TooLargeError, opened, put_on_disk
 from dfcrp.runs.blocks import IndexEntry, KeptBlock, MemoryBlock, Rows
 from dfcrp.runs.lock import Claim
 from dfcrp.runs.zarr_zip import (
-    CHUNK_BYTES,
     LARGEST_META,
     META,
     DamagedError,
@@ -59,12 +59,15 @@ from dfcrp.runs.zarr_zip import (
     group_text,
 )
 
-#: To be raised when older code could not read what newer code writes.
+#: To be raised when older code could not read what newer code writes, or reads it otherwise: also
+#: when arrays are cut or packed in another way.
 FORMAT = 4
 PREFIX, SUFFIX = "shard-", ".zip"
 STATE = "state/"
+#: In a shard.
+MOST_GROUPS = 100
 #: Names of arrays and axes that no quantity of a likelihood or prior can have in a group.
-_OWN_NAMES = ("labels", "alpha", "n_clusters", "cluster_labels", "state")
+_OWN_NAMES = ("labels", "alpha", "n_clusters", "cluster_labels", "state", META)
 _OWN_AXES = ("item", "chain", "draw", "cluster")
 
 
@@ -175,23 +178,31 @@ def _contents(block: MemoryBlock) -> dict[str, NDArray[Any]]:
 # Reading
 
 
+#: The blocks of each group.
+Groups = Sequence[Sequence[IndexEntry]]
+
+
 class Shard:
     """A shard, for reading; used from many threads."""
 
-    def __init__(self, path: Path, entries: tuple[IndexEntry, ...], unpacked: Unpacked) -> None:
+    def __init__(self, path: Path, groups: Groups, unpacked: Unpacked) -> None:
         self.path = path
-        self.entries = entries
+        self._groups = groups
         self._unpacked = unpacked
 
     @property
     def blocks(self) -> list[StoredBlock]:
         """The blocks, in order."""
-        return [StoredBlock(entry, self, at) for at, entry in enumerate(self.entries)]
+        return [
+            StoredBlock(entry, self, group, at)
+            for group, entries in enumerate(self._groups)
+            for at, entry in enumerate(entries)
+        ]
 
     @property
     def is_shared(self) -> bool:
         """Whether there are blocks of several chains."""
-        return len(self.entries) > 1
+        return sum(map(len, self._groups)) > 1
 
     def remove(self, claim: Claim) -> None:
         """Take the shard away, at once for whoever reads the store."""
@@ -205,42 +216,54 @@ class Shard:
             desk.remove(name)
 
     @cached_property
-    def _arrays(self) -> dict[str, tuple[Form, list[int]]]:
-        """Each array, where each block begins in it, and where the last one ends."""
-        each = [arrays_of(entry) for entry in self.entries]
-        return {
-            name: (form, list(itertools.accumulate((one[name][1] for one in each), initial=0)))
-            for name, (form, _) in each[0].items()
-        }
+    def _arrays(self) -> list[dict[str, tuple[Form, list[int]]]]:
+        """The arrays of each group, where each block begins in them, and where the last ends."""
+        return [_ends(entries) for entries in self._groups]
 
-    def read(self, at: int, name: str) -> NDArray[Any]:
+    def read(self, block: StoredBlock, name: str) -> NDArray[Any]:
         """All that a block has in an array."""
-        form, ends = self._arrays[name]
-        start, stop = ends[at], ends[at + 1]
+        form, ends = self._arrays[block.group][name]
+        start, stop = ends[block.at], ends[block.at + 1]
         if ends[-1] * form.row_bytes > self._unpacked.most_bytes:
-            return self._unpack(name, start, stop)
-        array = self._unpacked.get((self.path.name, name))
+            return self._unpack(block, name, start, stop)
+        key = (self.path.name, self._path(block) + name)
+        array = self._unpacked.get(key)
         if array is None:
-            array = self._unpack(name, 0, ends[-1])
-            self._unpacked.put((self.path.name, name), array)
+            array = self._unpack(block, name, 0, ends[-1])
+            self._unpacked.put(key, array)
         return array[start:stop]
 
-    def read_row(self, at: int, name: str, row: int) -> NDArray[Any]:
+    def read_row(self, block: StoredBlock, name: str, row: int) -> NDArray[Any]:
         """One of the rows that a block has in an array, without unpacking the others."""
-        form, ends = self._arrays[name]
-        array = self._unpacked.get((self.path.name, name))
-        if array is not None or ends[-1] * form.row_bytes <= CHUNK_BYTES:
-            found: NDArray[Any] = self.read(at, name)[row]
+        form, ends = self._arrays[block.group][name]
+        known = self._unpacked.get((self.path.name, self._path(block) + name)) is not None
+        if known or form.chunk_rows(ends[-1]) == ends[-1]:
+            found: NDArray[Any] = self.read(block, name)[row]
             return found
-        start = ends[at] + row
-        found = self._unpack(name, start, start + 1)[0]
-        return found
+        start = ends[block.at] + row
+        return self._unpack(block, name, start, start + 1)[0]
 
-    def _unpack(self, name: str, start: int, stop: int) -> NDArray[Any]:
-        form, ends = self._arrays[name]
+    def _unpack(self, block: StoredBlock, name: str, start: int, stop: int) -> NDArray[Any]:
+        form, ends = self._arrays[block.group][name]
         store = self.path.parent
         with _reading(store.parent, store.name, self.path.name) as reader:
-            return reader.array(name, form, ends[-1], start, stop)
+            return reader.array(self._path(block) + name, form, ends[-1], start, stop)
+
+    def _path(self, block: StoredBlock) -> str:
+        return path_of(block.group, len(self._groups))
+
+
+def path_of(group: int, groups: int) -> str:
+    """Where a group lies in a shard of so many."""
+    return f"{group}/" if groups > 1 else ""
+
+
+def _ends(entries: Sequence[IndexEntry]) -> dict[str, tuple[Form, list[int]]]:
+    each = [arrays_of(entry) for entry in entries]
+    return {
+        name: (form, list(itertools.accumulate((one[name][1] for one in each), initial=0)))
+        for name, (form, _) in each[0].items()
+    }
 
 
 @contextmanager
@@ -266,21 +289,23 @@ class StoredBlock:
 
     entry: IndexEntry
     shard: Shard
+    #: Which group it is in, and which block of it.
+    group: int
     at: int
 
     def labels(self) -> NDArray[np.int32]:
         """Labels of all items, (draw, item)."""
-        return self.shard.read(self.at, "labels").T
+        return self.shard.read(self, "labels").T
 
     def read(self, name: str) -> NDArray[Any]:
         """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
-        found = self.shard.read(self.at, name)
+        found = self.shard.read(self, name)
         return found if name == "cluster_labels" else found[0]
 
     def parameters(self, rows: Rows) -> NDArray[np.float32]:
         """Parameters of some rows, (row, parameter)."""
         names = Names.of(self.entry.columns).parameters
-        found = [self.shard.read(self.at, name)[rows] for name in names]
+        found = [self.shard.read(self, name)[rows] for name in names]
         if not found:
             return np.zeros((len(np.arange(self.entry.rows)[rows]), 0), np.float32)
         return np.stack(found, axis=1)
@@ -294,18 +319,18 @@ class StoredBlock:
         for name, own in zip(Names.of(columns).shared, ranges, strict=True):
             here = (wanted >= own.start) & (wanted < own.stop)
             if here.any():
-                values = self.shard.read(self.at, name)[0].reshape(self.entry.draws, -1)
+                values = self.shard.read(self, name)[0].reshape(len(found), own.stop - own.start)
                 found[:, here] = values[:, wanted[here] - own.start]
         return found
 
     def history(self, marking: int) -> NDArray[np.int32]:
         """One marking's labels."""
-        return self.shard.read_row(self.at, "labels", marking)
+        return self.shard.read_row(self, "labels", marking)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays of the state."""
         return {
-            name: self.shard.read(self.at, STATE + name).astype(kind, copy=False)
+            name: self.shard.read(self, STATE + name).astype(kind, copy=False)
             for name, kind, _ in self.entry.state
         }
 
@@ -324,9 +349,13 @@ def drawn_again(path: Path) -> str:
 
 
 def write_shard(
-    store: Path, number: int, blocks: Sequence[MemoryBlock], unpacked: Unpacked, claim: Claim
+    store: Path,
+    number: int,
+    groups: Sequence[Sequence[MemoryBlock]],
+    unpacked: Unpacked,
+    claim: Claim,
 ) -> Shard:
-    """Write blocks of one kind as a shard; when this returns they are on the disk.
+    """Write blocks as a shard, in groups ``by_kind``; when this returns they are on the disk.
 
     ``number`` is for the reader of file names; no two writers give a shard the same name. It is
     made in the folder of the claim: if another has taken over, it does not get into the store.
@@ -335,7 +364,8 @@ def write_shard(
     with claim.desk() as desk, opened(store.parent, store.name) as place:
         try:
             with desk.writing(name) as file:
-                _write(file, blocks)
+                with ZarrWriter(file) as writer:
+                    _write_groups(writer, groups)
                 put_on_disk(file)
             desk.move(name, place, name)
         except BaseException:
@@ -343,32 +373,31 @@ def write_shard(
                 desk.remove(name)
             raise
         place.sync()
-    return Shard(store / name, tuple(block.entry for block in blocks), unpacked)
+    return Shard(store / name, [[block.entry for block in blocks] for blocks in groups], unpacked)
 
 
 def by_kind(blocks: Sequence[MemoryBlock]) -> list[list[MemoryBlock]]:
-    """The same blocks, those together that can share a shard."""
+    """The same blocks, those together that can share a group."""
     found: dict[Any, list[MemoryBlock]] = {}
     for block in blocks:
-        found.setdefault(_kind(block.entry), []).append(block)
+        forms = tuple((name, form) for name, (form, _) in arrays_of(block.entry).items())
+        found.setdefault((json.dumps(block.entry.columns.as_json()), forms), []).append(block)
     return list(found.values())
 
 
-def _kind(entry: IndexEntry) -> Any:
-    forms = tuple((name, form) for name, (form, _) in arrays_of(entry).items())
-    return json.dumps(entry.columns.as_json()), forms
-
-
-def _write(file: Any, blocks: Sequence[MemoryBlock]) -> None:
-    entries = [block.entry for block in blocks]
-    contents = [_contents(block) for block in blocks]
-    with ZarrWriter(file) as writer:
-        writer.group("", as_attributes(entries))
+def _write_groups(writer: ZarrWriter, groups: Sequence[Sequence[MemoryBlock]]) -> None:
+    if len(groups) > 1:
+        writer.group("", {"dfcrp_draws_format": FORMAT, "groups": len(groups)})
+    for number, blocks in enumerate(groups):
+        path = path_of(number, len(groups))
+        entries = [block.entry for block in blocks]
+        writer.group(path, as_attributes(entries))
         if entries[0].state:
-            writer.group(STATE, {})
+            writer.group(path + STATE, {})
+        contents = [_contents(block) for block in blocks]
         for name, (form, _) in arrays_of(entries[0]).items():
             pieces = [content[name] for content in contents]
-            writer.array(name, form, sum(map(len, pieces)), pieces)
+            writer.array(path + name, form, sum(map(len, pieces)), pieces)
 
 
 # The index
@@ -415,21 +444,28 @@ def entries_of(attributes: Mapping[str, Any]) -> tuple[IndexEntry, ...]:
     return tuple(entries)
 
 
-def read_entries(run_folder: Path, *below: str) -> tuple[IndexEntry, ...]:
-    """The blocks of a shard; RunFolderError if its index cannot be had."""
+def read_groups(run_folder: Path, *below: str) -> list[tuple[IndexEntry, ...]]:
+    """The blocks of each group of a shard; RunFolderError if its index cannot be had."""
     path = run_folder.joinpath(*below)
     try:
         with _reading(run_folder, *below) as reader:
-            attributes = reader.attributes()
+            root = reader.attributes()
+            _check_format(path, root.get("dfcrp_draws_format"))
+            number = root.get("groups", 1)
+            if type(number) is not int or not 1 <= number <= MOST_GROUPS:
+                raise DamagedError("damaged, its index is not one that dfcrp writes")
+            return [_entries(reader.attributes(path_of(at, number))) for at in range(number)]
     except ShardGone:
         raise RunFolderError(f"{path}: missing") from None
     except DamagedFile as error:
         raise RunFolderError(str(error)) from None
-    _check_format(path, attributes.get("dfcrp_draws_format"))
+
+
+def _entries(attributes: Mapping[str, Any]) -> tuple[IndexEntry, ...]:
     try:
         return entries_of(attributes)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
-        raise RunFolderError(f"{path}: damaged, its index is not one that dfcrp writes") from None
+        raise DamagedError("damaged, its index is not one that dfcrp writes") from None
 
 
 # What the store says of itself

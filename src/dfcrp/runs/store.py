@@ -24,7 +24,7 @@ block whose predecessors are missing is left out. Draws count up to the last blo
   draw the same.
 - Any shard may be deleted. ``resume`` begins again from the last state that has all its draws.
 - A block of a chain that is saved with ``share=True`` waits in memory until there are 64 MB of
-  them, or ``seconds`` have passed, or ``flush`` is called; then all of one kind that wait share a
+  them, or ``seconds`` have passed, or ``flush`` is called; then all that wait share a
   shard. Thousands of small images are a few shards. Large blocks never wait.
 - Shards of different writers never have the same name. Processes that write to one store see each
   other's shards when they look: every question to a store looks first.
@@ -33,6 +33,7 @@ block whose predecessors are missing is left out. Draws count up to the last blo
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -48,6 +49,7 @@ from dfcrp.runs.chain_writer import RESUME, ChainWriter, MemoryWriter
 from dfcrp.runs.lock import Claim
 from dfcrp.runs.shards import (
     FORMAT,
+    MOST_GROUPS,
     PREFIX,
     SUFFIX,
     Shard,
@@ -56,7 +58,7 @@ from dfcrp.runs.shards import (
     by_kind,
     drawn_again,
     read_about,
-    read_entries,
+    read_groups,
     write_about,
     write_shard,
 )
@@ -287,8 +289,8 @@ class DrawStore:
     def _read_shard(self, path: Path) -> Shard | None:
         """A shard; None if it is gone."""
         try:
-            entries = read_entries(self.folder, STORE, path.name)
-            for entry in entries:
+            groups = read_groups(self.folder, STORE, path.name)
+            for entry in itertools.chain(*groups):
                 reason = self._bounds.refusal(entry) if self._bounds is not None else ""
                 if reason:
                     raise RunFolderError(f"{path}: does not belong to this run: {reason}")
@@ -296,7 +298,7 @@ class DrawStore:
             if not path.exists() and not path.is_symlink():
                 return None
             raise RunFolderError(f"{error}; {drawn_again(path)}") from None
-        return Shard(path, entries, self._unpacked)
+        return Shard(path, groups, self._unpacked)
 
     def _register(self, shard: Shard) -> None:
         known = self._shards.get(shard.path.name)
@@ -309,7 +311,8 @@ class DrawStore:
 
     def _forget(self, shard: Shard) -> None:
         self._shards.pop(shard.path.name, None)
-        for entry in shard.entries:
+        for gone in shard.blocks:
+            entry = gone.entry
             chains = self._blocks[entry.part]
             chains[entry.chain] = [
                 block
@@ -346,16 +349,19 @@ class DrawStore:
         with self._writing:
             with self._lock:
                 blocks = list(self._waiting.values())
-            for alike in by_kind(blocks):
+            kinds = by_kind(blocks)
+            for at in range(0, len(kinds), MOST_GROUPS):
+                groups = kinds[at : at + MOST_GROUPS]
                 with write_errors(self.root, f"What was saved before is safe; {RESUME}"):
                     shard = write_shard(
-                        self.root, self._next_number(), alike, self._unpacked, self.claim
+                        self.root, self._next_number(), groups, self._unpacked, self.claim
                     )
                 with self._lock:
-                    for block in alike:
+                    written = [block for group in groups for block in group]
+                    for block in written:
                         self._let_go(block)
                     self._register(shard)
-                    for block in alike:
+                    for block in written:
                         self._drop_superseded(block, self.claim)
             self._last_flush = time.monotonic()
 
@@ -383,7 +389,7 @@ class DrawStore:
     def write(self, block: MemoryBlock, claim: Claim | None = None) -> None:
         """Give a block a shard of its own."""
         claim = claim or self.claim
-        shard = write_shard(self.root, self._next_number(), [block], self._unpacked, claim)
+        shard = write_shard(self.root, self._next_number(), [[block]], self._unpacked, claim)
         with self._lock:
             self._register(shard)
             if block.entry.saved:

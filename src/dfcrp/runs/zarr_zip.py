@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: What is packed together, before packing, if a row is not longer.
+#: What is packed together, before packing, if a row is not longer. Readers count on it.
 CHUNK_BYTES = 2 << 20
 #: The text of every group and array.
 META = "zarr.json"
