@@ -437,6 +437,7 @@ def entries_of(attributes: Mapping[str, Any]) -> tuple[IndexEntry, ...]:
         entries.append(IndexEntry(**fields, columns=columns, state=state))
     if (
         not entries
+        or said.keys() != set(_FIELDS)
         or len({entry.draws for entry in entries}) > 1
         or not all(entry.sensible() for entry in entries)
     ):
