@@ -23,11 +23,12 @@ def put_together(path: Path, content: dict[str, bytes]) -> None:
 
 
 def change_index(path: Path, change: Callable[[dict[str, Any]], Any], group: str = "") -> None:
-    """Change the index of a shard; what ``change`` returns, if anything, takes its place."""
+    """Change the index of a shard; what ``change`` returns, unless None, takes its place."""
     content = members(path)
     name = f"{group}zarr.json"
     text = json.loads(content[name])
-    text["attributes"] = change(text["attributes"]) or text["attributes"]
+    new = change(text["attributes"])
+    text["attributes"] = text["attributes"] if new is None else new
     put_together(path, {**content, name: json.dumps(text).encode()})
 
 
