@@ -1,7 +1,7 @@
 """Arrays in one file: a Zarr group (version 3) in a zip file, which ``zarr.open_group`` opens too.
 
 The format is written here, not by the library zarr: a group or an array is a short JSON text, and
-an array besides that its chunks, each packed by itself. zarr takes 20 times as long for an array,
+an array besides that its chunks, each packed by itself. zarr takes ten times as long for an array,
 and there are forty in a checkpoint. Arrays are cut along their first axis only.
 
 A file may have been made by anybody. So whoever reads says which arrays there are, and of what
