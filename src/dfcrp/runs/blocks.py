@@ -28,10 +28,6 @@ StateLayout = tuple[tuple[str, str, tuple[int, ...]], ...]
 _NOTHING_SAID: Mapping[str, Any] = {}
 
 
-#: Rows of clusters, or draws.
-Rows = slice | NDArray[np.int64]
-
-
 class IndexEntry(NamedTuple):
     """What the index says of a block."""
 
@@ -144,7 +140,7 @@ class KeptBlock(Protocol):
         """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
         ...
 
-    def parameters(self, rows: Rows) -> NDArray[np.float32]:
+    def parameters(self, rows: slice) -> NDArray[np.float32]:
         """Parameters of some rows, (row, parameter)."""
         ...
 
@@ -185,7 +181,7 @@ class MemoryBlock:
         found: NDArray[Any] = getattr(self.draws, name)
         return found
 
-    def parameters(self, rows: Rows) -> NDArray[np.float32]:
+    def parameters(self, rows: slice) -> NDArray[np.float32]:
         """Parameters of some rows, (row, parameter)."""
         return self.draws.parameters[rows]
 

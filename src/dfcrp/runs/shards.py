@@ -46,8 +46,8 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Chosen, Columns, every
 from dfcrp.errors import RunFolderError
-from dfcrp.files import Folder, LinkError, TooLargeError, opened, put_on_disk
-from dfcrp.runs.blocks import IndexEntry, KeptBlock, MemoryBlock, Rows
+from dfcrp.files import Folder, LinkError, opened, put_on_disk
+from dfcrp.runs.blocks import IndexEntry, KeptBlock, MemoryBlock
 from dfcrp.runs.lock import Claim
 from dfcrp.runs.zarr_zip import (
     LARGEST_META,
@@ -302,13 +302,12 @@ class StoredBlock:
         found = self.shard.read(self, name)
         return found if name == "cluster_labels" else found[0]
 
-    def parameters(self, rows: Rows) -> NDArray[np.float32]:
+    def parameters(self, rows: slice) -> NDArray[np.float32]:
         """Parameters of some rows, (row, parameter)."""
         names = Names.of(self.entry.columns).parameters
         found = [self.shard.read(self, name)[rows] for name in names]
-        if not found:
-            return np.zeros((len(np.arange(self.entry.rows)[rows]), 0), np.float32)
-        return np.stack(found, axis=1)
+        nothing = np.zeros((len(range(self.entry.rows)[rows]), 0), np.float32)
+        return np.stack(found, axis=1) if found else nothing
 
     def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
         """What clusters share, or some of it, (draw, number); no other variable is read."""
@@ -486,12 +485,8 @@ def read_about(run_folder: Path, store: str) -> dict[str, Any]:
             attributes = json.loads(place.read(META, LARGEST_META))["attributes"]
     except FileNotFoundError:
         raise RunFolderError(f"{path}: missing") from None
-    except LinkError as error:
-        raise RunFolderError(f"{error.filename}: {error.strerror}") from None
-    except TooLargeError:
-        raise RunFolderError(f"{path}: damaged, too large for what dfcrp writes") from None
-    except OSError as error:
-        raise RunFolderError(f"{path}: not readable ({error.strerror})") from error
+    except OSError as error:  # also of a link, or of one that is too large
+        raise RunFolderError(f"{error.filename or path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         attributes = None
     if not isinstance(attributes, dict) or "dfcrp_draws_format" not in attributes:

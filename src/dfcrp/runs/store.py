@@ -32,7 +32,6 @@ block whose predecessors are missing is left out. Draws count up to the last blo
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import threading
 import time
@@ -43,7 +42,7 @@ from typing import Any
 
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
-from dfcrp.files import PART, LinkError, opened, write_errors
+from dfcrp.files import LinkError, opened, write_errors
 from dfcrp.runs.blocks import BlockBounds, KeptBlock, MemoryBlock, Span, replay
 from dfcrp.runs.chain_writer import RESUME, ChainWriter, MemoryWriter
 from dfcrp.runs.lock import Claim
@@ -246,22 +245,16 @@ class DrawStore:
         part: int = 0,
         burn_in: int = 0,
         stop: int | None = None,
-        *,
-        thin: int = 1,
-        chains: int | None = None,
     ) -> StoredDraws:
-        """Draws ``burn_in:stop:thin`` of every chain of a part; they stay on disk.
+        """Draws ``burn_in:stop`` of every chain of a part; they stay on disk.
 
         Parameters
         ----------
         part
             Which part of the run.
-        burn_in, stop, thin
+        burn_in, stop
             Counted in stored draws. Every chain must have ``stop`` draws. Without it there are as
             many as the shortest chain has. Draws that are saved later are not seen.
-        chains
-            How many chains there must be; without it, as many as the store's bounds say, or
-            those that have begun.
 
         Returns
         -------
@@ -272,11 +265,9 @@ class DrawStore:
             several = any(self._blocks)
         place = f"{self.root}: part {part}" if several else str(self.root)
         found = self._chains(part)
-        if chains is None and self._bounds is not None:
-            chains = self._bounds.chains
+        chains = None if self._bounds is None else self._bounds.chains
         _check_complete(place, found, stop, chains)
-        look_again = partial(self._chains, part)
-        return StoredDraws(found, look_again, place, slice(burn_in, stop, thin))
+        return StoredDraws(found, partial(self._chains, part), place, burn_in, stop)
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         """The chains of a part that have saved draws, by number."""
@@ -406,14 +397,6 @@ class DrawStore:
                 and not other.shard.is_shared
                 for other in self._list_of(block)
             )
-
-    def clean(self) -> None:
-        """Remove what killed processes left; only while nobody else writes to the store."""
-        with contextlib.suppress(OSError), opened(self.folder, STORE) as place:
-            for name in place.names():
-                if name.endswith(PART):
-                    with contextlib.suppress(OSError):
-                        place.remove(name)
 
     def next_turn(self, part: int, chain: int) -> int:
         """The turn of the next block of a chain."""
@@ -553,20 +536,12 @@ class MemoryStore:
         writers = self._writers.get(part, {})
         return [writers[chain].scans if chain in writers else 0 for chain in range(chains)]
 
-    def draws(
-        self,
-        part: int = 0,
-        burn_in: int = 0,
-        stop: int | None = None,
-        *,
-        thin: int = 1,
-        chains: int | None = None,
-    ) -> StoredDraws:
-        """Draws ``burn_in:stop:thin`` of every chain of a part, as ``DrawStore.draws`` has them."""
+    def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> StoredDraws:
+        """Draws ``burn_in:stop`` of every chain of a part, as ``DrawStore.draws`` has them."""
         found = self._chains(part)
         place = f"part {part}"
-        _check_complete(place, found, stop, chains)
-        return StoredDraws(found, found.copy, place, slice(burn_in, stop, thin))
+        _check_complete(place, found, stop, None)
+        return StoredDraws(found, found.copy, place, burn_in, stop)
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         writers = self._writers.get(part, {})

@@ -37,10 +37,11 @@ class StoredDraws:
         chains: dict[int, list[Span]],
         look_again: Callable[[], dict[int, list[Span]]],
         place: str,
-        wanted: slice,
+        burn_in: int,
+        stop: int | None,
     ) -> None:
-        if wanted.start < 0 or wanted.step < 1:
-            raise ValueError("burn_in must be at least 0 and thin at least 1")
+        if burn_in < 0:
+            raise ValueError("burn_in must be at least 0")
         if not chains:
             raise RunFolderError(f"{place}: there are no draws to read")
         self._look_again = look_again
@@ -50,13 +51,12 @@ class StoredDraws:
         self._spans = chains
         first = _same_kind(place, chains)
         shortest = min(spans[-1].stop for spans in chains.values())
-        #: The draws of every chain.
-        self._kept = np.arange(*wanted.indices(shortest))
-        self.n_draws = len(self._kept)
-        if not self.n_draws:
+        self._first = burn_in
+        self.n_draws = min(shortest, shortest if stop is None else stop) - burn_in
+        if self.n_draws < 1:
             stored = ", ".join(f"{s[-1].stop} of chain {c}" for c, s in chains.items())
             raise RunFolderError(
-                f"{place}: after a burn-in of {wanted.start} no draws are left (of {stored})"
+                f"{place}: after a burn-in of {burn_in} no draws are left (of {stored})"
             )
         #: The numbers that the chains have in the run.
         self.chain_numbers = tuple(chains)
@@ -76,9 +76,8 @@ class StoredDraws:
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain, shape (stop - start, n_markings)."""
-        draws = self._kept[start:stop]
-        found = np.empty((len(draws), self.n_markings), np.int32)
-        self._take(chain, _LABELS, draws, found)
+        found = np.empty((min(stop, self.n_draws) - start, self.n_markings), np.int32)
+        self._take(chain, _LABELS, start, found)
         return found
 
     def label_array(self) -> NDArray[np.int32]:
@@ -123,18 +122,19 @@ class StoredDraws:
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         """Cluster parameters of draws ``start:stop`` of a chain."""
-        return self._surely(lambda: self._clusters(chain, self._kept[start:stop]))
+        return self._surely(lambda: self._clusters(chain, start, min(stop, self.n_draws)))
 
-    def _clusters(self, chain: int, draws: NDArray[np.int64]) -> ClusterBlock:
+    def _clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         counts = [np.zeros(0, np.int32)]
         labels = [np.zeros(0, np.int32)]
         parameters = [np.zeros((0, len(self.columns.parameters)), np.float32)]
-        for span, _, at in self._overlaps(chain, draws):
-            per_draw = self._read(span.block, _N_CLUSTERS)
-            rows = _rows(per_draw, at)
+        for block, _, at in self._overlaps(chain, start, stop):
+            per_draw = self._read(block, _N_CLUSTERS)
+            ends = offsets_of(per_draw)
+            rows = slice(int(ends[at.start]), int(ends[at.stop]))
             counts.append(per_draw[at])
-            labels.append(self._read(span.block, _CLUSTER_LABELS)[rows])
-            parameters.append(self._read(span.block, methodcaller("parameters", rows)))
+            labels.append(self._read(block, _CLUSTER_LABELS)[rows])
+            parameters.append(self._read(block, methodcaller("parameters", rows)))
         offsets = offsets_of(np.concatenate(counts))
         return ClusterBlock(offsets, np.concatenate(labels), np.concatenate(parameters))
 
@@ -142,35 +142,27 @@ class StoredDraws:
         """What ``read`` gives of each draw of a block, for all draws of all chains."""
         found = np.empty((self.n_chains, self.n_draws, *more), dtype)
         for chain in range(self.n_chains):
-            self._take(chain, read, self._kept, found[chain])
+            self._take(chain, read, 0, found[chain])
         return found
 
-    def _take(
-        self,
-        chain: int,
-        read: ReadBlock,
-        draws: NDArray[np.int64],
-        found: NDArray[Any],
-    ) -> None:
-        """Give ``found`` the same for ascending draws of a chain."""
+    def _take(self, chain: int, read: ReadBlock, start: int, found: NDArray[Any]) -> None:
+        """Give ``found`` the same for draws of a chain from ``start`` on."""
 
         def fill() -> None:
-            for span, to, at in self._overlaps(chain, draws):
-                found[to] = self._read(span.block, read)[at]
+            for block, to, at in self._overlaps(chain, start, start + len(found)):
+                found[to] = self._read(block, read)[at]
 
         self._surely(fill)
 
     def _overlaps(
-        self, chain: int, draws: NDArray[np.int64]
-    ) -> Iterator[tuple[Span, slice, slice | NDArray[np.int64]]]:
-        """The spans that draws lie in, where they go, and where they are in the span."""
-        for span in self._spans[self.chain_numbers[chain]]:
-            low, high = np.searchsorted(draws, [span.start, span.stop]).tolist()
+        self, chain: int, start: int, stop: int
+    ) -> Iterator[tuple[KeptBlock, slice, slice]]:
+        """The blocks that draws lie in, where they go, and where they are in the block."""
+        start, stop = start + self._first, stop + self._first
+        for block, first, last in self._spans[self.chain_numbers[chain]]:
+            low, high = max(start, first), min(stop, last)
             if low < high:
-                local = draws[low:high] - span.start
-                dense = local[-1] - local[0] == len(local) - 1
-                at = slice(int(local[0]), int(local[-1]) + 1) if dense else local
-                yield span, slice(low, high), at
+                yield block, slice(low - start, high - start), slice(low - first, high - first)
 
     def _read(self, block: KeptBlock, read: ReadBlock) -> NDArray[Any]:
         try:
@@ -203,11 +195,3 @@ def _same_kind(place: str, chains: dict[int, list[Span]]) -> IndexEntry:
     if any((one.n, one.columns) != (first.n, first.columns) for one in entries):
         raise RunFolderError(f"{place}: the chains are of different markings or parameters")
     return first
-
-
-def _rows(counts: NDArray[np.int32], at: slice | NDArray[np.int64]) -> slice | NDArray[np.int64]:
-    """Where the clusters of draws lie among those of a block."""
-    offsets = offsets_of(counts)
-    if isinstance(at, slice):
-        return slice(int(offsets[at.start]), int(offsets[at.stop]))
-    return np.concatenate([np.arange(offsets[d], offsets[d + 1]) for d in at.tolist()])
