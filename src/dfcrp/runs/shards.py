@@ -54,6 +54,7 @@ from dfcrp.runs.zarr_zip import (
     META,
     DamagedError,
     Form,
+    Members,
     ZarrReader,
     ZarrWriter,
     group_text,
@@ -85,23 +86,23 @@ class DamagedFile(Exception):
 class Unpacked:
     """The arrays that were unpacked last, up to a number of bytes; used from many threads.
 
-    Summaries go through the draws in steps that are shorter than a block, and through images in
-    about the order in which they lie in a shard.
+    Also the lists of what is in shards. Summaries go through the draws in steps that are shorter
+    than a block, and through images in about the order in which they lie in a shard.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._arrays: OrderedDict[tuple[str, str], NDArray[Any]] = OrderedDict()
+        self._arrays: OrderedDict[tuple[str, str], Any] = OrderedDict()
 
-    def get(self, key: tuple[str, str]) -> NDArray[Any] | None:
+    def get(self, key: tuple[str, str]) -> Any:
         """An array, if it is still there."""
         with self._lock:
             if key in self._arrays:
                 self._arrays.move_to_end(key)
             return self._arrays.get(key)
 
-    def put(self, key: tuple[str, str], array: NDArray[Any]) -> None:
+    def put(self, key: tuple[str, str], array: NDArray[Any] | Members) -> None:
         """Keep an array instead of those that were used least lately."""
         with self._lock:
             self._arrays[key] = array
@@ -227,7 +228,7 @@ class Shard:
         if ends[-1] * form.row_bytes > self._unpacked.most_bytes:
             return self._unpack(block, name, start, stop)
         key = (self.path.name, self._path(block) + name)
-        array = self._unpacked.get(key)
+        array: NDArray[Any] | None = self._unpacked.get(key)
         if array is None:
             array = self._unpack(block, name, 0, ends[-1])
             self._unpacked.put(key, array)
@@ -245,8 +246,11 @@ class Shard:
 
     def _unpack(self, block: StoredBlock, name: str, start: int, stop: int) -> NDArray[Any]:
         form, ends = self._arrays[block.group][name]
-        store = self.path.parent
-        with _reading(store.parent, store.name, self.path.name) as reader:
+        store, key = self.path.parent, (self.path.name, "")
+        known = self._unpacked.get(key)
+        with _reading(store.parent, store.name, self.path.name, members=known) as reader:
+            if known is None:
+                self._unpacked.put(key, reader.members)
             return reader.array(self._path(block) + name, form, ends[-1], start, stop)
 
     def _path(self, block: StoredBlock) -> str:
@@ -267,12 +271,12 @@ def _ends(entries: Sequence[IndexEntry]) -> dict[str, tuple[Form, list[int]]]:
 
 
 @contextmanager
-def _reading(run_folder: Path, *below: str) -> Iterator[ZarrReader]:
+def _reading(run_folder: Path, *below: str, members: Members | None = None) -> Iterator[ZarrReader]:
     """A shard that is open; ShardGone or DamagedFile if what is asked for cannot be had."""
     path = run_folder.joinpath(*below)
     try:
         with opened(run_folder, *below[:-1]) as place, place.reading(below[-1]) as file:
-            yield ZarrReader(file)
+            yield ZarrReader(file, members)
     except DamagedError as error:
         raise DamagedFile(path, str(error)) from error
     except LinkError as error:

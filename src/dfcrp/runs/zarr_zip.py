@@ -130,29 +130,58 @@ class ZarrWriter:
         self._zip.writestr(zipfile.ZipInfo(name), content)
 
 
-class ZarrReader:
-    """Reads a file that is open."""
+class Member(NamedTuple):
+    """Where a member lies in a zip file: first its header, then as many bytes."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._size = os.fstat(file.fileno()).st_size
-        try:
-            self._members = {one.filename: one for one in self._listed()}
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:  # zipfile has many ways to say it
-            raise DamagedError(f"damaged, not the zip file that dfcrp wrote ({error})") from None
+    start: int
+    size: int
+    checksum: int
 
-    def _listed(self) -> list[zipfile.ZipInfo]:
-        self._file.seek(max(0, self._size - _LARGE_END))
-        end = self._file.read(_LARGE_END)
+
+class Members(dict[str, Member]):
+    """The members of a zip file."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that these take in memory, about."""
+        return 400 * len(self)
+
+
+def members_of(file: BinaryIO) -> Members:
+    """The members of a zip file; DamagedError if none of ours can have them."""
+    try:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - _LARGE_END))
+        end = file.read(_LARGE_END)
         listed = int.from_bytes(end[-10:-6], "little")
         if end[-42:-38] == b"PK\x06\x07":
             listed = int.from_bytes(end[40:48], "little")
         if end[-_END:-18] != b"PK\x05\x06" or listed > _LARGEST_LIST:
             raise zipfile.BadZipFile("it has no end, or too large a list")
-        with zipfile.ZipFile(self._file) as file:
-            return file.infolist()
+        with zipfile.ZipFile(file) as found:
+            infos = found.infolist()
+        if any(
+            one.compress_type != zipfile.ZIP_STORED
+            or one.file_size != one.compress_size
+            or not 0 <= one.header_offset <= size - one.file_size
+            for one in infos
+        ):
+            raise zipfile.BadZipFile("its members are compressed, or beyond its end")
+        return Members(
+            {one.filename: Member(one.header_offset, one.file_size, one.CRC) for one in infos}
+        )
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # zipfile has many ways to say it
+        raise DamagedError(f"damaged, not the zip file that dfcrp wrote ({error})") from None
+
+
+class ZarrReader:
+    """Reads a file that is open; its members may be known from before."""
+
+    def __init__(self, file: BinaryIO, members: Members | None = None) -> None:
+        self._file = file
+        self.members = members_of(file) if members is None else members
 
     def attributes(self, path: str = "") -> dict[str, Any]:
         """Those of a group."""
@@ -191,29 +220,23 @@ class ZarrReader:
             raise DamagedError(f"{name}: damaged") from None
         return chunk
 
-    def _member(self, name: str) -> zipfile.ZipInfo:
-        found = self._members.get(name)
+    def _member(self, name: str) -> Member:
+        found = self.members.get(name)
         if found is None:
             raise DamagedError(f"{name}: missing")
-        if (
-            found.compress_type != zipfile.ZIP_STORED
-            or found.file_size != found.compress_size
-            or not 0 <= found.header_offset <= self._size - found.file_size
-        ):
-            raise DamagedError(f"{name}: damaged")
         return found
 
     def _content(self, name: str, most: int) -> bytes:
         """A member's bytes, of which there are not more."""
         member = self._member(name)
-        if member.file_size > most:
+        if member.size > most:
             raise DamagedError(f"{name}: damaged, too large for what dfcrp writes")
-        self._file.seek(member.header_offset)
+        self._file.seek(member.start)
         header = self._file.read(_LOCAL_HEADER)
         names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
         self._file.seek(names, os.SEEK_CUR)
-        content = self._file.read(member.file_size)
-        if len(content) != member.file_size or zlib.crc32(content) != member.CRC:
+        content = self._file.read(member.size)
+        if len(content) != member.size or zlib.crc32(content) != member.checksum:
             raise DamagedError(f"{name}: damaged")
         return content
 
