@@ -1258,6 +1258,13 @@ def test_forged_sizes_of_what_was_packed_take_no_memory(tmp_path, name, packed):
     tracemalloc.stop()
 
 
+def test_a_long_list_of_members_is_not_read(tmp_path, monkeypatch):
+    write(tmp_path, 0, Chain(5))
+    monkeypatch.setattr(zarr_zip, "_LARGEST_LIST", 1000)
+    with pytest.raises(RunFolderError, match=r"shard-.*damaged.*too large a list"):
+        DrawStore.open(tmp_path)
+
+
 @pytest.mark.parametrize("way", ["deflated", "long list", "far away", "long", "large end"])
 def test_forged_zip_files_are_refused_with_little_memory(tmp_path, way):
     write(tmp_path, 0, Chain(5))
