@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.blind import mutated
+from fuzz.zipped import change_index, members, put_together
 
 SECONDS, MEGABYTES = 5, 2048
 #: What lies outside, and modules that a run folder could be taken for.
@@ -43,10 +44,12 @@ FILES = (
     *("provenance.json", "config.toml", "markings.csv", "candidates.csv", "looked.csv"),
     *("run.lock", "draws.zarr/zarr.json", "footprints.json", "ages.json"),
 )
-LINKED = (*FILES, "draws.zarr", "shard", "shard/labels", "shard/labels/c.0", "shard/zarr.json")
-FIELDS = ("part", "chain", "turn", "first", "draws", "rows", "n", "saved", "scans", "state")
+LINKED = (*FILES, "draws.zarr", "shard")
+FIELDS = ("part", "chain", "turn", "first", "draws", "rows", "n", "saved", "scans", "about")
 #: So that words of JSON are put into inputs as a whole.
-WORDS = tuple(word.encode() for word in (*FIELDS, "run", "scans", "thin", "seconds", "site", "cut"))
+WORDS = tuple(
+    word.encode() for word in (*FIELDS, "run", "scans", "thin", "seconds", "site", "groups")
+)
 
 
 def make_run(folder: Path) -> None:
@@ -72,6 +75,7 @@ class Spoiler:
             self._state,
             self._array,
             self._bytes,
+            self._member,
             self._link,
             self._remove,
             self._hard_link,
@@ -89,10 +93,11 @@ class Spoiler:
             for name in FILES
         ]
         shard = next((self._template / "draws.zarr").glob("shard-*"))
-        index = json.loads((shard / "zarr.json").read_bytes())["attributes"]["dfcrp_shard"]
-        contents += [json.dumps(index).encode(), b"\x04\x07", b"\x10" + b"\0" * 60, b"\3\1\2\3\4"]
-        contents += [b"\1\0\4\xff", b"\0\1", b"\2\0", b"\0", b"spoiled.evil:X", b"\0\x07\0\1"]
-        contents += [json.dumps(index["kinds_of_columns"][0]).encode()]
+        index = json.loads(members(shard)["zarr.json"])["attributes"]
+        about = json.dumps(index["blocks"]["about"][0]).encode()
+        contents += [json.dumps(index).encode(), b"\x04\x07", about, b"\3\1\2\3\4"]
+        contents += [b"\1\0\4\xff", b"\7\0\0\1\xff", b"\0\1", b"\2\0", b"\0", b"spoiled.evil:X"]
+        contents += [b"\0\x07\0\1", json.dumps(index["columns"]).encode()]
         return [bytes([way]) + content for way, content in enumerate(contents)]
 
     def spoil(self, data: bytes) -> Path:
@@ -118,7 +123,7 @@ class Spoiler:
         return found == {"dear": DEAR}
 
     def _shard(self, number: int = 0) -> Path:
-        shards = sorted((self._run / "draws.zarr").glob("shard-*"))
+        shards = sorted((self._run / "draws.zarr").glob("shard-*.zip"))
         return shards[number % len(shards)]
 
     def _replacing(self, name: str) -> Callable[[bytes], None]:
@@ -127,54 +132,47 @@ class Spoiler:
 
         return replace
 
-    def _forge(self, fields: dict[str, Any]) -> None:
-        from dfcrp.runs.shards import _checksum
-
-        path = self._shard() / "zarr.json"
-        content = json.loads(path.read_bytes())
-        checksum = _checksum(fields)
-        content["attributes"] = {"dfcrp_shard": fields, "checksum": checksum}
-        path.write_text(json.dumps(content))
-
     def _index(self, data: bytes) -> None:
         try:
             fields = json.loads(data[:-16])
         except (ValueError, RecursionError):
-            (self._shard() / "zarr.json").write_bytes(data[:-16])
+            content = members(self._shard())
+            put_together(self._shard(), {**content, "zarr.json": data[:-16]})
             return
-        self._forge(fields)
+        change_index(self._shard(), lambda _: fields)
 
     def _field(self, data: bytes) -> None:
-        fields = json.loads((self._shard() / "zarr.json").read_bytes())["attributes"]["dfcrp_shard"]
         value = int.from_bytes(data[1:9], "little", signed=True) >> (data[9] % 64)
-        fields["blocks"][FIELDS[data[0] % len(FIELDS)]][0] = value
-        self._forge(fields)
 
-    def _again(self, pieces: list[Any]) -> None:
-        """Write the first shard again, with another state."""
+        def change(index: dict[str, Any]) -> None:
+            index["blocks"][FIELDS[data[0] % len(FIELDS)]][0] = value
+
+        change_index(self._shard(), change)
+
+    def _state(self, data: bytes) -> None:
+        """Other words in a state, or an array of another form."""
+
+        def change(index: dict[str, Any]) -> None:
+            try:
+                index["blocks"]["about"][0] = json.loads(data[:-16])
+            except (ValueError, RecursionError):
+                array = index["state"][list(index["state"])[data[0] % len(index["state"])]]
+                long = int.from_bytes(data[1:5], "little") >> (data[5] % 32)
+                kinds = ("<i4", "<f8", "|i1", "|O", "<c16", "U3", "x")
+                ways = ({"row": [long]}, {"rows": [long]}, {"dtype": kinds[data[7] % len(kinds)]})
+                array.update(ways[data[6] % 3])
+
+        change_index(self._shard(), change)
+
+    def _array(self, data: bytes) -> None:
+        """Wild values in one array of a state that is otherwise in order."""
         from dfcrp.runs.blocks import MemoryBlock, draws_of
         from dfcrp.runs.lock import Claim
         from dfcrp.runs.shards import Unpacked, write_shard
         from dfcrp.runs.store import DrawStore
 
         block: Any = DrawStore.open(self._run).spans(0, 0)[-1].block
-        entry = block.entry._replace(state=sum(len(piece) for piece in pieces))
-        again = MemoryBlock(entry, draws_of(block), tuple(pieces))
-        write_shard(self._run / "draws.zarr", 50, [again], Unpacked(1 << 20), Claim(self._run))
-        shutil.rmtree(block.shard.folder)
-
-    def _state(self, data: bytes) -> None:
-        text = data[:-16]
-        self._again([np.frombuffer(len(text).to_bytes(8, "little") + text, np.uint8)])
-
-    def _array(self, data: bytes) -> None:
-        """Wild values in one array of a state that is otherwise in order."""
-        from dfcrp.runs.chain_writer import _layout, _unpacked_state
-        from dfcrp.runs.store import DrawStore
-
-        block = DrawStore.open(self._run).spans(0, 0)[-1].block
-        arrays, about = _unpacked_state(block.read("state"))
-        arrays = {name: array.copy() for name, array in arrays.items()}
+        arrays = {name: array.copy() for name, array in block.state().items()}
         name = list(arrays)[data[0] % len(arrays)]
         flat = arrays[name].reshape(-1)
         for at in range(0, len(data) - 16, 4):
@@ -182,15 +180,27 @@ class Spoiler:
                 small = int.from_bytes(data[at + 2 : at + 4], "little", signed=True)
                 wild = np.nan if flat.dtype.kind == "f" and small % 7 == 0 else small
                 flat[data[at + 1] % flat.size] = np.array(wild).astype(flat.dtype)
-        text = json.dumps({**about, "arrays": _layout(arrays)}).encode()
-        text += b" " * (-len(text) % 8)
-        head = np.frombuffer(len(text).to_bytes(8, "little") + text, np.uint8)
-        contents = [np.frombuffer(array.tobytes(), np.uint8) for array in arrays.values()]
-        self._again([head, *contents])
+        again = MemoryBlock(block.entry, draws_of(block), arrays)
+        write_shard(self._run / "draws.zarr", 50, [[again]], Unpacked(1 << 20), Claim(self._run))
+        block.shard.path.unlink()
+
+    def _member(self, data: bytes) -> None:
+        """Other content of one array, packed or its description, with a checksum that fits."""
+        path = self._shard(data[0])
+        content = members(path)
+        name = list(content)[data[1] % len(content)]
+        changed = bytearray(content[name])
+        for at in range(2, len(data) - 16, 3):
+            place = int.from_bytes(data[at : at + 2], "little") % max(1, len(changed))
+            changed[place : place + 1] = bytes([changed[place] ^ data[at + 2]]) if changed else b""
+        if data[1] % 16 == 15:
+            del content[name]
+        else:
+            content[name] = bytes(changed)
+        put_together(path, content)
 
     def _bytes(self, data: bytes) -> None:
-        files = sorted(path for path in self._shard(data[0]).rglob("*") if path.is_file())
-        path = files[data[1] % len(files)]
+        path = self._shard(data[0])
         content = bytearray(path.read_bytes())
         for at in range(2, len(data) - 16, 3):
             place = int.from_bytes(data[at : at + 2], "little") % max(1, len(content))
@@ -246,19 +256,21 @@ class Spoiler:
 
     def _columns(self, data: bytes) -> None:
         """Other quantities in every draw, or many more of them."""
-        fields = json.loads((self._shard() / "zarr.json").read_bytes())["attributes"]["dfcrp_shard"]
-        try:
-            kind = json.loads(data[:-16])
-        except (ValueError, RecursionError):
-            kind = dict(fields["kinds_of_columns"][0])
+
+        def change(index: dict[str, Any]) -> None:
+            try:
+                index["columns"] = json.loads(data[:-16])
+                return
+            except (ValueError, RecursionError):
+                columns = index["columns"]
             many = 1 << (data[0] % 18)
             if data[1] % 2:
-                kind["parameters"] = [f"p{k}" for k in range(many)]
+                columns["parameters"] = [f"p{k}" for k in range(many)]
             else:
-                kind["shared"] = [["x", ["a"] * (data[2] % 5)]]
-                kind["coords"] = {"a": [str(k) for k in range(many)]}
-        fields["kinds_of_columns"] = [kind]
-        self._forge(fields)
+                columns["shared"] = [["x", ["a"] * (data[2] % 5)]]
+                columns["coords"] = {"a": [str(k) for k in range(many)]}
+
+        change_index(self._shard(), change)
 
     def _remove(self, data: bytes) -> None:
         self._away(self._named(LINKED[data[0] % len(LINKED)]))

@@ -188,6 +188,11 @@ def join_blocks(blocks: Sequence[DrawBlock]) -> DrawBlock:
 Chosen = slice | Sequence[int] | None
 
 
+def every(chosen: Chosen) -> slice | Sequence[int]:
+    """The same, with all of them said."""
+    return slice(None) if chosen is None else chosen
+
+
 class Draws(Protocol):
     """Posterior draws after burn-in and thinning; the same number for every chain."""
 

@@ -140,7 +140,7 @@ def test_a_killed_run_goes_on_to_the_same_draws(csv_file, tmp_path, capsys):
     arguments = ["fit", str(csv_file), "--out", str(out), "--config", str(settings)]
     program = [sys.executable, "-m", "dfcrp.cli", *arguments, "--no-report", "--quiet"]
     with subprocess.Popen(program) as process:
-        while process.poll() is None and not list(out.glob("draws.zarr/shard-*")):
+        while process.poll() is None and not list(out.glob("draws.zarr/shard-*.zip")):
             time.sleep(0.01)
         process.kill()
     assert process.returncode == -9, "it was done before the first shard was seen"

@@ -8,7 +8,6 @@ import json
 import pickle
 import shutil
 import xml.etree.ElementTree as ElementTree
-import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ import pytest
 import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.errors import InputError, RunFolderError
-from dfcrp.runs.shards import META
+from fuzz.zipped import change_index, members, put_together
 
 #: Of names that matplotlib might take for something else.
 pytestmark = pytest.mark.figures
@@ -148,8 +147,9 @@ def first_shard(run: Path) -> Path:
 
 def test_a_pickle_in_the_place_of_a_state_is_not_opened(copied: Path, tmp_path: Path) -> None:
     trap = pickle.dumps(Trap(tmp_path / "sprung"))
-    for path in (first_shard(copied) / "state").glob("c*"):
-        path.write_bytes(trap)
+    path = first_shard(copied)
+    content = members(path)
+    put_together(path, content | {name: trap for name in content if name.startswith("state/")})
     with pytest.raises(RunFolderError, match="damaged"):
         dfcrp.resume(copied, scans=30)
     assert not (tmp_path / "sprung").exists()
@@ -160,12 +160,14 @@ def test_a_pickle_in_the_place_of_a_state_is_not_opened(copied: Path, tmp_path: 
 def test_codecs_named_in_a_run_folder_are_not_used(copied: Path, tmp_path: Path) -> None:
     """What the files ask for beyond our own codecs is not done: refused or passed over."""
     before = dfcrp.load(copied).labels
-    array = first_shard(copied) / "alpha"
-    meta = json.loads((array / META).read_text(encoding="utf-8"))
+    path = first_shard(copied)
+    content = members(path)
+    meta = json.loads(content["alpha/zarr.json"])
     meta["codecs"] = [{"name": "numcodecs.pickle"}]
     meta["data_type"] = "object"
-    (array / META).write_text(json.dumps(meta), encoding="utf-8")
-    (array / ".zarray").write_text('{"dtype": "|O", "filters": [{"id": "pickle"}]}')
+    content["alpha/zarr.json"] = json.dumps(meta).encode()
+    content["alpha/.zarray"] = b'{"dtype": "|O", "filters": [{"id": "pickle"}]}'
+    put_together(path, content)
     with contextlib.suppress(RunFolderError):
         assert np.array_equal(dfcrp.load(copied).labels, before)
 
@@ -183,20 +185,15 @@ FORGED = {
     "draws in words": forge_blocks("draws", "many"),
     "draws": forge_blocks("draws", 10**12),
     "rows": forge_blocks("rows", 10**15),
-    "chunks": lambda index: index["cut"].__setitem__(0, 2**40),
-    "half a chunk": lambda index: index["cut"].__setitem__(1, 2.5),
-    "columns": lambda index: index.update(kinds_of_columns=7),
+    "groups": lambda index: index.update(groups=2**40),
+    "half a group": lambda index: index.update(groups=2.5),
+    "columns": lambda index: index.update(columns=7),
     "a surplus": lambda index: index["blocks"].update(surplus=[1]),
 }
 
 
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
 def test_a_forged_index_is_refused(copied: Path, forge: Any) -> None:
-    path = first_shard(copied) / META
-    meta = json.loads(path.read_text(encoding="utf-8"))
-    fields = meta["attributes"]["dfcrp_shard"]
-    forge(fields)
-    meta["attributes"]["checksum"] = zlib.crc32(json.dumps(fields, sort_keys=True).encode())
-    path.write_text(json.dumps(meta), encoding="utf-8")
+    change_index(first_shard(copied), forge)
     with pytest.raises(RunFolderError):
         _ = dfcrp.load(copied).labels

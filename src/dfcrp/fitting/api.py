@@ -410,7 +410,6 @@ def continue_run(
             claim=claim,
             bounds=Parts.of_run(items, config).bounds(),
         )
-        store.clean()
         run = Run(items, config, store, watch, client)
         before = read_provenance(folder)
         if "run" in before:

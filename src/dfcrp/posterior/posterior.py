@@ -495,7 +495,11 @@ class Posterior:
         return tables.summary(self)
 
     def to_arviz(self) -> Any:
-        """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""
+        """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
+
+        An xarray DataTree. What clusters share, also parameters of experts and looks, is read from
+        the draws when it is used.
+        """
         return tables.to_arviz(self)
 
     def explain(self, item: int | str) -> Explanation:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import shared_variable
 from dfcrp.likelihoods.bias_summary import rows_with_bias
 from dfcrp.posterior.categories import category_columns
 from dfcrp.posterior.findings import Findings
@@ -206,8 +205,13 @@ def _listed(posterior: Posterior) -> dict[str, int]:
 
 
 def to_arviz(posterior: Posterior) -> Any:
-    """α, the number of clusters and the consensus counts as an xarray DataTree for ArviZ."""
+    """α, numbers of clusters, consensus counts and what clusters share, as a DataTree for ArviZ.
+
+    What clusters share is read from the draws when it is used.
+    """
     from arviz_base import from_dict
+
+    from dfcrp.posterior.lazy import lazily
 
     counts = posterior.table_counts
     variables: dict[str, NDArray[Any]] = {"n_clusters": posterior.n_clusters}
@@ -217,9 +221,7 @@ def to_arviz(posterior: Posterior) -> Any:
     dims: dict[str, list[str]] = {}
     coords: dict[str, list[str]] = {dim: list(at) for dim, at in columns.coords.items()}
     for variable in columns.shared:
-        values = shared_variable(posterior.draws, variable.name)
-        assert values is not None
-        variables[variable.name] = values
+        variables[variable.name] = lazily(posterior.draws, variable)
         dims[variable.name] = list(variable.dims)
     for m, threshold in enumerate(counts.min_experts):
         name = f"n_at_least_{threshold}"

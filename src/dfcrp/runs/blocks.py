@@ -5,14 +5,15 @@ A chain belongs to a *part* of a run: one image that is drawn on its own, or all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Columns, DrawBlock
+from dfcrp.draws import Chosen, Columns, DrawBlock, every
 
 #: A block is full when it holds so many bytes before compression, or so many draws.
 BLOCK_BYTES = 32 << 20
@@ -20,16 +21,11 @@ MOST_DRAWS = 4096
 #: Larger blocks are not read, whatever a file says: these never were, and are not to be.
 _LIMIT_BYTES = 256 << 20
 _LIMIT_DRAWS = 1 << 16
+_MOST_STATE_ARRAYS, _MOST_AXES = 1000, 8
 
-ARRAYS = {
-    "labels": "int32",
-    "alpha": "float64",
-    "n_clusters": "int32",
-    "shared": "float64",
-    "cluster_labels": "int32",
-    "cluster_parameters": "float32",
-    "state": "uint8",
-}
+#: Name, dtype and shape of each array of a state; none if there is no state.
+StateLayout = tuple[tuple[str, str, tuple[int, ...]], ...]
+_NOTHING_SAID: Mapping[str, Any] = {}
 
 
 class IndexEntry(NamedTuple):
@@ -49,27 +45,20 @@ class IndexEntry(NamedTuple):
     saved: bool
     #: Scans behind the chain when it was saved.
     scans: int
-    #: Bytes of the state; 0 if there is none.
-    state: int
     columns: Columns
+    state: StateLayout = ()
+    #: What belongs to the state besides its arrays.
+    about: Mapping[str, Any] = _NOTHING_SAID
 
     @property
     def stop(self) -> int:
         """Draws of the chain up to the last of these."""
         return self.first + self.draws
 
-    def lengths(self) -> tuple[int, ...]:
-        """Items in each of ``ARRAYS``."""
-        parameters, shared = len(self.columns.parameters), self.columns.width
-        return (
-            self.n * self.draws,
-            self.draws,
-            self.draws,
-            shared * self.draws,
-            self.rows,
-            parameters * self.rows,
-            self.state,
-        )
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the state before packing."""
+        return sum(math.prod(shape) * np.dtype(kind).itemsize for _, kind, shape in self.state)
 
     def sensible(self) -> bool:
         """Whether it could be of a block that a run makes, whoever wrote it.
@@ -79,7 +68,7 @@ class IndexEntry(NamedTuple):
         counts = (self.part, self.chain, self.turn, self.first, self.draws, self.rows, self.scans)
         earlier, row = self.draws - 1, 4 * (1 + len(self.columns.parameters))
         return (
-            all(type(count) is int and 0 <= count < 2**62 for count in (*counts, self.state))
+            all(type(count) is int and 0 <= count < 2**62 for count in counts)
             and type(self.n) is int
             and type(self.saved) is bool
             and 0 < self.n < 2**31
@@ -89,7 +78,19 @@ class IndexEntry(NamedTuple):
             and row * (self.rows - self.n) <= _LIMIT_BYTES
             and self.columns.width < 2**24
             and 8 * self.columns.width * earlier <= _LIMIT_BYTES
+            and _sensible_state(self.state)
+            and isinstance(self.about, dict)
         )
+
+
+def _sensible_state(layout: StateLayout) -> bool:
+    return len(layout) <= _MOST_STATE_ARRAYS and all(
+        name.isidentifier()
+        and np.dtype(kind).kind in "biuf"
+        and 1 <= len(shape) <= _MOST_AXES
+        and all(type(length) is int and 0 <= length < 2**40 for length in shape)
+        for name, kind, shape in layout
+    )
 
 
 class BlockBounds(NamedTuple):
@@ -131,12 +132,28 @@ class KeptBlock(Protocol):
         """What the block is."""
         ...
 
+    def labels(self) -> NDArray[np.int32]:
+        """Labels of all items, (draw, item)."""
+        ...
+
     def read(self, name: str) -> NDArray[Any]:
-        """An array; labels, shared and cluster_parameters as a matrix with draws or rows last."""
+        """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
+        ...
+
+    def parameters(self, rows: slice) -> NDArray[np.float32]:
+        """Parameters of some rows, (row, parameter)."""
+        ...
+
+    def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
+        """What clusters share, or some of it, (draw, number)."""
         ...
 
     def history(self, marking: int) -> NDArray[np.int32]:
         """One marking's labels."""
+        ...
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the state."""
         ...
 
 
@@ -146,31 +163,39 @@ class MemoryBlock:
 
     entry: IndexEntry
     draws: DrawBlock
-    state: Sequence[NDArray[np.uint8]] = ()
+    arrays_of_state: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
-        """Bytes before compression."""
-        return sum(array.nbytes for array in self.draws) + self.entry.state
+        """Bytes before packing."""
+        return sum(array.nbytes for array in self.draws) + self.entry.state_bytes
+
+    def labels(self) -> NDArray[np.int32]:
+        """Labels of all items, (draw, item)."""
+        return self.draws.labels
 
     def read(self, name: str) -> NDArray[Any]:
-        """An array; labels, shared and cluster_parameters as a matrix with draws or rows last."""
-        draws = self.draws
+        """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
         if name == "n_clusters":
-            return np.diff(draws.offsets).astype(np.int32)
-        if name == "state":
-            return np.concatenate([*self.state, np.zeros(0, np.uint8)])
-        field = "parameters" if name == "cluster_parameters" else name
-        found: NDArray[Any] = getattr(draws, field)
-        return found.T
+            return np.diff(self.draws.offsets).astype(np.int32)
+        found: NDArray[Any] = getattr(self.draws, name)
+        return found
+
+    def parameters(self, rows: slice) -> NDArray[np.float32]:
+        """Parameters of some rows, (row, parameter)."""
+        return self.draws.parameters[rows]
+
+    def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
+        """What clusters share, or some of it, (draw, number)."""
+        return self.draws.shared[:, every(chosen)]
 
     def history(self, marking: int) -> NDArray[np.int32]:
         """One marking's labels."""
         return self.draws.labels[:, marking]
 
-    def pieces(self, name: str) -> list[NDArray[Any]]:
-        """What goes to an array of a shard."""
-        return list(self.state) if name == "state" else [self.read(name).reshape(-1)]
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the state."""
+        return dict(self.arrays_of_state)
 
 
 class Span(NamedTuple):
@@ -260,13 +285,18 @@ def cut_block(block: DrawBlock, start: int, stop: int) -> DrawBlock:
 def draws_of(block: KeptBlock) -> DrawBlock:
     """All draws of a block."""
     return DrawBlock(
-        labels=np.ascontiguousarray(block.read("labels").T),
+        labels=np.ascontiguousarray(block.labels()),
         alpha=block.read("alpha"),
         offsets=offsets_of(block.read("n_clusters")),
         cluster_labels=block.read("cluster_labels"),
-        parameters=np.ascontiguousarray(block.read("cluster_parameters").T),
-        shared=np.ascontiguousarray(block.read("shared").T),
+        parameters=block.parameters(slice(None)),
+        shared=block.shared(),
     )
+
+
+def layout_of(arrays: Mapping[str, NDArray[Any]]) -> StateLayout:
+    """What the index says of the arrays of a state."""
+    return tuple((name, array.dtype.str, array.shape) for name, array in arrays.items())
 
 
 def offsets_of(counts: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -1,14 +1,9 @@
-"""What takes the draws of a chain as they come, and its state at each save.
-
-A state is bytes: the length of a JSON text in 8 bytes, that text (generators, seconds, and name,
-dtype and shape of each array) and the arrays one after the other. Reading one runs no code.
-"""
+"""What takes the draws of a chain as they come, and its state at each save."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +21,7 @@ from dfcrp.runs.blocks import (
     check_block,
     cut_block,
     draws_of,
+    layout_of,
     no_draws,
 )
 from dfcrp.runs.lock import Claim
@@ -113,11 +109,13 @@ class ChainWriter:
     def save(self, chain: Chain, seconds: float) -> None:
         """Save what was added, and the chain's state after it."""
         if chain.scans != self._saved_scans:
-            self._save(chain.scans, _packed_state(chain, seconds))
+            arrays, generators = chain.snapshot()
+            about = {"seconds": seconds, "generators": generators}
+            self._save(chain.scans, arrays, about)
 
     def finish(self) -> None:
         """Save what was added without a state: for a run that cannot be resumed."""
-        self._save(0, [])
+        self._save(0, {}, {})
 
     def restore(self, chain: Chain, thin: int) -> float:
         """Bring the chain to where it was saved; the seconds that the run had taken by then.
@@ -155,20 +153,14 @@ class ChainWriter:
             )
 
     def _restore_state(self, chain: Chain, block: KeptBlock) -> float:
-        place = place_of(block, self._store.root)
-        own, generators = chain.snapshot()
-        size = sum(array.nbytes for array in own.values())
-        if block.entry.state > size + (1 << 20) + len(generators) * 1024:
-            raise RunFolderError(f"{place}: does not fit this run (the state is too large)")
-        content = self._read(block, lambda found: found.read("state"))
+        place, entry = place_of(block, self._store.root), block.entry
+        own, _ = chain.snapshot()
         try:
-            arrays, about = _unpacked_state(content)
-            if _layout(arrays) != _layout(own):
+            if entry.state != layout_of(own):
                 raise ValueError("other arrays")
-            chain.restore(arrays, about["generators"])
-            return _seconds(about["seconds"])
-        except RecursionError:
-            raise RunFolderError(f"{place}: does not fit this run (not a state)") from None
+            arrays = self._read(block, lambda found: found.state())
+            chain.restore(arrays, entry.about["generators"])
+            return _seconds(entry.about["seconds"])
         except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
             raise RunFolderError(
                 f"{place}: does not fit this run ({error}); {drawn_again(place)}"
@@ -181,12 +173,13 @@ class ChainWriter:
             folder = place_of(block, self._store.root)
             raise RunFolderError(f"{error}; {drawn_again(folder)}") from None
 
-    def _save(self, scans: int, state: list[NDArray[np.uint8]]) -> None:
+    def _save(self, scans: int, state: dict[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
         with self._errors():
             self._fill()
-            tail = self._joined_tail()
-            block = self._block(tail, saved=True, scans=scans, state=state)
-            large = block.nbytes >= LARGE_BYTES or block.entry.state >= LARGE_STATE
+            entry = self._entry(self._joined_tail(), saved=True)
+            entry = entry._replace(scans=scans, state=layout_of(state), about=about)
+            block = MemoryBlock(entry, self._joined_tail(), state)
+            large = block.nbytes >= LARGE_BYTES or entry.state_bytes >= LARGE_STATE
             if self._share and not large:
                 self._store.add([block])
                 self._waiting = block
@@ -230,7 +223,8 @@ class ChainWriter:
                 del self._new[0]
                 continue
             whole = join_blocks([*self._tail, cut_block(block, 0, full)])
-            self._store.write(self._block(whole, saved=False), self._claim)
+            block_of_it = MemoryBlock(self._entry(whole, saved=False), whole)
+            self._store.write(block_of_it, self._claim)
             self._first += len(whole.alpha)
             self._tail, self._tail_draws, self._tail_bytes = [], 0, 0
             self._waiting = None
@@ -244,29 +238,21 @@ class ChainWriter:
             self._tail_draws += len(block.alpha)
             self._tail_bytes += int(bytes_per_draw(block).sum())
 
-    def _block(
-        self,
-        draws: DrawBlock,
-        *,
-        saved: bool,
-        scans: int = 0,
-        state: Sequence[NDArray[np.uint8]] = (),
-    ) -> MemoryBlock:
-        entry = IndexEntry(
+    def _entry(self, draws: DrawBlock, *, saved: bool) -> IndexEntry:
+        """Of the next block."""
+        self._turn += 1
+        return IndexEntry(
             part=self._part,
             chain=self._chain,
-            turn=self._turn,
+            turn=self._turn - 1,
             first=self._first,
             draws=len(draws.alpha),
             rows=len(draws.cluster_labels),
             n=self._n,
             saved=saved,
-            scans=scans,
-            state=sum(len(piece) for piece in state),
+            scans=0,
             columns=self._columns,
         )
-        self._turn += 1
-        return MemoryBlock(entry, draws, tuple(state))
 
     def _errors(self) -> contextlib.AbstractContextManager[None]:
         """Say in words why the chain cannot be written, and what is safe."""
@@ -276,46 +262,10 @@ class ChainWriter:
         return write_errors(self._store.root, safe)
 
 
-def _packed_state(chain: Chain, seconds: float) -> list[NDArray[np.uint8]]:
-    """A chain's state as bytes, in pieces."""
-    arrays, generators = chain.snapshot()
-    about = {"seconds": seconds, "generators": generators, "arrays": _layout(arrays)}
-    text = json.dumps(about).encode()
-    text += b" " * (-len(text) % 8)
-    head = np.frombuffer(len(text).to_bytes(8, "little") + text, np.uint8)
-    return [head, *(_as_bytes(array) for array in arrays.values())]
-
-
 def _seconds(found: Any) -> float:
     if not isinstance(found, int | float) or not 0 <= found < 1e12:
         raise ValueError("no time")
     return float(found)
-
-
-def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _unpacked_state(
-    content: NDArray[np.uint8],
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays of a state, and what else is known; ValueError and others if it is none."""
-    stop = 8 + int.from_bytes(content[:8].tobytes(), "little")
-    if stop > len(content):
-        raise ValueError("not a state")
-    about = json.loads(content[8:stop].tobytes())
-    arrays = {}
-    for name, kind, shape in about["arrays"]:
-        dtype = np.dtype(kind)
-        if dtype.kind not in "biuf":
-            raise ValueError("not an array of numbers")
-        start, stop = stop, stop + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        arrays[name] = content[start:stop].view(dtype).reshape(shape)
-    return arrays, about
-
-
-def _layout(arrays: dict[str, NDArray[Any]]) -> list[list[Any]]:
-    return [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
 
 
 class MemoryWriter:
@@ -360,5 +310,5 @@ class MemoryWriter:
         draws = self._draws[0]
         b, rows = len(draws.alpha), len(draws.cluster_labels)
         key = (self._part, self._chain)
-        entry = IndexEntry(*key, 0, 0, b, rows, self._n, True, self.scans, 0, self._columns)
+        entry = IndexEntry(*key, 0, 0, b, rows, self._n, True, self.scans, self._columns)
         return MemoryBlock(entry, draws)

@@ -1,71 +1,75 @@
-"""Shards: folders of draws that are written once, as a whole, and never changed.
+"""Shards: files of draws that are written once, as a whole, and never changed.
 
 A *block* is a number of consecutive draws of one chain of one part of a run, and if the chain was
-saved after the last of them, its state there. A *shard* is a zarr group, ``draws.zarr/shard-...``,
-with one block or several, one after the other. Its arrays have one axis:
+saved after the last of them, its state there. A *shard*, ``draws.zarr/shard-....zip``, is a zip
+file with an ordinary Zarr group (``dfcrp.runs.zarr_zip``) of one block or several:
 
-=================== ======= ===================================================================
-array               dtype   a block has there
-=================== ======= ===================================================================
-labels              int32   n × draws, marking by marking: from draw to draw a marking's label
-                            is mostly the same, so it packs well, and a marking's is one slice
-alpha               float64 draws
-n_clusters          int32   draws: rows that each draw has in the two arrays of clusters
-shared              float64 ``columns.width`` × draws, one quantity after the other
-cluster_labels      int32   rows, draw by draw, sorted by label
-cluster_parameters  float32 parameters × rows, one parameter after the other
-state               uint8   a checkpoint, see ``dfcrp.runs.chain_writer``; or nothing
-=================== ======= ===================================================================
+================== ======= ============================================================
+array              dtype   axes
+================== ======= ============================================================
+labels             int32   item, draw: from draw to draw an item's label is mostly the
+                           same, so it packs well, and an item's is one row
+alpha, n_clusters  float64 chain, draw
+                   int32
+each shared one    float64 chain, draw, and its own (``Columns.shared``)
+cluster_labels     int32   cluster: the rows of all draws, draw by draw, sorted by label
+each parameter     float32 cluster
+state/...          any     the arrays of a checkpoint, as ``Chain.snapshot`` has them
+================== ======= ============================================================
 
-An array without items has no files. The attributes of the group hold the *index*: what each block
-is, and size and checksum of every file of data; a copy lies in the attributes of the first array.
-Arrays are cut into chunks of 2 MB that are compressed apart, with checksums.
+Blocks that have as many draws and arrays of the same form share a group: each has its rows, one
+block after the other, along the first axis of every array. So the items of small images lie side by
+side. Where there are other blocks too the arrays are in groups of the group: ``0``, ``1`` and so
+on. The attributes of a group with arrays, its *index*, say what each block is.
 
-Reading trusts the index after it was checked, and nothing else that the files say of themselves:
-how arrays are unpacked is decided here.
+Reading trusts the index after it was checked, and nothing else that the files say of themselves.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import itertools
 import json
-import os
 import re
 import threading
 import uuid
-import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Columns
+from dfcrp.draws import Chosen, Columns, every
 from dfcrp.errors import RunFolderError
-from dfcrp.files import Folder, LinkError, TooLargeError, opened, put_on_disk
-from dfcrp.runs.blocks import ARRAYS, IndexEntry, KeptBlock, MemoryBlock
+from dfcrp.files import Folder, LinkError, opened, put_on_disk
+from dfcrp.runs.blocks import IndexEntry, KeptBlock, MemoryBlock
 from dfcrp.runs.lock import Claim
+from dfcrp.runs.zarr_zip import (
+    LARGEST_META,
+    META,
+    DamagedError,
+    Form,
+    Members,
+    ZarrReader,
+    ZarrWriter,
+    group_text,
+)
 
-#: To be raised when older code could not read what newer code writes.
-FORMAT = 3
-PREFIX = "shard-"
-#: The file of every group and array that zarr looks for.
-META = "zarr.json"
-#: What is compressed together, before compression, and how many of these go to a file.
-CHUNK_BYTES = 2 << 20
-CHUNKS_PER_FILE = 32
-#: More than that is not read, whatever a file says: it never was written, and is not to be.
-_LARGEST_CHUNK, _MOST_CHUNKS = 4 << 20, 64
-LARGEST_META = 64 << 20
-
-_ORDER = tuple(ARRAYS)
-#: A file of data in a shard.
-_KEY = re.compile(rf"({'|'.join(ARRAYS)})/c\.\d{{1,9}}")
+#: To be raised when older code could not read what newer code writes, or reads it otherwise: also
+#: when arrays are cut or packed in another way.
+FORMAT = 4
+PREFIX, SUFFIX = "shard-", ".zip"
+STATE = "state/"
+#: In a shard.
+MOST_GROUPS = 100
+#: Names of arrays and axes that no quantity of a likelihood or prior can have in a group.
+_OWN_NAMES = ("labels", "alpha", "n_clusters", "cluster_labels", "state", META)
+_OWN_AXES = ("item", "chain", "draw", "cluster")
 
 
 class ShardGone(Exception):
@@ -82,23 +86,23 @@ class DamagedFile(Exception):
 class Unpacked:
     """The arrays that were unpacked last, up to a number of bytes; used from many threads.
 
-    Summaries go through the draws in steps that are shorter than a block, and through images in
-    about the order in which they lie in a shard.
+    Also the lists of what is in shards. Summaries go through the draws in steps that are shorter
+    than a block, and through images in about the order in which they lie in a shard.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._arrays: OrderedDict[tuple[str, str], NDArray[Any]] = OrderedDict()
+        self._arrays: OrderedDict[tuple[str, str], Any] = OrderedDict()
 
-    def get(self, key: tuple[str, str]) -> NDArray[Any] | None:
+    def get(self, key: tuple[str, str]) -> Any:
         """An array, if it is still there."""
         with self._lock:
             if key in self._arrays:
                 self._arrays.move_to_end(key)
             return self._arrays.get(key)
 
-    def put(self, key: tuple[str, str], array: NDArray[Any]) -> None:
+    def put(self, key: tuple[str, str], array: NDArray[Any] | Members) -> None:
         """Keep an array instead of those that were used least lately."""
         with self._lock:
             self._arrays[key] = array
@@ -109,59 +113,101 @@ class Unpacked:
         return sum(array.nbytes for array in self._arrays.values())
 
 
-class Cut(NamedTuple):
-    """How the arrays of a shard are cut: bytes to a chunk, chunks to a file."""
-
-    chunk_bytes: int
-    chunks_per_file: int
-
-    def sensible(self) -> bool:
-        """Whether it could be ours, whoever wrote it."""
-        return (
-            all(type(number) is int for number in self)
-            and 8 <= self.chunk_bytes <= _LARGEST_CHUNK
-            and 1 <= self.chunks_per_file <= _MOST_CHUNKS
-        )
-
-    @property
-    def largest_file(self) -> int:
-        """Bytes that a file may have: what cannot be compressed grows a little."""
-        return self.chunks_per_file * (self.chunk_bytes + self.chunk_bytes // 8 + 4096)
+# What arrays a group has
 
 
-class Index(NamedTuple):
-    """What a shard says that it holds."""
+class Names(NamedTuple):
+    """What the arrays of quantities are called in a group."""
 
-    entries: tuple[IndexEntry, ...]
-    cut: Cut
-    #: Size and checksum of each file of data, by its path in the shard.
-    files: dict[str, tuple[int, int]]
+    parameters: tuple[str, ...]
+    shared: tuple[str, ...]
+
+    @classmethod
+    def of(cls, columns: Columns) -> Names:
+        """The quantities' own names, where these can be names of arrays and are free."""
+        taken = {*_OWN_NAMES, *_OWN_AXES, *columns.coords}
+        wanted = [*columns.parameters, *(variable.name for variable in columns.shared)]
+        found = []
+        for name in wanted:
+            free = re.sub(r"[^\w.() -]", "_", name)
+            if not re.match(r"[^\W_]", free):
+                free = f"quantity {free}"
+            while free in taken:
+                free += "_"
+            taken.add(free)
+            found.append(free)
+        at = len(columns.parameters)
+        return cls(tuple(found[:at]), tuple(found[at:]))
+
+
+def arrays_of(entry: IndexEntry) -> dict[str, tuple[Form, int]]:
+    """The arrays that a group with a block has, and the rows that the block has in each."""
+    columns, draws = entry.columns, entry.draws
+    names = Names.of(columns)
+    per_draw, per_row = ("chain", "draw"), Form("float32", (), ("cluster",))
+    found = {
+        "labels": (Form("int32", (draws,), ("item", "draw")), entry.n),
+        "alpha": (Form("float64", (draws,), per_draw), 1),
+        "n_clusters": (Form("int32", (draws,), per_draw), 1),
+        "cluster_labels": (Form("int32", (), ("cluster",)), entry.rows),
+        **dict.fromkeys(names.parameters, (per_row, entry.rows)),
+    }
+    for name, variable in zip(names.shared, columns.shared, strict=True):
+        shape = (draws, *columns.shape(variable))
+        found[name] = Form("float64", shape, (*per_draw, *variable.dims)), 1
+    for name, kind, shape in entry.state:
+        axes = tuple(f"{name}_{axis}" for axis in range(len(shape)))
+        found[STATE + name] = Form(np.dtype(kind).name, shape[1:], axes), shape[0]
+    return found
+
+
+def _contents(block: MemoryBlock) -> dict[str, NDArray[Any]]:
+    """What a block puts into each array."""
+    columns, draws = block.entry.columns, block.draws
+    names = Names.of(columns)
+    found = {name: block.read(name) for name in ("alpha", "n_clusters", "cluster_labels")}
+    found |= {"labels": draws.labels.T}
+    found |= dict(zip(names.parameters, draws.parameters.T, strict=True))
+    for name, variable in zip(names.shared, columns.shared, strict=True):
+        shape = columns.shape(variable)
+        found[name] = draws.shared[:, columns.slices[variable.name]].reshape(-1, *shape)
+    for name in ("alpha", "n_clusters", *names.shared):
+        found[name] = found[name][np.newaxis]
+    return found | {STATE + name: array for name, array in block.state().items()}
+
+
+# Reading
+
+
+#: The blocks of each group.
+Groups = Sequence[Sequence[IndexEntry]]
 
 
 class Shard:
     """A shard, for reading; used from many threads."""
 
-    def __init__(self, folder: Path, index: Index, unpacked: Unpacked) -> None:
-        self.folder = folder
-        self.entries = index.entries
-        self._index = index
+    def __init__(self, path: Path, groups: Groups, unpacked: Unpacked) -> None:
+        self.path = path
+        self._groups = groups
         self._unpacked = unpacked
-        #: Arrays that cannot be unpacked as a whole.
-        self._damaged: set[str] = set()
 
     @property
     def blocks(self) -> list[StoredBlock]:
         """The blocks, in order."""
-        return [StoredBlock(entry, self, at) for at, entry in enumerate(self.entries)]
+        return [
+            StoredBlock(entry, self, group, at)
+            for group, entries in enumerate(self._groups)
+            for at, entry in enumerate(entries)
+        ]
 
     @property
     def is_shared(self) -> bool:
         """Whether there are blocks of several chains."""
-        return len(self.entries) > 1
+        return sum(map(len, self._groups)) > 1
 
     def remove(self, claim: Claim) -> None:
         """Take the shard away, at once for whoever reads the store."""
-        name, store = self.folder.name, self.folder.parent
+        name, store = self.path.name, self.path.parent
         with (
             contextlib.suppress(OSError),  # it only costs space
             claim.desk() as desk,
@@ -171,88 +217,74 @@ class Shard:
             desk.remove(name)
 
     @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        """Where each block begins in each array, and where the last one ends."""
-        lengths = np.array([entry.lengths() for entry in self.entries], dtype=np.int64)
-        return np.vstack([np.zeros((1, len(_ORDER)), np.int64), np.cumsum(lengths, axis=0)])
+    def _arrays(self) -> list[dict[str, tuple[Form, list[int]]]]:
+        """The arrays of each group, where each block begins in them, and where the last ends."""
+        return [_ends(entries) for entries in self._groups]
 
-    def read(self, at: int, name: str) -> NDArray[Any]:
+    def read(self, block: StoredBlock, name: str) -> NDArray[Any]:
         """All that a block has in an array."""
-        start, stop, length = self._range(at, name)
-        key = (self.folder.name, name)
-        array = self._unpacked.get(key)
-        size = length * np.dtype(ARRAYS[name]).itemsize
-        if array is None and (size > self._unpacked.most_bytes or name in self._damaged):
-            return self._unpack(name, length, start, stop)
+        form, ends = self._arrays[block.group][name]
+        start, stop = ends[block.at], ends[block.at + 1]
+        if ends[-1] * form.row_bytes > self._unpacked.most_bytes:
+            return self._unpack(block, name, start, stop)
+        key = (self.path.name, self._path(block) + name)
+        array: NDArray[Any] | None = self._unpacked.get(key)
         if array is None:
-            try:
-                array = self._unpack(name, length, 0, length)
-            except DamagedFile:
-                if not self.is_shared:
-                    raise
-                # Other blocks may be sound.
-                self._damaged.add(name)
-                return self._unpack(name, length, start, stop)
+            array = self._unpack(block, name, 0, ends[-1])
             self._unpacked.put(key, array)
         return array[start:stop]
 
-    def read_slice(self, at: int, name: str, first: int, last: int) -> NDArray[Any]:
-        """Items ``first:last`` of what a block has in an array, without unpacking the others."""
-        start, stop, length = self._range(at, name)
-        array = self._unpacked.get((self.folder.name, name))
-        if array is not None:
-            return array[start + first : start + last]
-        if length * np.dtype(ARRAYS[name]).itemsize <= self._index.cut.chunk_bytes:
-            return self.read(at, name)[first:last]
-        return self._unpack(name, length, start + first, min(start + last, stop))
+    def read_row(self, block: StoredBlock, name: str, row: int) -> NDArray[Any]:
+        """One of the rows that a block has in an array, without unpacking the others."""
+        form, ends = self._arrays[block.group][name]
+        known = self._unpacked.get((self.path.name, self._path(block) + name)) is not None
+        if known or form.chunk_rows(ends[-1]) == ends[-1]:
+            found: NDArray[Any] = self.read(block, name)[row]
+            return found
+        start = ends[block.at] + row
+        return self._unpack(block, name, start, start + 1)[0]
 
-    def _range(self, at: int, name: str) -> tuple[int, int, int]:
-        """First and last item of a block in an array, and the array's length."""
-        column = self._ends[:, _ORDER.index(name)]
-        return int(column[at]), int(column[at + 1]), int(column[-1])
+    def _unpack(self, block: StoredBlock, name: str, start: int, stop: int) -> NDArray[Any]:
+        form, ends = self._arrays[block.group][name]
+        store, key = self.path.parent, (self.path.name, "")
+        known = self._unpacked.get(key)
+        with _reading(store.parent, store.name, self.path.name, members=known) as reader:
+            if known is None:
+                self._unpacked.put(key, reader.members)
+            return reader.array(self._path(block) + name, form, ends[-1], start, stop)
 
-    def _unpack(self, name: str, length: int, start: int, stop: int) -> NDArray[Any]:
-        if start == stop:
-            return np.empty(0, ARRAYS[name])
-        try:
-            array = _array(_files_of(self), name, length, self._index.cut)
-            found: NDArray[Any] = array[start:stop]
-        except (MemoryError, ImportError, ShardGone, DamagedFile):
-            raise
-        except Exception as error:  # zarr and the codecs have many ways to say it
-            path = self.folder / name
-            files = [key for key in self._index.files if key.startswith(f"{name}/")]
-            raise DamagedFile(self.folder / files[0] if files else path, "damaged") from error
-        return found
+    def _path(self, block: StoredBlock) -> str:
+        return path_of(block.group, len(self._groups))
 
-    def fetch(self, key: str, span: Callable[[int], tuple[int, int]] | None) -> bytes:
-        """Bytes of a file; ``span`` gives first and last from the file's size."""
-        path = self.folder / key
-        expected = self._index.files.get(key)
-        store, (array, file_name) = self.folder.parent, key.split("/")
-        try:
-            with (
-                opened(store.parent, store.name, self.folder.name, array) as place,
-                place.reading(file_name) as file,
-            ):
-                size = os.fstat(file.fileno()).st_size
-                if expected is None or size != expected[0]:
-                    raise DamagedFile(path, "damaged")
-                start, stop = (0, size) if span is None else span(size)
-                file.seek(start)
-                content = file.read(max(0, min(stop, size) - start))
-        except FileNotFoundError:
-            if not self.folder.exists():
-                raise ShardGone(self.folder) from None
-            raise DamagedFile(path, "missing") from None
-        except LinkError as error:
-            raise DamagedFile(Path(error.filename), str(error.strerror)) from None
-        except OSError as error:
-            raise DamagedFile(path, f"not readable ({error.strerror})") from error
-        whole = span is None
-        if whole and zlib.crc32(content) != expected[1]:
-            raise DamagedFile(path, "damaged")
-        return content
+
+def path_of(group: int, groups: int) -> str:
+    """Where a group lies in a shard of so many."""
+    return f"{group}/" if groups > 1 else ""
+
+
+def _ends(entries: Sequence[IndexEntry]) -> dict[str, tuple[Form, list[int]]]:
+    each = [arrays_of(entry) for entry in entries]
+    return {
+        name: (form, list(itertools.accumulate((one[name][1] for one in each), initial=0)))
+        for name, (form, _) in each[0].items()
+    }
+
+
+@contextmanager
+def _reading(run_folder: Path, *below: str, members: Members | None = None) -> Iterator[ZarrReader]:
+    """A shard that is open; ShardGone or DamagedFile if what is asked for cannot be had."""
+    path = run_folder.joinpath(*below)
+    try:
+        with opened(run_folder, *below[:-1]) as place, place.reading(below[-1]) as file:
+            yield ZarrReader(file, members)
+    except DamagedError as error:
+        raise DamagedFile(path, str(error)) from error
+    except LinkError as error:
+        raise DamagedFile(Path(error.filename), str(error.strerror)) from None
+    except FileNotFoundError:
+        raise ShardGone(path) from None
+    except OSError as error:
+        raise DamagedFile(path, f"not readable ({error.strerror})") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,290 +293,217 @@ class StoredBlock:
 
     entry: IndexEntry
     shard: Shard
+    #: Which group it is in, and which block of it.
+    group: int
     at: int
 
+    def labels(self) -> NDArray[np.int32]:
+        """Labels of all items, (draw, item)."""
+        return self.shard.read(self, "labels").T
+
     def read(self, name: str) -> NDArray[Any]:
-        """An array; labels, shared and cluster_parameters as a matrix with draws or rows last."""
-        entry, found = self.entry, self.shard.read(self.at, name)
-        if name in {"labels", "shared"}:
-            return found.reshape(-1, entry.draws) if found.size else _nothing(name, entry)
-        if name == "cluster_parameters":
-            return found.reshape(len(entry.columns.parameters), entry.rows)
+        """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
+        found = self.shard.read(self, name)
+        return found if name == "cluster_labels" else found[0]
+
+    def parameters(self, rows: slice) -> NDArray[np.float32]:
+        """Parameters of some rows, (row, parameter)."""
+        names = Names.of(self.entry.columns).parameters
+        found = [self.shard.read(self, name)[rows] for name in names]
+        nothing = np.zeros((len(range(self.entry.rows)[rows]), 0), np.float32)
+        return np.stack(found, axis=1) if found else nothing
+
+    def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
+        """What clusters share, or some of it, (draw, number); no other variable is read."""
+        columns = self.entry.columns
+        wanted = np.arange(columns.width)[every(chosen)]
+        found = np.empty((self.entry.draws, len(wanted)))
+        ranges = columns.slices.values()
+        for name, own in zip(Names.of(columns).shared, ranges, strict=True):
+            here = (wanted >= own.start) & (wanted < own.stop)
+            if here.any():
+                values = self.shard.read(self, name)[0].reshape(len(found), own.stop - own.start)
+                found[:, here] = values[:, wanted[here] - own.start]
         return found
 
     def history(self, marking: int) -> NDArray[np.int32]:
         """One marking's labels."""
-        draws = self.entry.draws
-        return self.shard.read_slice(self.at, "labels", marking * draws, (marking + 1) * draws)
+        return self.shard.read_row(self, "labels", marking)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the state."""
+        return {
+            name: self.shard.read(self, STATE + name).astype(kind, copy=False)
+            for name, kind, _ in self.entry.state
+        }
 
 
 def place_of(block: KeptBlock, root: Path) -> Path:
     """The shard that a block is in, or ``root`` if it is in memory."""
-    return block.shard.folder if isinstance(block, StoredBlock) else root
+    return block.shard.path if isinstance(block, StoredBlock) else root
 
 
-def drawn_again(folder: Path) -> str:
+def drawn_again(path: Path) -> str:
     """In words, what to do about a shard that is damaged."""
-    return f"delete {folder} and `dfcrp resume` the run: what it held is drawn again"
+    return f"delete {path} and `dfcrp resume` the run: what it held is drawn again"
 
 
-def _nothing(name: str, entry: IndexEntry) -> NDArray[Any]:
-    height = entry.n if name == "labels" else entry.columns.width
-    return np.empty((height, entry.draws), ARRAYS[name])
+# Writing
 
 
 def write_shard(
-    store: Path, number: int, blocks: Sequence[MemoryBlock], unpacked: Unpacked, claim: Claim
+    store: Path,
+    number: int,
+    groups: Sequence[Sequence[MemoryBlock]],
+    unpacked: Unpacked,
+    claim: Claim,
 ) -> Shard:
-    """Write blocks as a shard; when this returns they are on the disk.
+    """Write blocks as a shard, in groups ``by_kind``; when this returns they are on the disk.
 
     ``number`` is for the reader of file names; no two writers give a shard the same name. It is
     made in the folder of the claim: if another has taken over, it does not get into the store.
     """
-    name = f"{PREFIX}{number:06d}-{uuid.uuid4().hex[:8]}"
+    name = f"{PREFIX}{number:06d}-{uuid.uuid4().hex[:8]}{SUFFIX}"
     with claim.desk() as desk, opened(store.parent, store.name) as place:
-        desk.make(name)
         try:
-            with desk.below(name) as folder:
-                index = _write_arrays(folder, blocks)
+            with desk.writing(name) as file:
+                with ZarrWriter(file) as writer:
+                    _write_groups(writer, groups)
+                put_on_disk(file)
             desk.move(name, place, name)
         except BaseException:
             with contextlib.suppress(OSError):
                 desk.remove(name)
             raise
         place.sync()
-    return Shard(store / name, index, unpacked)
+    return Shard(store / name, [[block.entry for block in blocks] for blocks in groups], unpacked)
 
 
-def _write_arrays(folder: Folder, blocks: Sequence[MemoryBlock]) -> Index:
-    from zarr.storage import MemoryStore
-
-    cut = Cut(CHUNK_BYTES, CHUNKS_PER_FILE)
-    files: dict[str, tuple[int, int]] = {}
-    arrays = {}
-    for name in _ORDER:
-        pieces = [piece for block in blocks for piece in block.pieces(name)]
-        length = sum(len(piece) for piece in pieces)
-        if not length:
-            continue
-        folder.make(name)
-        packed: dict[str, Any] = {}
-        array = _array(MemoryStore(packed), name, length, cut)
-        per_file = (array.shards or array.chunks)[0]
-        start = 0
-        for items in _regrouped(pieces, per_file):
-            array[start : start + len(items)] = items
-            start += len(items)
-            for key in [key for key in packed if not key.endswith(META)]:
-                content = packed.pop(key).to_bytes()
-                with folder.below(name) as place, place.writing(key.split("/")[1]) as file:
-                    file.write(content)
-                    put_on_disk(file)
-                files[key] = len(content), zlib.crc32(content)
-        arrays[name] = array, packed
-    index = Index(tuple(block.entry for block in blocks), cut, files)
-    attributes = _attributes(index)
-    for at, (name, (array, packed)) in enumerate(arrays.items()):
-        if at == 0:
-            array.update_attributes(attributes)
-        with folder.below(name) as place, place.writing(META) as file:
-            file.write(packed[f"{name}/{META}"].to_bytes())
-    write_group(folder, attributes)
-    return index
+def by_kind(blocks: Sequence[MemoryBlock]) -> list[list[MemoryBlock]]:
+    """The same blocks, those together that can share a group."""
+    found: dict[Any, list[MemoryBlock]] = {}
+    for block in blocks:
+        forms = tuple((name, form) for name, (form, _) in arrays_of(block.entry).items())
+        found.setdefault((json.dumps(block.entry.columns.as_json()), forms), []).append(block)
+    return list(found.values())
 
 
-def _regrouped(pieces: list[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
-    """The same items, ``size`` at a time; the last may be fewer."""
-    waiting: list[NDArray[Any]] = []
-    missing = size
-    for whole in pieces:
-        piece = whole
-        while len(piece):
-            waiting.append(piece[:missing])
-            missing -= len(waiting[-1])
-            piece = piece[len(waiting[-1]) :]
-            if not missing:
-                yield np.concatenate(waiting)
-                waiting, missing = [], size
-    if waiting:
-        yield np.concatenate(waiting)
+def _write_groups(writer: ZarrWriter, groups: Sequence[Sequence[MemoryBlock]]) -> None:
+    if len(groups) > 1:
+        writer.group("", {"dfcrp_draws_format": FORMAT, "groups": len(groups)})
+    for number, blocks in enumerate(groups):
+        path = path_of(number, len(groups))
+        entries = [block.entry for block in blocks]
+        writer.group(path, as_attributes(entries))
+        if entries[0].state:
+            writer.group(path + STATE, {})
+        contents = [_contents(block) for block in blocks]
+        for name, (form, _) in arrays_of(entries[0]).items():
+            pieces = [content[name] for content in contents]
+            writer.array(path + name, form, sum(map(len, pieces)), pieces)
 
 
-def _array(store: Any, name: str, length: int, cut: Cut) -> Any:
-    """An array of a shard, empty in a store to be written, or with the files of a shard."""
-    import zarr
-    from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
+# The index
 
-    codec: Any = ZstdCodec(level=1)
-    if name == "cluster_parameters":
-        # Byte by byte position: the exponents of random floats repeat, their last digits do not.
-        codec = BloscCodec(cname="zstd", clevel=3, shuffle="shuffle", typesize=4)
-    elif name == "state":
-        codec = BloscCodec(cname="lz4", clevel=1, shuffle="shuffle", typesize=4)
-    dtype = np.dtype(ARRAYS[name])
-    chunk = min(length, cut.chunk_bytes // dtype.itemsize)
-    chunks_per_file = min(-(-length // chunk), cut.chunks_per_file)
-    return zarr.create_array(
-        store,
-        name=name,
-        shape=(length,),
-        dtype=dtype,
-        chunks=(chunk,),
-        shards=(chunk * chunks_per_file,) if chunks_per_file > 1 else None,
-        filters=None,
-        # The checksum is outermost, so that damaged bytes never reach a decompressor.
-        compressors=[codec, Crc32cCodec()],
-        fill_value=0,
-        # A flat folder: no directory to create for each file.
-        chunk_key_encoding={"name": "default", "separator": "."},
-        # A chunk of nothing but fill values is written too, so that a missing file is damage.
-        config={"write_empty_chunks": True},
-    )
+_FIELDS = tuple(name for name in IndexEntry._fields if name not in ("columns", "state"))
 
 
-def _files_of(shard: Shard) -> Any:
-    """A store of zarr's with the data of a shard; what is said about arrays is not read."""
-    store = _data_store()()
-    store.shard = shard
-    return store
+def as_attributes(entries: Sequence[IndexEntry]) -> dict[str, Any]:
+    """The index of a group with these blocks."""
+    first = entries[0]
+    return {
+        "dfcrp_draws_format": FORMAT,
+        "blocks": {name: [getattr(entry, name) for entry in entries] for name in _FIELDS},
+        "columns": first.columns.as_json(),
+        "state": {
+            name: {
+                "dtype": kind,
+                "row": list(shape[1:]),
+                "rows": [entry.state[at][2][0] for entry in entries],
+            }
+            for at, (name, kind, shape) in enumerate(first.state)
+        },
+    }
 
 
-@cache
-def _data_store() -> Any:
-    """The class of ``_files_of``; zarr takes a second to import, so it waits until it is used."""
-    from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
-    from zarr.core.buffer import default_buffer_prototype
-    from zarr.storage import MemoryStore
-
-    def span(asked: Any) -> Callable[[int], tuple[int, int]] | None:
-        if isinstance(asked, RangeByteRequest):
-            return lambda size: (asked.start, asked.end)
-        if isinstance(asked, SuffixByteRequest):
-            return lambda size: (max(0, size - asked.suffix), size)
-        if isinstance(asked, OffsetByteRequest):
-            return lambda size: (asked.offset, size)
-        return None
-
-    class DataStore(MemoryStore):
-        """Metadata as this program makes it in memory, data from the files of a shard.
-
-        All of zarr's ways to read lead to these two. What they do not give would be read as fill
-        values, without an error.
-        """
-
-        shard: Shard
-
-        async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
-            """The content of a file, or the part that is asked for."""
-            prototype = prototype or default_buffer_prototype()
-            if "/c." not in key:
-                return await super().get(key, prototype, byte_range)
-            content = await asyncio.to_thread(self.shard.fetch, key, span(byte_range))
-            return prototype.buffer.from_bytes(content)
-
-        def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
-            """The same for versions of zarr that read without an event loop."""
-            if "/c." not in key:
-                return super().get_sync(key, prototype=prototype, byte_range=byte_range)
-            prototype = prototype or default_buffer_prototype()
-            return prototype.buffer.from_bytes(self.shard.fetch(key, span(byte_range)))
-
-    return DataStore
+def entries_of(attributes: Mapping[str, Any]) -> tuple[IndexEntry, ...]:
+    """The blocks of an index; ValueError and others if it is none."""
+    columns, said = Columns.from_json(attributes["columns"]), attributes["blocks"]
+    arrays = dict(attributes["state"]).items()
+    rows = zip(*(said[name] for name in _FIELDS), strict=True)
+    entries = []
+    for at, values in enumerate(rows):
+        state = tuple(
+            (name, str(one["dtype"]), (one["rows"][at], *one["row"])) for name, one in arrays
+        )
+        fields = dict(zip(_FIELDS, values, strict=True))
+        entries.append(IndexEntry(**fields, columns=columns, state=state))
+    if (
+        not entries
+        or said.keys() != set(_FIELDS)
+        or len({entry.draws for entry in entries}) > 1
+        or not all(entry.sensible() for entry in entries)
+    ):
+        raise ValueError("not what dfcrp writes")
+    return tuple(entries)
 
 
-def write_group(folder: Folder, attributes: dict[str, Any]) -> None:
-    """Make a folder a zarr group with these attributes."""
-    content = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-    with folder.replacing(META) as file:
-        file.write(json.dumps(content, allow_nan=False).encode())
-
-
-def read_attributes(run_folder: Path, *below: str) -> dict[str, Any]:
-    """The attributes in the ``zarr.json`` of a folder; RunFolderError if they cannot be had."""
-    path = run_folder.joinpath(*below, META)
+def read_groups(run_folder: Path, *below: str) -> list[tuple[IndexEntry, ...]]:
+    """The blocks of each group of a shard; RunFolderError if its index cannot be had."""
+    path = run_folder.joinpath(*below)
     try:
-        with opened(run_folder, *below) as place:
+        with _reading(run_folder, *below) as reader:
+            root = reader.attributes()
+            _check_format(path, root.get("dfcrp_draws_format"))
+            number = root.get("groups", 1)
+            if type(number) is not int or not 1 <= number <= MOST_GROUPS:
+                raise DamagedError("damaged, its index is not one that dfcrp writes")
+            return [_entries(reader.attributes(path_of(at, number))) for at in range(number)]
+    except ShardGone:
+        raise RunFolderError(f"{path}: missing") from None
+    except DamagedFile as error:
+        raise RunFolderError(str(error)) from None
+
+
+def _entries(attributes: Mapping[str, Any]) -> tuple[IndexEntry, ...]:
+    try:
+        return entries_of(attributes)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
+        raise DamagedError("damaged, its index is not one that dfcrp writes") from None
+
+
+# What the store says of itself
+
+
+def write_about(folder: Folder, attributes: dict[str, Any]) -> None:
+    """Write the attributes of a whole store."""
+    with folder.replacing(META) as file:
+        file.write(group_text(attributes))
+
+
+def read_about(run_folder: Path, store: str) -> dict[str, Any]:
+    """The attributes of a whole store; RunFolderError if they cannot be had."""
+    path = run_folder / store / META
+    try:
+        with opened(run_folder, store) as place:
             attributes = json.loads(place.read(META, LARGEST_META))["attributes"]
     except FileNotFoundError:
         raise RunFolderError(f"{path}: missing") from None
-    except LinkError as error:
-        raise RunFolderError(f"{error.filename}: {error.strerror}") from None
-    except TooLargeError:
-        raise RunFolderError(f"{path}: damaged, too large for what dfcrp writes") from None
-    except OSError as error:
-        raise RunFolderError(f"{path}: not readable ({error.strerror})") from error
+    except OSError as error:  # also of a link, or of one that is too large
+        raise RunFolderError(f"{error.filename or path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         attributes = None
-    if not isinstance(attributes, dict):
+    if not isinstance(attributes, dict) or "dfcrp_draws_format" not in attributes:
         raise RunFolderError(f"{path}: damaged, not the JSON that dfcrp wrote")
+    _check_format(path, attributes["dfcrp_draws_format"])
     return attributes
 
 
-def check_format(path: Path, written: object) -> None:
+def _check_format(path: Path, written: object) -> None:
     """RunFolderError if draws were written in a form that is not read here."""
     if written != FORMAT:
         raise RunFolderError(
             f"{path}: draws of format {written!r}, this version of dfcrp reads format {FORMAT}; "
-            "use the version that wrote them (see provenance.json in the run folder)"
+            "use the version that wrote them (see provenance.json in the run folder), or draw "
+            "again: `dfcrp fit` the run's markings.csv with --config and its config.toml"
         )
-
-
-def read_index(run_folder: Path, *below: str) -> Index:
-    """The index in the ``zarr.json`` of a folder; RunFolderError if it is not whole."""
-    path = run_folder.joinpath(*below, META)
-    attributes = read_attributes(run_folder, *below)
-    fields = attributes.get("dfcrp_shard")
-    if not isinstance(fields, dict) or attributes.get("checksum") != _checksum(fields):
-        raise RunFolderError(f"{path}: damaged, its index is not whole")
-    check_format(path, fields.get("format"))
-    try:
-        index = _index_of(fields)
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
-        raise RunFolderError(f"{path}: damaged, its index is not one that dfcrp writes") from None
-    return index
-
-
-def _attributes(index: Index) -> dict[str, Any]:
-    """An index as zarr attributes, with a checksum."""
-    kinds: dict[str, int] = {}
-    columns = [
-        kinds.setdefault(json.dumps(entry.columns.as_json()), len(kinds)) for entry in index.entries
-    ]
-    names = IndexEntry._fields[:-1]
-    values = zip(*(entry[:-1] for entry in index.entries), strict=True)
-    fields = {
-        "format": FORMAT,
-        "blocks": dict(zip(names, map(list, values), strict=True)),
-        "columns": columns,
-        "kinds_of_columns": [json.loads(text) for text in kinds],
-        "cut": list(index.cut),
-        "files": {key: list(sizes) for key, sizes in index.files.items()},
-    }
-    return {"dfcrp_shard": fields, "checksum": _checksum(fields)}
-
-
-def _index_of(fields: dict[str, Any]) -> Index:
-    kinds = [Columns.from_json(kind) for kind in fields["kinds_of_columns"]]
-    blocks, cut = dict(fields["blocks"]), Cut(*fields["cut"])
-    values = zip(*(blocks.pop(name) for name in IndexEntry._fields[:-1]), strict=True)
-    entries = tuple(
-        IndexEntry._make((*found, kinds[kind]))
-        for found, kind in zip(values, fields["columns"], strict=True)
-    )
-    files = {key: (size, checksum) for key, (size, checksum) in fields["files"].items()}
-    if (
-        blocks
-        or not entries
-        or not cut.sensible()
-        or not all(entry.sensible() for entry in entries)
-        or not all(_KEY.fullmatch(key) for key in files)
-        or not all(
-            type(size) is int and 0 <= size <= cut.largest_file for size, _ in files.values()
-        )
-    ):
-        raise ValueError("not what dfcrp writes")
-    return Index(entries, cut, files)
-
-
-def _checksum(fields: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(fields, sort_keys=True).encode())

@@ -24,43 +24,45 @@ block whose predecessors are missing is left out. Draws count up to the last blo
   draw the same.
 - Any shard may be deleted. ``resume`` begins again from the last state that has all its draws.
 - A block of a chain that is saved with ``share=True`` waits in memory until there are 64 MB of
-  them, or ``seconds`` have passed, or ``flush`` is called; then all that wait share a shard.
-  Thousands of small images are a few shards. Large blocks never wait.
+  them, or ``seconds`` have passed, or ``flush`` is called; then all that wait share a
+  shard. Thousands of small images are a few shards. Large blocks never wait.
 - Shards of different writers never have the same name. Processes that write to one store see each
   other's shards when they look: every question to a store looks first.
 """
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dfcrp.draws import Columns
 from dfcrp.errors import RunFolderError
-from dfcrp.files import PART, LinkError, opened, write_errors
+from dfcrp.files import LinkError, opened, write_errors
 from dfcrp.runs.blocks import BlockBounds, KeptBlock, MemoryBlock, Span, replay
 from dfcrp.runs.chain_writer import RESUME, ChainWriter, MemoryWriter
 from dfcrp.runs.lock import Claim
 from dfcrp.runs.shards import (
     FORMAT,
-    META,
+    MOST_GROUPS,
     PREFIX,
+    SUFFIX,
     Shard,
     StoredBlock,
     Unpacked,
-    check_format,
+    by_kind,
     drawn_again,
-    read_attributes,
-    read_index,
-    write_group,
+    read_about,
+    read_groups,
+    write_about,
     write_shard,
 )
 from dfcrp.runs.stored_draws import StoredDraws
+from dfcrp.runs.zarr_zip import META
 
 #: In a run folder.
 STORE = "draws.zarr"
@@ -86,9 +88,6 @@ class DrawStore:
         The right to write; without one the store writes, but fences nobody off.
     bounds
         What the blocks of the run can be; a shard with others is refused.
-    salvage
-        Read what can be read: draws that miss something are left out, with a warning. With
-        ``"labels"`` a draw may miss its clusters' parameters.
 
     Examples
     --------
@@ -103,7 +102,6 @@ class DrawStore:
         *,
         seconds: float = SECONDS,
         hold: bool = False,
-        salvage: bool | Literal["labels"] = False,
         claim: Claim | None = None,
         bounds: BlockBounds | None = None,
     ) -> None:
@@ -113,10 +111,6 @@ class DrawStore:
         self._bounds = bounds
         self._seconds = seconds
         self._hold = hold
-        self._salvage = salvage
-        #: In words, what cannot be read.
-        self._losses: list[str] = []
-        self._unreadable: set[str] = set()
         self._unpacked = Unpacked(2 * SHARD_BYTES)
         #: Guards what follows; ``_writing`` lets one thread at a time write what waits.
         self._lock, self._writing = threading.RLock(), threading.Lock()
@@ -133,7 +127,7 @@ class DrawStore:
         self.refresh()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(DrawStore.open, salvage=self._salvage, bounds=self._bounds), (self.folder,)
+        return partial(DrawStore.open, bounds=self._bounds), (self.folder,)
 
     @classmethod
     def create(
@@ -162,7 +156,7 @@ class DrawStore:
                     raise RunFolderError(
                         f"{root}: there are draws already; resume that run or choose another folder"
                     )
-                write_group(place, about)
+                write_about(place, about)
                 place.sync()
         return cls(run_folder, seconds=seconds, claim=claim)
 
@@ -173,14 +167,11 @@ class DrawStore:
         *,
         seconds: float = SECONDS,
         hold: bool = False,
-        salvage: bool | Literal["labels"] = False,
         claim: Claim | None = None,
         bounds: BlockBounds | None = None,
     ) -> DrawStore:
         """The store of a run that has begun; RunFolderError if it cannot be read."""
-        return cls(
-            run_folder, seconds=seconds, hold=hold, salvage=salvage, claim=claim, bounds=bounds
-        )
+        return cls(run_folder, seconds=seconds, hold=hold, claim=claim, bounds=bounds)
 
     def _read_root(self) -> bool:
         if not self.folder.is_dir():
@@ -190,19 +181,7 @@ class DrawStore:
                 f"{self.root}: missing; {self.folder.name} is not a run folder, or its run stopped "
                 "before it began"
             )
-        path = self.root / META
-        try:
-            attributes = read_attributes(self.folder, STORE)
-            if "dfcrp_draws_format" not in attributes:
-                raise RunFolderError(
-                    f"{path}: damaged, or not written by dfcrp: it names no format"
-                )
-            check_format(path, attributes["dfcrp_draws_format"])
-        except RunFolderError as error:
-            if not self._salvage:
-                raise
-            self._losses.append(str(error))
-            return False
+        attributes = read_about(self.folder, STORE)
         chains = attributes.get("chains")
         if self._bounds is not None and attributes.get("resumable") is not True:
             # A posterior saved from memory has the chains and the draws that it has.
@@ -220,7 +199,7 @@ class DrawStore:
             names = self._names()
             for name in self._shards.keys() - names:
                 self._forget(self._shards[name])
-            for name in sorted(names - self._shards.keys() - self._unreadable):
+            for name in sorted(names - self._shards.keys()):
                 shard = self._read_shard(self.root / name)
                 if shard is not None:
                     self._register(shard)
@@ -234,7 +213,7 @@ class DrawStore:
             raise RunFolderError(f"{error.filename}: {error.strerror}") from None
         except OSError as error:
             raise RunFolderError(f"{self.root}: not readable ({error.strerror})") from error
-        return {name for name in found if name.startswith(PREFIX) and not name.endswith(PART)}
+        return {name for name in found if name.startswith(PREFIX) and name.endswith(SUFFIX)}
 
     def parts(self) -> tuple[int, ...]:
         """The parts of which something was saved."""
@@ -266,22 +245,16 @@ class DrawStore:
         part: int = 0,
         burn_in: int = 0,
         stop: int | None = None,
-        *,
-        thin: int = 1,
-        chains: int | None = None,
     ) -> StoredDraws:
-        """Draws ``burn_in:stop:thin`` of every chain of a part; they stay on disk.
+        """Draws ``burn_in:stop`` of every chain of a part; they stay on disk.
 
         Parameters
         ----------
         part
             Which part of the run.
-        burn_in, stop, thin
+        burn_in, stop
             Counted in stored draws. Every chain must have ``stop`` draws. Without it there are as
             many as the shortest chain has. Draws that are saved later are not seen.
-        chains
-            How many chains there must be; without it, as many as the store's bounds say, or
-            those that have begun.
 
         Returns
         -------
@@ -292,18 +265,9 @@ class DrawStore:
             several = any(self._blocks)
         place = f"{self.root}: part {part}" if several else str(self.root)
         found = self._chains(part)
-        if chains is None and self._bounds is not None:
-            chains = self._bounds.chains
-        if not self._salvage:
-            _check_complete(place, found, stop, chains)
-        return StoredDraws(
-            found,
-            partial(self._chains, part),
-            place,
-            slice(burn_in, stop, thin),
-            losses=list(self._losses) if self._salvage else None,
-            whole=self._salvage != "labels",
-        )
+        chains = None if self._bounds is None else self._bounds.chains
+        _check_complete(place, found, stop, chains)
+        return StoredDraws(found, partial(self._chains, part), place, burn_in, stop)
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         """The chains of a part that have saved draws, by number."""
@@ -313,44 +277,33 @@ class DrawStore:
             found = {chain: replay(chains[chain]) for chain in sorted(chains)}
         return {chain: spans for chain, spans in found.items() if spans}
 
-    def _read_shard(self, folder: Path) -> Shard | None:
-        """A shard; None if it is gone, or cannot be read and that is asked for."""
+    def _read_shard(self, path: Path) -> Shard | None:
+        """A shard; None if it is gone."""
         try:
-            return self._shard(folder)
-        except RunFolderError as error:
-            if not folder.exists() and not folder.is_symlink():
-                return None
-            if not self._salvage:
-                raise RunFolderError(f"{error}; {drawn_again(folder)}") from None
-            self._losses.append(str(error))
-        for path in sorted(folder.glob(f"*/{META}")):
-            with contextlib.suppress(RunFolderError):
-                return self._shard(folder, path.parent.name)
-        self._unreadable.add(folder.name)
-        return None
-
-    def _shard(self, folder: Path, *below: str) -> Shard:
-        """A shard by the index in its own attributes, or by the copy in those of an array."""
-        index = read_index(self.folder, STORE, folder.name, *below)
-        if self._bounds is not None:
-            for entry in index.entries:
-                reason = self._bounds.refusal(entry)
+            groups = read_groups(self.folder, STORE, path.name)
+            for entry in itertools.chain(*groups):
+                reason = self._bounds.refusal(entry) if self._bounds is not None else ""
                 if reason:
-                    raise RunFolderError(f"{folder}: does not belong to this run: {reason}")
-        return Shard(folder, index, self._unpacked)
+                    raise RunFolderError(f"{path}: does not belong to this run: {reason}")
+        except RunFolderError as error:
+            if not path.exists() and not path.is_symlink():
+                return None
+            raise RunFolderError(f"{error}; {drawn_again(path)}") from None
+        return Shard(path, groups, self._unpacked)
 
     def _register(self, shard: Shard) -> None:
-        known = self._shards.get(shard.folder.name)
+        known = self._shards.get(shard.path.name)
         if known is not None:  # another thread has seen it on the disk before
             self._forget(known)
-        self._shards[shard.folder.name] = shard
+        self._shards[shard.path.name] = shard
         self._number = max(self._number, _number(shard) + 1)
         for block in shard.blocks:
             self._list_of(block).append(block)
 
     def _forget(self, shard: Shard) -> None:
-        self._shards.pop(shard.folder.name, None)
-        for entry in shard.entries:
+        self._shards.pop(shard.path.name, None)
+        for gone in shard.blocks:
+            entry = gone.entry
             chains = self._blocks[entry.part]
             chains[entry.chain] = [
                 block
@@ -387,16 +340,19 @@ class DrawStore:
         with self._writing:
             with self._lock:
                 blocks = list(self._waiting.values())
-            if blocks:
+            kinds = by_kind(blocks)
+            for at in range(0, len(kinds), MOST_GROUPS):
+                groups = kinds[at : at + MOST_GROUPS]
                 with write_errors(self.root, f"What was saved before is safe; {RESUME}"):
                     shard = write_shard(
-                        self.root, self._next_number(), blocks, self._unpacked, self.claim
+                        self.root, self._next_number(), groups, self._unpacked, self.claim
                     )
                 with self._lock:
-                    for block in blocks:
+                    written = [block for group in groups for block in group]
+                    for block in written:
                         self._let_go(block)
                     self._register(shard)
-                    for block in blocks:
+                    for block in written:
                         self._drop_superseded(block, self.claim)
             self._last_flush = time.monotonic()
 
@@ -424,7 +380,7 @@ class DrawStore:
     def write(self, block: MemoryBlock, claim: Claim | None = None) -> None:
         """Give a block a shard of its own."""
         claim = claim or self.claim
-        shard = write_shard(self.root, self._next_number(), [block], self._unpacked, claim)
+        shard = write_shard(self.root, self._next_number(), [[block]], self._unpacked, claim)
         with self._lock:
             self._register(shard)
             if block.entry.saved:
@@ -441,14 +397,6 @@ class DrawStore:
                 and not other.shard.is_shared
                 for other in self._list_of(block)
             )
-
-    def clean(self) -> None:
-        """Remove what killed processes left; only while nobody else writes to the store."""
-        with contextlib.suppress(OSError), opened(self.folder, STORE) as place:
-            for name in place.names():
-                if name.endswith(PART):
-                    with contextlib.suppress(OSError):
-                        place.remove(name)
 
     def next_turn(self, part: int, chain: int) -> int:
         """The turn of the next block of a chain."""
@@ -510,7 +458,7 @@ def _superseded(blocks: Sequence[KeptBlock]) -> list[KeptBlock]:
 
 
 def _number(shard: Shard) -> int:
-    digits = shard.folder.name.removeprefix(PREFIX).split("-")[0]
+    digits = shard.path.name.removeprefix(PREFIX).split("-")[0]
     return int(digits) if digits.isdecimal() else 0
 
 
@@ -588,20 +536,12 @@ class MemoryStore:
         writers = self._writers.get(part, {})
         return [writers[chain].scans if chain in writers else 0 for chain in range(chains)]
 
-    def draws(
-        self,
-        part: int = 0,
-        burn_in: int = 0,
-        stop: int | None = None,
-        *,
-        thin: int = 1,
-        chains: int | None = None,
-    ) -> StoredDraws:
-        """Draws ``burn_in:stop:thin`` of every chain of a part, as ``DrawStore.draws`` has them."""
+    def draws(self, part: int = 0, burn_in: int = 0, stop: int | None = None) -> StoredDraws:
+        """Draws ``burn_in:stop`` of every chain of a part, as ``DrawStore.draws`` has them."""
         found = self._chains(part)
         place = f"part {part}"
-        _check_complete(place, found, stop, chains)
-        return StoredDraws(found, found.copy, place, slice(burn_in, stop, thin))
+        _check_complete(place, found, stop, None)
+        return StoredDraws(found, found.copy, place, burn_in, stop)
 
     def _chains(self, part: int) -> dict[int, list[Span]]:
         writers = self._writers.get(part, {})

@@ -1,35 +1,35 @@
-"""The draws of one part of a run, read lazily from its blocks, and what is left after damage."""
+"""The draws of one part of a run, read lazily from its blocks."""
 
 from __future__ import annotations
 
-import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from operator import methodcaller
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Chosen, ClusterBlock
-from dfcrp.errors import DfcrpWarning, RunFolderError
+from dfcrp.draws import Chosen, ClusterBlock, every
+from dfcrp.errors import RunFolderError
 from dfcrp.memory import refuse_more_than_memory
-from dfcrp.runs.blocks import ARRAYS, IndexEntry, Span, offsets_of
+from dfcrp.runs.blocks import IndexEntry, KeptBlock, Span, offsets_of
 from dfcrp.runs.shards import DamagedFile, ShardGone, drawn_again, place_of
 
-#: What can be missing where only labels are wanted.
-OF_CLUSTERS = ("n_clusters", "cluster_labels", "cluster_parameters")
 #: How often a reader looks again for a shard that was replaced.
 _ATTEMPTS = 20
 _T = TypeVar("_T")
+ReadBlock = Callable[[KeptBlock], NDArray[Any]]
+_LABELS, _ALPHA = methodcaller("labels"), methodcaller("read", "alpha")
+_N_CLUSTERS = methodcaller("read", "n_clusters")
+_CLUSTER_LABELS = methodcaller("read", "cluster_labels")
 
 
 class StoredDraws:
     """Draws of one part of a run, behind the ``Draws`` protocol; those of a folder stay on disk.
 
-    Made by ``DrawStore.draws`` and ``MemoryStore.draws``. Damage that is met raises
-    RunFolderError. Where the store was opened to salvage, every file is tried first, and the draws
-    that miss something are left out, as are chains with none left, with a warning.
+    Made by ``DrawStore.draws`` and ``MemoryStore.draws``. Damage that is met raises RunFolderError.
     """
 
     def __init__(
@@ -37,40 +37,30 @@ class StoredDraws:
         chains: dict[int, list[Span]],
         look_again: Callable[[], dict[int, list[Span]]],
         place: str,
-        wanted: slice,
-        *,
-        losses: list[str] | None = None,
-        whole: bool = True,
+        burn_in: int,
+        stop: int | None,
     ) -> None:
-        """``losses``, if it is a list, says what is lost already, and asks for the rest."""
-        if wanted.start < 0 or wanted.step < 1:
-            raise ValueError("burn_in must be at least 0 and thin at least 1")
+        if burn_in < 0:
+            raise ValueError("burn_in must be at least 0")
         if not chains:
-            raise RunFolderError(
-                "\n".join([f"{place}: there are no draws to read", *(losses or [])])
-            )
+            raise RunFolderError(f"{place}: there are no draws to read")
         self._look_again = look_again
         #: All that clusters share, as long as somebody holds it.
         self._all_shared: weakref.ref[NDArray[np.float64]] | None = None
         self._place = place
         self._spans = chains
         first = _same_kind(place, chains)
-        kept = {
-            chain: np.arange(*wanted.indices(spans[-1].stop)) for chain, spans in chains.items()
-        }
-        if losses is not None:
-            kept = self._without_damage(kept, losses, whole)
-        self.n_draws = min((len(indices) for indices in kept.values()), default=0)
-        if not self.n_draws:
+        shortest = min(spans[-1].stop for spans in chains.values())
+        self._first = burn_in
+        self.n_draws = min(shortest, shortest if stop is None else stop) - burn_in
+        if self.n_draws < 1:
             stored = ", ".join(f"{s[-1].stop} of chain {c}" for c, s in chains.items())
-            message = f"{place}: after a burn-in of {wanted.start} no draws are left (of {stored})"
-            raise RunFolderError("\n".join([message, *(losses or [])]))
-        if losses:
-            warnings.warn("\n".join(losses), DfcrpWarning, stacklevel=3)
-        self._kept = [indices[: self.n_draws] for indices in kept.values()]
+            raise RunFolderError(
+                f"{place}: after a burn-in of {burn_in} no draws are left (of {stored})"
+            )
         #: The numbers that the chains have in the run.
-        self.chain_numbers = tuple(kept)
-        self.n_chains = len(kept)
+        self.chain_numbers = tuple(chains)
+        self.n_chains = len(chains)
         self.n_markings = first.n
         self.columns = first.columns
 
@@ -86,7 +76,9 @@ class StoredDraws:
 
     def labels(self, chain: int, start: int, stop: int) -> NDArray[np.int32]:
         """Labels of draws ``start:stop`` of a chain, shape (stop - start, n_markings)."""
-        return self._take(chain, "labels", self._kept[chain][start:stop])
+        found = np.empty((min(stop, self.n_draws) - start, self.n_markings), np.int32)
+        self._take(chain, _LABELS, start, found)
+        return found
 
     def label_array(self) -> NDArray[np.int32]:
         """All labels in memory, shape (n_chains, n_draws, n_markings): for small runs."""
@@ -94,120 +86,90 @@ class StoredDraws:
 
     def alpha(self) -> NDArray[np.float64]:
         """Concentration, shape (n_chains, n_draws)."""
-        return self._of_all_chains("alpha")
+        return self._of_all_chains(_ALPHA, np.float64)
 
     def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
         """What a draw's clusters share, shape (n_chains, n_draws, columns.width), or some of it.
 
         Whoever asks for all of it while another has it gets the same array.
         """
-        if chosen is not None:
-            return self._of_all_chains("shared", chosen=chosen)
-        found = None if self._all_shared is None else self._all_shared()
-        if found is None:
-            found = self._of_all_chains("shared")
+        found = None if chosen is not None or self._all_shared is None else self._all_shared()
+        if found is not None:
+            return found
+        height = len(np.arange(self.columns.width)[every(chosen)])
+        refuse_more_than_memory(
+            8.0 * self.n_chains * self.n_draws * height,
+            f"{self._place}: what the clusters of each draw share, {height:,} numbers of "
+            f"{self.n_chains * self.n_draws:,} draws,",
+            "make the tables of the run on a larger machine (its draws are safe), or fit with "
+            "a larger --thin",
+        )
+        read = methodcaller("shared", chosen)
+        found = self._of_all_chains(read, np.float64, height)
+        if chosen is None:
             self._all_shared = weakref.ref(found)
         return found
 
     def n_clusters(self) -> NDArray[np.int32]:
         """Number of clusters, shape (n_chains, n_draws)."""
-        return self._of_all_chains("n_clusters")
+        return self._of_all_chains(_N_CLUSTERS, np.int32)
 
     def history(self, marking: int) -> NDArray[np.int32]:
         """One marking's labels, shape (n_chains, n_draws)."""
         if not 0 <= marking < self.n_markings:
             raise IndexError(f"marking {marking} of {self.n_markings}")
-        return self._of_all_chains("labels", marking)
+        return self._of_all_chains(methodcaller("history", marking), np.int32)
 
     def clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         """Cluster parameters of draws ``start:stop`` of a chain."""
-        return self._surely(lambda: self._clusters(chain, self._kept[chain][start:stop]))
+        return self._surely(lambda: self._clusters(chain, start, min(stop, self.n_draws)))
 
-    def _clusters(self, chain: int, draws: NDArray[np.int64]) -> ClusterBlock:
+    def _clusters(self, chain: int, start: int, stop: int) -> ClusterBlock:
         counts = [np.zeros(0, np.int32)]
         labels = [np.zeros(0, np.int32)]
-        parameters = [np.zeros((len(self.columns.parameters), 0), np.float32)]
-        for span, _, at in self._overlaps(chain, draws):
-            per_draw = self._read(chain, span, "n_clusters")
-            rows = _rows(per_draw, at)
+        parameters = [np.zeros((0, len(self.columns.parameters)), np.float32)]
+        for block, _, at in self._overlaps(chain, start, stop):
+            per_draw = self._read(block, _N_CLUSTERS)
+            ends = offsets_of(per_draw)
+            rows = slice(int(ends[at.start]), int(ends[at.stop]))
             counts.append(per_draw[at])
-            labels.append(self._read(chain, span, "cluster_labels")[rows])
-            parameters.append(self._read(chain, span, "cluster_parameters")[:, rows])
+            labels.append(self._read(block, _CLUSTER_LABELS)[rows])
+            parameters.append(self._read(block, methodcaller("parameters", rows)))
         offsets = offsets_of(np.concatenate(counts))
-        found = np.ascontiguousarray(np.concatenate(parameters, axis=1).T)
-        return ClusterBlock(offsets, np.concatenate(labels), found)
+        return ClusterBlock(offsets, np.concatenate(labels), np.concatenate(parameters))
 
-    def _of_all_chains(
-        self, name: str, marking: int | None = None, chosen: Chosen = None
-    ) -> NDArray[Any]:
-        shape = (self.n_chains, self.n_draws)
-        height = len(np.arange(self.columns.width)[_every(chosen)])
-        if name == "shared":
-            refuse_more_than_memory(
-                8.0 * self.n_chains * self.n_draws * height,
-                f"{self._place}: what the clusters of each draw share, {height:,} numbers of "
-                f"{self.n_chains * self.n_draws:,} draws,",
-                "make the tables of the run on a larger machine (its draws are safe), or fit with "
-                "a larger --thin",
-            )
-        found = np.empty((*shape, height) if name == "shared" else shape, ARRAYS[name])
-        for chain, kept in enumerate(self._kept):
-            self._surely(
-                lambda chain=chain, kept=kept: self._fill(  # type: ignore[misc]
-                    found[chain], chain, name, kept, marking=marking, chosen=chosen
-                )
-            )
+    def _of_all_chains(self, read: ReadBlock, dtype: Any, *more: int) -> NDArray[Any]:
+        """What ``read`` gives of each draw of a block, for all draws of all chains."""
+        found = np.empty((self.n_chains, self.n_draws, *more), dtype)
+        for chain in range(self.n_chains):
+            self._take(chain, read, 0, found[chain])
         return found
 
-    def _take(self, chain: int, name: str, draws: NDArray[np.int64]) -> NDArray[Any]:
-        """One array at ascending draws."""
-        shape = (len(draws), self.n_markings) if name == "labels" else (len(draws),)
-        found = np.empty(shape, ARRAYS[name])
-        self._surely(lambda: self._fill(found, chain, name, draws))
-        return found
+    def _take(self, chain: int, read: ReadBlock, start: int, found: NDArray[Any]) -> None:
+        """Give ``found`` the same for draws of a chain from ``start`` on."""
 
-    def _fill(
-        self,
-        found: NDArray[Any],
-        chain: int,
-        name: str,
-        draws: NDArray[np.int64],
-        *,
-        marking: int | None = None,
-        chosen: Chosen = None,
-    ) -> None:
-        """Give an array what a chain has at ascending draws; of labels perhaps one marking's."""
-        for span, to, at in self._overlaps(chain, draws):
-            values = self._read(chain, span, name, marking)
-            if name == "shared":
-                values = values[_every(chosen)]
-            found[to] = values[..., at].T
+        def fill() -> None:
+            for block, to, at in self._overlaps(chain, start, start + len(found)):
+                found[to] = self._read(block, read)[at]
+
+        self._surely(fill)
 
     def _overlaps(
-        self, chain: int, draws: NDArray[np.int64]
-    ) -> Iterator[tuple[Span, slice, slice | NDArray[np.int64]]]:
-        """The spans that draws lie in, where they go, and where they are in the span."""
-        for span in self._spans[self.chain_numbers[chain]]:
-            low, high = np.searchsorted(draws, [span.start, span.stop]).tolist()
+        self, chain: int, start: int, stop: int
+    ) -> Iterator[tuple[KeptBlock, slice, slice]]:
+        """The blocks that draws lie in, where they go, and where they are in the block."""
+        start, stop = start + self._first, stop + self._first
+        for block, first, last in self._spans[self.chain_numbers[chain]]:
+            low, high = max(start, first), min(stop, last)
             if low < high:
-                local = draws[low:high] - span.start
-                dense = local[-1] - local[0] == len(local) - 1
-                at = slice(int(local[0]), int(local[-1]) + 1) if dense else local
-                yield span, slice(low, high), at
+                yield block, slice(low - start, high - start), slice(low - first, high - first)
 
-    def _read(self, chain: int, span: Span, name: str, marking: int | None = None) -> NDArray[Any]:
+    def _read(self, block: KeptBlock, read: ReadBlock) -> NDArray[Any]:
         try:
-            if marking is not None:
-                return span.block.history(marking)
-            return span.block.read(name)
+            return read(block)
         except DamagedFile as error:
-            number = self.chain_numbers[chain]
-            left = _ranges(~self._lost(number, self._damage(number)))
-            folder = place_of(span.block, Path(self._place))
             raise RunFolderError(
-                f"{_lacking(number, _Damage(span, name, error))}. Of this chain {left} can be "
-                'read whole: use salvage=True, or salvage="labels" to do without cluster '
-                f"parameters. Or {drawn_again(folder)}"
+                f"{error}; {drawn_again(place_of(block, Path(self._place)))}"
             ) from error
 
     def _surely(self, read: Callable[[], _T]) -> _T:
@@ -225,62 +187,6 @@ class StoredDraws:
                 self._spans = found
         raise RunFolderError(f"{self._place}: is being changed; read it again later")
 
-    # Damage
-
-    def _damage(self, chain: int) -> list[_Damage]:
-        """Try every array of every block of a chain; those that fail."""
-        found = []
-        for span in self._spans[chain]:
-            for name in ARRAYS:
-                try:
-                    if name != "state":
-                        span.block.read(name)
-                except DamagedFile as error:
-                    found.append(_Damage(span, name, error))
-        return found
-
-    def _lost(self, chain: int, damaged: list[_Damage]) -> NDArray[np.bool_]:
-        """Which draws of a chain miss something."""
-        lost = np.zeros(self._spans[chain][-1].stop, dtype=bool)
-        for found in damaged:
-            lost[found.span.start : found.span.stop] = True
-        return lost
-
-    def _without_damage(
-        self, kept: dict[int, NDArray[np.int64]], losses: list[str], whole: bool
-    ) -> dict[int, NDArray[np.int64]]:
-        """Keep the draws that can be read, ``whole`` or without clusters, of chains with any."""
-        readable = {}
-        for chain, indices in kept.items():
-            damaged = self._surely(lambda chain=chain: self._damage(chain))  # type: ignore[misc]
-            losses += [_lacking(chain, found) for found in damaged]
-            if not whole:
-                damaged = [found for found in damaged if found.name not in OF_CLUSTERS]
-            left = indices[~self._lost(chain, damaged)[indices]]
-            if len(left):
-                readable[chain] = left
-            else:
-                losses.append(f"{self._place}: chain {chain} left out, it has no draws left to use")
-        return readable
-
-
-class _Damage(NamedTuple):
-    """An array of a block that cannot be read."""
-
-    span: Span
-    name: str
-    error: DamagedFile
-
-
-def _every(chosen: Chosen) -> slice | Sequence[int]:
-    return slice(None) if chosen is None else chosen
-
-
-def _lacking(chain: int, found: _Damage) -> str:
-    """In words, what damage costs."""
-    lost = f"draws {found.span.start} to {found.span.stop - 1}"
-    return f"{found.error}; chain {chain} lacks {found.name} of {lost}"
-
 
 def _same_kind(place: str, chains: dict[int, list[Span]]) -> IndexEntry:
     """An entry that speaks for all; RunFolderError if they are of different things."""
@@ -289,18 +195,3 @@ def _same_kind(place: str, chains: dict[int, list[Span]]) -> IndexEntry:
     if any((one.n, one.columns) != (first.n, first.columns) for one in entries):
         raise RunFolderError(f"{place}: the chains are of different markings or parameters")
     return first
-
-
-def _rows(counts: NDArray[np.int32], at: slice | NDArray[np.int64]) -> slice | NDArray[np.int64]:
-    """Where the clusters of draws lie among those of a block."""
-    offsets = offsets_of(counts)
-    if isinstance(at, slice):
-        return slice(int(offsets[at.start]), int(offsets[at.stop]))
-    return np.concatenate([np.arange(offsets[d], offsets[d + 1]) for d in at.tolist()])
-
-
-def _ranges(mask: NDArray[np.bool_]) -> str:
-    """In words, which draws a mask selects."""
-    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2)
-    parts = [f"{first} to {last - 1}" for first, last in edges.tolist()]
-    return "draws " + ", ".join(parts) if parts else "no draws"
