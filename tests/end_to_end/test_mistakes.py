@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -70,3 +71,16 @@ def test_the_page_has_nothing_else() -> None:
     page = PAGE.read_text(encoding="utf-8").splitlines()
     assert [line[3:] for line in page if line.startswith("## ")] == titles
     assert len(set(titles)) == len(titles) >= LEAST
+
+
+def test_options_that_are_advised_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of fit, or of another command that is named before them."""
+    known = {}
+    for name in ("fit", "convert", "report", "resume"):
+        main([name, "--help"])
+        known[name] = set(re.findall(r"--[a-z][a-z0-9-]+", capsys.readouterr().out))
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    advised = re.findall(r"dfcrp (convert|report|resume)\b([^)`.]*)", page)
+    rest = re.sub(r"dfcrp (?:convert|report|resume)\b[^)`.]*", "", page)
+    for name, words in (*advised, ("fit", rest)):
+        assert {*re.findall(r"--[a-z][a-z0-9-]+", words)} <= known[name], name
