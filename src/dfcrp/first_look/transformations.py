@@ -28,9 +28,9 @@ MOST_MOVED, MOST_PAIRS = 400, 4_000_000
 #: A list is brought to the others if this share of it comes to lie near theirs, so much more than
 #: before, and so many items.
 ENOUGH, MORE, LEAST = 0.5, 0.3, 8
-#: How often items are made up in each way, the smallest share that is near by chance, and of an
+#: How often items are simulated in each way, the smallest share that is near by chance, and of an
 #: item's neighbours on its list those that others are made of.
-MADE_UP, LEAST_CHANCE, NEIGHBOURS = 4, 0.05, (3, 7)
+SIMULATED, LEAST_CHANCE, NEIGHBOURS = 4, 0.05, (3, 7)
 #: Exchanges and flips that are tried, shifts about that of a pair, scales for each of them; and
 #: false alarms among all of it.
 FIXED, ABOUT_PAIR, SCALES, FALSE_ALARM = 50, 4, 50, 1e-3
@@ -166,11 +166,11 @@ class _Search:
         return float(bdtrc(k - 1, n, self._by_chance(move))) * tried < FALSE_ALARM
 
     def _by_chance(self, move: Move) -> float:
-        """Which share of items that are made up lies near the others after a move."""
+        """Which share of simulated items lies near the others after a move."""
         n, ways = len(self.coordinates), [LEAST_CHANCE]
         for way in (None, self._between, self._mixed):
             near, made = 1.0, 2.0
-            for seed in range(1, MADE_UP + 1):
+            for seed in range(1, SIMULATED + 1):
                 coordinates, some = (None, None) if way is None else way(seed)
                 count = n if some is None else len(some)
                 if count:
@@ -238,7 +238,7 @@ class _Search:
         """Which share of the items lies near the others after a move, each near another one.
 
         With a number ``beside`` they are put beside these places, each at random; or others are
-        moved that are made up instead of ``some`` of them.
+        moved that are simulated instead of ``some`` of them.
         """
         rows, at = self._near(move, beside, coordinates, some)
         return min(len(rows), len(np.unique(at))) / len(self.coordinates)
