@@ -35,7 +35,7 @@ from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.detection.kernel import Beliefs, Detection
 from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.settings import DetectionSettings
-from dfcrp.priors.detection.skills import expert_rates
+from dfcrp.priors.detection.skills import expert_rates, parameters_by_name
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, build_data
 from studies.calibration import HYPER, Draw, Mistake, draw_features, rank_among, uniformity, verdict
@@ -160,7 +160,8 @@ def neighbours_on_images(families: Ints, images: Ints, features: Floats) -> Neig
 def numbers_of(prior: Detection, own: Floats, objects: Ints) -> dict[str, float]:
     """What is ranked, of a draw or of the truth: three experts, two images, what all share."""
     where = parts(prior)
-    rates = expert_rates(prior, own[np.newaxis], np.empty(0))
+    by_name = parameters_by_name(prior, own[np.newaxis])
+    rates = expert_rates(prior, by_name, np.empty(0))
     found = {
         "all objects": float(objects.sum()),
         "spread of skills": float(own[where["skill_sd"]][0]),

@@ -169,6 +169,26 @@ def shared_variable(draws: Draws, name: str) -> NDArray[np.float64] | None:
     return values.reshape(*values.shape[:2], *columns.shape(variable))
 
 
+#: Bytes of what draws have in common that are read at a time.
+SHARED_BYTES = 1 << 27
+
+
+def shared_at_once(draws: Draws) -> int:
+    """How many numbers of all draws are read at a time."""
+    return max(SHARED_BYTES // (8 * draws.n_chains * draws.n_draws), 1)
+
+
+def shared_rows(draws: Draws, chosen: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    """What some draws, each a chain and a number, have in common: (draws, columns.width)."""
+    chain, draw = np.array(chosen, np.int64).reshape(-1, 2).T
+    found = np.empty((len(chain), draws.columns.width))
+    step = shared_at_once(draws)
+    for start in range(0, found.shape[1], step):
+        some = slice(start, min(start + step, found.shape[1]))
+        found[:, some] = draws.shared(some)[chain, draw]
+    return found
+
+
 def join_blocks(blocks: Sequence[DrawBlock]) -> DrawBlock:
     """Blocks of one chain, one after the other, as one."""
     if len(blocks) == 1:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import tracemalloc
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,14 @@ import pytest
 
 import dfcrp
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws, Variable, shared_variable
-from dfcrp.errors import InputError
+from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.plots.flat import read_image
 from dfcrp.posterior import images
 from dfcrp.posterior.images import SharedDraws
+from dfcrp.priors.detection.laid_out import MORE_BLOCKS
 from dfcrp.runs.blocks import no_draws
 from dfcrp.runs.store import DrawStore
+from dfcrp.runs.stored_draws import StoredDraws
 from dfcrp.sampling.chain import BLOCK_BYTES, Chain
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from dfcrp.sampling.setup import problem_of
@@ -143,6 +147,74 @@ def test_no_table_of_items_by_a_thousand_experts(prior: str) -> None:
     problem = problem_of(items, config)
     assert peak(lambda: new_scratch(problem)) < 2e6
     assert peak(lambda: new_state(problem)) < 2e6
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of thirty experts who looked at sixteen images, and marked something on most."""
+    rng, rows = np.random.default_rng(1), []
+    for image in range(16):
+        places = rng.uniform(0.0, 500.0, (3, 2))
+        for expert in range(30):
+            marked = places[rng.random(3) < 0.5]
+            rows += [(*at, expert, image) for at in marked + rng.normal(0.0, 3.0, marked.shape)]
+    x, y, expert, image = map(np.array, zip(*rows, strict=True))
+    names = [f"e{k:.0f}" for k in expert], [f"i{k:.0f}" for k in image]
+    items = dfcrp.Items.from_columns({"x": x, "y": y}, names[0], kind="points", image=names[1])
+    run = tmp_path_factory.mktemp("crowd") / "run"
+    length = {"chains": 2, "scans": 40, "burn_in": 8, "seed": 1, "workers": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DfcrpWarning)
+        dfcrp.fit(items, out=run, prior="detection", progress=False, **length)
+    return run
+
+
+def test_of_an_image_little_is_kept(crowd: Path) -> None:
+    """Not what each of its experts did in each draw: 52 bytes for a look and draw."""
+    posterior = dfcrp.load(crowd)
+    kept = [value for one in posterior.findings for value in one.detection]
+    held = sum(value.nbytes for value in kept if isinstance(value, np.ndarray))
+    images, draws = len(posterior.images), posterior.draws.n_chains * posterior.draws.n_draws
+    assert len(posterior.items.looks.pairs) > 15 * images
+    assert held == 8 * images * draws + sum(
+        one.detection.p_real_marking.nbytes + one.detection.p_real_cluster.nbytes
+        for one in posterior.findings
+    )
+    # Sums over images are those of the images, asked one by one.
+    found, each = posterior.detection, [posterior[name].detection for name in posterior.images]
+    for at, name in enumerate(("seen", "missed", "classes", "decoys")):
+        total = (np.max if name == "classes" else np.sum)([getattr(i, name) for i in each], axis=0)
+        assert (getattr(found, name) == total).all(), at
+    codes = [posterior.items.looks.experts_of(image) for image in range(images)]
+    for name in ("listed", "false"):
+        total = np.zeros_like(getattr(found, name))
+        for own, one in zip(codes, each, strict=True):
+            total[:, :, own] += getattr(one, name)
+        assert (getattr(found, name) == total).all()
+
+
+def test_parameters_are_read_some_at_a_time(crowd: Path, monkeypatch: Any) -> None:
+    """Blocks of 40 columns, of which what all images have in common is kept, and little more."""
+    whole = dfcrp.load(crowd)
+    expected, width = json.dumps(whole.summary()), whole.draws.columns.width
+    assert '"model_fit"' in expected
+    draws = whole.draws.n_chains * whole.draws.n_draws
+    assert width > 600
+
+    read = StoredDraws.shared
+
+    def some(self: StoredDraws, chosen: Any = None) -> Any:
+        found = read(self, chosen)
+        assert found.shape[2] <= 40
+        return found
+
+    monkeypatch.setattr("dfcrp.draws.SHARED_BYTES", 8 * draws * 40)
+    monkeypatch.setattr(StoredDraws, "shared", some)
+    again = dfcrp.load(crowd)
+    assert json.dumps(again.summary()) == expected
+    blocks = again.prior_laid_out._blocks
+    local = len(again.prior_laid_out.prior.looks.look_list)
+    assert len(blocks) <= -(-(width - local) // 40) + MORE_BLOCKS < width // 40
 
 
 def copies(n: int, kind: str) -> dfcrp.Items:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.errors import InputError, SettingsError
+from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.evaluation import detected
 from dfcrp.evaluation.assignment import best_assignment, right_by_score
 from dfcrp.evaluation.matching import (
@@ -427,6 +427,14 @@ def test_a_run_of_points_has_a_distance():
     # The 99.7 % point of χ² with two degrees of freedom is -2 log 0.003.
     assert found.rule["most"] == pytest.approx(scatter * np.sqrt(-2 * np.log(0.003)))
     assert "scatter" in found.rule["source"]
+
+
+def test_images_that_are_nearly_named_alike_are_named():
+    box = {"x": [9.0] * 3, "y": [9.0] * 3, "diameter": [4.0] * 3}
+    ours = {**box, "image": ["a.jpg", "b.jpg", "c.jpg"]}
+    with pytest.warns(DfcrpWarning, match=r"'B\.JPG' \('b\.jpg' in the catalogue\) and 'c\.png'"):
+        found = dfcrp.evaluate(ours, {**box, "image": ["a.jpg", "B.JPG", "c.png"]})
+    assert (found["n_true"], found["n_listed"]) == (3, 1)
 
 
 def test_a_truth_of_some_images():

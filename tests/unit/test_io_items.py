@@ -586,8 +586,12 @@ def test_an_image_without_a_box_is_passed_over(tmp_path: Path) -> None:
     assert items.images == ("a.png",)
     assert "ann: 1 of 2 files have no boxes and are skipped, the first: ann/b.json" in warning
     (tmp_path / "bob" / "a.json").unlink()
-    with pytest.raises(InputError, match=r"bob/b\.json: there is no mark in it"):
-        read([tmp_path / "ann", tmp_path / "bob"], "boxes")
+    items, warning = read([tmp_path / "ann", tmp_path / "bob"], "boxes")
+    assert items.looked is not None
+    assert ["b.png", "bob"] in items.looked.tolist()
+    assert "bob: there are no boxes in it: who made it looked at 1 image and marked" in warning
+    with pytest.raises(InputError, match="bob: there are no boxes in its files"):
+        read([tmp_path / "bob"], "boxes")
 
 
 def test_markings_are_items_of_circles(tmp_path: Path) -> None:

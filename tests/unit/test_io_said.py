@@ -314,3 +314,55 @@ def test_numbers_are_whole_arrays(tmp_path: Path) -> None:
     items, _ = read([ann, yolo(tmp_path / "bob", {"one.txt": GOOD})])
     assert np.isfinite(items.values).all()
     assert items.values[0] == pytest.approx([0.5, 0.4, 0.1, 0.2])
+
+
+STUDIO = {"completed_by": {"email": "studio"}, "result": []}
+#: Exports of somebody who looked at a.jpg and marked nothing.
+NOTHING: dict[str, Any] = {
+    "coco.json": {"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": []},
+    "cvat.xml": '<annotations><image id="0" name="a.jpg" width="9" height="9"/></annotations>',
+    "via.json": {"a.jpg9": {"filename": "a.jpg", "size": 9, "regions": []}},
+    "via.csv": "filename,file_size,file_attributes,region_count,region_id,"
+    'region_shape_attributes,region_attributes\na.jpg,9,"{}",0,0,"{}","{}"\n',
+    "studio.json": [{"data": {"image": "a.jpg"}, "annotations": [STUDIO]}],
+    "labelme.json": {"shapes": [], "imagePath": "a.jpg"},
+    "yolo/a.txt": "",
+}
+
+
+@pytest.mark.parametrize("file", NOTHING)
+def test_a_file_without_marks_says_who_looked(tmp_path: Path, file: str) -> None:
+    """An empty truth, and beside other lists that of somebody who found nothing."""
+    name = "a" if file.startswith("yolo") else "a.jpg"
+    image = {"id": 1, "file_name": name}
+    box = {"id": 1, "image_id": 1, "bbox": [10.0, 10.0, 9.0, 9.0]}
+    ours, nothing = tmp_path / "ann.json", tmp_path / file
+    ours.write_text(json.dumps({"images": [image], "annotations": [box]}))
+    nothing.parent.mkdir(exist_ok=True)
+    text = NOTHING[file]
+    nothing.write_text(text if isinstance(text, str) else json.dumps(text))
+    given = nothing.parent if file.startswith("yolo") else nothing
+    found = dfcrp.evaluate(ours, given, "boxes")
+    assert (found["n_true"], found["n_listed"]) == (0, 1)
+    with pytest.warns(DfcrpWarning, match=r"no boxes in it: .* looked at 1 image and marked nothi"):
+        items = dfcrp.read_items([ours, given], kind="boxes")
+    assert items.looked is not None
+    assert items.looked.tolist() == [[name, "ann"], [name, given.stem]]
+    assert len(items) == 1
+    with pytest.raises(InputError, match=r"no mark in it|no boxes in its files"):
+        dfcrp.read_items(given, kind="boxes")
+
+
+def test_marks_of_another_kind_are_no_empty_truth(tmp_path: Path) -> None:
+    """What could not be read as a box is no image without boxes."""
+    shapes = [{"shape_type": "point", "points": [[5, 5]], "label": "a"}]
+    ours, points = tmp_path / "ann.json", tmp_path / "points.json"
+    points.write_text(json.dumps({"shapes": shapes, "imagePath": "a.jpg"}))
+    box = {"shape_type": "rectangle", "points": [[1, 1], [9, 9]], "label": "a"}
+    ours.write_text(json.dumps({"shapes": [box], "imagePath": "a.jpg"}))
+    for read in (
+        lambda: dfcrp.evaluate(ours, points, "boxes"),
+        lambda: dfcrp.read_items([ours, points], kind="boxes"),
+    ):
+        with pytest.raises(InputError, match="no box in it, but 1 point"):
+            read()

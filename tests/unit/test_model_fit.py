@@ -457,7 +457,8 @@ def test_new_lists_are_those_of_the_compiled_summary(right, parts):
         assert posterior.items.footprints
     laid_out, rng = posterior.prior_laid_out, np.random.default_rng(2)
     replicator = Replicator(laid_out.prior, posterior.items.looks.pairs)
-    rows = laid_out.own.reshape(-1, laid_out.own.shape[2])
+    every = np.arange(len(laid_out.prior.own))
+    rows = laid_out.parameters(every).reshape(-1, len(every))
     made = [replicator.draw(row, rng) for row in rows]
     sizes = posterior.detection.new_sizes
     for own, compiled in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.errors import InputError, SettingsError, did_you_mean
+from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.evaluation.assignment import best_assignment, right_by_score
 from dfcrp.evaluation.matching import Rule, possible_pairs
 from dfcrp.evaluation.objects import Objects
@@ -21,6 +22,7 @@ from dfcrp.evaluation.scores import (
     curve_of,
     with_intervals,
 )
+from dfcrp.first_look.images import bare_name
 from dfcrp.markup import plural
 from dfcrp.summaries.streaming import summarise
 
@@ -154,6 +156,7 @@ def on_same_images(
             f"{truth.images[0]!r}{_and_so_on(truth.images)}, {answer.name} has "
             f"{answer.images[0]!r}{_and_so_on(answer.images)}; make the names of images the same"
         )
+    _warn_of_near_names(answer, truth, ours, theirs)
     if isinstance(on, str):
         names = {"truth": theirs, "answer": ours, "all": ours | theirs, "both": ours & theirs}
         chosen = names[on]
@@ -175,6 +178,24 @@ def on_same_images(
     words = on if isinstance(on, str) else "named"
     return Scene(
         parts[0], parts[1], tuple(sorted(chosen)), len(ours - chosen), len(theirs - chosen), words
+    )
+
+
+def _warn_of_near_names(answer: Objects, truth: Objects, ours: set[str], theirs: set[str]) -> None:
+    """Images that only one of them names, and that could be the same."""
+    bare = {bare_name(name): name for name in sorted(ours - theirs)}
+    pairs = [
+        (name, bare[bare_name(name)]) for name in sorted(theirs - ours) if bare_name(name) in bare
+    ]
+    if not pairs:
+        return
+    said = " and ".join(f"{one!r} ({other!r} in {answer.name})" for one, other in pairs[:2])
+    more = f" and {len(pairs) - 2:,} more" if len(pairs) > 2 else ""
+    warnings.warn(
+        f"{truth.name} names the image {said}{more}: names that differ are different images here; "
+        "if they are the same, name an image in one way",
+        DfcrpWarning,
+        stacklevel=4,
     )
 
 

@@ -68,7 +68,11 @@ def has_entities(source: Any, choice: ColumnChoice = None) -> bool:
         path = Path(source)
         if path.suffix.lower() not in (".csv", ".tsv", ".txt", ".parquet") or not path.is_file():
             return False
-        header: Sequence[Any] = read_file(path.name, path, ReadOptions(kind="records"))[0].header
+        try:
+            raw, _ = read_file(path.name, path, ReadOptions(kind="records"))
+        except InputError:  # no table: it is read as what it is, or refused, in its turn
+            return False
+        header: Sequence[Any] = raw.header
     else:
         header = (
             list(source) if isinstance(source, Mapping) else list(getattr(source, "columns", ()))

@@ -158,14 +158,14 @@ def in_one_unit(answer: Objects, truth: Objects, body: float | None) -> tuple[Ob
 
 def _of_path(path: PathLike, kind: str, columns: ColumnChoice) -> Objects:
     file = Path(path)
-    if file.is_dir():
-        table = read_table(file, kind, columns=columns)
-        _refuse_lists(table.about.get("expert", ()), file.name)
-        return _of_table(table, file.name)
     try:
+        if file.is_dir():
+            table = read_table(file, kind, columns=columns)
+            _refuse_lists(table.about.get("expert", ()), file.name)
+            return _of_table(table, file.name)
         raw, _ = read_file(file.name, file, ReadOptions(kind=kind))
     except NothingToReadError as error:
-        if not error.looked:
+        if not error.looked or error.left_out:
             raise
         # A truth without any object is a truth.
         nothing = {name: np.zeros(0) for name in likelihood_named(kind).columns or ("x",)}

@@ -69,8 +69,8 @@ def _degrees(nearness: Nearness) -> str:
     if nearness.sight.turn is not None or x.max() > 360.0 or y.max() > 90.0:
         return " Give both in one unit"
     return (
-        " If they are longitude and latitude, say so with --units deg and --body, and give "
-        "diameters in km; else give both in one unit"
+        " If they are longitude and latitude, call the columns lon and lat (dfcrp convert FILE NEW "
+        "--units deg --body BODY does), and give diameters in km; else give both in one unit"
     )
 
 

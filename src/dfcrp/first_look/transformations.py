@@ -12,12 +12,13 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.first_look.nearness import Nearness
+from dfcrp.first_look.nearness import MOST, NEAR, Nearness
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,10 +28,12 @@ MOST_MOVED, MOST_PAIRS = 400, 4_000_000
 #: A list is brought to the others if this share of it comes to lie near theirs, so much more than
 #: before, and so many items.
 ENOUGH, MORE, LEAST = 0.5, 0.3, 8
-#: How often items are put beside, and the smallest share that is near by chance.
-BESIDE, LEAST_CHANCE = 4, 0.05
-#: Exchanges and flips that are tried, scales for each of them; and false alarms among all of it.
-FIXED, SCALES, FALSE_ALARM = 50, 50, 1e-3
+#: How often items are simulated in each way, the smallest share that is near by chance, and of an
+#: item's neighbours on its list those that others are made of.
+SIMULATED, LEAST_CHANCE, NEIGHBOURS = 4, 0.05, (3, 7)
+#: Exchanges and flips that are tried, shifts about that of a pair, scales for each of them; and
+#: false alarms among all of it.
+FIXED, ABOUT_PAIR, SCALES, FALSE_ALARM = 50, 4, 50, 1e-3
 #: A simpler transformation is preferred to one that brings so few more together.
 SIMPLER = 0.05
 #: Cells along each axis in which votes are counted, at most; and of the coarse look.
@@ -147,40 +150,123 @@ class _Search:
     def no_chance(self, move: Move, share: float) -> bool:
         """Whether the best of all that is tried would hardly bring so many near by chance.
 
-        How many a move brings near by chance is seen from items that are put beside the places
-        where it takes them.
+        How many a move brings near by chance is seen from items that are not on the list but lie as
+        those that are: beside the places where the move takes them, between neighbours, and with
+        coordinates of neighbours. Where a list is shrunk to a spot, on a line or in a grid, these
+        come to lie near others as often as the list itself.
         """
         from scipy.special import bdtrc
 
         n = len(self.coordinates)
-        beside = [self.share(move, beside=seed) for seed in range(1, BESIDE + 1)]
-        chance = max((n * sum(beside) + 1.0) / (n * BESIDE + 2.0), LEAST_CHANCE)
         k = round(n * share)
-        tried = FIXED if not any(move.shift) and move.scale == 1.0 else self.pairs
+        if k < LEAST:
+            return False
+        tried = FIXED * (ABOUT_PAIR * self.pairs if any(move.shift) else 1)
         tried *= SCALES if move.scale != 1.0 else 1
-        return k >= LEAST and float(bdtrc(k - 1, n, chance)) * tried < FALSE_ALARM
+        return float(bdtrc(k - 1, n, self._by_chance(move))) * tried < FALSE_ALARM
 
-    def share(self, move: Move, beside: int = 0) -> float:
+    def _by_chance(self, move: Move) -> float:
+        """Which share of simulated items lies near the others after a move."""
+        n, ways = len(self.coordinates), [LEAST_CHANCE]
+        for way in (None, self._between, self._mixed):
+            near, made = 1.0, 2.0
+            for seed in range(1, SIMULATED + 1):
+                coordinates, some = (None, None) if way is None else way(seed)
+                count = n if some is None else len(some)
+                if count:
+                    near += n * self.share(move, 0 if way else seed, coordinates, some)
+                    made += count
+            ways.append(near / made if made > 2.0 else 0.0)
+        return max(ways)
+
+    def _between(self, seed: int) -> tuple[Floats, Ints]:
+        """Items between one and a neighbour, and which these are instead of."""
+        rng, (one, _, some) = np.random.default_rng(seed), self._neighbours(seed)
+        part = rng.uniform(0.25, 0.75, (len(one), 1))
+        return self.coordinates[some] + part * one, some
+
+    def _mixed(self, seed: int) -> tuple[Floats, Ints]:
+        """Items whose coordinates are those of different neighbours."""
+        one, other, some = self._neighbours(seed)
+        differing = one.copy()
+        differing[:, 1::2] = other[:, 1::2]
+        return self.coordinates[some] + differing, some
+
+    def _neighbours(self, seed: int) -> tuple[Floats, Floats, Ints]:
+        """Differences to two neighbours of items on their list, of those that have any."""
+        index, rng = self._own, np.random.default_rng(seed)
+        known = (index < len(self.coordinates)).sum(axis=1)
+        first, last = np.minimum(NEIGHBOURS[0], known - 1), np.minimum(NEIGHBOURS[1], known)
+        some = np.flatnonzero(known > 1)
+        low = np.maximum(first[some], 1)
+        many = last[some] - low
+        at = rng.integers(0, many)
+        # The next one round; an item itself where it has one neighbour.
+        chosen = low + at, np.where(many > 1, low + (at + 1) % many, 0)
+        here = self.coordinates[some]
+        one, other = (self._shortest(self.coordinates[index[some, k]] - here) for k in chosen)
+        return one, other, some
+
+    @property
+    def _own(self) -> Ints:
+        """Items of this list that are nearest to each on its image, itself the first."""
+        return self._nearest[1]
+
+    @cached_property
+    def _own_near(self) -> float:
+        """How close is near by the distances within this list alone."""
+        known = self._nearest[0][:, 1][np.isfinite(self._nearest[0][:, 1])]
+        return NEAR * float(np.quantile(known, MOST)) if known.size else 0.0
+
+    @cached_property
+    def _nearest(self) -> tuple[Floats, Ints]:
+        """Distances to the nearest items of this list on the image, and which these are."""
+        from scipy.spatial import cKDTree
+
+        places = self.nearness.together(self.nearness.placed(self.coordinates), self.image)
+        k = min(NEIGHBOURS[1], len(places))
+        distance, at = cKDTree(places).query(places, k=k, distance_upper_bound=8.0)
+        return np.asarray(distance), np.asarray(at)
+
+    def share(
+        self,
+        move: Move,
+        beside: int = 0,
+        coordinates: Floats | None = None,
+        some: Ints | None = None,
+    ) -> float:
         """Which share of the items lies near the others after a move, each near another one.
 
-        With a number ``beside`` they are put beside these places, each at random.
+        With a number ``beside`` they are put beside these places, each at random; or others are
+        moved that are simulated instead of ``some`` of them.
         """
-        rows, at = self._near(move, beside)
+        rows, at = self._near(move, beside, coordinates, some)
         return min(len(rows), len(np.unique(at))) / len(self.coordinates)
 
-    def _near(self, move: Move, beside: int = 0) -> tuple[Ints, Ints]:
+    def _near(
+        self,
+        move: Move,
+        beside: int = 0,
+        coordinates: Floats | None = None,
+        some: Ints | None = None,
+    ) -> tuple[Ints, Ints]:
         """The items that lie near others after a move, and the nearest of these."""
-        moved = move(self.coordinates)
+        image = self.image if some is None else self.image[some]
+        near = self.near if some is None else self.near[some]
+        if move.scale != 1.0:
+            # Shrunk to a spot, everything would be near everything.
+            near = np.minimum(near, move.scale * self._own_near)
+        moved = move(self.coordinates if coordinates is None else coordinates)
         if self.nearness.sight.turn is not None and np.abs(moved[:, 1]).max() > 90.0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         places = self.nearness.placed(moved)
         if beside:
-            places = self.nearness.moved_a_little(places, self.image, beside)
+            places = self.nearness.moved_a_little(places, image, beside)
         # What leaves the picture could come to lie on that of another image.
         inside = np.abs(places - 0.5).max(axis=1) < 4.0
         places = np.where(inside[:, np.newaxis], places, 0.5)
-        distance, at = self.tree.query(self.nearness.together(places, self.image))
-        rows = np.flatnonzero(inside & (distance <= self.near))
+        distance, at = self.tree.query(self.nearness.together(places, image))
+        rows = np.flatnonzero(inside & (distance <= near))
         return rows, at[rows]
 
     def moves(self) -> Iterator[Move]:

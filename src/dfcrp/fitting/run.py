@@ -253,7 +253,7 @@ class Run:
     def _run_many(self) -> Posterior:
         begun = time.monotonic()
         parts = self._drawer.parts
-        pool, findings = Pool(len(parts.items.experts), self._drawer.totals), _InOrder()
+        pool, findings = Pool(parts, self._drawer.totals), _InOrder()
         with stopped_by_interrupt(self, self._on_interrupt):
             for part, found in self._draw_all():
                 if found is not None:

@@ -57,6 +57,8 @@ def _readable(root: Path, there: Sequence[Path]) -> FolderFiles:
     if not yolo:
         yolo = [file for file in there if has_row_of_yolo(file)]
     aside = []
+    if not yolo:
+        yolo = _all_empty(there)
     if yolo:
         texts = [file for file in there if file.suffix.lower() == ".txt" and file not in yolo]
         more = [file for file in texts if not file.stat().st_size or is_text_of_yolo(file)]
@@ -67,6 +69,12 @@ def _readable(root: Path, there: Sequence[Path]) -> FolderFiles:
     files = [file for file in there if file.suffix.lower() in FOLDER_ENDINGS]
     files = [file for file in files if not file.stem.upper().endswith("_AREA")]
     return FolderFiles(root, sorted({*yolo, *files}), frozenset(yolo), aside)
+
+
+def _all_empty(there: Sequence[Path]) -> list[Path]:
+    """Texts of which each is empty, as where YOLO's annotators or a detector found nothing."""
+    texts = [file for file in there if file.suffix.lower() == ".txt" and not _known_text(file)]
+    return texts if all(not file.stat().st_size for file in texts) else []
 
 
 def _known_text(file: Path) -> bool:

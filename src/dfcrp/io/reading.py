@@ -59,15 +59,55 @@ RUN_FILES = ("config.toml", "markings.csv")
 def read_paths(
     paths: PathLike | Sequence[PathLike], columns: ColumnChoice, options: ReadOptions
 ) -> list[ReadTable]:
-    """Read every path; what is of another kind is told in one warning for each file."""
+    """Read every path; what is of another kind is told in one warning for each file.
+
+    Beside others a file without any mark is the list of somebody who looked and marked nothing.
+    """
     named = _distinct([paths] if isinstance(paths, (str, os.PathLike)) else list(paths))
     said = for_file(columns, list(named))
+    found: list[ReadTable | NothingToReadError] = []
+    for (name, path), own in zip(named.items(), said, strict=True):
+        read = _read_folder if path.is_dir() else _read_file
+        try:
+            found.append(read(name, path, own, options))
+        except NothingToReadError as error:
+            if not error.looked or error.left_out:
+                raise
+            found.append(error)
+    first = next((table for table in found if isinstance(table, ReadTable)), None)
+    if first is None:
+        raise next(error for error in found if isinstance(error, NothingToReadError))
     return [
-        _read_folder(name, path, own, options)
-        if path.is_dir()
-        else _read_file(name, path, own, options)
-        for (name, path), own in zip(named.items(), said, strict=True)
+        table if isinstance(table, ReadTable) else _without_marks(name, path, table, first)
+        for (name, path), table in zip(named.items(), found, strict=True)
     ]
+
+
+def _without_marks(name: str, path: Path, error: NothingToReadError, first: ReadTable) -> ReadTable:
+    """A list without an item, like another of which the columns are known, and its looks."""
+    if "expert" in first.about and any(expert is None for _, expert in error.looked):
+        raise error
+    images = len({image for image, _ in error.looked})
+    said = (
+        f"there are no {first.kind} in it: who made it looked at {images:,} "
+        f"image{'' if images == 1 else 's'} and marked nothing"
+    )
+    warnings.warn(f"{name}: {said}", DfcrpWarning, stacklevel=5)
+    content = path.read_bytes() if path.is_file() else b""
+    return replace(
+        first,
+        columns={role: values[:0] for role, values in first.columns.items()},
+        about={role: values[:0] for role, values in first.about.items()},
+        extra={title: values[:0] for title, values in first.extra.items()},
+        left_out=[],
+        looked=list(error.looked),
+        pictures=error.pictures,
+        notes=(),
+        told=(said,),
+        name=name,
+        stem=path.stem if path.is_file() else path.name or name,
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
 
 
 def join(
@@ -184,7 +224,7 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         except NothingToReadError as error:
             empty.append(error)
     if not parts:
-        raise empty[0]
+        raise _nothing_in(name, empty, options.kind)
     _refuse_mixture("expert", parts, "give every file such a column, or none")
     _refuse_shares_beside_pixels(parts)
     said = [*found.aside, *one_file_each(parts)]
@@ -213,6 +253,19 @@ def _read_folder(name: str, path: Path, columns: ColumnChoice, options: ReadOpti
         stem=path.name or name,
         sha256=digest,
         told=(*said, *(note for part in parts for note in part.told)),
+    )
+
+
+def _nothing_in(name: str, empty: Sequence[NothingToReadError], kind: str) -> NothingToReadError:
+    """A folder of files without any item: who looked at what, unless a file does not say it."""
+    if not all(error.looked for error in empty):
+        return empty[0]
+    tables = with_places_of_their_own(_looks_alone(empty))
+    return NothingToReadError(
+        f"{name}: there are no {kind} in its files",
+        [look for table in tables for look in table.looked],
+        {key: one for table in tables for key, one in table.pictures.items()},
+        [entry for error in empty for entry in error.left_out],
     )
 
 

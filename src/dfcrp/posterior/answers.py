@@ -313,7 +313,7 @@ class ManyImages(FromDraws):
     def found(self, of: Posterior) -> Summaries:
         """Every image's summary, in the order of ``done``, and totals; made once."""
         if self.summaries is None:
-            pool, findings = Pool(len(self.parts.items.experts), self.totals), []
+            pool, findings = Pool(self.parts, self.totals), []
             each = _in_threads(lambda number: find(self.number(of, number), self.totals), self.done)
             for image, (one, series) in zip(self.done, each, strict=True):
                 pool.add(series, self.parts.expert_codes[image])
@@ -354,7 +354,9 @@ class ManyImages(FromDraws):
 
     def detection(self, of: Posterior) -> Any:
         """Put together by the prior from those of the images."""
-        return of.prior.summarise_images([one.detection for one in of.findings], of)
+        return of.prior.summarise_images(
+            [one.detection for one in of.findings], of.pool.detection, of
+        )
 
     def point_partition(self, of: Posterior, loss: str) -> PointPartition:
         """The images' own, put together."""

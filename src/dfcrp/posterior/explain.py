@@ -586,8 +586,9 @@ def _weights_of_new(
     """(m, K + 1): log density of each new item given the members of each cluster, and of none."""
     items, likelihood = posterior.items, posterior.likelihood
     problem = problem_of(items, posterior.config)
-    shared = posterior.draws.shared().reshape(-1, posterior.draws.columns.width)
-    hyper = problem.hyper._replace(law=shared.mean(axis=0)[: len(problem.hyper.law)])
+    laws = len(problem.hyper.law)
+    shared = posterior.draws.shared(slice(laws)).reshape(-1, laws)
+    hyper = problem.hyper._replace(law=shared.mean(axis=0))
     most = int(np.bincount(code).max()) + 1
     weight = np.empty((len(values), int(code.max()) + 2))
     step = max(1, PAIRS_AT_ONCE // len(items))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +72,7 @@ class Findings:
     alpha: Interval
     verdict: Verdict
     record: RunRecord
-    #: Answers of the prior, in the draws that totals are formed from; None if it gives none.
+    #: Of the answers of the prior what is not in sums over images; None if it gives none.
     detection: Any = None
     #: Categories of an image that was drawn by itself; None if there are none.
     categories: CategorySummary | None = None
@@ -94,10 +94,13 @@ class Series:
     #: What was learned of the scatter, by name; (chains, draws).
     learned: dict[str, NDArray[np.float64]]
     experts: ExpertTallies
+    #: Answers of the prior; None if it gives none.
+    detection: Any = None
 
 
 def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
     """Summarise one image."""
+    thinned = _thinned(posterior, totals)
     found = Findings(
         point=posterior.point_partition(),
         membership=posterior.membership,
@@ -108,10 +111,10 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
         alpha=summarise(posterior.alpha.ravel()),
         verdict=posterior.convergence,
         record=posterior.record,
-        detection=_thinned(posterior, totals),
+        detection=None if thinned is None else posterior.prior.of_image(thinned),
         categories=posterior.categories if posterior.whole is None else None,
     )
-    return found, _series(posterior, totals)
+    return found, replace(_series(posterior, totals), detection=thinned)
 
 
 def _consensus(posterior: Posterior) -> Interval:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Chosen, ClusterBlock, Columns, Draws, MemoryDraws, blocks
 from dfcrp.posterior.findings import MAX_EXPERT_VALUES, Findings, Series, Totals, spaced
+from dfcrp.priors.registry import prior_named
 from dfcrp.settings.consensus import Least
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, diagnose, good, longer, needed
@@ -24,6 +25,7 @@ from dfcrp.summaries.streaming import Interval, summarise
 
 if TYPE_CHECKING:
     from dfcrp.posterior.answers import ManyImages
+    from dfcrp.runs.parts import Parts
 
 T = TypeVar("T")
 
@@ -62,9 +64,13 @@ MAX_COMPARED = int(MAX_EXPERT_VALUES**0.5)
 class Pool:
     """Adds up images, in the order in which they are given: sums of floats depend on it."""
 
-    def __init__(self, n_experts: int, totals: Totals) -> None:
-        self.n_experts = n_experts
+    def __init__(self, parts: Parts, totals: Totals) -> None:
+        self.n_experts = len(parts.items.experts)
         self.totals = totals
+        #: Sums of the prior's answers; None if it gives none.
+        self.detection: Any = None
+        self._prior = parts.config.run.prior
+        self._apart = parts.config.run.images == "independent"
         self.images = 0
         self._series: Series | None = None
         self._alone: NDArray[np.int64] = np.zeros((0, 0), np.int64)
@@ -92,6 +98,12 @@ class Pool:
                 _added(before.learned, series.learned),
                 series.experts,
             )
+        if series.detection is not None:
+            if self.detection is None:
+                self.detection = prior_named(self._prior).begin_sums(
+                    series.detection, self.n_experts, apart=self._apart
+                )
+            self.detection.add(series.detection, experts)
         self.images += 1
         self._alone[:, experts] += series.experts.alone
         self._lacking[:, experts] += series.experts.lacking
@@ -103,7 +115,7 @@ class Pool:
             self._either[pairs] += series.experts.either
 
     def _begin(self, series: Series) -> None:
-        self._series = series
+        self._series = replace(series, detection=None)
         draws, n_experts = len(series.experts.alone), self.n_experts
         self._alone = np.zeros((draws, n_experts), np.int64)
         self._lacking = np.zeros((draws, n_experts), np.int64)
@@ -251,6 +263,55 @@ class JoinedDraws:
 MAX_CUT = 1 << 29
 
 
+#: Numbers that draws have in common are kept for the next image if they take no more bytes.
+MAX_KEPT, MOST_KEPT = 1 << 24, 16
+
+
+class Common:
+    """What draws of all images have in common: each image in turn asks for the same few numbers."""
+
+    def __init__(self, draws: Draws) -> None:
+        self.draws = draws
+        self._kept: dict[tuple[int, ...], NDArray[np.float64]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"draws": self.draws, "_kept": {}}
+
+    def shared(self, chosen: Chosen) -> NDArray[np.float64]:
+        """As ``Draws.shared``."""
+        if chosen is None:
+            return self.draws.shared()
+        at = range(self.draws.columns.width)
+        columns = tuple(at[chosen] if isinstance(chosen, slice) else chosen)
+        if columns in self._kept:
+            return self._kept[columns]
+        found = self.draws.shared(chosen)
+        if found.nbytes <= MAX_KEPT:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[columns] = found
+        return found
+
+
+class ImageDraws(MemoryDraws):
+    """Draws of one image; what they have in common with other images is read when asked for."""
+
+    def __init__(
+        self,
+        common: Common,
+        labels: NDArray[np.int32],
+        alpha: NDArray[np.float64],
+        clusters: list[ClusterBlock],
+    ) -> None:
+        super().__init__(labels, alpha, clusters)
+        self._common = common
+        self.columns = common.draws.columns
+
+    def shared(self, chosen: Chosen = None) -> NDArray[np.float64]:
+        """What a draw's clusters share, of all images."""
+        return self._common.shared(chosen)
+
+
 class SharedDraws:
     """Cuts the draws of all images into those of each; several are cut at a time and kept."""
 
@@ -258,7 +319,8 @@ class SharedDraws:
         self._draws = draws
         self._rows = rows
         self._lock = threading.Lock()
-        self._cut: dict[int, MemoryDraws] = {}
+        self._cut: dict[int, ImageDraws] = {}
+        self._common = Common(draws)
         #: The image of each marking, and its number there.
         self._image = np.empty(draws.n_markings, np.int64)
         self._local = np.empty(draws.n_markings, np.int32)
@@ -285,8 +347,8 @@ class SharedDraws:
         clusters = max(len(block.labels) for block in blocks) / draws.n_markings
         return 4.0 + clusters * 4.0 * (1 + blocks[0].parameters.shape[1])
 
-    def _cut_group(self, images: NDArray[np.int64]) -> dict[int, MemoryDraws]:
-        draws, alpha, shared = self._draws, self._draws.alpha(), self._draws.shared()
+    def _cut_group(self, images: NDArray[np.int64]) -> dict[int, ImageDraws]:
+        draws, alpha = self._draws, self._draws.alpha()
         labels: dict[int, list[list[NDArray[np.int32]]]] = {}
         clusters: dict[int, list[list[ClusterBlock]]] = {}
         for image in images.tolist():
@@ -300,12 +362,11 @@ class SharedDraws:
                 clusters[image][chain].append(block)
         # The pieces of an image go as they are joined: nothing is there twice but one image.
         return {
-            image: MemoryDraws(
+            image: ImageDraws(
+                self._common,
                 np.stack([np.concatenate(found) for found in labels.pop(image)]),
                 alpha,
                 [_joined(found) for found in clusters.pop(image)],
-                draws.columns,
-                shared,
             )
             for image in images.tolist()
         }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.draws import shared_rows
 from dfcrp.markup import counted, listed, number, plural
 from dfcrp.persons import persons_of
 from dfcrp.summaries.agreement import agreement
@@ -182,8 +183,8 @@ def _scatter(posterior: Posterior) -> Iterator[Check]:
         scatter_of = part.likelihood.scatter(part)
         if scatter_of is None:
             return
-        chosen, shared = fit_draws(part.draws), part.draws.shared()
-        rows = np.stack([shared[chain, at] for chain, at in chosen])
+        chosen = fit_draws(part.draws)
+        rows = shared_rows(part.draws, chosen)
         sets.append(DrawnItems(scatter_of, rows, labels_of(part.draws, chosen)))
         single.append(
             beside(

@@ -139,8 +139,19 @@ class Prior:
         """Answers that only this prior gives; None if there are none."""
         return None
 
-    def summarise_images(self, each: Sequence[Any], posterior: Posterior) -> Any:
-        """The same of several images, from the answers of each."""
+    def of_image(self, found: Any) -> Any:
+        """Of the answers of one image of several, what is kept besides sums; not None."""
+        return found
+
+    def begin_sums(self, first: Any, n_experts: int, *, apart: bool) -> Any:
+        """Sums over images, none yet; ``add`` takes answers and the codes of their experts.
+
+        ``apart`` if each image was drawn by itself.
+        """
+        return None
+
+    def summarise_images(self, each: Sequence[Any], sums: Any, posterior: Posterior) -> Any:
+        """The same of several images, from what was kept of each, and sums."""
         return None
 
     def image_rows(self, posterior: Posterior, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -154,13 +154,11 @@ def _objects(posterior: Posterior, empty: list[str]) -> list[float]:
     found = posterior.detection
     if found is None:
         return [*(one.n_clusters.mean for one in posterior.findings), *[0.0] * len(empty)]
-    each = [one.detection for one in posterior.findings]
-    objects = [float((one.seen + one.missed)[:, 0].mean()) for one in each]
-    if empty:
-        assert found.missed_on is not None
-        missed = dict(zip(found.image_names, found.missed_on.mean(axis=0).tolist(), strict=True))
-        objects += [missed[name] for name in empty]
-    return objects
+    assert found.seen_on is not None
+    assert found.missed_on is not None
+    every = (found.seen_on.mean(axis=0) + found.missed_on.mean(axis=0)).tolist()
+    objects = dict(zip(found.image_names, every, strict=True))
+    return [objects[name] for name in (*posterior.images, *empty)]
 
 
 def _pack_need(packer: Packer, posterior: Posterior, names: list[str]) -> bool:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dfcrp import __version__
 from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError, shown
 from dfcrp.files import PART, Folder, LinkError, opened, why, write_text
+from dfcrp.first_look import first_look
 from dfcrp.items.columns import SAID
 from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
@@ -305,6 +306,7 @@ def write_provenance(
         "sources": [dataclasses.asdict(source) for source in items.sources],
         "filters": dict(items.filters),
         "notes": list(items.notes),
+        "first_look": [plain(found.as_dict()) for found in first_look(items, config.run.radius)],
         "site": dataclasses.asdict(items.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),

@@ -7,6 +7,7 @@ are a list of annotations, whose images have numbers and no names.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from dfcrp.items.checks import quoted, to_names
 
 #: Where an annotation's score comes from: the first of these columns that a catalogue has.
 SCORES = ("p_real", "p_consensus")
+#: Where nothing was annotated; and what may stand before the first bracket.
+NO_ANNOTATIONS, BLANKS = re.compile(rb'"annotations"\s*:\s*\[\s*\]'), b"\xef\xbb\xbf \t\r\n"
 #: What tools call the person who made an annotation.
 PERSONS = (
     *("annotator", "annotator_name", "annotator_id", "annotated_by", "created_by", "creator"),
@@ -29,6 +32,8 @@ PERSONS = (
 
 def looks_like_coco(file: GivenFile) -> bool:
     """Whether the keys of a COCO file are there, or those of results."""
+    if NO_ANNOTATIONS.search(file.data) and b'"images"' in file.data:
+        return file.data.lstrip(BLANKS)[:1] == b"{"
     if b'"image_id"' not in file.data:
         return False
     results = file.data.lstrip()[:1] == b"[" and (

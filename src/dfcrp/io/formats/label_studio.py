@@ -17,7 +17,7 @@ UNKNOWN = "unknown annotator"
 def looks_like_label_studio(file: GivenFile) -> bool:
     """Whether the keys of an export are there."""
     return file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and (
-        b'"annotations"' in file.data and b'"result"' in file.data
+        b'"annotations"' in file.data and (b'"result"' in file.data or b'"data"' in file.data)
     )
 
 

@@ -145,8 +145,10 @@ class _Records(Likelihood):
 
         Where sources have their own, the mean over sources, and then each of them.
         """
-        shared = dict(zip(draws.columns.names, np.moveaxis(draws.shared(), 2, 0), strict=True))
-        return learned_rates(shared)
+        at = draws.columns.slices
+        names = [variable.name for variable in draws.columns.shared if not variable.dims]
+        shared = np.moveaxis(draws.shared([at[name].start for name in names]), 2, 0)
+        return learned_rates(dict(zip(names, shared, strict=True)))
 
     def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
         """Faults by field."""
@@ -262,8 +264,8 @@ class _Records(Likelihood):
 
     def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
         """The mean of what was learned of the law."""
-        shared = draws.shared().reshape(-1, draws.columns.width)
-        return np.asarray(shared.mean(axis=0)[: len(hyper.law)])
+        laws = len(hyper.law)
+        return np.asarray(draws.shared(slice(laws)).reshape(-1, laws).mean(axis=0))
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Records have no place."""

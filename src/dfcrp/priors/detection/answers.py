@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +16,11 @@ from dfcrp.errors import InputError
 from dfcrp.persons import Persons, persons_of
 from dfcrp.priors.base import Facts
 from dfcrp.priors.detection import one_more_look
+from dfcrp.priors.detection.image_sums import ImageAnswers, ImageSums
 from dfcrp.priors.detection.kernel import Detection
+from dfcrp.priors.detection.laid_out import LaidOut
 from dfcrp.priors.detection.layout import detection_of, image_of
-from dfcrp.priors.detection.skills import ExpertRates, expert_rates
+from dfcrp.priors.detection.skills import ExpertRates
 from dfcrp.priors.detection.summaries import (
     Found,
     Lists,
@@ -33,14 +34,15 @@ from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import label_blocks, summarise
 
 Counts = NDArray[np.int64]
+Whole = NDArray[np.signedinteger[Any]]
 #: Experts that are named in a sentence.
 MAX_NAMED = 10
 #: Above this probability an expert is named as one whose marks are mostly false.
 NAMED = 0.99
 #: Whose sensitivity is surely below this is named as one who finds hardly anything.
 LITTLE_FOUND = 0.1
-#: Weight, in objects, of an image without objects in what experts are like on several.
-LITTLE = 1e-6
+#: Numbers that are filled in at a time on images without items.
+MAX_FILLED = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class DetectionSummary:
     seen_at: Counts
     missed_at: Counts
     level_edges: NDArray[np.float64]
-    listed: Counts  # (d, c, experts): real markings
-    false: Counts  # (d, c, experts)
+    listed: Whole  # (d, c, experts): real markings
+    false: Whole  # (d, c, experts)
     #: What experts are like, of which these counts are a sample.
     rates: ExpertRates
     classes: Counts  # (d,): classes of objects in use
@@ -84,8 +86,8 @@ class DetectionSummary:
     look_value: NDArray[np.float64]
     image_names: tuple[str, ...] = ("",)
     #: Of several images, seen and missed objects on each: (d, images).
-    seen_on: Counts | None = None
-    missed_on: Counts | None = None
+    seen_on: Whole | None = None
+    missed_on: Whole | None = None
 
     def thinned(self, chains: int, chosen: NDArray[np.int64]) -> DetectionSummary:
         """The same in some draws of each of so many chains."""
@@ -190,33 +192,6 @@ class DetectionSummary:
         return rows
 
 
-@dataclass
-class LaidOut:
-    """The prior as the run had it, whose lists are whose, and what experts are like."""
-
-    prior: Detection
-    persons: Persons
-    #: (chains, draws, parameters).
-    own: NDArray[np.float64]
-    edges: NDArray[np.float64]
-    _rates: ExpertRates | None = None
-    _lock: Any = field(default_factory=threading.Lock)
-
-    @property
-    def rates(self) -> ExpertRates:
-        """Of all experts in all draws; images that were drawn together share them."""
-        with self._lock:
-            if self._rates is None:
-                rows = self.own.reshape(-1, self.own.shape[2])
-                self._rates = expert_rates(self.prior, rows, self.edges)
-            return self._rates
-
-    @property
-    def usual_false(self) -> NDArray[np.float64]:
-        """False marks on an image by the expert in the middle, in every draw."""
-        return np.asarray(np.median(self.rates.false, axis=1))
-
-
 def prior_of(posterior: Any) -> LaidOut:
     """The prior as the run had it, with its parameters in every draw."""
     if posterior.independent:
@@ -237,19 +212,19 @@ def prior_of(posterior: Any) -> LaidOut:
         **items.look_facts(),
     )
     prior = detection_of(facts, config.prior)
-    own = _own_parameters(prior, posterior.draws)
-    return LaidOut(prior, persons, own, np.asarray(posterior.size_classes.edges, np.float64))
+    edges = np.asarray(posterior.size_classes.edges, np.float64)
+    _refuse_other_parameters(posterior.draws)
+    return LaidOut(prior, persons, posterior.draws, edges)
 
 
-def _own_parameters(prior: Detection, draws: Draws) -> NDArray[np.float64]:
-    """The prior's parameters in every draw; those of earlier versions were others."""
+def _refuse_other_parameters(draws: Draws) -> None:
+    """Those of earlier versions were others."""
     if "look_shape" not in draws.columns.slices:
         raise InputError(
             "this run was made by an earlier version, whose detection prior had other parameters "
             "(skills that were free in every class of objects); its files are as that version "
             "left them. Fit the items again with this version"
         )
-    return draws.shared()[:, :, -len(prior.own) :]
 
 
 class _Image(NamedTuple):
@@ -269,7 +244,7 @@ def _image_of(posterior: Any) -> _Image:
     """The prior of a posterior of one image, drawn by itself or with others."""
     run: Any = posterior.whole or posterior
     laid_out: LaidOut = run.prior_laid_out
-    whole, own = laid_out.prior, laid_out.own
+    whole = laid_out.prior
     looks, codes = run.items.looks, np.arange(len(run.items.experts))
     rows = np.arange(len(posterior.items)) if posterior.whole is None else posterior.rows
     image = int(looks.image[rows[0]])
@@ -277,19 +252,20 @@ def _image_of(posterior: Any) -> _Image:
         codes = looks.experts_of(image)
     prior, columns = image_of(whole, image, rows, codes)
     here = persons_of(posterior.items.experts, posterior.config.run.persons)
-    draws = np.arange(own.shape[0] * own.shape[1])
-    rates = laid_out.rates.take(draws, codes)
+    rates = laid_out.rates.take(experts=codes)
     name, usual_false = looks.images[image], laid_out.usual_false
-    return _Image(prior, own[:, :, columns], here, name, rates, usual_false)
+    return _Image(prior, laid_out.parameters(columns), here, name, rates, usual_false)
 
 
-def parameters_of(posterior: Any) -> tuple[Detection, NDArray[np.float64]]:
-    """The prior of one image or of all, and its parameters in every draw."""
+def parameters_of(posterior: Any, most: int) -> tuple[Detection, NDArray[np.float64]]:
+    """The prior of one image or of all, and its parameters in so many draws at most."""
+    chains, draws = posterior.draws.n_chains, posterior.draws.n_draws
+    chosen = np.arange(0, chains * draws, -(-chains * draws // most))
     if posterior.many is None:
         found = _image_of(posterior)
-        return found.prior, found.own
+        return found.prior, found.own.reshape(chains * draws, -1)[chosen]
     laid_out: LaidOut = posterior.prior_laid_out
-    return laid_out.prior, laid_out.own
+    return laid_out.prior, laid_out.rows(np.column_stack(np.divmod(chosen, draws)).tolist())
 
 
 def priors_laid_out(posterior: Any) -> Iterator[Detection]:
@@ -315,7 +291,10 @@ def detection_summary(posterior: Any) -> DetectionSummary:
     summary = walk.summary(found, classes)
     if posterior.whole is None and len(posterior.items.looks.images) > 1:
         # The other images have no items.
-        return over_images([summary], posterior)
+        looks = posterior.items.looks
+        sums = ImageSums.begin(summary, len(posterior.items.experts), apart=False)
+        sums.add(summary, looks.experts_of(int(looks.image[0])))
+        return over_images([ImageAnswers.of(summary)], sums, posterior)
     return summary
 
 
@@ -452,7 +431,8 @@ class _Empty(NamedTuple):
     """Images without items: objects that nobody marked, in every draw."""
 
     names: tuple[str, ...]
-    missed: Counts  # (d, images, c)
+    missed: Counts  # (d, c), on all of them
+    missed_on: NDArray[np.int32]  # (d, images)
     look_value: NDArray[np.float64]
 
 
@@ -464,109 +444,69 @@ def _empty_images(posterior: Any, draws: NDArray[np.int64], classes: SizeClasses
         empty = empty[:0]  # they belong to no run
     names = tuple(looks.images[v] for v in empty)
     n_classes = len(classes.edges) + 1
-    missed = np.zeros((len(draws), len(empty), n_classes), np.int64)
+    missed = np.zeros((len(draws), n_classes), np.int64)
+    missed_on = np.zeros((len(draws), len(empty)), np.int32)
     value = np.zeros(len(empty))
     if empty.size:
         whole: LaidOut = posterior.prior_laid_out
         prior = whole.prior
-        own = whole.own.reshape(-1, whole.own.shape[2])[draws]
         middle = np.exp(prior.low + prior.step * (np.arange(len(prior.away)) + 0.5))
         numbers = np.searchsorted(np.asarray(classes.edges, np.float64), middle, side="right")
         rng = stream([*fill_in_seed(posterior.draws), 1])
         hidden = np.zeros((len(draws), len(empty), 2))
-        draw_missed_on(rng, prior, np.ascontiguousarray(own), empty, numbers, missed, hidden)
+        step = max(MAX_FILLED // (len(empty) * n_classes + len(prior.own)), 1)
+        for start in range(0, len(draws), step):
+            some = slice(start, start + step)
+            own = whole.without_looks(draws[some])
+            found = np.zeros((len(own), len(empty), n_classes), np.int64)
+            draw_missed_on(rng, prior, own, empty, numbers, found, hidden[some])
+            missed[some], missed_on[some] = found.sum(axis=1), found.sum(axis=2)
         false = whole.usual_false[draws, np.newaxis]
         value = one_more_look.of_missed(hidden[:, :, 0], hidden[:, :, 1], false)
-    total = missed.sum(axis=2, keepdims=True)
-    by_class = np.concatenate([total, missed], axis=2) if classes.names else total
-    return _Empty(names, by_class, value)
+    return _Empty(names, _with_all(missed, classes), missed_on, value)
 
 
-def over_images(each: Sequence[DetectionSummary], posterior: Any) -> DetectionSummary:
-    """Sums over images, draw by draw; each image has a summary, or no items.
+def over_images(each: Sequence[ImageAnswers], sums: ImageSums, posterior: Any) -> DetectionSummary:
+    """Sums over images, draw by draw; each image has answers, or no items.
 
     Experts count on the images that they looked at. Levels of size differ between images that were
     drawn each by itself and are left out, and so is what lists of one person share.
     """
-    first, items = each[0], posterior.items
-    many, looks = posterior.many, items.looks
-    chosen = _chosen_draws(posterior, len(first.seen))
+    items, many = posterior.items, posterior.many
+    looks, experts, draws = items.looks, len(items.experts), len(sums.seen)
+    chosen = _chosen_draws(posterior, draws)
     empty = _empty_images(posterior, chosen, posterior.size_classes)
-    draws, classes, experts = *first.seen.shape, len(items.experts)
-    listed = np.zeros((draws, classes, experts), np.int64)
-    false = np.zeros_like(listed)
-    most = max(one.sizes.shape[1] for one in each)
-    sizes, new_sizes = np.zeros((draws, most), np.int64), np.zeros((draws, most), np.int64)
-    number = {name: at for at, name in enumerate(looks.images)}
-    for one in each:
-        codes = looks.experts_of(number[one.image_names[0]])
-        listed[:, :, codes] += one.listed
-        false[:, :, codes] += one.false
-        sizes[:, : one.sizes.shape[1]] += one.sizes
-        new_sizes[:, : one.sizes.shape[1]] += one.new_sizes
-    missed_on = [*(one.missed[:, 0] for one in each), *empty.missed[:, :, 0].T]
-    seen_on = [*(one.seen[:, 0] for one in each), *np.zeros_like(empty.missed[:, :, 0]).T]
+    missed_on = np.column_stack([*(one.missed for one in each), empty.missed_on])
+    seen_on = np.column_stack([*(one.seen for one in each), np.zeros_like(empty.missed_on)])
     p_marking = [one.p_real_marking for one in each]
-    return replace(
-        first,
+    own = sums.own_rates
+    rates = posterior.prior_laid_out.rates.take(chosen) if own is None else own.rates()
+    return DetectionSummary(
+        size_classes=sums.size_classes,
         persons=Persons(np.arange(experts), items.experts),
-        seen=np.sum([one.seen for one in each], axis=0),
-        missed=np.sum([one.missed for one in each], axis=0) + empty.missed.sum(axis=1),
+        seen=sums.seen,
+        missed=sums.missed + empty.missed,
         seen_at=np.zeros((draws, 0), np.int64),
         missed_at=np.zeros((draws, 0), np.int64),
         level_edges=np.zeros(0),
-        listed=listed,
-        false=false,
-        rates=_rates_over(each, posterior, chosen),
-        classes=np.max([one.classes for one in each], axis=0),
-        decoys=np.sum([one.decoys for one in each], axis=0),
-        shared_noticing=np.zeros((draws, experts)),
-        sizes=sizes,
-        new_sizes=new_sizes,
+        listed=sums.listed,
+        false=sums.false,
+        rates=rates,
+        classes=sums.classes,
+        decoys=sums.decoys,
+        shared_noticing=np.broadcast_to(0.0, (draws, experts)),
+        sizes=sums.sizes,
+        new_sizes=sums.new_sizes,
         p_real_marking=p_marking[0] if many is None else many.put_together(p_marking, np.nan),
         p_real_cluster=np.concatenate([one.p_real_cluster for one in each]),
         looks=np.bincount(looks.pairs[:, 1], minlength=experts),
-        p_complete=np.mean(np.array(missed_on) == 0, axis=1),
-        p_settled=np.array([*(float(one.p_settled[0]) for one in each), *[1.0] * len(empty.names)]),
-        look_value=np.array([*(one.look_value[0] for one in each), *empty.look_value]),
-        image_names=(*(one.image_names[0] for one in each), *empty.names),
-        seen_on=np.column_stack(seen_on),
-        missed_on=np.column_stack(missed_on),
+        p_complete=np.mean(missed_on == 0, axis=0),
+        p_settled=np.array([*(one.p_settled for one in each), *[1.0] * len(empty.names)]),
+        look_value=np.array([*(one.look_value for one in each), *empty.look_value]),
+        image_names=(*(one.name for one in each), *empty.names),
+        seen_on=seen_on,
+        missed_on=missed_on,
     )
-
-
-def _rates_over(
-    each: Sequence[DetectionSummary], posterior: Any, draws: NDArray[np.int64]
-) -> ExpertRates:
-    """What experts are like on all images.
-
-    Images that were drawn together share it. Of others a sensitivity counts by the objects on the
-    image, and of images without any a little.
-    """
-    looks, experts = posterior.items.looks, len(posterior.items.experts)
-    if not posterior.independent:
-        whole: LaidOut = posterior.prior_laid_out
-        return whole.rates.take(draws, np.arange(experts))
-    number = {name: at for at, name in enumerate(looks.images)}
-    found = np.zeros((*each[0].rates.sensitivity.shape[:2], experts))
-    weights, false, images = (
-        np.zeros_like(found),
-        np.zeros((len(found), experts)),
-        np.zeros(experts),
-    )
-    for one in each:
-        codes = looks.experts_of(number[one.image_names[0]])
-        weight = (one.seen + one.missed + LITTLE)[:, :, np.newaxis]
-        known = np.isfinite(one.rates.sensitivity)
-        found[:, :, codes] += np.where(known, weight * one.rates.sensitivity, 0.0)
-        weights[:, :, codes] += np.where(known, weight, 0.0)
-        false[:, codes] += one.rates.false
-        images[codes] += 1.0
-    sensitivity = np.full_like(found, np.nan)
-    np.divide(found, weights, out=sensitivity, where=weights > 0.0)
-    rate = np.full_like(false, np.nan)
-    np.divide(false, images, out=rate, where=np.broadcast_to(images > 0.0, rate.shape))
-    return ExpertRates(sensitivity.astype(np.float32), rate)
 
 
 def mostly_false(posterior: Any) -> tuple[str, ...]:

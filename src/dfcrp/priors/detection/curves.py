@@ -31,9 +31,7 @@ def sensitivity_curves(posterior: Any) -> SensitivityCurves:
 
     An object is of class g with probability π_g, whatever its size.
     """
-    prior, own = parameters_of(posterior)
-    rows = own.reshape(-1, own.shape[2])
-    rows = rows[:: -(-len(rows) // MAX_DRAWS)]
+    prior, rows = parameters_of(posterior, MAX_DRAWS)
     curves = np.array([_curves(with_own(prior, row.copy())) for row in rows])
     middle = prior.low + prior.step * (np.arange(len(prior.away)) + 0.5)
     return SensitivityCurves(np.exp(middle), summarise(curves))

@@ -86,7 +86,7 @@ def over_looks(posterior: Any) -> list[Check]:
     items, laid_out = posterior.items, posterior.prior_laid_out
     replicator = Replicator(laid_out.prior, items.looks.pairs)
     chosen, rng = fit_draws(posterior.draws), np.random.default_rng(_SEED)
-    new = [replicator.draw(laid_out.own[chain, at], rng) for chain, at in chosen]
+    new = [replicator.draw(row, rng) for row in laid_out.rows(chosen)]
     lists = len(items.experts)
     looked = items.looks.pairs[:, 0] * lists + items.looks.pairs[:, 1]
     look = np.searchsorted(looked, items.looks.image * lists + items.families)

@@ -56,11 +56,23 @@ class _Detection(Prior):
 
         return detection_summary(posterior)
 
-    def summarise_images(self, each: Sequence[Any], posterior: Any) -> Any:
+    def of_image(self, found: Any) -> Any:
+        """What an image's own rows of the tables say."""
+        from dfcrp.priors.detection.image_sums import ImageAnswers
+
+        return ImageAnswers.of(found)
+
+    def begin_sums(self, first: Any, n_experts: int, *, apart: bool) -> Any:
+        """Sums, draw by draw."""
+        from dfcrp.priors.detection.image_sums import ImageSums
+
+        return ImageSums.begin(first, n_experts, apart=apart)
+
+    def summarise_images(self, each: Sequence[Any], sums: Any, posterior: Any) -> Any:
         """Sums over the images, draw by draw."""
         from dfcrp.priors.detection.answers import over_images
 
-        return over_images(each, posterior)
+        return over_images(each, sums, posterior)
 
     def image_rows(self, posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Looks, objects, missed ones; images without items have a row as well."""

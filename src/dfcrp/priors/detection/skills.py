@@ -17,6 +17,8 @@ from dfcrp.priors.detection.kernel import Detection, shapes
 
 #: Probabilities that are in memory at a time.
 MAX_VALUES = 1 << 22
+#: The parameters that rates are made of.
+RATED = ("weight", "notice", "slope", "listing", "false", "size_share")
 
 Floats = NDArray[np.float64]
 
@@ -29,11 +31,16 @@ class ExpertRates(NamedTuple):
     #: (d, F): expected false marks on an image that the expert looks at.
     false: Floats
 
-    def take(self, draws: NDArray[np.int64], experts: NDArray[np.int64]) -> ExpertRates:
-        """Those of some experts in some draws."""
-        return ExpertRates(
-            self.sensitivity[draws][:, :, experts], self.false[np.ix_(draws, experts)]
-        )
+    def take(
+        self, draws: NDArray[np.int64] | None = None, experts: NDArray[np.int64] | None = None
+    ) -> ExpertRates:
+        """Those of some experts in some draws; None for all."""
+        found = self
+        if experts is not None:
+            found = ExpertRates(found.sensitivity[:, :, experts], found.false[:, experts])
+        if draws is not None:
+            found = ExpertRates(found.sensitivity[draws], found.false[draws])
+        return found
 
 
 def parameters_by_name(prior: Detection, own: Floats) -> dict[str, Floats]:
@@ -45,13 +52,12 @@ def parameters_by_name(prior: Detection, own: Floats) -> dict[str, Floats]:
     return parts
 
 
-def expert_rates(prior: Detection, own: Floats, edges: Floats) -> ExpertRates:
-    """Rates of all experts; ``own`` has a row for each draw, ``edges`` are those of size classes.
+def expert_rates(prior: Detection, by_name: Mapping[str, Floats], edges: Floats) -> ExpertRates:
+    """Rates of all experts in d draws; ``edges`` are those of size classes.
 
-    An object of the data is of class g and level l with probability π_g ω_l. A size class without
-    a level has no sensitivity.
+    ``by_name`` has the parameters in RATED, (d, ...). An object of the data is of class g and level
+    l with probability π_g ω_l. A size class without a level has no sensitivity.
     """
-    by_name = parameters_by_name(prior, own)
     middle = np.exp(prior.low + prior.step * (np.arange(len(prior.away)) + 0.5))
     number = np.searchsorted(edges, middle, side="right")
     held = [np.ones(len(middle), bool)]
@@ -59,7 +65,7 @@ def expert_rates(prior: Detection, own: Floats, edges: Floats) -> ExpertRates:
     weight = by_name["size_share"][:, np.newaxis] * np.array(held)  # (d, c, levels)
     total = weight.sum(axis=2, keepdims=True)
     weight = np.divide(weight, total, out=np.full_like(weight, np.nan), where=total > 0.0)
-    found = np.empty((len(own), len(held), len(prior.person)), np.float32)
+    found = np.empty((len(weight), len(held), len(prior.person)), np.float32)
     some = max(MAX_VALUES // (by_name["notice"][:, :, 0].size * len(middle)), 1)
     for start in range(0, len(prior.person), some):
         lists = np.arange(start, min(start + some, len(prior.person)))
@@ -75,7 +81,7 @@ def log_odds_of_noticing(
 
 
 def _sensitivity(
-    prior: Detection, by_name: dict[str, Floats], weight: Floats, lists: NDArray[np.int64]
+    prior: Detection, by_name: Mapping[str, Floats], weight: Floats, lists: NDArray[np.int64]
 ) -> Floats:
     """(d, c, lists)."""
     person = prior.person[lists]
