@@ -17,6 +17,9 @@ from dfcrp.compiled.state import NONE, count_clusters
 from dfcrp.moves.assignment import attach, detach, exponentiate, pick, weigh_features
 from dfcrp.priors.contract import drop_order, take_order
 
+#: Times that every marking is updated in one scan, each followed by a new order.
+ROUNDS = 2
+
 
 @lean_kernel
 def update_unordered(rng, data, hyper, prior, state, scratch, i, clusters):
@@ -34,10 +37,11 @@ def update_unordered(rng, data, hyper, prior, state, scratch, i, clusters):
 
 @lean_kernel
 def sweep_unordered(rng, data, hyper, prior, state, scratch):
-    """Update the cluster of every marking once, if the prior can do without an order."""
-    if not drop_order(prior, data, state, scratch):
-        return
-    clusters = count_clusters(state)
-    for i in range(state.label.shape[0]):
-        clusters = update_unordered(rng, data, hyper, prior, state, scratch, i, clusters)
-    take_order(prior, rng, data, state, scratch)
+    """Update every marking's cluster, as long as the prior can do without an order."""
+    for _ in range(ROUNDS):
+        if not drop_order(prior, data, state, scratch):
+            return
+        clusters = count_clusters(state)
+        for i in range(state.label.shape[0]):
+            clusters = update_unordered(rng, data, hyper, prior, state, scratch, i, clusters)
+        take_order(prior, rng, data, state, scratch)
