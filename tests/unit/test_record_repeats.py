@@ -64,7 +64,7 @@ def test_under_the_crp_records_of_one_list_are_linked():
         if prior == "crp":
             new = {name: [values[0]] for name, values in made.columns.items()}
             answer = posterior.predict(new, experts=["first"])
-            assert answer.cluster[0] == posterior.point_partition()[0]
+            assert answer["cluster"][0] == posterior.point_partition()[0]
 
 
 def test_repeats_without_a_prior_that_allows_it_are_refused():
