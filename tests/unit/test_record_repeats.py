@@ -67,6 +67,7 @@ def test_under_the_crp_records_of_one_list_are_linked():
             assert answer["cluster"][0] == posterior.point_partition()[0]
 
 
+@pytest.mark.filterwarnings("ignore::dfcrp.errors.DfcrpWarning")
 def test_repeats_without_a_prior_that_allows_it_are_refused():
     made = films(np.random.default_rng(2), persons=20)
     with pytest.raises(SettingsError, match="--prior crp"):
