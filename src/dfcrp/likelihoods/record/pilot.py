@@ -353,9 +353,10 @@ class Alikes:
     def together(self, facts: PairFacts, weight: Floats) -> tuple[PairFacts, Floats]:
         """One pair of each kind, with the weight of all; without those that weigh nothing."""
         counts = (self.of >= 0) & (weight > 0.0)
-        total = np.bincount(self.of[counts], weights=weight[counts], minlength=len(self.first))
+        seen = weight[counts]
+        total = np.bincount(self.of[counts], weights=seen, minlength=len(self.first))
         kept = np.flatnonzero(total > 0.0)
-        return _only(facts, self.first[kept]), total[kept]
+        return _only(facts, self.first[kept]), total[kept].astype(np.float64)
 
 
 def _learn(hyper: kernel.RecordHyper, at: int, facts: PairFacts, weight: Floats) -> None:
