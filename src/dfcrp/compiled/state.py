@@ -181,6 +181,7 @@ class Scratch(NamedTuple):
     value: F8  # (n,): surrogate of the chosen
     free_seats: F8  # (n,): customers before a chosen slot
     barred: F8x2  # (n, F) or (0, 0): of those, at tables that hold the family
+    waiting: F8x2  # (n + 1, most) or (0, 0): of two families, P(tables that wait) by arrival
     deal: Deal
 
 

@@ -20,6 +20,7 @@ from dfcrp.first_look.fields import fields_apart
 from dfcrp.first_look.finding import Finding
 from dfcrp.first_look.images import images_apart
 from dfcrp.first_look.nearness import Nearness
+from dfcrp.first_look.repeats import objects_repeated
 from dfcrp.first_look.sizes import corners, radius_and_places, sizes_and_places, sizes_of_lists
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import plural
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
 #: Lists this short, on average, tell nothing: whoever gives no experts has lists of one item.
 SHORT = 3.0
 
-#: What was found, by items and radius: the report asks for what a run has looked for already.
-_SEEN: WeakKeyDictionary[Items, dict[float | None, tuple[Finding, ...]]] = WeakKeyDictionary()
+#: What was found, by items, radius and rule: the report asks for what a run has looked for already.
+_SEEN: WeakKeyDictionary[Items, dict[tuple[float | None, bool], tuple[Finding, ...]]] = (
+    WeakKeyDictionary()
+)
 
 
-def first_look(items: Items, radius: float | str | None = None) -> tuple[Finding, ...]:
+def first_look(
+    items: Items, radius: float | str | None = None, one_per_expert: bool = True
+) -> tuple[Finding, ...]:
     """What looks like a mistake in these lists; nothing if all is well.
 
     Parameters
@@ -42,6 +47,8 @@ def first_look(items: Items, radius: float | str | None = None) -> tuple[Finding
     items : Items
     radius : float, optional
         That of the run, if it is a number.
+    one_per_expert : bool
+        Whether no expert lists an object twice, by the prior of the run.
 
     Returns
     -------
@@ -57,13 +64,13 @@ def first_look(items: Items, radius: float | str | None = None) -> tuple[Finding
     ['same list']
     """
     given = float(radius) if isinstance(radius, (int, float)) else None
-    seen = _SEEN.setdefault(items, {})
-    if given not in seen:
-        seen[given] = tuple(_look(items, given))
-    return seen[given]
+    seen, asked = _SEEN.setdefault(items, {}), (given, one_per_expert)
+    if asked not in seen:
+        seen[asked] = tuple(_look(items, *asked))
+    return seen[asked]
 
 
-def _look(items: Items, radius: float | None) -> Iterator[Finding]:
+def _look(items: Items, radius: float | None, one_per_expert: bool) -> Iterator[Finding]:
     likelihood = likelihood_named(items.kind)
     words = Naming(likelihood.noun, plural(likelihood.noun))
     if len(np.unique(items.families)) < 2 or len(items) < SHORT * len(items.experts):
@@ -71,6 +78,8 @@ def _look(items: Items, radius: float | None) -> Iterator[Finding]:
     yield from images_apart(items, words)
     if likelihood.text:
         yield from fields_apart(items)
+        if one_per_expert:
+            yield from objects_repeated(items)
     sight = likelihood.sight(items)
     if sight is None:
         return

@@ -89,7 +89,8 @@ def complete_config(items: Items, config: Config) -> Config:
             f'run.likelihood is "{config.run.likelihood}", but these items are {items.kind}'
         )
     part = likelihood_named(items.kind)
-    adapted = part.adapt(items, config.likelihood)
+    one_per_expert = prior_named(config.run.prior).one_per_expert
+    adapted = part.adapt(items, config.likelihood, one_per_expert)
     independent = config.run.images == "independent"
     config = replace(config, likelihood=part.decide(items, adapted, independent))
     config = with_size_classes(with_persons(config, items), items)
@@ -129,7 +130,8 @@ def check_fittable(items: Items, config: Config) -> None:
 
 def tell_first_look(items: Items, config: Config) -> None:
     """Warn of what looks like a mistake in the data, before anything is drawn."""
-    for finding in first_look(items, config.run.radius):
+    rule = prior_named(config.run.prior).one_per_expert
+    for finding in first_look(items, config.run.radius, rule):
         warnings.warn(finding.text, DfcrpWarning, stacklevel=3)
 
 

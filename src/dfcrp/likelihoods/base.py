@@ -181,8 +181,11 @@ class Likelihood:
     def check(self, items: Items, config: Config) -> None:
         """Refuse what would be fitted wrongly, with the way out."""
 
-    def adapt(self, items: Items, settings: Any) -> Any:
-        """The settings with what only the items tell, so that a run can be read back."""
+    def adapt(self, items: Items, settings: Any, one_per_expert: bool) -> Any:
+        """The settings with what only the items tell, so that a run can be read back.
+
+        ``one_per_expert``: whether the prior has no two items of one expert in a cluster.
+        """
         return settings
 
     def decide(self, items: Items, settings: Any, independent: bool) -> Any:

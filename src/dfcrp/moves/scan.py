@@ -13,6 +13,7 @@ from dfcrp.moves.assignment import canonical_labels, refresh_spares, sweep_marki
 from dfcrp.moves.pair import sweep_pairs
 from dfcrp.moves.regroup import sweep_contacts
 from dfcrp.moves.revisit import contact_share, revisit
+from dfcrp.moves.unordered import sweep_unordered
 from dfcrp.priors.contract import update_block, update_prior
 
 #: Every spare is renewed once in so many scans.
@@ -131,6 +132,7 @@ def run_exact(
                 if data.weigh_features:
                     revisit(rng, data, hyper, prior, state, scratch, block)
             if task.finish:
+                sweep_unordered(rng, data, hyper, prior, state, scratch)
                 update_shared(rng, data, hyper, state)
                 update_prior(prior, rng, data, hyper, state, scratch)
                 state.scans[0] += 1

@@ -532,7 +532,7 @@ def membership_of_new(
     The weight of a cluster is its size times the predictive density given its members, of none α
     times the prior's; what all clusters share, and α, are at their posterior means. ``families``
     are codes of the new items' sources (-1: a source not seen before); a cluster that holds the
-    source already is barred.
+    source already is barred, unless the prior lets an expert list an object twice.
     """
     items = posterior.items
     if posterior.likelihood.text:
@@ -542,7 +542,7 @@ def membership_of_new(
     unknown = np.full(len(values), -1)
     weight = _weights_of_new(posterior, values, unknown if families is None else families, code)
     weight += np.log(np.append(sizes, posterior.alpha.mean()))
-    if families is not None:
+    if families is not None and posterior.prior.one_per_expert:
         weight[:, :-1][_ruled_out(items.families, code, families, len(names))] = -np.inf
     weight -= weight.max(axis=1, keepdims=True)
     chance: Any = np.exp(weight)

@@ -443,7 +443,7 @@ class Posterior:
     @property
     def first_look(self) -> tuple[Finding, ...]:
         """What looks like a mistake in the data; a run warns of it before it begins."""
-        return first_look(self.items, self.config.run.radius)
+        return first_look(self.items, self.config.run.radius, self.prior.one_per_expert)
 
     @property
     def verdict(self) -> Verdict:

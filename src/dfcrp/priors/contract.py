@@ -109,6 +109,20 @@ def update_prior(
 
 
 @PRIOR.function
+def drop_order(prior, data: Data, state: State, scratch: Scratch) -> bool:
+    """Sum the order of arrival out, if that can be done now, and return whether it was.
+
+    If so, ``scratch.value`` has the log weight of a marking's new cluster beside k others, which
+    is the same for every marking, relative to that of joining one.
+    """
+
+
+@PRIOR.function
+def take_order(prior, rng: Stream, data: Data, state: State, scratch: Scratch) -> None:
+    """Draw an order given the partition, after it was summed out, and the prior's parameters."""
+
+
+@PRIOR.function
 def weigh_joins(
     prior,
     data: Data,
@@ -142,6 +156,19 @@ def weigh_each(prior, data, state, scratch, i, cluster, count, weight, size, log
         weight[kept] = value + log_join(prior, data, state, scratch, i, k, size[position])
         kept += 1
     return kept
+
+
+@implements(drop_order, ANYTHING)
+@inline_kernel
+def keeps_order(prior, data, state, scratch):
+    """It cannot be done."""
+    return False
+
+
+@implements(take_order, ANYTHING)
+@inline_kernel
+def takes_none(prior, rng, data, state, scratch):
+    """Nothing."""
 
 
 @implements(counts_ranks, ANYTHING)

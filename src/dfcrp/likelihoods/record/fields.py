@@ -296,7 +296,9 @@ def _in_one_spelling(column: Sequence[str], kind: str, several: bool) -> list[st
         return ["" if one is None else one[0] for one in found]
     if several:
         return ["; ".join(parts_of(text)) for text in column]
-    return [plain_code(text) if kind == "string" else plain(text) for text in column]
+    spell = plain_code if kind == "string" else plain
+    spelled = {text: spell(text) for text in set(column)}
+    return [spelled[text] for text in column]
 
 
 def _encode_place(name: str, texts: Mapping[str, list[str]]) -> Field:

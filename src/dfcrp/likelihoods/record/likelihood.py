@@ -77,8 +77,13 @@ class _Records(Likelihood):
         """Most records are of objects that few lists have, so α goes with their number."""
         return 1.0 / n
 
-    def adapt(self, items: Items, settings: RecordSettings) -> RecordSettings:
-        """With the kind of every field."""
+    def adapt(self, items: Items, settings: RecordSettings, one_per_expert: bool) -> RecordSettings:
+        """With the kind of every field, and whether a list may repeat an object."""
+        if settings.repeats and one_per_expert:
+            raise SettingsError(
+                "likelihood.repeats: by this prior no list has an object twice; say run.prior = "
+                '"crp" (--prior crp) instead, and leave this out'
+            )
         found = self.fields(items, settings)
         named = {
             kind: tuple(n for n, own in zip(found.names, found.kinds, strict=True) if own == kind)
@@ -93,6 +98,7 @@ class _Records(Likelihood):
             places=named["place"],
             categories=named["category"],
             identifiers=named["identifier"],
+            repeats=settings.repeats or not one_per_expert,
         )
 
     def fields(self, items: Items, settings: RecordSettings) -> Fields:
@@ -260,6 +266,8 @@ class _Records(Likelihood):
     ) -> Newcomers:
         """With codes for values that the run has not seen."""
         found = self.prepared(items, config.likelihood)
+        if found.settings.repeats:  # then no list has rates of its own
+            sources = np.full(len(sources), -1)
         return new_records(found, items, hyper.law, values.astype(np.str_), sources, most)
 
     def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:

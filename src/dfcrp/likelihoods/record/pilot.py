@@ -99,6 +99,7 @@ def guess_law(
     matches, free = matching.spread(FIRST_SHARE * len(source)), matching.silence()
     of_level = [_levels_of(one, pairs) for one in compared]
     facts = _facts(hyper, pairs)
+    alike = [Alikes.of_field(hyper, at, found) for at, found in enumerate(facts)]
     apart = Apart.of(compared, candidates, source)
     elsewhere = Elsewhere.of(compared, source)
     clumped = np.ones(len(compared))
@@ -113,14 +114,14 @@ def guess_law(
         for at, found in enumerate(now if round_ >= HOLD else ()):
             cheap = hyper.kind[at] == kernel.SAME_OR_NOT
             kept = probable > (NEGLIGIBLE_IF_CHEAP if cheap else NEGLIGIBLE)
-            _learn(hyper, at, *_condensed(hyper, at, _only(found, kept), (weight * probable)[kept]))
+            _learn(hyper, at, *alike[at].together(found, weight * probable * kept))
         if round_ in LEVEL_ROUNDS:
             levels = _learned_levels(hyper, compared, facts, of_level, weight * probable)
             hyper = records_hyper(model, compared, pairs, source, 2, levels)._replace(law=hyper.law)
             facts = _facts(hyper, pairs)
+            alike = [Alikes.of_field(hyper, at, found) for at, found in enumerate(facts)]
             relations = apart.relations(model, compared, source, hyper.law, levels)
-            alike = alike_of(compared, _factors(hyper, facts), pairs)
-            excess = relations.excess(alike)
+            excess = relations.excess(alike_of(compared, _factors(hyper, facts), pairs))
         if round_ >= min(LEVEL_ROUNDS):
             clumped = elsewhere.clumped(pairs, probable)
         if round_ > max(LEVEL_ROUNDS) and np.abs(hyper.law - before).max() < SETTLED:
@@ -325,15 +326,37 @@ def _only(facts: PairFacts, kept: NDArray[Any]) -> PairFacts:
     )
 
 
-def _condensed(
-    hyper: kernel.RecordHyper, at: int, facts: PairFacts, weight: Floats
-) -> tuple[PairFacts, Floats]:
-    """Pairs that say the same of a field as one, with their weights together."""
-    if hyper.kind[at] != kernel.SAME_OR_NOT:
-        return facts, weight
-    code = np.where(facts.known, np.where(facts.same, facts.share, 2.0), 3.0)
-    first, of = np.unique(code, return_index=True, return_inverse=True)[1:]
-    return _only(facts, first), np.bincount(of, weights=weight).astype(np.float64)
+@dataclass(frozen=True)
+class Alikes:
+    """Pairs that say the same of a field, which are weighed as one: there are far fewer of these.
+
+    Of measures no two pairs say the same. Where a value is missing a pair says nothing.
+    """
+
+    #: One pair of each kind, and by pair its kind; -1 of those that say nothing.
+    first: Ints
+    of: Ints
+
+    @staticmethod
+    def of_field(hyper: kernel.RecordHyper, at: int, facts: PairFacts) -> Alikes:
+        """Of the field at this place."""
+        of = np.full(len(facts.known), -1, np.int64)
+        known = np.flatnonzero(facts.known)
+        if hyper.kind[at] == kernel.MEASURE:
+            of[known] = np.arange(len(known))
+            return Alikes(known, of)
+        said = np.where(facts.same, facts.share, facts.altered)
+        said = said + 1j * np.where(facts.same, -1.0, facts.both_altered)
+        first, of[known] = np.unique(said[known], return_index=True, return_inverse=True)[1:]
+        return Alikes(known[first], of)
+
+    def together(self, facts: PairFacts, weight: Floats) -> tuple[PairFacts, Floats]:
+        """One pair of each kind, with the weight of all; without those that weigh nothing."""
+        counts = (self.of >= 0) & (weight > 0.0)
+        seen = weight[counts]
+        total = np.bincount(self.of[counts], weights=seen, minlength=len(self.first))
+        kept = np.flatnonzero(total > 0.0)
+        return _only(facts, self.first[kept]), total[kept].astype(np.float64)
 
 
 def _learn(hyper: kernel.RecordHyper, at: int, facts: PairFacts, weight: Floats) -> None:

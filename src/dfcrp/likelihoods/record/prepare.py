@@ -100,7 +100,7 @@ def prepare(items: Items, settings: RecordSettings) -> Prepared:
 
 def _prepare(items: Items, settings: RecordSettings) -> Prepared:
     records = encode_fields(items.columns, settings.kinds)
-    source = np.asarray(items.families, np.int64)
+    source = np.arange(len(items)) if settings.repeats else np.asarray(items.families, np.int64)
     compared = compare_fields(records, source)
     law = Law.of(settings, compared, source)
     texts = {

@@ -25,6 +25,9 @@ class RecordSettings:
     #: Records may be of one object if they agree in one of these: a field, or several as "a+b".
     #: None given: keys are chosen from the data.
     keys: tuple[str, ...] = ()
+    #: Whether a list may have an object several times, as the prior says: records of one list then
+    #: are compared like those of different lists.
+    repeats: bool = False
     #: Log odds that a field's value has nothing to do with the true one (miss), and that it has a
     #: typo if it has; how uncertain they are before the data speak.
     miss_odds: float = -3.5

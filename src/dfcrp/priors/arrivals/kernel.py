@@ -23,6 +23,7 @@ from dfcrp.priors.arrivals.lists import shift_lists
 from dfcrp.priors.arrivals.order import update_order, walk_arrivals
 from dfcrp.priors.arrivals.procession import lead_processions, processions
 from dfcrp.priors.arrivals.tail import draw_auxiliary, rebuild_tail, tail_sum
+from dfcrp.priors.arrivals.two_lists import draw_order, weigh_opening
 
 #: In every such scan a share of the customers is rearranged.
 ORDER_PERIOD = 8
@@ -115,6 +116,21 @@ def log_cluster(prior, data, state, k, size):
 def log_tilt(prior, data, state, k, size):
     """Nothing: objects of all sizes are alike."""
     return 0.0
+
+
+@implements(partition_prior.drop_order, Arrivals)
+@lean_kernel
+def drop_order(prior, data, state, scratch):
+    """Of two lists that agree nearly altogether."""
+    return prior.use_order and weigh_opening(data, state, scratch)
+
+
+@implements(partition_prior.take_order, Arrivals)
+@lean_kernel
+def take_order(prior, rng, data, state, scratch):
+    """With a new α and a new sequence of the lists."""
+    shape, rate = prior.alpha_shape, prior.alpha_rate
+    draw_order(rng, data, state, scratch, shape, rate, prior.update_alpha)
 
 
 @implements(partition_prior.update_block, Arrivals)
