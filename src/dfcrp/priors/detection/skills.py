@@ -67,6 +67,21 @@ def expert_rates(prior: Detection, own: Floats, edges: Floats) -> ExpertRates:
     return ExpertRates(found, by_name["false"].copy())
 
 
+def shares_on_images(prior: Detection, weight: Floats, image_ease: Floats) -> Floats:
+    """π_v of every image, (..., V, G)."""
+    more = np.exp(image_ease[..., np.newaxis] * prior.node)
+    more /= more.mean(axis=-1, keepdims=True)
+    share = np.repeat(weight[..., np.newaxis, :], image_ease.shape[-1], axis=-2)
+    share[..., : prior.real] *= more
+    return np.asarray(share / share.sum(axis=-1, keepdims=True))
+
+
+def expected_by_class(prior: Detection, by_name: Mapping[str, Floats]) -> Floats:
+    """How many things of each class are expected on all images, (d, G)."""
+    share = shares_on_images(prior, by_name["weight"], by_name["image_ease"])
+    return np.asarray(np.einsum("dv,dvg->dg", by_name["objects"], share))
+
+
 def log_odds_of_noticing(
     found: Mapping[str, Floats], g: NDArray[np.int64], p: NDArray[np.int32], away: Floats
 ) -> Floats:
@@ -82,7 +97,8 @@ def _sensitivity(
     several = prior.lists[person] > 1
     real = slice(prior.real)
     listing = np.where(several, by_name["listing"][:, real][:, :, lists], 1.0)
-    share = by_name["weight"][:, real] / by_name["weight"][:, real].sum(axis=1, keepdims=True)
+    expected = expected_by_class(prior, by_name)[:, real]
+    share = expected / expected.sum(axis=1, keepdims=True)
     logit = by_name["slope"][:, np.newaxis, person, np.newaxis] * prior.away
     logit = logit + by_name["notice"][:, real][:, :, person, np.newaxis]
     noticed = 1.0 / (1.0 + np.exp(-logit))  # (d, classes, lists, levels)
