@@ -107,11 +107,11 @@ def test_a_mean_that_is_not_finite_gives_a_number():
 
 
 def expected_missed(prior, image=0) -> float:
-    """Λ_v Σ π_g ω_l P_gv(∅; l)."""
+    """Λ_v Σ π_vg ω_l P_gv(∅; l)."""
     parameters = prior.parameters
     return parameters.objects[image] * sum(
         weight * share * twin.history(prior, g, level, (), image)
-        for g, weight in enumerate(parameters.weight[: prior.real])
+        for g, weight in enumerate(twin.class_shares(prior, image)[: prior.real])
         for level, share in enumerate(parameters.size_share)
     )
 
