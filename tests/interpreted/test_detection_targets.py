@@ -564,7 +564,6 @@ def test_planted_bugs_in_what_persons_notice(monkeypatch):
 def test_planted_bugs_in_shares_of_classes(monkeypatch):
     """Images are taken to be alike for π; what θ makes of the mean, or decoys, is forgotten."""
     images, decoys = make_prior("images"), make_prior("silent")
-    usual = update.usual_tilt
 
     def all_classes(prior, ease, tilt, g):
         return math.exp(ease * prior.node[min(g, prior.real - 1)]) / tilt
@@ -577,9 +576,6 @@ def test_planted_bugs_in_shares_of_classes(monkeypatch):
         planted.setattr(update, "more_of", lambda *_: 1.0)
         assert not all(eases_of_images(images))
         assert not weights_keep_their_law()
-    with monkeypatch.context() as planted:
-        planted.setattr(update, "usual_tilt", lambda prior, ease: 2.0 * usual(prior, ease))
-        assert not all(eases_of_images(decoys))
 
 
 def test_planted_bugs_in_rates_of_false_marks(monkeypatch):

@@ -317,7 +317,9 @@ def _log_beliefs(prior: Detection, without: Integrated) -> float:
         parameters.skill_sd[0] ** -2, c, scale=1.0 / (c * beliefs.skill_sd**2)
     )
     total += stats.norm.logpdf(parameters.skill, 0.0, parameters.skill_sd[0]).sum()
-    if (np.diff(parameters.ease[:real]) > 0.0).any() or parameters.ease[real - 1] < beliefs.ease_least:
+    if (np.diff(parameters.ease[:real]) > 0.0).any() or parameters.ease[
+        real - 1
+    ] < beliefs.ease_least:
         return -math.inf
     total += _log_image_eases(prior) + _log_weights(prior)
     total += stats.norm.logpdf(parameters.ease[:real], beliefs.ease_mean, beliefs.ease_sd).sum()

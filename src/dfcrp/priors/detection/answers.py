@@ -243,11 +243,11 @@ def prior_of(posterior: Any) -> LaidOut:
 
 def _own_parameters(prior: Detection, draws: Draws) -> NDArray[np.float64]:
     """The prior's parameters in every draw; those of earlier versions were others."""
-    if "look_shape" not in draws.columns.slices:
+    if "image_ease" not in draws.columns.slices:
         raise InputError(
             "this run was made by an earlier version, whose detection prior had other parameters "
-            "(skills that were free in every class of objects); its files are as that version "
-            "left them. Fit the items again with this version"
+            "(without how images differ in their share of easy objects); its files are as that "
+            "version left them. Fit the items again with this version"
         )
     return draws.shared()[:, :, -len(prior.own) :]
 

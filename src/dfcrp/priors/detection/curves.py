@@ -30,7 +30,7 @@ class SensitivityCurves:
 def sensitivity_curves(posterior: Any) -> SensitivityCurves:
     """The curve of each expert at the middle of every level of size.
 
-    An object is of class g with probability π_g, whatever its size.
+    An object is of class g with a probability ∝ Σ_v Λ_v π_vg, whatever its size.
     """
     prior, own = parameters_of(posterior)
     rows = own.reshape(-1, own.shape[2])

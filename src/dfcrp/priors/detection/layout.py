@@ -484,8 +484,7 @@ def parameter_columns(
 ) -> Columns:
     """The prior's own parameters, in order; a run is judged by the tally only.
 
-    A class that no object needs wanders about as it likes, and which class is called which may
-    change.
+    A class that no object needs wanders about as it likes, between its neighbours.
     """
     by_name: dict[str, tuple[str, ...]] = {
         "class_weight": ("class",),

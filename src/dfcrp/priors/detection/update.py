@@ -35,7 +35,6 @@ from dfcrp.priors.detection.kernel import (
     LEAST,
     Detection,
     class_weights,
-    usual_tilt,
     is_again,
     level_share,
     log_absent,
@@ -43,6 +42,7 @@ from dfcrp.priors.detection.kernel import (
     log_noticed,
     log_unlisted,
     rebuild_tables,
+    usual_tilt,
 )
 from dfcrp.priors.detection.marks import log_marks_alone
 from dfcrp.priors.detection.noticing import update_curves
