@@ -16,11 +16,12 @@ import pytest
 from scipy import stats
 
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection import categories, false_marks, kernel, noticing, scores, update
+from dfcrp.priors.detection import categories, false_marks, kernel, noticing, scores, skills, update
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
 from reference import small_problems as small
 from reference.known_numbers import KnownNumbers, just_inside
+from studies.detection_story import shares_of_classes
 
 #: Families, persons and settings: lists of one person, images, zones, categories, scores.
 CASES = [
@@ -153,6 +154,29 @@ def test_tables_do_not_depend_on_what_was_there(setting):
     np.testing.assert_allclose(tables.most, most)
     assert (tables.empty[..., used:] == -math.inf).all()
     assert (tables.empty[..., :used] < 100.0).all()
+
+
+def test_shares_of_classes_on_images(setting):
+    """As the updates have them, and as answers about draws do."""
+    prior, parameters = setting.prior, setting.prior.parameters
+    images = range(len(parameters.objects))
+    expected = np.array([twin.class_shares(prior, v) for v in images])
+    np.testing.assert_allclose(prior.tables.share[:, : setting.classes], expected)
+    assert len(images) == 1 or not np.allclose(expected[0], expected[1])
+    for v, g in product(images, range(setting.classes)):
+        on = kernel.expected_on(prior, v, g)
+        assert on == pytest.approx(parameters.objects[v] * expected[v, g])
+    found = skills.shares_on_images(prior, parameters.weight, parameters.image_ease)
+    np.testing.assert_allclose(found, expected)
+    by_name = skills.parameters_by_name(prior, np.array([prior.own, prior.own]))
+    whole = (parameters.objects[:, np.newaxis] * expected).sum(axis=0)
+    np.testing.assert_allclose(skills.expected_by_class(prior, by_name), [whole, whole])
+    np.testing.assert_allclose(
+        shares_of_classes(
+            prior, np.tile(parameters.weight, (len(images), 1)), parameters.image_ease
+        ),
+        expected,
+    )
 
 
 def test_joining_is_a_ratio_of_two_factors():

@@ -646,6 +646,9 @@ def test_an_image_by_itself_has_the_same_silent_looks():
         rebuild_tables(one)
         first, last = prior.looks.zones[image], prior.looks.zones[image + 1]
         np.testing.assert_allclose(one.tables.missed, prior.tables.missed[first:last])
+        # And the same share of easy objects.
+        np.testing.assert_allclose(one.tables.share, prior.tables.share[image : image + 1])
+        np.testing.assert_allclose(one.tables.empty, prior.tables.empty[first:last])
 
 
 def test_an_image_by_itself_that_few_looked_at():

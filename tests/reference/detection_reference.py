@@ -299,8 +299,8 @@ def log_joint(prior: Detection, without: Integrated = NOTHING) -> float:
 
     Given are, of every zone, level and class, how many objects there are; of every viewer how many
     of them they noticed; of every list how many it has; of every look how many false marks it has.
-    Densities are those of 1 / σ², 1 / σ_θ², 1 / q, log κ, log c and of all other parameters themselves.
-    Categories and scores are left out.
+    Densities are those of 1 / σ², 1 / σ_θ², 1 / q, log κ, log c, and of all other parameters
+    themselves. Categories and scores are left out.
     """
     return (
         _log_beliefs(prior, without) + _log_objects(prior) + _log_noticed(prior)
@@ -317,9 +317,7 @@ def _log_beliefs(prior: Detection, without: Integrated) -> float:
         parameters.skill_sd[0] ** -2, c, scale=1.0 / (c * beliefs.skill_sd**2)
     )
     total += stats.norm.logpdf(parameters.skill, 0.0, parameters.skill_sd[0]).sum()
-    if (np.diff(parameters.ease[:real]) > 0.0).any() or parameters.ease[
-        real - 1
-    ] < beliefs.ease_least:
+    if (np.diff([*parameters.ease[:real], beliefs.ease_least]) > 0.0).any():
         return -math.inf
     total += _log_image_eases(prior) + _log_weights(prior)
     total += stats.norm.logpdf(parameters.ease[:real], beliefs.ease_mean, beliefs.ease_sd).sum()

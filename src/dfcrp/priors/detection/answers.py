@@ -243,7 +243,7 @@ def prior_of(posterior: Any) -> LaidOut:
 
 def _own_parameters(prior: Detection, draws: Draws) -> NDArray[np.float64]:
     """The prior's parameters in every draw; those of earlier versions were others."""
-    if "image_ease" not in draws.columns.slices:
+    if not {"look_shape", "image_ease", "image_ease_sd"} <= set(draws.columns.slices):
         raise InputError(
             "this run was made by an earlier version, whose detection prior had other parameters "
             "(without how images differ in their share of easy objects); its files are as that "

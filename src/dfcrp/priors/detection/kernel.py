@@ -18,8 +18,8 @@ none of the objects: shadows, parts, groups. Who makes many false marks marks th
 
     a_dp ~ N(ease_d + z_p, decoy²),     z_p the mean of log (φ_f / φ_0 + ε) over the person's lists,
 
-with φ_0 a usual rate of false marks. Decoys are counted with the objects by Λ and π with e = 1, are of level
-l with the probability ψ_l of false marks in place of ω_l, and are not real.
+with φ_0 a usual rate of false marks. Decoys are counted with the objects by Λ and π with e = 1,
+are of level l with the probability ψ_l of false marks in place of ω_l, and are not real.
 Persons notice independently given class and level. List f has Poisson(φ_fv) false marks on an
 image v that it covers, φ_fv ~ Gamma(κ, κ / φ_f), each alone, of level l with probability ψ_l: false
 marks come in clumps, by list and image. With W_v the lists that cover image v, the probability of

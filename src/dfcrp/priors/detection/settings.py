@@ -40,9 +40,9 @@ class DetectionSettings:
     ease_mean: float = 1.0
     ease_sd: float = 1.25
     ease_least: float = -2.2
-    #: How much more of the easy classes, and less of the hard ones, some images have than others, and
-    #: how sure that is: 1 / its square is Gamma of this shape. "held": all images are alike. "auto":
-    #: ``LEARNED_IMAGES`` where there are several images.
+    #: How much more of the easy classes, and less of the hard ones, some images have than others,
+    #: and how sure that is: 1 / its square is Gamma of this shape. "held": all images are alike.
+    #: "auto": ``LEARNED_IMAGES``. Where there is one image, or one class of objects, it is held.
     image_ease_sd: float | str = "auto"
     image_ease_sd_shape: float = 50.0
     skill_sd: float = 1.0

@@ -48,7 +48,7 @@ def parameters_by_name(prior: Detection, own: Floats) -> dict[str, Floats]:
 def expert_rates(prior: Detection, own: Floats, edges: Floats) -> ExpertRates:
     """Rates of all experts; ``own`` has a row for each draw, ``edges`` are those of size classes.
 
-    An object of the data is of class g with a probability ∝ Σ_v Λ_v π_vg, and of level l with ω_l. A
+    An object of the data is of class g with a probability ∝ Σ_v Λ_v π_vg and of level l with ω_l. A
     size class without a level has no sensitivity.
     """
     by_name = parameters_by_name(prior, own)
