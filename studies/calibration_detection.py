@@ -71,6 +71,8 @@ SETTINGS = DetectionSettings(
     ease_mean=0.3,
     ease_sd=1.0,
     ease_least=-0.8,
+    image_ease_sd=1.0,
+    image_ease_sd_shape=4.0,
     skill_sd=0.7,
     interaction_sd=0.5,
     slope_sd=1.2,
@@ -251,6 +253,7 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "log variance": math.log(first[3]),
         **_of_sizes(state, own),
         **_of_clumps(own),
+        **_of_images(own, together),
         **_of_words(state, own, together),
     }
 
@@ -278,6 +281,20 @@ def _of_clumps(own: dict[str, Floats]) -> dict[str, float]:
         return {}
     again = (own["look_false"][0] / own["false"][0]) ** 0.25
     return {"log clumps": math.log(shape), "clumps": math.log(shape) * again}
+
+
+def _of_images(own: dict[str, Floats], together: float) -> dict[str, float]:
+    """How images differ in their shares of easy objects, if they do."""
+    if not own["image_ease_sd"][0]:
+        return {}
+    first, last = float(own["image_ease"][0]), float(own["image_ease"][-1])
+    return {
+        "ease of an image": first,
+        "ease of an image, squared": last**2,
+        "ease of an image if together": together * first,
+        "ease of images by weight": (first + last) * float(own["weight"][0]),
+        "log how images differ": math.log(own["image_ease_sd"][0]),
+    }
 
 
 def _of_words(state: DetectionDraw, own: dict[str, Floats], together: float) -> dict[str, float]:

@@ -74,6 +74,7 @@ def _draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> 
     mean = beliefs.objects_mean * np.exp(beliefs.objects_mean_sd * rng.normal(size=(count, 1)))
     objects = np.maximum(rng.standard_gamma(shape, (count, images)) * mean / shape, 1e-300)
     weight = rng.dirichlet([beliefs.class_weight] * classes, count)
+    image_eases = _draw_image_eases(rng, prior, count)
     sizes = [np.tile(prior.usual, (count, 1))] * 2
     if math.isfinite(beliefs.size_weight):
         sizes = [rng.dirichlet(beliefs.size_weight * prior.usual, count) for _ in range(2)]
@@ -83,6 +84,7 @@ def _draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> 
     return np.concatenate(
         [
             weight,
+            *image_eases,
             *noticing,
             *false_marks,
             *(objects, shape, mean, *sizes, *words),
@@ -90,6 +92,24 @@ def _draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> 
         ],
         axis=1,
     )
+
+
+def _draw_image_eases(rng: np.random.Generator, prior: Detection, count: int) -> list[Floats]:
+    """Draws of θ and σ_θ."""
+    sd, c = prior.beliefs.image_ease_sd, prior.beliefs.image_ease_sd_shape
+    spread = sd * np.sqrt(c / rng.standard_gamma(c, (count, 1)))
+    return [spread * rng.standard_normal((count, len(prior.parameters.objects))), spread]
+
+
+def shares_of_classes(prior: Detection, weight: Floats, ease: Floats) -> Floats:
+    """π_v in every row of class weights and of an image's θ, (rows, classes)."""
+    place = np.linspace(-1.0, 1.0, prior.real)
+    # From easy to hard, with mean 0 and variance 1.
+    place = -place / np.std(place) if prior.real > 1 else np.zeros(1)
+    more = np.exp(np.multiply.outer(ease, place))
+    share = weight.copy()
+    share[:, : prior.real] *= more / more.mean(axis=1, keepdims=True)
+    return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
 def _draw_false_marks(rng: np.random.Generator, prior: Detection, count: int) -> list[Floats]:
@@ -289,7 +309,9 @@ def find_objects(
     row, zone = np.nonzero(counts)
     row, zone = (np.repeat(at, counts[row, zone]) for at in (row, zone))
     own = {name: batch[:, place][row] for name, place in where.items()}
-    g = pick(rng, own["weight"])
+    image = images_of_zones(prior)[zone]
+    theta = own["image_ease"][np.arange(len(row)), image]
+    g = pick(rng, shares_of_classes(prior, own["weight"], theta))
     decoy = (g >= prior.real)[:, np.newaxis]
     level, size = base.draw(rng, prior, np.where(decoy, own["false_size"], own["size_share"]))
     every = np.arange(len(row))
@@ -314,7 +336,7 @@ def tell_stories(
 ) -> Iterator[Story]:
     """Exact draws, one after the other, given how many markings each expert has in each zone."""
     where, looks = parts(prior), prior.looks
-    share, image_of = looks.share, np.repeat(np.arange(len(looks.zones) - 1), np.diff(looks.zones))
+    share, image_of = looks.share, images_of_zones(prior)
     wanted = np.zeros((len(share), len(prior.person)), np.int64)
     np.add.at(wanted, (looks.zone, np.asarray(families)), 1)
     covers = _covers(prior) * share[:, np.newaxis]
@@ -393,6 +415,12 @@ class _Cluster(NamedTuple):
     held: list[int]
     size: float
     real: bool
+
+
+def images_of_zones(prior: Detection) -> NDArray[np.int64]:
+    """The image of every zone."""
+    zones = prior.looks.zones
+    return np.repeat(np.arange(len(zones) - 1), np.diff(zones))
 
 
 def _covers(prior: Detection) -> NDArray[np.int64]:

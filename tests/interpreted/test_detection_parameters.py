@@ -16,11 +16,12 @@ import pytest
 from scipy import stats
 
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection import categories, false_marks, kernel, noticing, scores, update
+from dfcrp.priors.detection import categories, false_marks, kernel, noticing, scores, skills, update
 from reference import detection_reference as twin
 from reference import kernel_reference as reference
 from reference import small_problems as small
 from reference.known_numbers import KnownNumbers, just_inside
+from studies.detection_story import shares_of_classes
 
 #: Families, persons and settings: lists of one person, images, zones, categories, scores.
 CASES = [
@@ -108,10 +109,10 @@ class Setting:
         return state
 
     def cells(self, image):
-        looks, parameters = self.prior.looks, self.prior.parameters
+        looks = self.prior.looks
         for zone in range(looks.zones[image], looks.zones[image + 1]):
             for level in range(len(self.prior.away)):
-                for g, weight in enumerate(parameters.weight):
+                for g, weight in enumerate(twin.class_shares(self.prior, image)):
                     share = twin.share_of(self.prior, g, level)
                     missed = twin.history(self.prior, g, level, (), zone)
                     yield (zone, level, g), looks.share[zone] * share * weight, missed
@@ -153,6 +154,29 @@ def test_tables_do_not_depend_on_what_was_there(setting):
     np.testing.assert_allclose(tables.most, most)
     assert (tables.empty[..., used:] == -math.inf).all()
     assert (tables.empty[..., :used] < 100.0).all()
+
+
+def test_shares_of_classes_on_images(setting):
+    """As the updates have them, and as answers about draws do."""
+    prior, parameters = setting.prior, setting.prior.parameters
+    images = range(len(parameters.objects))
+    expected = np.array([twin.class_shares(prior, v) for v in images])
+    np.testing.assert_allclose(prior.tables.share[:, : setting.classes], expected)
+    assert len(images) == 1 or not np.allclose(expected[0], expected[1])
+    for v, g in product(images, range(setting.classes)):
+        on = kernel.expected_on(prior, v, g)
+        assert on == pytest.approx(parameters.objects[v] * expected[v, g])
+    found = skills.shares_on_images(prior, parameters.weight, parameters.image_ease)
+    np.testing.assert_allclose(found, expected)
+    by_name = skills.parameters_by_name(prior, np.array([prior.own, prior.own]))
+    whole = (parameters.objects[:, np.newaxis] * expected).sum(axis=0)
+    np.testing.assert_allclose(skills.expected_by_class(prior, by_name), [whole, whole])
+    np.testing.assert_allclose(
+        shares_of_classes(
+            prior, np.tile(parameters.weight, (len(images), 1)), parameters.image_ease
+        ),
+        expected,
+    )
 
 
 def test_joining_is_a_ratio_of_two_factors():
@@ -204,11 +228,11 @@ def test_classes_are_drawn_by_their_weights(setting):
             image = setting.images[members[0]]
             zone, level = twin.cell(prior, size, image, members)
             experts = [setting.families[i] for i in members]
-            also = twin.beside(prior, members)
+            also, shares = twin.beside(prior, members), twin.class_shares(prior, image)
             weights = []
             for g in range(4):
                 if g < setting.classes:
-                    share = parameters.weight[g] * twin.share_of(prior, g, level)
+                    share = shares[g] * twin.share_of(prior, g, level)
                     share /= prior.usual[level]
                     listed = twin.history(prior, g, level, experts, zone, also)
                     weights.append(parameters.objects[image] * share * listed)
@@ -340,26 +364,20 @@ def test_poisson_and_binomial_numbers():
     assert rng.used_up()
 
 
-def test_a_normal_above_a_bound():
-    rng = KnownNumbers(normals=[-1.0, 0.3, 0.45])
-    assert noticing.normal_above(rng, 1.0, 2.0, 1.8) == pytest.approx(1.0 + 2.0 * 0.45)
-    rng = KnownNumbers(normals=[0.4])
-    assert noticing.normal_above(rng, 1.0, 2.0, 1.8) == pytest.approx(1.8)
-    bound = 1.5
-    rate = 0.5 * (bound + math.sqrt(bound**2 + 4.0))
-    # Rejected, then accepted: the density over that of the exponential is exp(-(z - rate)² / 2).
-    first, second = 3.0, 0.2
-    far, near = bound + first / rate, bound + second / rate
-    levels = 0.5 * (far - rate) ** 2 - 1e-9, 0.5 * (near - rate) ** 2 + 1e-9
-    rng = KnownNumbers(exponentials=[first, levels[0], second, levels[1]])
-    assert noticing.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * near)
-    assert rng.used_up()
-    # At 1.5 beyond the rate.
-    rng = KnownNumbers(exponentials=[4.0, 0.5 * 1.5**2 + 1e-9])
-    assert noticing.normal_above(rng, 1.0, 2.0, 4.0) == pytest.approx(1.0 + 2.0 * 3.5)
-    # A bound of exactly a half takes the way of those far out.
-    rng = KnownNumbers(exponentials=[0.0, 9.0])
-    assert noticing.normal_above(rng, 0.0, 1.0, 0.5) == 0.5
+def test_a_normal_between_bounds(monkeypatch):
+    """One slice update as wide as the normal, of the density of a normal between its bounds."""
+    asked = noted(monkeypatch, noticing)
+    assert noticing.normal_between(None, 1.0, 2.0, 0.5, 4.0, 0.75) == 1.0
+    [(target, start, width, least)] = asked
+    assert (start, width) == (0.75, 2.0)
+    assert 0.0 < least < 1e-10
+    law = stats.truncnorm(-0.25, 1.5, loc=1.0, scale=2.0)
+    for value in (0.5, 0.9, 3.1, 4.0):
+        change = law.logpdf(value) - law.logpdf(start)
+        found = noticing.log_normal_between(target, value)
+        assert found - noticing.log_normal_between(target, start) == pytest.approx(change)
+    for value in (0.49, 4.01, math.nan):
+        assert noticing.log_normal_between(target, value) == -math.inf
 
 
 # Objects ------------------------------------------------------------------------------------------
@@ -522,14 +540,16 @@ def test_update_of_curves(setting, monkeypatch):
     prior, parameters = setting.prior, setting.prior.parameters
     old = {name: getattr(parameters, name).copy() for name in ("notice", "slope")}
     asked, bounded = noted(monkeypatch, noticing), []
+    ease = parameters.ease.copy()
 
-    def normal_above(rng, mean, sd, least):
-        bounded.append(least)
-        return 0.1 * len(bounded)
+    def normal_between(rng, mean, sd, low, high, start):
+        bounded.append((low, high, start))
+        return start + 0.001
 
-    monkeypatch.setattr(noticing, "normal_above", normal_above)
+    monkeypatch.setattr(noticing, "normal_between", normal_between)
     prior.counts.usual[:] = prior.counts.readily[:] = 99.0
-    rng = KnownNumbers(normals=[0.0] * len(prior.lists))
+    decoys = setting.classes - prior.real
+    rng = KnownNumbers(normals=[0.0] * (decoys + len(prior.lists)))
     noticing.update_curves(rng, prior)
     assert rng.used_up()
     classes, persons, by_size = setting.classes, len(prior.lists), len(prior.away) > 1
@@ -537,9 +557,14 @@ def test_update_of_curves(setting, monkeypatch):
     moved[: prior.real] += 0.25
     np.testing.assert_allclose(parameters.notice, moved)
     np.testing.assert_allclose(parameters.slope, old["slope"] + 0.25 * by_size)
-    np.testing.assert_allclose(parameters.ease, 0.1 * np.arange(1, classes + 1))
-    bounds = [prior.beliefs.ease_least] * prior.real
-    assert bounded == [*bounds, *([-math.inf] * (classes - prior.real))]
+    objects = slice(prior.real)
+    # A class's ease is moved along with its persons, then drawn.
+    np.testing.assert_allclose(parameters.ease[objects], ease[objects] + 0.251)
+    # The easier neighbour is new already, the harder one is not.
+    highest = [math.inf, *(ease[objects] + 0.251)[:-1]]
+    lowest = [*ease[1 : prior.real], prior.beliefs.ease_least]
+    bounds = list(zip(lowest, highest, ease[objects] + 0.25, strict=True))
+    np.testing.assert_allclose(bounded, bounds)
     np.testing.assert_allclose(prior.counts.usual[:classes], moved.mean(axis=1))
     if classes > prior.real:
         readily = (1.0 / (1.0 + np.exp(-moved[-1]))).sum()
@@ -569,22 +594,74 @@ def test_update_of_curves(setting, monkeypatch):
 # Shares and rates ---------------------------------------------------------------------------------
 
 
-def test_update_of_shares(setting):
+def objects_by_image(setting):
+    """Objects of every class on every image, seen and missed."""
+    looks, objects = setting.prior.looks, setting.prior.counts.objects[..., : setting.classes]
+    images = range(len(looks.zones) - 1)
+    return np.array([objects[looks.zones[v] : looks.zones[v + 1]].sum(axis=(0, 1)) for v in images])
+
+
+def expected_weights(setting, objects):
+    """Every Gamma at its mean; ``objects`` are those of each image and class."""
+    prior, parameters = setting.prior, setting.prior.parameters
+    shape = prior.beliefs.class_weight + objects.sum(axis=0)
+    if not prior.beliefs.image_ease_sd:
+        return shape
+    weight, rate = setting.classes * prior.beliefs.class_weight * parameters.weight, 1.0
+    for v, here in enumerate(objects):
+        # π_v over π is by how much the image has more of a class, but for a factor.
+        more = np.array(twin.class_shares(prior, v)) / parameters.weight
+        # Of objects that is 1 in the mean, of decoys 1.
+        more *= 1.0 / more[: prior.real].mean()
+        if here.sum():
+            rate = rate + here.sum() / (weight * more).sum() * more
+    return shape / rate
+
+
+def test_update_of_shares(setting, monkeypatch):
+    """Dirichlet, but for π where images differ: it is updated first, then how they do."""
     prior, parameters, beliefs = setting.prior, setting.prior.parameters, setting.prior.beliefs
-    objects = prior.counts.objects[..., : setting.classes]
-    update.update_shares(KnownNumbers(), prior)
+    objects, differ = prior.counts.objects[..., : setting.classes], beliefs.image_ease_sd > 0.0
+    prior.counts.of_class[:] = 99.0
+    by_image, start = objects_by_image(setting), parameters.image_ease.copy()
+    assert differ == (len(start) > 1)
+    weights = expected_weights(setting, by_image)
+    asked, numbers = noted(monkeypatch, update), KnownNumbers()
+    update.update_shares(numbers, prior)
+    np.testing.assert_array_equal(prior.counts.of_class[:, : setting.classes], by_image)
     usual = beliefs.size_weight * prior.usual
     decoys = objects[..., prior.real :].sum(axis=(0, 2))
     for found, expected in (
-        (parameters.weight, beliefs.class_weight + objects.sum(axis=(0, 1))),
+        (parameters.weight, weights),
         (parameters.size_share, usual + objects[..., : prior.real].sum(axis=(0, 2))),
         (parameters.false_size, usual + prior.counts.false_at + decoys),
     ):
         np.testing.assert_allclose(found, expected / expected.sum())
+    assert [(target.v, at) for target, at, *_ in asked] == list(enumerate(start))[: 99 * differ]
+    assert all(width > 0.5 and 0.0 < least < 1e-10 for *_, width, least in asked)
+    np.testing.assert_allclose(parameters.image_ease, start + 0.25 * differ)
+    if differ:
+        c, spread = beliefs.image_ease_sd_shape, (parameters.image_ease**2).sum()
+        shape = c + 0.5 * len(start)
+        assert shape in numbers.gammas
+        sd = math.sqrt((c * beliefs.image_ease_sd**2 + 0.5 * spread) / shape)
+        assert parameters.image_ease_sd[0] == pytest.approx(sd)
+    else:
+        assert parameters.image_ease_sd[0] == 0.0
+
+
+def test_an_image_without_objects_says_nothing_of_weights(setting):
+    setting.prior.counts.objects[: setting.prior.looks.zones[1]] = 0.0
+    weights = expected_weights(setting, objects_by_image(setting))
+    update.count_classes(setting.prior)
+    if setting.prior.beliefs.image_ease_sd:
+        update.update_weights(KnownNumbers(), setting.prior)
+        np.testing.assert_allclose(setting.prior.parameters.weight, weights / weights.sum())
 
 
 def test_laws_of_sizes_may_be_held(setting):
     held = setting.prior._replace(beliefs=setting.prior.beliefs._replace(size_weight=math.inf))
+    held.parameters.image_ease_sd[0] = 0.0
     parameters = held.parameters
     old = parameters.size_share.copy(), parameters.false_size.copy()
     rng = KnownNumbers()
@@ -676,34 +753,21 @@ def test_update_of_listing(setting):
 
 
 def test_easy_classes_come_first(setting):
-    """Decoys stay the last, however readily they are marked."""
-    parameters, real = setting.prior.parameters, setting.prior.real
-    decoys = np.arange(real, setting.classes) + 0.0
-    for order in ([3, 1, 0, 2], [0, 1, 2, 3], [1, 0, 3, 2]):
-        rank = np.array([*(at for at in order if at < real), *decoys], float)
-        parameters.ease[:] = -rank
-        parameters.ease[real:] = 50.0
-        parameters.weight[:] = 10.0 + rank
-        parameters.notice[:] = rank[:, None] + 0.01 * np.arange(parameters.notice.shape[1])
-        parameters.listing[:] = rank[:, None] + 0.02 * np.arange(parameters.listing.shape[1])
-        update.sort_classes(setting.prior)
-        rank.sort()
-        np.testing.assert_array_equal(parameters.ease[:real], -rank[:real])
-        assert (parameters.ease[real:] == 50.0).all()
-        np.testing.assert_array_equal(parameters.weight, 10.0 + rank)
-        np.testing.assert_array_equal(
-            parameters.notice, rank[:, None] + 0.01 * np.arange(parameters.notice.shape[1])
-        )
-        np.testing.assert_array_equal(
-            parameters.listing, rank[:, None] + 0.02 * np.arange(parameters.listing.shape[1])
-        )
+    """Over many updates; decoys stay the last, however readily they are marked."""
+    rng, parameters, real = np.random.default_rng(3), setting.prior.parameters, setting.prior.real
+    started = parameters.ease.copy()
+    for _ in range(10):
+        noticing.update_curves(rng, setting.prior)
+        assert (np.diff(parameters.ease[:real]) <= 0.0).all()
+        assert parameters.ease[real - 1] >= setting.prior.beliefs.ease_least
+    assert (parameters.ease != started).all()
 
 
 def test_a_round_updates_everything(setting, monkeypatch):
     steps = [
         "count_clusters_by_class", "update_objects", "fill_in_missed", "fill_in_unlisted",
         "update_curves", "update_shares", "update_rates", "update_categories", "update_scores",
-        "sort_classes", "rebuild_tables",
+        "rebuild_tables",
     ]  # fmt: skip
     done = []
     for name in steps:

@@ -160,8 +160,8 @@ def weights_of(setting, members, size) -> tuple[list[float], int, int]:
     experts = [setting.families[i] for i in members]
     also = twin.beside(prior, members)
     weights = []
-    for g in range(setting.classes):
-        share = parameters.weight[g] * twin.share_of(prior, g, level) / prior.usual[level]
+    for g, share in enumerate(twin.class_shares(prior, 0)):
+        share *= twin.share_of(prior, g, level) / prior.usual[level]
         listed = twin.history(prior, g, level, experts, zone, also)
         weights.append(parameters.objects[0] * share * listed)
     return weights, zone, level
@@ -246,7 +246,7 @@ def test_missed_and_new_objects(setting, monkeypatch):
     for zone in range(len(looks.share)):
         for level in range(setting.levels):
             for g in range(setting.classes):
-                rate = parameters.objects[0] * parameters.weight[g]
+                rate = parameters.objects[0] * twin.class_shares(prior, 0)[g]
                 rate *= twin.share_of(prior, g, level)
                 rate *= looks.share[zone]
                 usual = parameters.notice[g].mean()
@@ -326,7 +326,8 @@ def test_missed_objects_of_some_images(monkeypatch):
             for zone in range(looks.zones[v], looks.zones[v + 1]):
                 for level in range(levels):
                     for g in range(2):
-                        rate = parameters.objects[v] * looks.share[zone] * parameters.weight[g]
+                        rate = parameters.objects[v] * looks.share[zone]
+                        rate *= twin.class_shares(prior, v)[g]
                         rate *= parameters.size_share[level]
                         rate *= twin.history(prior, g, level, (), zone)
                         asked.append(rate)

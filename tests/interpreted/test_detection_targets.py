@@ -17,7 +17,7 @@ from scipy import stats
 
 from dfcrp.compiled.slice import log_target
 from dfcrp.compiled.state import NONE
-from dfcrp.priors.detection import false_marks, noticing
+from dfcrp.priors.detection import false_marks, noticing, update
 from dfcrp.priors.detection.kernel import rebuild_tables
 from dfcrp.priors.detection.layout import image_of
 from reference import detection_reference as twin
@@ -53,9 +53,13 @@ CASES = {
 
 
 def make_prior(name):
-    """With random parameters, and counts that go together."""
+    """With random parameters, and counts."""
     families, persons, settings = CASES[name]
-    prior = twin.make_prior(families, persons, seed=4, **settings)
+    return with_counts(twin.make_prior(families, persons, seed=4, **settings))
+
+
+def with_counts(prior):
+    """The prior with random counts that go together."""
     rng, counts, looks = np.random.default_rng(5), prior.counts, prior.looks
     used = np.arange(counts.seen.shape[2]) < len(prior.parameters.weight)
     counts.seen[:] = rng.integers(0, 3, counts.seen.shape) * used
@@ -218,28 +222,135 @@ def test_skills_and_their_spread_given_all_else(prior, monkeypatch):
         assert same(laws[0] - laws[1], difference(prior, spread))
 
 
-def test_eases_given_all_else(prior, monkeypatch):
-    """Normal, those of objects above their bound."""
-    known = NoMove(monkeypatch).numbers
+def law_of_ease(prior, monkeypatch, g) -> tuple[float, float, float, float]:
+    """Mean, standard deviation and bounds of the normal law that an ease is drawn from."""
     asked = []
 
-    def normal_above(rng, mean, sd, least):
-        asked.append((mean, sd, least))
-        return prior.parameters.ease[len(asked) - 1]
+    def normal_between(rng, *given):
+        asked.append(given)
+        return given[-1]
 
-    monkeypatch.setattr(noticing, "normal_above", normal_above)
-    for g in range(len(prior.parameters.weight)):
-        noticing.update_class(known, prior, g)
-    for g, (mean, sd, least) in enumerate(asked):
-        start = prior.parameters.ease[g]
-        for value in (-3.0, -1.0, 2.5):
+    monkeypatch.setattr(noticing, "normal_between", normal_between)
+    start = prior.parameters.ease[g]
+    if g < prior.real:
+        noticing.update_class(NoMove(monkeypatch).numbers, prior, g)
+        [(*law, at)] = asked
+        assert at == start
+        return tuple(law)
+    drawn = []
+    for normal in (0.0, 1.0):
+        noticing.update_class(NoMove(monkeypatch, normal).numbers, prior, g)
+        drawn.append(prior.parameters.ease[g])
+        prior.parameters.ease[g] = start
+    return drawn[0], drawn[1] - drawn[0], -math.inf, math.inf
+
+
+def test_eases_given_all_else(prior, monkeypatch):
+    """Normal, those of objects in falling order and above their bound."""
+    for g, start in enumerate(prior.parameters.ease.tolist()):
+        mean, sd, low, high = law_of_ease(prior, monkeypatch, g)
+        for value in (-3.0, -1.0, start - 0.01, start + 0.01, 2.5, 9.0):
 
             def move(own, g=g, value=value):
                 own.ease[g] = value
 
             laws = stats.norm.logpdf([value, start], mean, sd)
-            change = laws[0] - laws[1] if value >= least else -math.inf
+            change = laws[0] - laws[1] if low <= value <= high else -math.inf
             assert same(change, difference(prior, move))
+
+
+# Shares of classes --------------------------------------------------------------------------------
+
+
+def eases_of_images(prior, log_ease=update.log_ease_of_image) -> list[bool]:
+    """θ of every image; π, as tables have it, is not looked at."""
+    found = []
+    update.count_classes(prior)
+    for v, step in product(range(len(prior.parameters.image_ease)), STEPS):
+
+        def move(own, v=v, step=step):
+            own.image_ease[v] += step
+
+        start = prior.parameters.image_ease[v]
+        target = update.EaseOfImage(prior, v)
+        change = log_ease(target, start + step) - log_ease(target, start)
+        found.append(same(change, difference(prior, move)))
+    return found
+
+
+def differ(prior) -> bool:
+    """Whether images may differ in their shares of easy objects."""
+    several = len(prior.parameters.image_ease) > 1 and prior.real > 1
+    assert (prior.beliefs.image_ease_sd > 0.0) == several
+    return several
+
+
+def test_how_easy_images_are(prior):
+    if differ(prior):
+        assert all(eases_of_images(prior))
+
+
+def test_how_much_images_differ(prior, monkeypatch):
+    """1 / σ_θ² is Gamma of the joint density's ratios."""
+    if not differ(prior):
+        return
+    monkeypatch.setattr(update, "slice_update", lambda rng, t, start, *_: start)
+    numbers, start = KnownNumbers(), prior.parameters.image_ease_sd[0]
+    update.update_image_eases(numbers, prior)
+    [shape] = numbers.gammas
+    rate = shape * prior.parameters.image_ease_sd[0] ** 2
+    prior.parameters.image_ease_sd[0] = start
+    for sd in (0.2, 1.7):
+
+        def spread(own, sd=sd):
+            own.image_ease_sd[0] = sd
+
+        laws = stats.gamma.logpdf([sd**-2, start**-2], shape, scale=1.0 / rate)
+        assert same(laws[0] - laws[1], difference(prior, spread))
+
+
+#: Images that differ much, with two classes of objects.
+TWO_CLASSES = ([0, 1, 2, 1, 2, 0], [0, 1, 2], {"classes": 2, "class_weight": 0.7, **IMAGES})
+
+
+def law_of_weight(prior) -> tuple[np.ndarray, np.ndarray]:
+    """The law of log π_1 / π_2 given all else, by the joint density: a grid, its distribution."""
+    grid, logs = np.linspace(-9.0, 9.0, 1801), []
+
+    for odds in grid:
+        share = 1.0 / (1.0 + math.exp(-odds))
+
+        def move(own, share=share):
+            own.weight[:] = share, 1.0 - share
+
+        logs.append(difference(prior, move) + math.log(share * (1.0 - share)))
+    law = np.cumsum(np.exp(np.array(logs) - max(logs)))
+    assert law[0] < 1e-6 * law[-1]
+    return grid, law / law[-1]
+
+
+def weights_keep_their_law(update_weights=update.update_weights) -> bool:
+    """Exact draws of π given all else are as before after an update; false alarms 1e-6."""
+    families, persons, settings = TWO_CLASSES
+    prior = with_counts(twin.make_prior(families, persons, seed=4, **settings))
+    prior.parameters.image_ease[:] = 1.3, -0.4, 0.2
+    update.count_classes(prior)
+    grid, law = law_of_weight(prior)
+    rng, drawn = np.random.default_rng(8), []
+    for start in np.interp(rng.random(4000), law, grid):
+        share = 1.0 / (1.0 + math.exp(-start))
+        prior.parameters.weight[:] = share, 1.0 - share
+        update_weights(rng, prior)
+        first, second = prior.parameters.weight
+        assert first + second == pytest.approx(1.0)
+        drawn.append(math.log(first / second))
+    places = np.interp(drawn, grid, law)
+    return stats.kstest(places, "uniform").pvalue > 1e-6
+
+
+def test_weights_given_all_else():
+    """π by way of Gamma variables."""
+    assert weights_keep_their_law()
 
 
 def rates_of_lists(prior, log_rate=false_marks.log_rate_of_list) -> list[bool]:
@@ -450,6 +561,23 @@ def test_planted_bugs_in_what_persons_notice(monkeypatch):
         assert not all(shifts_of_person(silent))
 
 
+def test_planted_bugs_in_shares_of_classes(monkeypatch):
+    """Images are taken to be alike for π; what θ makes of the mean, or decoys, is forgotten."""
+    images, decoys = make_prior("images"), make_prior("silent")
+
+    def all_classes(prior, ease, tilt, g):
+        return math.exp(ease * prior.node[min(g, prior.real - 1)]) / tilt
+
+    for bug, value in (("usual_tilt", lambda *_: 1.0), ("more_of", all_classes)):
+        with monkeypatch.context() as planted:
+            planted.setattr(update, bug, value)
+            assert not all(eases_of_images(decoys)), bug
+    with monkeypatch.context() as planted:
+        planted.setattr(update, "more_of", lambda *_: 1.0)
+        assert not all(eases_of_images(images))
+        assert not weights_keep_their_law()
+
+
 def test_planted_bugs_in_rates_of_false_marks(monkeypatch):
     """Decoys stay where they are; their constraint is forgotten; a look is a whole image."""
     decoys, silent = make_prior("decoys"), make_prior("silent")
@@ -518,6 +646,9 @@ def test_an_image_by_itself_has_the_same_silent_looks():
         rebuild_tables(one)
         first, last = prior.looks.zones[image], prior.looks.zones[image + 1]
         np.testing.assert_allclose(one.tables.missed, prior.tables.missed[first:last])
+        # And the same share of easy objects.
+        np.testing.assert_allclose(one.tables.share, prior.tables.share[image : image + 1])
+        np.testing.assert_allclose(one.tables.empty, prior.tables.empty[first:last])
 
 
 def test_an_image_by_itself_that_few_looked_at():

@@ -127,6 +127,21 @@ def share_of(prior: Detection, g: int, level: int) -> float:
     return float(law[level])
 
 
+def class_shares(prior: Detection, image: int) -> list[float]:
+    """π_vg: how likely what is on an image is of each class; eases go in equal steps."""
+    parameters, real = prior.parameters, prior.real
+    middle = (real - 1) / 2.0
+    away = [middle - g for g in range(real)]
+    sd = math.sqrt(sum(d * d for d in away) / real) or 1.0
+    more = [math.exp(parameters.image_ease[image] * d / sd) for d in away]
+    usual = sum(more) / real
+    shares = [
+        float(weight) * (more[g] / usual if g < real else 1.0)
+        for g, weight in enumerate(parameters.weight)
+    ]
+    return [share / sum(shares) for share in shares]
+
+
 def beside(prior: Detection, items) -> list[int]:
     """All lists of the persons who have these markings that cover their image."""
     looks = prior.looks
@@ -175,7 +190,7 @@ def log_factor(prior: Detection, members, size: float, image: int = 0, items=())
     """log factor(S) for the experts in a cluster on an image; ``items`` are their markings."""
     parameters, (zone, level) = prior.parameters, cell(prior, size, image, items)
     also, total = beside(prior, items) if len(items) else (), 0.0
-    for g, weight in enumerate(parameters.weight):
+    for g, weight in enumerate(class_shares(prior, image)):
         share = weight * share_of(prior, g, level) / prior.usual[level]
         listed = history(prior, g, level, members, zone, also)
         total += parameters.objects[image] * share * listed
@@ -196,7 +211,7 @@ def chance_of_object(prior: Detection, members, size: float, image: int = 0) -> 
     """How likely a cluster is an object: neither a decoy nor, alone, a false mark."""
     parameters, (_, level) = prior.parameters, cell(prior, size, image, ())
     zone, weights = int(prior.looks.zones[image]), []
-    for g, weight in enumerate(parameters.weight):
+    for g, weight in enumerate(class_shares(prior, image)):
         share = weight * share_of(prior, g, level) / prior.usual[level]
         listed = history(prior, g, level, members, zone)
         weights.append(parameters.objects[image] * share * listed)
@@ -240,14 +255,14 @@ def looks_with_markings(prior: Detection) -> dict[tuple[int, int], int]:
 
 
 def log_nothing_more(prior: Detection) -> float:
-    """log of exp(−Λ_v Σ w_z π_g ω_l (1 − P_gz(∅; l)) − Σ φ_fv A_fv), over all images.
+    """log of exp(−Λ_v Σ w_z π_vg ω_l (1 − P_gz(∅; l)) − Σ φ_fv A_fv), over all images.
 
     Of looks without markings φ_fv is integrated out.
     """
     parameters, looks, total = prior.parameters, prior.looks, 0.0
     for image, objects in enumerate(parameters.objects):
         for zone in range(looks.zones[image], looks.zones[image + 1]):
-            for g, weight in enumerate(parameters.weight):
+            for g, weight in enumerate(class_shares(prior, image)):
                 for level in range(len(prior.away)):
                     seen = 1.0 - history(prior, g, level, (), zone)
                     seen *= share_of(prior, g, level)
@@ -284,8 +299,8 @@ def log_joint(prior: Detection, without: Integrated = NOTHING) -> float:
 
     Given are, of every zone, level and class, how many objects there are; of every viewer how many
     of them they noticed; of every list how many it has; of every look how many false marks it has.
-    Densities are those of 1 / σ², 1 / q, log κ, log c and of all other parameters themselves.
-    Categories and scores are left out.
+    Densities are those of 1 / σ², 1 / σ_θ², 1 / q, log κ, log c, and of all other parameters
+    themselves. Categories and scores are left out.
     """
     return (
         _log_beliefs(prior, without) + _log_objects(prior) + _log_noticed(prior)
@@ -302,8 +317,9 @@ def _log_beliefs(prior: Detection, without: Integrated) -> float:
         parameters.skill_sd[0] ** -2, c, scale=1.0 / (c * beliefs.skill_sd**2)
     )
     total += stats.norm.logpdf(parameters.skill, 0.0, parameters.skill_sd[0]).sum()
-    if (parameters.ease[:real] < beliefs.ease_least).any():
+    if (np.diff([*parameters.ease[:real], beliefs.ease_least]) > 0.0).any():
         return -math.inf
+    total += _log_image_eases(prior) + _log_weights(prior)
     total += stats.norm.logpdf(parameters.ease[:real], beliefs.ease_mean, beliefs.ease_sd).sum()
     if len(prior.away) > 1:
         covariance = beliefs.slope_sd**2 * np.eye(n) + beliefs.size_slope_sd**2
@@ -321,6 +337,24 @@ def _log_beliefs(prior: Detection, without: Integrated) -> float:
             value = math.log(getattr(parameters, name)[0])
             total += stats.norm.logpdf(value, math.log(about), sd)
     return float(total)
+
+
+def _log_weights(prior: Detection) -> float:
+    """log p(π), where all of it is above 0."""
+    weight = prior.parameters.weight
+    return float(((prior.beliefs.class_weight - 1.0) * np.log(weight)).sum())
+
+
+def _log_image_eases(prior: Detection) -> float:
+    """log p(θ, 1 / σ_θ²), where images differ."""
+    parameters, beliefs = prior.parameters, prior.beliefs
+    sd, c = parameters.image_ease_sd[0], beliefs.image_ease_sd_shape
+    if beliefs.image_ease_sd == 0.0:
+        assert sd == 0.0
+        assert not parameters.image_ease.any()
+        return 0.0
+    law = stats.gamma.logpdf(sd**-2, c, scale=1.0 / (c * beliefs.image_ease_sd**2))
+    return float(law + stats.norm.logpdf(parameters.image_ease, 0.0, sd).sum())
 
 
 def _log_notice(prior: Detection) -> float:
@@ -345,9 +379,10 @@ def _log_objects(prior: Detection) -> float:
     parameters, looks, total = prior.parameters, prior.looks, 0.0
     for image, objects in enumerate(parameters.objects):
         total -= objects
+        shares = class_shares(prior, image)
         for zone in range(looks.zones[image], looks.zones[image + 1]):
             for level, g in np.ndindex(len(prior.away), len(parameters.weight)):
-                expected = objects * looks.share[zone] * parameters.weight[g]
+                expected = objects * looks.share[zone] * shares[g]
                 expected *= share_of(prior, g, level)
                 total += prior.counts.objects[zone, level, g] * math.log(expected)
     return float(total)

@@ -63,6 +63,17 @@ def clumps_overrated(problem):
     return with_beliefs(problem, look_shape=6.0)
 
 
+def images_alike(problem):
+    """Images are taken to have the same shares of easy objects."""
+    problem.prior.parameters.image_ease_sd[0] = 0.0
+    return problem
+
+
+def images_overrated(problem):
+    """Images are taken to differ by more than they do."""
+    return with_beliefs(problem, image_ease_sd=4.0)
+
+
 def slopes_apart(problem):
     """Nothing is learned of an expert's slope from the others'."""
     beliefs = problem.prior.beliefs
@@ -86,6 +97,8 @@ def test_geweke():
         interactions_overrated,
         clumps_overrated,
         slopes_apart,
+        images_alike,
+        images_overrated,
     ],
 )
 def test_geweke_catches_a_planted_bug(mistake):
@@ -117,6 +130,7 @@ def spread_learned(problem):
 
 def test_geweke_on_one_image_at_which_all_looked():
     assert HELD.prior().beliefs.size_weight == math.inf
+    assert HELD.prior().beliefs.image_ease_sd == 0.0
     outcome = geweke(HELD, 3000, seed=23)
     assert outcome["ok"], outcome
 

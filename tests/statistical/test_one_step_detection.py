@@ -54,7 +54,7 @@ SETTINGS = {
     "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
     "objects_shape_sd": 0.5, "objects_mean_sd": 0.5, "size_weight": 12.0,
     "false_shape": 1.2, "false_shape_sd": 0.5, "false_share": 0.3, "share_shape": 6.0,
-    "ease_least": -0.8,
+    "ease_least": -0.8, "image_ease_sd": "auto", "image_ease_sd_shape": 4.0,
     "accuracy": 0.6, "accuracy_weight": 4.0, "confusion_strength": 5.0,
 }  # fmt: skip
 
@@ -212,6 +212,7 @@ def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.
         for name in SHOWN
         for column in range(own[:, where[name]].shape[1])
     }
+    found |= of_images(own, where, same)
     clumps = own[:, where["look_shape"]][:, 0]
     if np.isfinite(clumps).all():
         found["look_shape"] = clumps
@@ -244,6 +245,22 @@ def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.
     found["notice where together"] = own[:, where["notice"]][:, 0] * together
     found |= {} if said is None else of_categories(table, own, said, where)
     return found if scored is None else found | of_scores(table, own, scored, where)
+
+
+def of_images(own, where, same) -> dict[str, np.ndarray]:
+    """How images differ in their shares of easy objects, and how that goes with other things."""
+    theta, spread = own[:, where["image_ease"]], own[:, where["image_ease_sd"]][:, 0]
+    if not spread.any():
+        assert not theta.any()
+        return {}
+    found = {f"ease of image {v}": theta[:, v] for v in range(theta.shape[1])}
+    found["how images differ"] = spread
+    found["eases over how images differ"] = (theta**2).sum(axis=1) / spread**2
+    found["ease of the image where together"] = np.where(same[:, 0] > 1, theta[:, 0], np.nan)
+    found["ease of the image by objects"] = theta[:, 0] * np.log(own[:, where["objects"]][:, 0])
+    more = np.log(own[:, where["weight"]][:, 0] / own[:, where["weight"]][:, -1])
+    found["ease of the image by weights"] = theta[:, 0] + more
+    return found
 
 
 def of_scores(table, own, scored, where) -> dict[str, np.ndarray]:

@@ -107,11 +107,11 @@ def test_a_mean_that_is_not_finite_gives_a_number():
 
 
 def expected_missed(prior, image=0) -> float:
-    """Λ_v Σ π_g ω_l P_gv(∅; l)."""
+    """Λ_v Σ π_vg ω_l P_gv(∅; l)."""
     parameters = prior.parameters
     return parameters.objects[image] * sum(
         weight * share * twin.history(prior, g, level, (), image)
-        for g, weight in enumerate(parameters.weight[: prior.real])
+        for g, weight in enumerate(twin.class_shares(prior, image)[: prior.real])
         for level, share in enumerate(parameters.size_share)
     )
 
@@ -398,11 +398,12 @@ def test_who_marks_nothing_is_named_as_such():
     assert words == ["Experts who find fewer than 1 in 10 objects where they look: idle."]
 
 
-def test_runs_of_earlier_models_are_refused(posterior):
+@pytest.mark.parametrize("missing", ["look_shape", "image_ease", "image_ease_sd"])
+def test_runs_of_earlier_models_are_refused(posterior, missing):
     """Their parameters were others: nothing is read into them."""
     columns, shared = posterior.draws.columns, posterior.draws.shared()
-    place = columns.slices["look_shape"]
-    fewer = tuple(one for one in columns.shared if one.name != "look_shape")
+    place = columns.slices[missing]
+    fewer = tuple(one for one in columns.shared if one.name != missing)
     kept = np.delete(shared, np.arange(place.start, place.stop), axis=2)
     draws = posterior.draws
     old = MemoryDraws(

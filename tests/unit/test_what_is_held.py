@@ -13,6 +13,7 @@ import pytest
 from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.settings import (
     LEARNED_CLUMPS,
+    LEARNED_IMAGES,
     LEARNED_SIZES,
     LEARNED_SPREAD,
     DetectionSettings,
@@ -93,6 +94,41 @@ def test_clumps_of_false_marks():
     assert clumps([0, 0, 0, 1, 1], look_shape_sd=0.3) == (1.0, 0.3)
     assert clumps([0, 0, 0, 1, 1], look_shape=math.inf) == one
     assert made().parameters.look_shape[0] == math.inf
+
+
+def test_how_images_differ():
+    """There is something to learn where there are several images and several classes of objects."""
+    several = [0, 0, 0, 1, 1]
+
+    def images_differ(*given, **settings):
+        prior = made(*given, **settings)
+        [start] = prior.parameters.image_ease_sd
+        assert start == prior.beliefs.image_ease_sd
+        assert prior.parameters.image_ease.tolist() == [0.0] * (len(prior.looks.zones) - 1)
+        return start
+
+    assert images_differ(several, classes=2) == LEARNED_IMAGES
+    assert images_differ(several, classes=2, image_ease_sd=0.3) == 0.3
+    assert images_differ(several, classes=2, image_ease_sd="held") == 0.0
+    assert images_differ(several, classes=1) == 0.0
+    assert images_differ(several, classes=2, decoys=True) == LEARNED_IMAGES
+    # One class of objects, and decoys.
+    assert images_differ(several, classes=1, decoys=True, image_ease_sd=0.3) == 0.0
+    assert images_differ(classes=2) == 0.0
+    assert images_differ(classes=2, image_ease_sd=0.3) == 0.0
+
+
+def test_classes_are_at_equal_steps_from_easy_to_hard():
+    for classes in (1, 2, 3, 4):
+        node = made([0, 0, 0, 1, 1], classes=classes).node
+        assert len(node) == classes
+        assert node.mean() == pytest.approx(0.0)
+        if classes > 1:
+            assert node.std() == pytest.approx(1.0)
+            assert (np.diff(node) < 0.0).all()
+            assert np.diff(node, 2) == pytest.approx(np.zeros(classes - 2))
+        else:
+            assert node.tolist() == [0.0]
 
 
 def test_decoys_need_images_and_experts():

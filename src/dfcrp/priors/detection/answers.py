@@ -219,11 +219,11 @@ def prior_of(posterior: Any) -> LaidOut:
 
 def _refuse_other_parameters(draws: Draws) -> None:
     """Those of earlier versions were others."""
-    if "look_shape" not in draws.columns.slices:
+    if not {"look_shape", "image_ease", "image_ease_sd"} <= set(draws.columns.slices):
         raise InputError(
             "this run was made by an earlier version, whose detection prior had other parameters "
-            "(skills that were free in every class of objects); its files are as that version "
-            "left them. Fit the items again with this version"
+            "(without how images differ in their share of easy objects); its files are as that "
+            "version left them. Fit the items again with this version"
         )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dfcrp.priors.detection.answers import parameters_of
 from dfcrp.priors.detection.kernel import Detection, with_own
+from dfcrp.priors.detection.skills import shares_on_images
 from dfcrp.summaries.streaming import Interval, summarise
 
 #: Evenly spaced draws that the curves are made of.
@@ -29,7 +30,7 @@ class SensitivityCurves:
 def sensitivity_curves(posterior: Any) -> SensitivityCurves:
     """The curve of each expert at the middle of every level of size.
 
-    An object is of class g with probability π_g, whatever its size.
+    An object is of class g with a probability ∝ Σ_v Λ_v π_vg, whatever its size.
     """
     prior, rows = parameters_of(posterior, MAX_DRAWS)
     curves = np.array([_curves(with_own(prior, row.copy())) for row in rows])
@@ -40,7 +41,8 @@ def sensitivity_curves(posterior: Any) -> SensitivityCurves:
 def _curves(prior: Detection) -> Floats:
     """(experts, levels) at one draw's parameters."""
     parameters, person = prior.parameters, prior.person
-    weight = parameters.weight[: prior.real]
+    share = shares_on_images(prior, parameters.weight, parameters.image_ease)
+    weight = (parameters.objects @ share)[: prior.real]
     logit = parameters.notice[: prior.real, :, None] + parameters.slope[:, None] * prior.away
     noticed = 1.0 / (1.0 + np.exp(-logit))  # (classes, persons, levels)
     listing = np.where(prior.lists[person] > 1, parameters.listing[: prior.real], 1.0)

@@ -1,7 +1,12 @@
 """Objects that experts find or miss, and false marks: a prior over partitions without an order.
 
 Image v holds Poisson(Λ_v) objects, Λ_v ~ Gamma with a shape and mean learned from all images. An
-object is of class g with probability π_g and of size level l with probability ω_l, seen or not.
+object is of class g with probability π_vg and of size level l with probability ω_l, seen or not.
+Classes go from easy to hard, and images differ in how many of them are easy:
+
+    π_vg ∝ π_g e_vg,     e_vg = e^(θ_v q_g) R / Σ_h e^(θ_v q_h),     θ_v ~ N(0, σ_θ²),
+
+with the R classes of objects at equally spaced q of mean 0 and variance 1; on one image θ = 0.
 Person p, where they look, notices an object of class g and level l with probability
 
     logit s_gp(l) = a_gp + b_p x_l,     a_gp ~ N(ease_g + skill_p, interaction²),
@@ -13,22 +18,22 @@ none of the objects: shadows, parts, groups. Who makes many false marks marks th
 
     a_dp ~ N(ease_d + z_p, decoy²),     z_p the mean of log (φ_f / φ_0 + ε) over the person's lists,
 
-with φ_0 a usual rate of false marks. Decoys are counted with the objects by Λ and π, are of level
-l with the probability ψ_l of false marks in place of ω_l, and are not real.
+with φ_0 a usual rate of false marks. Decoys are counted with the objects by Λ and π with e = 1,
+are of level l with the probability ψ_l of false marks in place of ω_l, and are not real.
 Persons notice independently given class and level. List f has Poisson(φ_fv) false marks on an
 image v that it covers, φ_fv ~ Gamma(κ, κ / φ_f), each alone, of level l with probability ψ_l: false
 marks come in clumps, by list and image. With W_v the lists that cover image v, the probability of
 its partition is a product over clusters S ⊆ W_v, at most one marking of an expert in each:
 
-    exp(−Λ_v Σ_gl π_g ω_l (1 − P_gv(∅; l)) − Σ_{f ∈ W_v} φ_fv) · Π_S factor(S)
-    factor(S) = Λ_v Σ_g π_g ω_l / m_l P_gv(S; l)               two markings or more
+    exp(−Λ_v Σ_gl π_vg ω_l (1 − P_gv(∅; l)) − Σ_{f ∈ W_v} φ_fv) · Π_S factor(S)
+    factor(S) = Λ_v Σ_g π_vg ω_l / m_l P_gv(S; l)              two markings or more
     factor({f}) = the same + φ_fv ψ_l / m_l                    real, or false
 
     P_gv(S; l) = Π_p [ s_gp Π_{f ∈ S of p} r_gf Π_{f ∉ S of p} (1 − r_gf)
                        + (1 − s_gp) 1(no f of p in S) ]        over persons and lists of W_v
 
 m_l is the share of level l under the likelihood's base measure of sizes, taken to be that of the
-markings. Objects that nobody marked are Poisson(Λ_v π_g ω_l P_gv(∅; l)) in every class and level.
+markings. Objects that nobody marked are Poisson(Λ_v π_vg ω_l P_gv(∅; l)) in every class and level.
 
 What markings say besides, by their categories and scores, multiplies the two parts of a factor
 (``priors/detection/marks``).
@@ -44,7 +49,7 @@ entries.
 Where looks cover parts of an image only, it is cut into *zones*, in each of which all places have
 the same viewers. Zone z holds the share w_z of the image's objects, W_v becomes W_z, and
 
-    exp(−Λ_v Σ_z w_z Σ_gl π_g ω_l (1 − P_gz(∅; l)) − Σ_f φ_fv Σ_{z of f} w_z)
+    exp(−Λ_v Σ_z w_z Σ_gl π_vg ω_l (1 − P_gz(∅; l)) − Σ_f φ_fv Σ_{z of f} w_z)
 
 takes the place of the first line. The factors are without w_z: a zone has the same share of the
 objects and of the base measure. A cluster lies in the zone of most of its members, of several in
@@ -106,6 +111,8 @@ class Parameters(NamedTuple):
     """What is updated; every array is float64 and a part of ``Detection.own``."""
 
     weight: F8  # (G,): π; with decoys these are the last class
+    image_ease: F8  # (V,): θ, how much easier than elsewhere the objects of an image are
+    image_ease_sd: F8  # (1,): how much images differ in that; 0 where they are alike
     ease: F8  # (G,): expected a_gp of a person, in falling order, but for the decoys'
     notice: F8x2  # (G, P): a
     skill: F8  # (P,): by how much a person's a_gp is above the ease, in all classes
@@ -140,12 +147,13 @@ class Beliefs(NamedTuple):
     log mean ~ N(log objects_mean, objects_mean_sd²), φ_f ~ Gamma(c, c looks_f / (q markings_f))
     with log c ~ N(log false_shape, false_shape_sd²), 1/q ~ Gamma(shape, rate),
     log κ ~ N(log look_shape, look_shape_sd²), π ~ Dirichlet(class_weight, ...),
+    1/σ_θ² ~ Gamma(c, c image_ease_sd²) with c = ``image_ease_sd_shape``; 0 where it is held,
     ω and ψ ~ Dirichlet(size_weight m), r_gf ~ Beta(listing),
     a_gp ~ N(ease_g + skill_p, interaction_sd²), skill_p ~ N(0, σ²),
     a_dp ~ N(ease_d + z_p, decoy_sd²), ease_d ~ N(decoy_ease, decoy_ease_sd²), all given that
     the mean of s_dp over persons is between ``decoy_least`` and ``decoy_most``,
-    1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) above
-    ``ease_least``, b_p ~ N(β, slope_sd²), β ~ N(0, size_slope_sd²), integrated out.
+    1/σ² ~ Gamma(c, c skill_sd²) with c = ``skill_sd_shape``, ease_g ~ N(mean, sd²) in falling
+    order, above ``ease_least``, b_p ~ N(β, slope_sd²), β ~ N(0, size_slope_sd²), integrated out.
     ρ and τ ~ Dirichlet(category_weight, ...), rows of M ~
     Dirichlet(accuracy_weight · (``accuracy`` on the diagonal, the rest in equal parts)),
     s ~ Gamma(confusion_shape) with the mean ``confusion_strength``.
@@ -176,6 +184,8 @@ class Beliefs(NamedTuple):
     ease_mean: float
     ease_sd: float
     ease_least: float
+    image_ease_sd: float
+    image_ease_sd_shape: float
     skill_sd: float
     skill_sd_shape: float
     interaction_sd: float
@@ -236,8 +246,9 @@ class DetectionTables(NamedTuple):
 
     absent: F8x3  # (T, L, CLASSES): log of the probability that no list of a viewer has it
     missed: F8x3  # (Z, L, CLASSES): log P_gz(∅)
-    empty: F8x3  # (Z, L, CLASSES): log Λ_v π_g ω_l / m_l P_gz(∅)
-    usual: F8x2  # (L, CLASSES): log π_g ω_l / m_l
+    empty: F8x3  # (Z, L, CLASSES): log Λ_v π_vg ω_l / m_l P_gz(∅)
+    share: F8x2  # (V, CLASSES): π_vg
+    usual: F8x2  # (L, CLASSES): log ω_l / m_l
     found: F8x3  # (R, L, CLASSES): what log P_gv gains by the first list of a viewer
     gain: F8x3  # (R, L, CLASSES): the same, not its logarithm
     again: F8x2  # (F, CLASSES): what it gains by another list of that viewer
@@ -253,7 +264,10 @@ class Counts(NamedTuple):
     seen: F8x3  # (Z, L, CLASSES)
     objects: F8x3  # (Z, L, CLASSES): seen and missed
     on_image: F8  # (V,): seen
-    exposure: F8  # (V,): Σ w_z π_g ω_l (1 − P_gz(∅; l))
+    of_class: F8x2  # (V, CLASSES): seen and missed
+    class_shape: F8  # (CLASSES,): of the Gamma law of a class's weight
+    class_rate: F8  # (CLASSES,)
+    exposure: F8  # (V,): Σ w_z π_vg ω_l (1 − P_gz(∅; l))
     total: F8x3  # (T, L, CLASSES): objects where a viewer looked
     noticed: F8x3  # (T, L, CLASSES)
     listed: F8x2  # (CLASSES, F): real markings
@@ -276,6 +290,7 @@ class Detection(NamedTuple):
     sizes: F8  # (n,) float64: log sizes of items, in levels; empty if clusters have their own
     person: I4  # (F,) int32
     lists: I4  # (P,) int32: how many lists a person has
+    node: F8  # (R,) float64: q, from easy to hard, with mean 0 and variance 1
     real: int  # how many classes are of objects; one more are decoys
     looks: LookTables
     beliefs: Beliefs
@@ -299,6 +314,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
             absent=np.zeros((viewers, levels, CLASSES)),
             missed=np.zeros((zones, levels, CLASSES)),
             empty=np.zeros((zones, levels, CLASSES)),
+            share=np.zeros((images, CLASSES)),
             usual=np.zeros((levels, CLASSES)),
             found=np.zeros((rows, levels, CLASSES)),
             gain=np.ones((rows, levels, CLASSES)),
@@ -311,6 +327,9 @@ def with_room(prior: Detection, classes: int) -> Detection:
             seen=np.zeros((zones, levels, CLASSES)),
             objects=np.zeros((zones, levels, CLASSES)),
             on_image=np.zeros(images),
+            of_class=np.zeros((images, CLASSES)),
+            class_shape=np.zeros(CLASSES),
+            class_rate=np.zeros(CLASSES),
             exposure=np.zeros(images),
             total=np.zeros((viewers, levels, CLASSES)),
             noticed=np.zeros((viewers, levels, CLASSES)),
@@ -333,6 +352,8 @@ def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
     persons = len(prior.lists)
     return {
         "weight": (classes,),
+        "image_ease": (images,),
+        "image_ease_sd": (1,),
         "ease": (classes,),
         "notice": (classes, persons),
         "skill": (persons,),
@@ -434,7 +455,7 @@ def gains(prior, data, state, k, i, end, zone, level):
 
 @inline_kernel
 def class_weights(prior, data, state, k, zone, level):
-    """log of Λ_v π_g ω_l / m_l P_gz(S) for the members S of cluster k, in each class."""
+    """log of Λ_v π_vg ω_l / m_l P_gz(S) for the members S of cluster k, in each class."""
     empty = prior.tables.empty[zone, level]
     first, second, third, fourth = empty[0], empty[1], empty[2], empty[3]
     j = state.head[k]
@@ -656,6 +677,21 @@ def rebuild_viewers(prior):
 
 
 @inline_kernel
+def expected_on(prior, v, g):
+    """The expected number of things of a class on an image: Λ_v π_vg."""
+    return prior.parameters.objects[v] * prior.tables.share[v, g]
+
+
+@inline_kernel
+def usual_tilt(prior, ease):
+    """The mean of e^(θ q_g) over the classes of objects."""
+    total = 0.0
+    for g in range(prior.real):
+        total += math.exp(ease * prior.node[g])
+    return total / prior.real
+
+
+@inline_kernel
 def level_share(prior, g, level):
     """The probability of a level of size for what is of class g: ω, of decoys ψ."""
     if g < prior.real:
@@ -670,14 +706,28 @@ def rebuild_usual(prior):
     for level in range(prior.away.shape[0]):
         for g in range(parameters.weight.shape[0]):
             share = max(level_share(prior, g, level), LEAST) / prior.usual[level]
-            # A weight may underflow.
-            weight = math.log(max(parameters.weight[g], LEAST))
-            usual[level, g] = weight + math.log(share)
+            usual[level, g] = math.log(share)
 
 
 @lean_kernel
-def rebuild_zone(prior, zone, objects):
-    """What nobody finds in a zone of an image with so many objects, as a logarithm."""
+def rebuild_shares(prior):
+    """π_v of every image."""
+    parameters, share = prior.parameters, prior.tables.share
+    for v in range(share.shape[0]):
+        usual = usual_tilt(prior, parameters.image_ease[v])
+        total = 0.0
+        for g in range(parameters.weight.shape[0]):
+            share[v, g] = parameters.weight[g]
+            if g < prior.real:
+                share[v, g] *= math.exp(parameters.image_ease[v] * prior.node[g]) / usual
+            total += share[v, g]
+        for g in range(parameters.weight.shape[0]):
+            share[v, g] /= total
+
+
+@lean_kernel
+def rebuild_zone(prior, v, zone):
+    """What nobody finds in a zone of an image."""
     tables, looks = prior.tables, prior.looks
     if looks.silent[zone] > 0.0:
         for g in range(prior.parameters.weight.shape[0]):
@@ -689,8 +739,10 @@ def rebuild_zone(prior, zone, objects):
         for level in range(prior.away.shape[0]):
             for g in range(CLASSES):
                 tables.missed[zone, level, g] += absent[level, g]
-    for level in range(prior.away.shape[0]):
-        for g in range(prior.parameters.weight.shape[0]):
+    for g in range(prior.parameters.weight.shape[0]):
+        # A share may underflow.
+        objects = math.log(max(expected_on(prior, v, g), LEAST))
+        for level in range(prior.away.shape[0]):
             missed = tables.missed[zone, level, g]
             tables.empty[zone, level, g] = objects + tables.usual[level, g] + missed
 
@@ -701,12 +753,12 @@ def rebuild_tables(prior: Detection):
     parameters, tables, looks = prior.parameters, prior.tables, prior.looks
     rebuild_viewers(prior)
     rebuild_usual(prior)
+    rebuild_shares(prior)
     tables.missed[:] = 0.0
     tables.empty[:] = -math.inf
     for v in range(looks.zones.shape[0] - 1):
-        objects = math.log(max(parameters.objects[v], LEAST))
         for zone in range(looks.zones[v], looks.zones[v + 1]):
-            rebuild_zone(prior, zone, objects)
+            rebuild_zone(prior, v, zone)
     for look in range(looks.look_list.shape[0]):
         tables.look_false[look] = math.log(max(parameters.look_false[look], LEAST))
     for level in range(prior.away.shape[0]):

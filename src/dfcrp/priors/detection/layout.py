@@ -29,6 +29,7 @@ from dfcrp.priors.detection.kernel import (
 from dfcrp.priors.detection.scores import no_scores, score_levels, score_start
 from dfcrp.priors.detection.settings import (
     LEARNED_CLUMPS,
+    LEARNED_IMAGES,
     LEARNED_SIZES,
     LEARNED_SPREAD,
     DetectionSettings,
@@ -70,6 +71,12 @@ def number_of_classes(settings: DetectionSettings, n_persons: int) -> int:
     if settings.classes == "auto":
         return int(min(CLASSES, (n_persons + 1) // 2))
     return int(settings.classes)
+
+
+def nodes(classes: int) -> NDArray[np.float64]:
+    """From easy to hard in equal steps, with mean 0 and variance 1; of one class 0."""
+    steps = np.linspace(1.0, -1.0, classes) if classes > 1 else np.zeros(1)
+    return np.asarray(steps / max(np.sqrt(np.mean(steps**2)), 1e-300))
 
 
 def make_detection(
@@ -114,7 +121,7 @@ def make_detection(
     if not sizes_drawn and log_sizes is not None and len(away) > 1:
         sizes = _in_levels(log_sizes, low, step)
     per_family = np.maximum(np.bincount(families, minlength=len(persons)), 1)
-    beliefs = _beliefs(settings, per_family.astype(np.float64), view)
+    beliefs = _beliefs(settings, per_family.astype(np.float64), view, real)
     nothing = np.empty(0)
     words = np.zeros(0, np.int32) if said is None else said.astype(np.int32)
     categories = 0 if said is None else int(said.max()) + 1
@@ -126,6 +133,7 @@ def make_detection(
         sizes=sizes,
         person=persons.astype(np.int32),
         lists=np.bincount(persons).astype(np.int32),
+        node=nodes(real),
         real=real,
         looks=view,
         beliefs=beliefs,
@@ -212,7 +220,7 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         "notice": persons, "skill": persons, "slope": persons, "listing": lists, "false": lists,
         "look_false": looks_of_image(prior.looks, items),
         "confusion": persons, "score_slope": lists, "score_offset": lists,
-        "objects": np.array([image]),
+        "objects": np.array([image]), "image_ease": np.array([image]),
     }  # fmt: skip
     columns, end = [], 0
     for name, shape in shapes(prior, classes).items():
@@ -278,7 +286,7 @@ def _zones_of(looks: LookTables, image: int, items: Codes, lists: Codes) -> Zone
     )
 
 
-def what_is_held(settings: DetectionSettings, looks: LookTables) -> Held:
+def what_is_held(settings: DetectionSettings, looks: LookTables, real: int) -> Held:
     """What the settings say as numbers: ∞ and 0 for fixed parameters.
 
     Where every list covers one image, false marks on its image are all there is to learn of its
@@ -296,11 +304,15 @@ def what_is_held(settings: DetectionSettings, looks: LookTables) -> Held:
         clumps, shape = 0.0, math.inf
     if shape == math.inf:
         clumps = 0.0
+    image_ease_sd = number(settings.image_ease_sd, 0.0, LEARNED_IMAGES)
+    if len(looks.zones) <= 2 or real == 1:
+        image_ease_sd = 0.0
     return Held(
         number(settings.size_weight, math.inf, LEARNED_SIZES),
         number(settings.false_shape_sd, 0.0, LEARNED_SPREAD),
         shape,
         clumps,
+        image_ease_sd,
     )
 
 
@@ -311,6 +323,7 @@ class Held(NamedTuple):
     false_shape_sd: float
     look_shape: float
     look_shape_sd: float
+    image_ease_sd: float
 
 
 def most_looks(looks: LookTables) -> int:
@@ -322,10 +335,10 @@ def most_looks(looks: LookTables) -> int:
 
 
 def _beliefs(
-    settings: DetectionSettings, markings: NDArray[np.float64], looks: LookTables
+    settings: DetectionSettings, markings: NDArray[np.float64], looks: LookTables, real: int
 ) -> Beliefs:
     images = len(looks.zones) - 1
-    held = what_is_held(settings, looks)
+    held = what_is_held(settings, looks, real)
     return Beliefs(
         objects_shape=settings.objects_shape,
         objects_shape_sd=settings.objects_shape_sd,
@@ -344,6 +357,8 @@ def _beliefs(
         listing_b=settings.listing_b,
         ease_mean=settings.ease_mean,
         ease_sd=settings.ease_sd,
+        image_ease_sd=held.image_ease_sd,
+        image_ease_sd_shape=settings.image_ease_sd_shape,
         ease_least=settings.ease_least,
         skill_sd=settings.skill_sd,
         skill_sd_shape=settings.skill_sd_shape,
@@ -469,11 +484,12 @@ def parameter_columns(
 ) -> Columns:
     """The prior's own parameters, in order; a run is judged by the tally only.
 
-    A class that no object needs wanders about as it likes, and which class is called which may
-    change.
+    A class that no object needs wanders about as it likes, between its neighbours.
     """
     by_name: dict[str, tuple[str, ...]] = {
         "class_weight": ("class",),
+        "image_ease": ("image_of_objects",),
+        "image_ease_sd": (),
         "ease": ("class",),
         "notice": ("class", "person"),
         "skill": ("person",),
@@ -561,6 +577,8 @@ def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     return np.concatenate(
         [
             np.full(classes, 1.0 / classes),
+            np.zeros(images),
+            [beliefs.image_ease_sd],
             ease,
             np.repeat(ease, n_persons),
             np.zeros(n_persons),

@@ -199,22 +199,29 @@ def slope_given_others(beliefs, total, others):
     return total / each / precision, math.sqrt(each + 1.0 / precision)
 
 
+class NormalBetween(NamedTuple):
+    """A normal number between two bounds."""
+
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+
+@implements(log_target, NormalBetween)
 @inline_kernel
-def normal_above(rng, mean, sd, least):
-    """A normal number, given that it is not below ``least``."""
-    bound = (least - mean) / sd
-    if bound < 0.5:
-        z = rng.standard_normal()
-        while z < bound:
-            z = rng.standard_normal()
-        return mean + sd * z
-    # Far out the normal falls like an exponential of this rate, which bounds it from above.
-    rate = 0.5 * (bound + math.sqrt(bound * bound + 4.0))
-    while True:
-        z = bound + rng.standard_exponential() / rate
-        # Said in this way it also ends for a mean that is no number.
-        if not rng.standard_exponential() <= 0.5 * (z - rate) ** 2:
-            return mean + sd * z
+def log_normal_between(target, value):
+    """Its density up to a constant."""
+    if not target.low <= value <= target.high:
+        return -math.inf
+    z = (value - target.mean) / target.sd
+    return -0.5 * z * z
+
+
+@inline_kernel
+def normal_between(rng, mean, sd, low, high, start):
+    """One slice update of a normal number between two bounds."""
+    return slice_update(rng, NormalBetween(mean, sd, low, high), start, sd, 1e-13)
 
 
 class ShiftOfPerson(NamedTuple):
@@ -238,12 +245,24 @@ def log_shift_of_person(target, shift):
 
 
 @inline_kernel
+def lowest_ease(prior, g):
+    """The ease of the next harder class of objects, if there is one."""
+    return prior.parameters.ease[g + 1] if g + 1 < prior.real else prior.beliefs.ease_least
+
+
+@inline_kernel
+def highest_ease(prior, g):
+    """The ease of the next easier class of objects, if there is one."""
+    return prior.parameters.ease[g - 1] if g > 0 else math.inf
+
+
+@inline_kernel
 def log_ease(prior, g, ease):
     """log p(ease_g)."""
     beliefs = prior.beliefs
     if g >= prior.real:
         z = (ease - beliefs.decoy_ease) / beliefs.decoy_ease_sd
-    elif ease < beliefs.ease_least:
+    elif not lowest_ease(prior, g) <= ease <= highest_ease(prior, g):
         return -math.inf
     else:
         z = (ease - beliefs.ease_mean) / beliefs.ease_sd
@@ -328,13 +347,17 @@ def update_class(rng, prior, g):
     for p in range(persons):
         move_notice(prior, g, p, shift)
         above += parameters.notice[g, p] - expected_notice(prior, g, p) + parameters.ease[g]
-    about, sd, least = beliefs.ease_mean, beliefs.ease_sd, beliefs.ease_least
+    about, sd = beliefs.ease_mean, beliefs.ease_sd
     if g >= prior.real:
-        about, sd, least = beliefs.decoy_ease, beliefs.decoy_ease_sd, -math.inf
+        about, sd = beliefs.decoy_ease, beliefs.decoy_ease_sd
     own, each = 1.0 / sd**2, 1.0 / spread_of_notice(prior, g) ** 2
     precision = own + persons * each
-    mean = (own * about + each * above) / precision
-    parameters.ease[g] = normal_above(rng, mean, 1.0 / math.sqrt(precision), least)
+    mean, sd = (own * about + each * above) / precision, 1.0 / math.sqrt(precision)
+    if g >= prior.real:
+        parameters.ease[g] = mean + sd * rng.standard_normal()
+    else:
+        low, high = lowest_ease(prior, g), highest_ease(prior, g)
+        parameters.ease[g] = normal_between(rng, mean, sd, low, high, parameters.ease[g])
 
 
 @lean_kernel

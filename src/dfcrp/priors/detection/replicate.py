@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.priors.detection.kernel import Detection, LookTables
-from dfcrp.priors.detection.skills import log_odds_of_noticing, parameters_by_name
+from dfcrp.priors.detection.skills import (
+    log_odds_of_noticing,
+    parameters_by_name,
+    shares_on_images,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -58,10 +62,10 @@ class Replicator:
     def _marked(self, found: Mapping[str, Floats], rng: np.random.Generator) -> tuple[Codes, Codes]:
         """An object and a look for every marking of a new object."""
         prior, looks = self.prior, self.prior.looks
-        zone = np.repeat(
-            np.arange(len(looks.share)), rng.poisson(found["objects"][self.image] * looks.share)
-        )
-        g = _choose(found["weight"], len(zone), rng)
+        share = shares_on_images(prior, found["weight"], found["image_ease"])
+        expected = (found["objects"][:, np.newaxis] * share)[self.image]
+        number = rng.poisson(expected * looks.share[:, np.newaxis])
+        zone, g = (np.repeat(at, number.ravel()) for at in np.indices(number.shape).reshape(2, -1))
         level = np.where(
             g < prior.real,
             _choose(found["size_share"], len(zone), rng),

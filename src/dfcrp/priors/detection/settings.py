@@ -11,6 +11,7 @@ from dfcrp.errors import check, check_choice
 LEARNED_SIZES = 20.0
 LEARNED_SPREAD = 1.0
 LEARNED_CLUMPS = 1.0
+LEARNED_IMAGES = 0.6
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class DetectionSettings:
     ease_mean: float = 1.0
     ease_sd: float = 1.25
     ease_least: float = -2.2
+    #: How much more of the easy classes, and less of the hard ones, some images have than others,
+    #: and how sure that is: 1 / its square is Gamma of this shape. "held": all images are alike.
+    #: "auto": ``LEARNED_IMAGES``. Where there is one image, or one class of objects, it is held.
+    image_ease_sd: float | str = "auto"
+    image_ease_sd_shape: float = 50.0
     skill_sd: float = 1.0
     interaction_sd: float = 0.25
     #: Log odds that an expert marks a decoy who makes as many false marks as is usual: mean and
@@ -107,7 +113,14 @@ class DetectionSettings:
         else:
             check(1 <= self.classes <= 4, "prior.classes", self.classes, '1 to 4, or "auto"')
         for name in (
-            *("class_weight", "ease_sd", "skill_sd", "skill_sd_shape", "interaction_sd"),
+            *(
+                "class_weight",
+                "image_ease_sd_shape",
+                "ease_sd",
+                "skill_sd",
+                "skill_sd_shape",
+                "interaction_sd",
+            ),
             *("decoy_ease_sd", "decoy_sd", "slope_sd", "size_slope_sd", "listing_a"),
             *("listing_b", "objects_shape", "objects_shape_sd", "objects_mean_sd"),
             *(
@@ -122,7 +135,7 @@ class DetectionSettings:
             *("usual_slope_sd", "score_offset_sd"),
         ):
             check(getattr(self, name) > 0, f"prior.{name}", getattr(self, name), "above 0")
-        for name in ("size_weight", "false_shape_sd", "look_shape_sd"):
+        for name in ("size_weight", "false_shape_sd", "look_shape_sd", "image_ease_sd"):
             value = getattr(self, name)
             if isinstance(value, str):
                 check_choice(f"prior.{name}", value, ("auto", "held"))

@@ -18,7 +18,7 @@ from dfcrp.priors.detection.kernel import Detection, shapes
 #: Probabilities that are in memory at a time.
 MAX_VALUES = 1 << 22
 #: The parameters that rates are made of.
-RATED = ("weight", "notice", "slope", "listing", "false", "size_share")
+RATED = ("weight", "image_ease", "objects", "notice", "slope", "listing", "false", "size_share")
 
 Floats = NDArray[np.float64]
 
@@ -55,8 +55,9 @@ def parameters_by_name(prior: Detection, own: Floats) -> dict[str, Floats]:
 def expert_rates(prior: Detection, by_name: Mapping[str, Floats], edges: Floats) -> ExpertRates:
     """Rates of all experts in d draws; ``edges`` are those of size classes.
 
-    ``by_name`` has the parameters in RATED, (d, ...). An object of the data is of class g and level
-    l with probability π_g ω_l. A size class without a level has no sensitivity.
+    ``by_name`` has the parameters in RATED, (d, ...). An object of the data is of class g with a
+    probability ∝ Σ_v Λ_v π_vg and of level l with ω_l. A size class without a level has no
+    sensitivity.
     """
     middle = np.exp(prior.low + prior.step * (np.arange(len(prior.away)) + 0.5))
     number = np.searchsorted(edges, middle, side="right")
@@ -71,6 +72,21 @@ def expert_rates(prior: Detection, by_name: Mapping[str, Floats], edges: Floats)
         lists = np.arange(start, min(start + some, len(prior.person)))
         found[:, :, lists] = _sensitivity(prior, by_name, weight, lists)
     return ExpertRates(found, by_name["false"].copy())
+
+
+def shares_on_images(prior: Detection, weight: Floats, image_ease: Floats) -> Floats:
+    """π_v of every image, (..., V, G)."""
+    more = np.exp(image_ease[..., np.newaxis] * prior.node)
+    more /= more.mean(axis=-1, keepdims=True)
+    share = np.repeat(weight[..., np.newaxis, :], image_ease.shape[-1], axis=-2)
+    share[..., : prior.real] *= more
+    return np.asarray(share / share.sum(axis=-1, keepdims=True))
+
+
+def expected_by_class(prior: Detection, by_name: Mapping[str, Floats]) -> Floats:
+    """How many things of each class are expected on all images, (d, G)."""
+    share = shares_on_images(prior, by_name["weight"], by_name["image_ease"])
+    return np.asarray(np.einsum("dv,dvg->dg", by_name["objects"], share))
 
 
 def log_odds_of_noticing(
@@ -88,7 +104,8 @@ def _sensitivity(
     several = prior.lists[person] > 1
     real = slice(prior.real)
     listing = np.where(several, by_name["listing"][:, real][:, :, lists], 1.0)
-    share = by_name["weight"][:, real] / by_name["weight"][:, real].sum(axis=1, keepdims=True)
+    expected = expected_by_class(prior, by_name)[:, real]
+    share = expected / expected.sum(axis=1, keepdims=True)
     logit = by_name["slope"][:, np.newaxis, person, np.newaxis] * prior.away
     logit = logit + by_name["notice"][:, real][:, :, person, np.newaxis]
     noticed = 1.0 / (1.0 + np.exp(-logit))  # (d, classes, lists, levels)

@@ -19,6 +19,7 @@ from dfcrp.priors.detection.kernel import (
     LEAST,
     Detection,
     class_weights,
+    expected_on,
     level_share,
     log_alone,
     log_false,
@@ -196,7 +197,7 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
     for zone in range(looks.share.shape[0]):
         for level in range(prior.away.shape[0]):
             for g in range(parameters.weight.shape[0]):
-                rate = parameters.objects[0] * parameters.weight[g] * level_share(prior, g, level)
+                rate = expected_on(prior, 0, g) * level_share(prior, g, level)
                 rate *= looks.share[zone]
                 # What typical persons who marked nothing saw is not among the new ones, either.
                 unseen = math.exp(looks.silent[zone] * log_unseen(usual_notice(prior, g)))
@@ -276,10 +277,10 @@ def draw_missed_on(
         for at in range(images.shape[0]):
             v = images[at]
             for zone in range(prior.looks.zones[v], prior.looks.zones[v + 1]):
-                objects = parameters.objects[v] * prior.looks.share[zone]
                 for level in range(prior.away.shape[0]):
                     for g in range(prior.real):
-                        rate = objects * parameters.weight[g] * parameters.size_share[level]
+                        rate = expected_on(prior, v, g) * prior.looks.share[zone]
+                        rate *= parameters.size_share[level]
                         rate *= math.exp(prior.tables.missed[zone, level, g])
                         hidden[draw, at, 0] += rate
                         hidden[draw, at, 1] += rate * typical(prior, g)

@@ -42,6 +42,7 @@ from dfcrp.priors.detection.kernel import (
     log_noticed,
     log_unlisted,
     rebuild_tables,
+    usual_tilt,
 )
 from dfcrp.priors.detection.marks import log_marks_alone
 from dfcrp.priors.detection.noticing import update_curves
@@ -164,14 +165,14 @@ def count_clusters_by_class(rng, hyper, prior, data, state):
 
 @lean_kernel
 def expose(prior):
-    """E_v = Σ w_z π_g ω_l (1 − P_gz(∅; l)): the share of an image's objects that somebody sees."""
+    """E_v = Σ w_z π_vg ω_l (1 − P_gz(∅; l)): the share of an image's objects that somebody sees."""
     parameters, looks = prior.parameters, prior.looks
     for v in range(looks.zones.shape[0] - 1):
         share = 0.0
         for zone in range(looks.zones[v], looks.zones[v + 1]):
             for level in range(prior.away.shape[0]):
                 for g in range(parameters.weight.shape[0]):
-                    weight = parameters.weight[g] * level_share(prior, g, level)
+                    weight = prior.tables.share[v, g] * level_share(prior, g, level)
                     weight *= looks.share[zone]
                     share -= weight * math.expm1(prior.tables.missed[zone, level, g])
         prior.counts.exposure[v] = max(share, TINY)
@@ -234,7 +235,7 @@ def draw_cell(rng, prior, v):
     for zone in range(looks.zones[v], looks.zones[v + 1]):
         for level in range(levels):
             for g in range(classes):
-                weight = parameters.weight[g] * level_share(prior, g, level)
+                weight = prior.tables.share[v, g] * level_share(prior, g, level)
                 weight *= looks.share[zone] * math.exp(missed[zone, level, g])
                 left -= weight
                 if left < 0.0:
@@ -292,15 +293,107 @@ def fill_in_unlisted(rng, prior):
 
 
 @lean_kernel
-def update_shares(rng, prior):
-    """π, and ω and ψ unless they are held, given the counts: Dirichlet."""
-    parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
-    for g in range(parameters.weight.shape[0]):
-        parameters.weight[g] = beliefs.class_weight
-        for zone in range(counts.objects.shape[0]):
+def count_classes(prior):
+    """How many objects of each class are on every image, seen and missed."""
+    counts, looks = prior.counts, prior.looks
+    counts.of_class[:] = 0.0
+    for v in range(looks.zones.shape[0] - 1):
+        for zone in range(looks.zones[v], looks.zones[v + 1]):
             for level in range(prior.away.shape[0]):
-                parameters.weight[g] += counts.objects[zone, level, g]
-    draw_dirichlet(rng, parameters.weight)
+                for g in range(CLASSES):
+                    counts.of_class[v, g] += counts.objects[zone, level, g]
+
+
+@lean_kernel
+def update_weights(rng, prior):
+    """π given θ and the counts, by way of Gamma variables.
+
+    π are weights w_g ~ Gamma(class_weight), divided by their sum. With u_v ~ Gamma(n_v) divided by
+    Σ_g w_g e_vg, where e_vg is by how much an image has more of a class, w_g is Gamma, too.
+    """
+    parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
+    classes, images = parameters.weight.shape[0], counts.on_image.shape[0]
+    sum_of_weights = rng.standard_gamma(classes * beliefs.class_weight)
+    shape, rate = counts.class_shape, counts.class_rate
+    shape[:], rate[:] = beliefs.class_weight, 1.0
+    for v in range(images):
+        ease, total, number = parameters.image_ease[v], 0.0, 0.0
+        usual = usual_tilt(prior, ease)
+        for g in range(classes):
+            weight = sum_of_weights * parameters.weight[g]
+            total += weight * more_of(prior, ease, usual, g)
+            number += counts.of_class[v, g]
+            shape[g] += counts.of_class[v, g]
+        if number > 0.0:
+            u = rng.standard_gamma(number) / max(total, LEAST)
+            for g in range(classes):
+                rate[g] += u * more_of(prior, ease, usual, g)
+    total = 0.0
+    for g in range(classes):
+        parameters.weight[g] = max(rng.standard_gamma(shape[g]) / rate[g], LEAST)
+        total += parameters.weight[g]
+    for g in range(classes):
+        parameters.weight[g] /= total
+
+
+@inline_kernel
+def more_of(prior, ease, usual, g):
+    """By how much an image with this θ has more objects of a class; of decoys it has as many."""
+    return math.exp(ease * prior.node[g]) / usual if g < prior.real else 1.0
+
+
+class EaseOfImage(NamedTuple):
+    """θ of an image, given how many objects of each class it has."""
+
+    prior: Detection
+    v: int
+
+
+@implements(log_target, EaseOfImage)
+@lean_kernel
+def log_ease_of_image(target, value):
+    """Multinomial, and the normal prior."""
+    prior, v, parameters = target.prior, target.v, target.prior.parameters
+    z = value / parameters.image_ease_sd[0]
+    usual, total, number, found = usual_tilt(prior, value), 0.0, 0.0, -0.5 * z * z
+    for g in range(parameters.weight.shape[0]):
+        more, count = more_of(prior, value, usual, g), prior.counts.of_class[v, g]
+        total += parameters.weight[g] * more
+        if count > 0.0:
+            number += count
+            found += count * math.log(max(more, LEAST))
+    return found - number * math.log(max(total, LEAST))
+
+
+@lean_kernel
+def update_image_eases(rng, prior):
+    """θ of one image after the other, then how much they differ."""
+    parameters, beliefs, spread = prior.parameters, prior.beliefs, 0.0
+    images = parameters.image_ease.shape[0]
+    for v in range(images):
+        start = parameters.image_ease[v]
+        drawn = slice_update(rng, EaseOfImage(prior, v), start, WIDTH, 1e-13)
+        parameters.image_ease[v] = drawn
+        spread += drawn * drawn
+    shape = beliefs.image_ease_sd_shape + 0.5 * images
+    rate = beliefs.image_ease_sd_shape * beliefs.image_ease_sd**2 + 0.5 * spread
+    parameters.image_ease_sd[0] = math.sqrt(rate / rng.standard_gamma(shape))
+
+
+@lean_kernel
+def update_shares(rng, prior):
+    """π and θ, and ω and ψ unless they are held, given the counts."""
+    parameters, beliefs = prior.parameters, prior.beliefs
+    count_classes(prior)
+    if parameters.image_ease_sd[0] > 0.0:
+        update_weights(rng, prior)
+        update_image_eases(rng, prior)
+    else:
+        for g in range(parameters.weight.shape[0]):
+            parameters.weight[g] = beliefs.class_weight
+            for v in range(prior.counts.of_class.shape[0]):
+                parameters.weight[g] += prior.counts.of_class[v, g]
+        draw_dirichlet(rng, parameters.weight)
     if beliefs.size_weight < math.inf:
         update_sizes(rng, prior)
 
@@ -356,21 +449,6 @@ def update_listing(rng, prior, f):
         parameters.listing[g, f] = min(max(r, TINY), ALMOST_ONE)
 
 
-@lean_kernel
-def sort_classes(prior):
-    """The easiest class first: the model does not care which is called which, a reader does."""
-    parameters = prior.parameters
-    for _ in range(CLASSES):
-        for g in range(prior.real - 1):
-            if parameters.ease[g] < parameters.ease[g + 1]:
-                for values in (parameters.ease, parameters.weight):
-                    values[g], values[g + 1] = values[g + 1], values[g]
-                for table in (parameters.notice, parameters.listing):
-                    for column in range(table.shape[1]):
-                        first, second = table[g, column], table[g + 1, column]
-                        table[g, column], table[g + 1, column] = second, first
-
-
 @implements(partition_prior.update_prior, Detection)
 @lean_kernel
 def update_detection(prior, rng, data, hyper, state, scratch):
@@ -391,5 +469,4 @@ def update_detection(prior, rng, data, hyper, state, scratch):
             update_categories(rng, prior)
         if has_scores(prior):
             update_scores(rng, prior)
-        sort_classes(prior)
         rebuild_tables(prior)
