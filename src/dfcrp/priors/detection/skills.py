@@ -85,8 +85,10 @@ def shares_on_images(prior: Detection, weight: Floats, image_ease: Floats) -> Fl
 
 def expected_by_class(prior: Detection, by_name: Mapping[str, Floats]) -> Floats:
     """How many things of each class are expected on all images, (d, G)."""
-    share = shares_on_images(prior, by_name["weight"], by_name["image_ease"])
-    return np.asarray(np.einsum("dv,dvg->dg", by_name["objects"], share))
+    each = zip(by_name["weight"], by_name["image_ease"], by_name["objects"], strict=True)
+    # Draw by draw: a table of all images and classes in every draw would be large.
+    found = [objects @ shares_on_images(prior, weight, ease) for weight, ease, objects in each]
+    return np.array(found).reshape(len(found), -1)
 
 
 def log_odds_of_noticing(
