@@ -42,7 +42,7 @@ ENTRIES = (
 )
 #: Likelihoods and priors, the most used first.
 TABLES = (
-    "likelihood:dfcrp.likelihoods.circle.kernel:CircleHyper",
+    "likelihood:dfcrp.likelihoods.circle.plane:CircleHyper",
     "prior:dfcrp.priors.arrivals.kernel:Arrivals",
     "prior:dfcrp.priors.detection.kernel:Detection",
     "prior:dfcrp.priors.attraction.kernel:Attraction",
@@ -54,7 +54,7 @@ TABLES = (
 #: What circles under the DFCRP need, from a file to the report.
 USUAL = (
     "entries:dfcrp.moves.scan",
-    "table:likelihood:dfcrp.likelihoods.circle.kernel:CircleHyper",
+    "table:likelihood:dfcrp.likelihoods.circle.plane:CircleHyper",
     "entries:dfcrp.summaries.kernels.point_search",
     "table:prior:dfcrp.priors.arrivals.kernel:Arrivals",
     "entries:dfcrp.summaries.kernels.partitions",

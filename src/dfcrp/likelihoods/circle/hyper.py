@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import HELD, NARROW
 from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.circle.kernel import TAIL, CircleHyper, with_law, without_law
+from dfcrp.likelihoods.circle.kernel import TAIL, with_law, without_law
+from dfcrp.likelihoods.circle.plane import CircleHyper
 from dfcrp.likelihoods.circle.settings import CircleSettings
 from dfcrp.likelihoods.circle.sphere import SphereHyper, X, Y, Z
 from dfcrp.likelihoods.circle.ties import APART, shared_rows, tie_moves
