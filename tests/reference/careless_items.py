@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from dfcrp.likelihoods import bias, tails
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import sphere
+from dfcrp.likelihoods.circle import plane, sphere
 from dfcrp.likelihoods.circle.hyper import without_sizes
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
@@ -237,12 +237,12 @@ def never_careless_when_joining(chain) -> None:
 
 def members_all_alike(chain) -> None:
     """Clusters are dealt out again as if all members were of the first level."""
-    kept = bias.log_scale_of, circle.log_scale_of, sphere.log_scale_of
-    bias.log_scale_of = circle.log_scale_of = sphere.log_scale_of = lambda *_: 0.0
+    kept = bias.log_scale_of, plane.log_scale_of, sphere.log_scale_of
+    bias.log_scale_of = plane.log_scale_of = sphere.log_scale_of = lambda *_: 0.0
     try:
         scan(chain)
     finally:
-        bias.log_scale_of, circle.log_scale_of, sphere.log_scale_of = kept
+        bias.log_scale_of, plane.log_scale_of, sphere.log_scale_of = kept
 
 
 def spread_without_experts(chain) -> None:

@@ -25,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dfcrp.likelihoods import bias, integrated
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.likelihoods.circle import bias as circle_bias
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere
 from dfcrp.likelihoods.normal import covariance
@@ -285,7 +284,7 @@ def noise_left_out_of_places(chain: Chain) -> None:
     for _ in range(4):
         sphere.corrected = lambda hyper, y, i: (*kept(hyper, y, i)[:4], 1.0)
         for k in np.flatnonzero(chain.state.size[:-1] > 0):
-            sphere.update_mean(*given, k)
+            sphere.update_mean_of_cluster(*given, k)
         sphere.corrected = kept
         experts(chain)
 
@@ -308,16 +307,16 @@ def noise_of_variances(chain: Chain) -> None:
 
 def north_for_south(chain: Chain) -> None:
     """The gradient to the north has the wrong sign."""
-    kept = circle_bias.add_gradient
+    kept = sphere.add_gradient
 
     def add(hyper, i, axis, value):
         kept(hyper, i, axis, -value if axis == 1 else value)
 
-    circle_bias.add_gradient = add
+    sphere.add_gradient = add
     try:
         experts(chain)
     finally:
-        circle_bias.add_gradient = kept
+        sphere.add_gradient = kept
 
 
 KINDS = {

@@ -18,8 +18,7 @@ from dfcrp.compiled.state import count_clusters
 from dfcrp.likelihoods import bias
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import tolerance
-from dfcrp.likelihoods.circle.kernel import corrected
+from dfcrp.likelihoods.circle import plane, tolerance
 from dfcrp.moves import assignment, pair, paper, regroup, revisit
 from dfcrp.priors.arrivals import concentration, exchange, lists, order, procession, tail
 from dfcrp.priors.arrivals import kernel as arrivals
@@ -336,7 +335,7 @@ def proposal_forgotten(step: Step):
 
 def mean_always_accepted(step: Step):
     """The mean's proposal is taken without p(Σ | μ*) / p(Σ | μ)."""
-    update = small.with_callees(circle.update_mean, log_variance_prior=lambda *_: 0.0)
+    update = small.with_callees(plane.update_mean_of_cluster, log_variance_prior=lambda *_: 0.0)
     for k in np.flatnonzero(step.state.size > 0):
         update(step.hyper, step.rng, step.prior, step.data, step.state, k)
 
@@ -545,9 +544,9 @@ def precision_ignored_in_means(step: Step):
     """Means are drawn as if all experts were equally exact."""
 
     def alike(hyper, y, i):
-        return (*corrected(hyper, y, i)[:3], 1.0)
+        return (*plane.corrected(hyper, y, i)[:3], 1.0)
 
-    update = small.with_callees(circle.update_mean, corrected=alike)
+    update = small.with_callees(plane.update_mean_of_cluster, corrected=alike)
     for k in np.flatnonzero(step.state.size > 0):
         update(step.hyper, step.rng, step.prior, step.data, step.state, k)
 

@@ -129,7 +129,7 @@ def corrected(hyper, y, i):
 
 @implements(squares_by, CircleHyper)
 @inline_kernel
-def squares_in_plane(hyper, law, theta, k, y, i):
+def squares_of_marking(hyper, law, theta, k, y, i):
     """vᵀ Σ_k⁻¹ v / r², with experts who differ by a law, of the first level."""
     y1, y2, y3, precision = corrected_by(hyper, law, y, i)
     v1 = y1 - theta[k, MU_X]
@@ -141,7 +141,7 @@ def squares_in_plane(hyper, law, theta, k, y, i):
 @inline_kernel
 def log_density_of_member(hyper, theta, k, y, i):
     """log N(y_i; μ_k, Σ_k), i of the level that it has."""
-    squares = squares_in_plane(hyper, hyper.law, theta, k, y, i)
+    squares = squares_of_marking(hyper, hyper.law, theta, k, y, i)
     own = log_scale_of(hyper, i)
     norm = theta[k, LOG_NORM]
     norm -= features_of(hyper) * (log_noise_by(hyper, hyper.law, i) + own)
@@ -150,7 +150,7 @@ def log_density_of_member(hyper, theta, k, y, i):
 
 @implements(log_marginal_at, CircleHyper)
 @inline_kernel
-def log_marginal_in_plane(hyper, law, theta, k, y, i, log_scale):
+def log_marginal_of_marking(hyper, law, theta, k, y, i, log_scale):
     """log N(y_i; μ0, Σ0 + s² Σ_k): the mean integrated out."""
     y1, y2, y3, precision = corrected_by(hyper, law, y, i)
     precision *= math.exp(-2.0 * log_scale)
@@ -231,7 +231,7 @@ def draw_mean_by_moments(hyper, rng, moments, theta, row):
 
 @implements(spread_of, CircleHyper)
 @inline_kernel
-def spread_in_plane(hyper, theta, k, y, state):
+def spread_of_cluster(hyper, theta, k, y, state):
     """Second moments of cluster k's members about its current mean."""
     count, position, ww, w3, v33 = 0.0, 0.0, 0.0, 0.0, 0.0
     i = state.head[k]
@@ -250,7 +250,7 @@ def spread_in_plane(hyper, theta, k, y, state):
 
 @implements(update_mean, CircleHyper)
 @lean_kernel
-def update_mean_in_plane(hyper, rng, prior, data, state, k):
+def update_mean_of_cluster(hyper, rng, prior, data, state, k):
     """Independence proposal from μ's normal conditional, accepted with p(Σ|μ*)/p(Σ|μ).
 
     Leaves p(μ_k | members, Σ_k) unchanged; returns whether it was accepted.
@@ -336,7 +336,7 @@ def put_on_side(hyper, data, deal, side, m):
 
 @implements(moments_of, CircleHyper)
 @lean_kernel
-def moments_in_plane(hyper, y, state, k):
+def moments_of_cluster(hyper, y, state, k):
     """Moments of cluster k's members."""
     count, weight, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0, 0.0
     i = state.head[k]
@@ -360,7 +360,7 @@ def moments_in_plane(hyper, y, state, k):
 
 @implements(log_marginal_of_members, CircleHyper)
 @lean_kernel
-def log_marginal_of_circles(hyper, y, state, k, theta, row, moments):
+def log_marginal_of_cluster(hyper, y, state, k, theta, row, moments):
     """log p(members | Σ) with the mean integrated out: likelihood × prior / conditional at μ.
 
     The conditional's precision is P = Σ0⁻¹ + w Σ⁻¹, w the members' weight; its mean is where the

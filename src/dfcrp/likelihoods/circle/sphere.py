@@ -180,7 +180,7 @@ def squared_chord(theta, k, c1, c2, c3):
 
 @implements(squares_by, SphereHyper)
 @inline_kernel
-def squares_by_chord(hyper, law, theta, k, y, i):
+def squares_of_marking(hyper, law, theta, k, y, i):
     """(|c − m_k|² / a_k + (l − μ_l)² / d_k) / r², with experts who differ by a law."""
     c1, c2, c3, size, precision = corrected_by(hyper, law, y, i)
     v = size - theta[k, MU_L]
@@ -190,7 +190,7 @@ def squares_by_chord(hyper, law, theta, k, y, i):
 
 @implements(log_marginal_at, SphereHyper)
 @inline_kernel
-def log_marginal_on_sphere(hyper, law, theta, k, y, i, log_scale):
+def log_marginal_of_marking(hyper, law, theta, k, y, i, log_scale):
     """log p(y_i | a, d) at a level, the mean integrated out: a uniform one leaves 1 / 4πR².
 
     Of a place at a height h it leaves R / (R + h) exp(−h² / 2a) of that.
@@ -284,7 +284,7 @@ def draw_mean_by_moments(hyper, rng, moments, theta, row):
 
 @implements(spread_of, SphereHyper)
 @inline_kernel
-def spread_of_sphere(hyper, theta, k, y, state):
+def spread_of_cluster(hyper, theta, k, y, state):
     """Second moments of cluster k's members about its current mean, of places by chords."""
     count, position, v33 = 0.0, 0.0, 0.0
     i = state.head[k]
@@ -300,7 +300,7 @@ def spread_of_sphere(hyper, theta, k, y, state):
 
 @implements(update_mean, SphereHyper)
 @lean_kernel
-def update_mean_on_sphere(hyper, rng, prior, data, state, k):
+def update_mean_of_cluster(hyper, rng, prior, data, state, k):
     """The place from its conditional; μ_l as for circles, accepted with p(a, d|μ*)/p(a, d|μ)."""
     theta, y = state.theta, data.features
     count, sum_x, sum_y, sum_z, sum_l = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -391,7 +391,7 @@ def put_on_side(hyper, data, deal, side, m):
 
 @implements(moments_of, SphereHyper)
 @lean_kernel
-def moments_on_sphere(hyper, y, state, k):
+def moments_of_cluster(hyper, y, state, k):
     """Moments of cluster k's members."""
     count, weight, log_noise = 0.0, 0.0, 0.0
     sum_x, sum_y, sum_z, sum_l = 0.0, 0.0, 0.0, 0.0
@@ -426,7 +426,7 @@ def moments_on_sphere(hyper, y, state, k):
 
 @implements(log_marginal_of_members, SphereHyper)
 @lean_kernel
-def log_marginal_of_places(hyper, y, state, k, theta, row, moments):
+def log_marginal_of_cluster(hyper, y, state, k, theta, row, moments):
     """log p(members | a, d) with the mean integrated out."""
     a, d = theta[row, VAR_POSITION], theta[row, VAR_SIZE]
     n, weight = moments.members, moments.weight
