@@ -26,7 +26,6 @@ from dfcrp.likelihoods.circle import plane, sphere
 from dfcrp.likelihoods.circle.hyper import without_sizes
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
-from dfcrp.likelihoods.normal import tails as normal_tails
 from dfcrp.moves import revisit
 from reference import small_problems as small
 from reference import unlike_experts
@@ -210,16 +209,16 @@ def scan(chain) -> None:
 
 def blind(chain) -> None:
     """Levels are drawn without a look at the item."""
-    kept = normal_tails.settle_by_gains, tails.settle_by_gains
+    kept = tails.settle_by_gains
 
     def by_shares(hyper, rng, i, wide, widest):
         kept[1](hyper, rng, i, 0.0, 0.0)
 
-    normal_tails.settle_by_gains = tails.settle_by_gains = by_shares
+    tails.settle_by_gains = by_shares
     try:
         scan(chain)
     finally:
-        normal_tails.settle_by_gains, tails.settle_by_gains = kept
+        tails.settle_by_gains = kept
 
 
 def never_careless_when_joining(chain) -> None:

@@ -31,19 +31,34 @@ from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
 from dfcrp.likelihoods.decide import decide
 from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.likelihoods.newcomers import ROUNDS, with_newcomers
-from dfcrp.likelihoods.normal import covariance, kernel, report
-from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
+from dfcrp.likelihoods.normal import covariance, kernel
+from dfcrp.likelihoods.normal.hyper import (
+    covariance_hyper,
+    find_pilot,
+    normal_hyper,
+    set_ties_apart,
+)
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
-from dfcrp.likelihoods.normal.offsets import normal_offsets
-from dfcrp.likelihoods.normal.pilot import find_pilot
-from dfcrp.likelihoods.normal.scatter import normal_scatter
+from dfcrp.likelihoods.normal.scatter import normal_offsets, normal_scatter
 from dfcrp.likelihoods.normal.settings import AS_IN_THE_PAPER, NormalSettings
-from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
-from dfcrp.likelihoods.normal.silent import heard_features, stored_places, without_silent
-from dfcrp.likelihoods.normal.ties import set_ties_apart
-from dfcrp.likelihoods.tail_summary import TAIL_COLUMNS, TAIL_WORDS, careless
+from dfcrp.likelihoods.normal.shapes import (
+    SHAPES,
+    Shape,
+    heard_features,
+    shape_of,
+    stored_places,
+    without_silent,
+)
+from dfcrp.likelihoods.report import estimates, learned_section
+from dfcrp.likelihoods.tail_summary import (
+    CARELESS,
+    TAIL_COLUMNS,
+    TAIL_WORDS,
+    careless,
+    careless_words,
+)
 from dfcrp.likelihoods.tails import with_tails
-from dfcrp.markup import SectionMaker, plural
+from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.summaries.tails import Scatter
 
@@ -52,7 +67,6 @@ if TYPE_CHECKING:
     from dfcrp.settings.config import Config
 
 Floats = NDArray[np.float64]
-
 #: An ellipse turned by 180° is the same.
 PERIODS = {"angle": 180.0}
 CORNERS = ("left", "top", "right", "bottom")
@@ -60,6 +74,14 @@ CORNER_AND_SIDES = ("left", "top", "width", "height")
 TURNED_BOX = ("x", "y", "width", "height", "angle")
 #: Seed of the draws of means given a cluster's members: the same draws give the same answers.
 _SEED = 8
+GROWTH = "growth_"
+#: What groups of features are called, and the factor that makes a percentage of a log size.
+GROUPS = {
+    "x_y": ("x and y", 1.0),
+    "log_width_log_height": ("width and height", 100.0),
+    "log_size": ("size", 100.0),
+    "elongation_0_elongation_45": ("shape (half the log ratio of the axes)", 1.0),
+}
 
 
 class NormalLikelihood(Likelihood):
@@ -241,7 +263,7 @@ class NormalLikelihood(Likelihood):
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """By column."""
-        return report.learned_words(found, self.noun)
+        return _learned_words(found, self.noun)
 
     def law_words(self, posterior: Any) -> list[str]:
         """It is always learned."""
@@ -249,7 +271,7 @@ class NormalLikelihood(Likelihood):
 
     def sections(self) -> tuple[SectionMaker, ...]:
         """What was learned of the scatter."""
-        return (report.scatter,)
+        return (_learned_section,)
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets of the features and noise factors, if they were learned."""
@@ -415,7 +437,60 @@ def columns_of(shape: Shape) -> Columns:
 
 
 POINTS = NormalLikelihood("points", "point")
+
+
 BOXES = _Boxes("boxes", "box")
+
+
 ELLIPSES = _Ellipses("ellipses", "ellipse")
+
+
 DIAGONAL = NormalLikelihood("diagonal")
+
+
 NORMAL = NormalLikelihood("normal")
+
+
+def _learned_words(found: Mapping[str, Any], noun: str) -> list[str]:
+    """How far items of one object scatter, in a sentence."""
+    parts = []
+    for name, row in found.items():
+        if name in CARELESS:
+            continue
+        if not name.startswith(GROWTH):
+            words, factor = GROUPS.get(name, (name, 1.0))
+            percent = " %" if factor != 1.0 else ""
+            parts.append(f"{factor * row['mean']:.3g}{percent} in {words}")
+    items = plural(noun)
+    return [
+        f"Learned from the data: {items} of one object scatter by {', '.join(parts)} (1 sd).",
+        *careless_words(found, noun),
+    ]
+
+
+def _learned_section(contents: Any) -> Section | None:
+    """The learned standard deviations."""
+    posterior = contents.posterior
+    found, nouns = posterior.tolerances, plural(posterior.likelihood.noun)
+    if not found:
+        return None
+    shown, names, grows = {}, {}, False
+    for name, row in found.items():
+        if name in CARELESS:
+            shown[name], names[name] = row, f"careless {nouns}, {CARELESS[name]}"
+            continue
+        group = name.removeprefix(GROWTH)
+        words, factor = GROUPS.get(group, (group, 1.0))
+        if group != name:
+            shown[name], names[name], grows = row, f"{words}: growth of the variance", True
+        else:
+            shown[name] = {key: factor * value for key, value in row.items()}
+            names[name] = words if factor == 1.0 else f"{words}, %"
+    caption = f"Standard deviation of the {nouns} of one object, by column."
+    if grows:
+        caption += (
+            " Where it grows with size, it is that at the median size; a growth of 2 means that it "
+            "goes in proportion to the size."
+        )
+    words = posterior.likelihood.learned_words(found)
+    return learned_section(f"How far do {nouns} scatter?", words, estimates(shown, names), caption)
