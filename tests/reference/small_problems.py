@@ -13,10 +13,10 @@ from scipy.sparse.csgraph import connected_components
 from dfcrp.compiled import slice as slices
 from dfcrp.compiled.state import Block
 from dfcrp.likelihoods.bias import SHARE, Bias, with_bias
-from dfcrp.likelihoods.bias_summary import bias_columns
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import plane
 from dfcrp.likelihoods.circle.columns import AXES, circle_columns
+from dfcrp.likelihoods.differences import bias_columns
 from dfcrp.moves import assignment, pair, scan
 from dfcrp.moves.scan import Task
 from dfcrp.neighbours.neighbourhood import Neighbourhood

@@ -115,6 +115,25 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class NewItems:
+    """New items that are to be weighed against the clusters of a run."""
+
+    #: Those of the run, and its settings.
+    items: Items
+    config: Config
+    #: Hyperparameters with the learned law.
+    hyper: Any
+    #: (m, columns): the new items.
+    values: NDArray[Any]
+    #: Codes of who listed them, -1 if not known.
+    sources: NDArray[np.int64]
+    #: Members that a cluster has at most, with a new one.
+    most: int
+    #: Numbers that a cluster's row takes in the run.
+    width: int
+
+
+@dataclass(frozen=True)
 class Sight:
     """How a first look at the data compares items: where they are, and how large.
 
@@ -159,6 +178,8 @@ class Likelihood:
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
     #: Settings that the paper's samplers go with.
     as_in_the_paper: Mapping[str, Any] = {}
+    #: Whether cluster parameters are integrated out, so that new items can be weighed.
+    weighs_new: bool = True
     #: What experts did with items, in sentences.
     verb: str = "listed"
     #: What is meant by their size, where they have one.
@@ -204,23 +225,10 @@ class Likelihood:
         """The same of new items, (m, columns), as they would be among ``items``."""
         return values
 
-    def newcomers(
-        self,
-        items: Items,
-        config: Config,
-        hyper: Any,
-        values: NDArray[Any],
-        sources: NDArray[np.int64],
-        most: int,
-        width: int,
-    ) -> Newcomers:
-        """New items, (m, columns), to be weighed against clusters of the run's.
-
-        ``hyper`` has the learned law; ``sources`` are codes of who listed them, -1 if not known;
-        clusters have up to ``most`` members with a new one, and rows the run's ``width``.
-        """
-        new = np.ascontiguousarray(self.features_of_new(items, values))
-        return Newcomers(hyper, items.features, new, width)
+    def newcomers(self, asked: NewItems) -> Newcomers:
+        """New items as they are weighed against clusters of the run's."""
+        new = np.ascontiguousarray(self.features_of_new(asked.items, asked.values))
+        return Newcomers(asked.hyper, asked.items.features, new, asked.width)
 
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """Items and settings for the kernels.

@@ -18,7 +18,7 @@ from dfcrp.geometry import TangentPlanes
 from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
-from dfcrp.likelihoods.bias_summary import ExpertBias
+from dfcrp.likelihoods.differences import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior import tables
 from dfcrp.posterior.answers import Answers, ManyImages, answers_of, many_images

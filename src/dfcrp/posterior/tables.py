@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import shared_variable
-from dfcrp.likelihoods.bias_summary import rows_with_bias
+from dfcrp.likelihoods.differences import rows_with_bias
 from dfcrp.posterior.categories import category_columns
 from dfcrp.posterior.findings import Findings
 from dfcrp.runs.parts import least_by_cluster

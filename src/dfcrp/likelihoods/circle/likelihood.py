@@ -22,7 +22,6 @@ from dfcrp.likelihoods.base import (
     Place,
     Sight,
 )
-from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias, knows_bias
 from dfcrp.likelihoods.circle import kernel, sphere
 from dfcrp.likelihoods.circle.columns import (
     AXES,
@@ -52,15 +51,19 @@ from dfcrp.likelihoods.circle.settings import (
     PRESETS,
     CircleSettings,
 )
-from dfcrp.likelihoods.decide import decide
-from dfcrp.likelihoods.report import counted_items, estimates, learned_section
-from dfcrp.likelihoods.tail_summary import (
+from dfcrp.likelihoods.differences import (
+    BIAS_WORDS,
     CARELESS,
     TAIL_COLUMNS,
     TAIL_WORDS,
+    bias_columns,
     careless,
     careless_words,
+    decide,
+    expert_bias,
+    knows_bias,
 )
+from dfcrp.likelihoods.report import counted_items, estimates, learned_section
 from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, significant
 from dfcrp.neighbours.neighbourhood import Neighbourhood
@@ -105,6 +108,7 @@ class _Circles(Likelihood):
     alternatives = (("x", "y", "radius"),)
     positive = ("diameter", "radius")
     sphere = True
+    weighs_new = False
     presets = PRESETS
     as_in_the_paper = AS_IN_THE_PAPER
 

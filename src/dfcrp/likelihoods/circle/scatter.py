@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from dfcrp.geometry import TangentPlanes, unit_vectors
 from dfcrp.likelihoods.base import Offsets, Part
-from dfcrp.likelihoods.bias_summary import corrected_all
 from dfcrp.likelihoods.circle.columns import LAW, PARAMETERS, REST
-from dfcrp.likelihoods.tail_summary import new_levels
+from dfcrp.likelihoods.differences import corrected_all, new_levels
 from dfcrp.summaries.tails import Scatter
 
 Floats = NDArray[np.float64]

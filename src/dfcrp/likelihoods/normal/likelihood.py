@@ -21,16 +21,25 @@ from dfcrp.likelihoods.base import (
     Centre,
     Layout,
     Likelihood,
+    NewItems,
     Offsets,
     Outlines,
     Place,
     Sight,
 )
-from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
-from dfcrp.likelihoods.decide import decide
+from dfcrp.likelihoods.bias import NEWCOMER_ROUNDS, with_bias, with_newcomers
+from dfcrp.likelihoods.differences import (
+    BIAS_WORDS,
+    CARELESS,
+    TAIL_COLUMNS,
+    TAIL_WORDS,
+    bias_columns,
+    careless,
+    careless_words,
+    decide,
+    expert_bias,
+)
 from dfcrp.likelihoods.integrated import Newcomers
-from dfcrp.likelihoods.newcomers import ROUNDS, with_newcomers
 from dfcrp.likelihoods.normal import covariance, kernel
 from dfcrp.likelihoods.normal.hyper import (
     covariance_hyper,
@@ -50,13 +59,6 @@ from dfcrp.likelihoods.normal.shapes import (
     without_silent,
 )
 from dfcrp.likelihoods.report import estimates, learned_section
-from dfcrp.likelihoods.tail_summary import (
-    CARELESS,
-    TAIL_COLUMNS,
-    TAIL_WORDS,
-    careless,
-    careless_words,
-)
 from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
@@ -119,22 +121,16 @@ class NormalLikelihood(Likelihood):
         """About the mean of ``items``."""
         return self.shape(items).to_features(values) - self.origin(items)
 
-    def newcomers(
-        self,
-        items: Items,
-        config: Config,
-        hyper: Any,
-        values: NDArray[Any],
-        sources: NDArray[np.int64],
-        most: int,
-        width: int,
-    ) -> Newcomers:
+    def newcomers(self, asked: NewItems) -> Newcomers:
         """By the features that are heard, with how experts differ."""
+        plain, items = super().newcomers(asked), asked.items
         heard = heard_features(items.features, self.origin(items))
-        known, new = items.features, self.features_of_new(items, values)
-        full = with_newcomers(hyper, items.families, sources)
-        rounds = ROUNDS if hyper.tails.on else 0
-        return Newcomers(full, known[:, heard], new[:, heard], width, rounds)
+        return plain._replace(
+            hyper=with_newcomers(asked.hyper, items.families, asked.sources),
+            known=plain.known[:, heard],
+            new=plain.new[:, heard],
+            rounds=NEWCOMER_ROUNDS if asked.hyper.tails.on else 0,
+        )
 
     def decide(self, items: Items, settings: Any, independent: bool) -> Any:
         """Whether items may be careless and experts differ, unless that is said."""

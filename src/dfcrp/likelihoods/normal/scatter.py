@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns
 from dfcrp.likelihoods.base import Offsets, Part
-from dfcrp.likelihoods.bias_summary import ExpertBias, corrected_all
+from dfcrp.likelihoods.differences import ExpertBias, corrected_all, new_levels
 from dfcrp.likelihoods.normal.shapes import Shape
-from dfcrp.likelihoods.tail_summary import new_levels
 from dfcrp.summaries.tails import Scatter
 
 Floats = NDArray[np.float64]

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
+from dfcrp.likelihoods.base import Evidence, Layout, Likelihood, NewItems
 from dfcrp.likelihoods.integrated import Newcomers, weigh_beside
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.fit import dependent_fields
 from dfcrp.likelihoods.record.hyper import excess_of_pairs, log_bayes_factors
-from dfcrp.likelihoods.record.newcomers import new_records
-from dfcrp.likelihoods.record.prepare import Prepared, prepare
+from dfcrp.likelihoods.record.prepare import Prepared, new_records, prepare
+from dfcrp.likelihoods.record.report import dependent_fields
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
@@ -246,19 +245,10 @@ class _Records(Likelihood):
         related = Evidence(RELATED, "all fields", "all fields", -excess)
         return (*fields, related) if excess else tuple(fields)
 
-    def newcomers(
-        self,
-        items: Items,
-        config: Config,
-        hyper: Any,
-        values: NDArray[Any],
-        sources: NDArray[np.int64],
-        most: int,
-        width: int,
-    ) -> Newcomers:
+    def newcomers(self, asked: NewItems) -> Newcomers:
         """With codes for values that the run has not seen."""
-        found = self.prepared(items, config.likelihood)
-        return new_records(found, items, hyper.law, values.astype(np.str_), sources, most)
+        found = self.prepared(asked.items, asked.config.likelihood)
+        return new_records(found, asked)
 
     def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
         """The mean of what was learned of the law."""
