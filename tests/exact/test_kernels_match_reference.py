@@ -17,7 +17,8 @@ from dfcrp.likelihoods.circle import covariance as circle_covariance
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import plane
 from dfcrp.moves import assignment, revisit, scan
-from dfcrp.priors.arrivals import concentration, exchange, order, tail
+from dfcrp.priors import tail
+from dfcrp.priors.arrivals import concentration, exchange, order
 from dfcrp.sampling import problem as problem_module
 from reference import kernel_reference as reference
 from reference import small_problems as small

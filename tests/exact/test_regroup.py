@@ -20,7 +20,7 @@ from dfcrp.compiled.state import DIVIDE_ACCEPTED, MERGE_ACCEPTED, SPLIT_ACCEPTED
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import plane
 from dfcrp.moves import regroup
-from dfcrp.priors.arrivals import tail
+from dfcrp.priors import tail
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

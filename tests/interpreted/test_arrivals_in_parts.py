@@ -21,16 +21,8 @@ from dfcrp.compiled.state import (
     ORDER_PROPOSED,
     Block,
 )
-from dfcrp.priors.arrivals import (
-    concentration,
-    exchange,
-    kernel,
-    lists,
-    order,
-    procession,
-    seating,
-    tail,
-)
+from dfcrp.priors import tail
+from dfcrp.priors.arrivals import concentration, exchange, kernel, lists, order, procession, seating
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

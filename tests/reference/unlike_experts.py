@@ -30,7 +30,7 @@ from dfcrp.likelihoods.circle import sphere
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.moves import assignment, revisit
-from dfcrp.priors.arrivals import tail
+from dfcrp.priors import tail
 from dfcrp.sampling.chain import Chain
 from reference import every_kernel, feature_reference
 from reference import small_problems as small

@@ -20,7 +20,8 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import plane, tolerance
 from dfcrp.moves import assignment, pair, paper, regroup, revisit
-from dfcrp.priors.arrivals import concentration, exchange, lists, order, procession, tail
+from dfcrp.priors import tail
+from dfcrp.priors.arrivals import concentration, exchange, lists, order, procession
 from dfcrp.priors.arrivals import kernel as arrivals
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import kernel_reference as reference

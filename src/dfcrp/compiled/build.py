@@ -26,7 +26,7 @@ DONE = "built "
 #: Modules with entries of their own.
 ENTRIES = (
     "dfcrp.moves.scan",
-    "dfcrp.priors.arrivals.tail",
+    "dfcrp.priors.tail",
     "dfcrp.summaries.kernels.partitions",
     "dfcrp.summaries.kernels.tables",
     "dfcrp.summaries.kernels.point_search",
@@ -60,7 +60,7 @@ USUAL = (
     "entries:dfcrp.summaries.kernels.partitions",
     "entries:dfcrp.summaries.kernels.tables",
     "entries:dfcrp.summaries.kernels.division",
-    "entries:dfcrp.priors.arrivals.tail",
+    "entries:dfcrp.priors.tail",
 )
 
 

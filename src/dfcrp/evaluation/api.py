@@ -21,6 +21,7 @@ from dfcrp.evaluation.of_run import (
 from dfcrp.evaluation.result import Evaluation
 from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.site import body_radius
+from dfcrp.likelihoods.registry import likelihood_named
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -57,7 +58,7 @@ def evaluate_run(
 ) -> Evaluation:
     """A run beside a truth; see `Posterior.evaluate`."""
     asked, kind = asked or Asked(), posterior.items.kind
-    if kind == "records" or has_entities(truth, columns):
+    if posterior.likelihood.text or has_entities(truth, columns):
         least = asked.of_links()
         records = Records(posterior.items)
         table = read_identities(truth, "the truth", columns)
@@ -126,7 +127,8 @@ def evaluate(
     (1.0, 0.5)
     """
     asked = Asked(iou, distance, same_category, p_real, min_experts, min_score, on, body)
-    if kind == "records" or (has_entities(truth, truth_columns) and has_entities(catalogue)):
+    text = likelihood_named(kind).text
+    if text or (has_entities(truth, truth_columns) and has_entities(catalogue)):
         least = asked.of_links()
         ours = read_identities(catalogue, "the catalogue", columns)
         theirs = read_identities(truth, "the truth", truth_columns)

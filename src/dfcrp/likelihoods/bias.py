@@ -153,6 +153,11 @@ def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     )
 
 
+def kept_by_chain(hyper: Any) -> dict[str, NDArray[np.float64]]:
+    """How careless each item is."""
+    return {"log_scale": hyper.tails.log_scale}
+
+
 @inline_kernel
 def offset_by(hyper, law, i, axis):
     """How far item i's expert is off along an axis, by a law."""

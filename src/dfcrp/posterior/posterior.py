@@ -31,7 +31,6 @@ from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
 from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
-from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
 from dfcrp.settings.config import Config
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
 
     from dfcrp.evaluation.result import Evaluation
     from dfcrp.posterior.explain import Explanation
+    from dfcrp.priors.detection.answers import DetectionSummary
 
 
 class Posterior:

@@ -49,9 +49,11 @@ from numpy.typing import NDArray
 
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.bias import kept_by_chain as bias_kept
 from dfcrp.likelihoods.bias import log_noise_by, offset_by, precision_by
 from dfcrp.likelihoods.bias import of_chain as bias_of_chain
 from dfcrp.likelihoods.circle.covariance import Conditional, CorrelationLaw, slice_coordinate
+from dfcrp.likelihoods.contract import log_tilt
 from dfcrp.likelihoods.law import SMALL
 from dfcrp.likelihoods.tails import (
     LOG_WIDE,
@@ -62,7 +64,6 @@ from dfcrp.likelihoods.tails import (
     settle_normal,
     shares_by,
 )
-from dfcrp.priors.contract import log_tilt
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
 MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM, LOG_A, LOG_D = (
@@ -138,6 +139,11 @@ def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     """The hyperparameters of one chain: its own laws and sums."""
     mine = bias_of_chain(hyper, law)
     return mine._replace(reference=hyper.reference.copy(), room=hyper.room.copy())
+
+
+def kept_by_chain(hyper: Any) -> dict[str, NDArray[np.float64]]:
+    """What spares are drawn from, and how careless each marking is."""
+    return {"reference": hyper.reference, **bias_kept(hyper)}
 
 
 def with_law(
@@ -564,6 +570,7 @@ _SHARED = (
 def of_circles(kind: Any) -> Any:
     """Class decorator: hyperparameters of circles, wherever these are."""
     likelihood.of_chain.register(kind, of_chain)
+    likelihood.kept_by_chain.register(kind, kept_by_chain)
     for stub, kernel in _SHARED:
         implements(stub, kind)(kernel)
     return kind

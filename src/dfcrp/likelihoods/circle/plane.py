@@ -61,8 +61,8 @@ from dfcrp.likelihoods.circle.kernel import (
     squares_by,
     update_mean,
 )
+from dfcrp.likelihoods.contract import log_tilt
 from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_scale_of
-from dfcrp.priors.contract import log_tilt
 
 
 @of_circles

@@ -78,8 +78,8 @@ from dfcrp.likelihoods.circle.kernel import (
     squares_by,
     update_mean,
 )
+from dfcrp.likelihoods.contract import log_tilt
 from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_scale_of
-from dfcrp.priors.contract import log_tilt
 
 #: A column more than in a plane.
 MU_Z = kernel.WIDTH

@@ -32,6 +32,7 @@ from dfcrp.likelihoods.bias import (
     ALIKE,
     NOWHERE,
     Bias,
+    kept_by_chain,
     log_noise_of,
     of_chain,
     precision_by,
@@ -74,6 +75,7 @@ class CovarianceHyper(NamedTuple):
 
 
 likelihood.of_chain.register(CovarianceHyper, of_chain)
+likelihood.kept_by_chain.register(CovarianceHyper, kept_by_chain)
 
 
 def row_width(features: int) -> int:

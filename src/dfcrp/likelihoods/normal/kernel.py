@@ -39,6 +39,7 @@ from dfcrp.likelihoods.bias import (
     ALIKE,
     NOWHERE,
     Bias,
+    kept_by_chain,
     log_noise_by,
     log_noise_of,
     of_chain,
@@ -89,6 +90,7 @@ class NormalHyper(NamedTuple):
 
 
 likelihood.of_chain.register(NormalHyper, of_chain)
+likelihood.kept_by_chain.register(NormalHyper, kept_by_chain)
 
 
 def row_width(features: int, groups: int) -> int:

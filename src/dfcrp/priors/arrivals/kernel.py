@@ -22,7 +22,7 @@ from dfcrp.priors.arrivals.exchange import exchange_slots
 from dfcrp.priors.arrivals.lists import shift_lists
 from dfcrp.priors.arrivals.order import update_order, walk_arrivals
 from dfcrp.priors.arrivals.procession import lead_processions, processions
-from dfcrp.priors.arrivals.tail import draw_auxiliary, rebuild_tail, tail_sum
+from dfcrp.priors.tail import draw_auxiliary, rebuild_tail, tail_sum
 
 #: In every such scan a share of the customers is rearranged.
 ORDER_PERIOD = 8

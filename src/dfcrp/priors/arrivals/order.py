@@ -25,7 +25,7 @@ import math
 
 from dfcrp.compiled.jit import inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE, ORDER_ACCEPTED, ORDER_PROPOSED
-from dfcrp.priors.arrivals.tail import rebuild_tail, tail_sum
+from dfcrp.priors.tail import rebuild_tail, tail_sum
 
 #: Share of tables of which a customer is chosen: drawn again each time, so that some share suits.
 SHARES = (0.1, 0.3, 0.9)
