@@ -21,7 +21,7 @@ from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import plane, tolerance
 from dfcrp.moves import assignment, pair, paper, regroup, revisit
 from dfcrp.priors import tail
-from dfcrp.priors.arrivals import concentration, exchange, lists, order, procession
+from dfcrp.priors.arrivals import concentration, exchange, order, procession
 from dfcrp.priors.arrivals import kernel as arrivals
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import kernel_reference as reference
@@ -126,7 +126,7 @@ class Step:
         order.update_order(self.rng, self.data, self.state, self.scratch)
 
     def lists(self):
-        lists.shift_lists(self.rng, self.data, self.state, self.scratch)
+        order.shift_lists(self.rng, self.data, self.state, self.scratch)
 
     def exchange(self):
         part = small.whole(self.data)
@@ -362,16 +362,16 @@ def jacobian_of_times_forgotten(step: Step):
     """A list arrives sooner or later as if its times were as likely afterwards as before."""
 
     def move_times(*given):
-        lists.move_times(*given)
+        order.move_times(*given)
         return 0.0
 
-    update = small.with_callees(lists.shift_lists, move_times=move_times)
+    update = small.with_callees(order.shift_lists, move_times=move_times)
     update(step.rng, step.data, step.state, step.scratch)
 
 
 def lists_always(step: Step):
     """A list arrives sooner or later whatever that does to the free seats."""
-    update = small.with_callees(lists.shift_lists, log_product=lambda *_: 0.0)
+    update = small.with_callees(order.shift_lists, log_product=lambda *_: 0.0)
     update(step.rng, step.data, step.state, step.scratch)
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
-from dfcrp.evaluation.assignment import best_assignment, right_by_score
-from dfcrp.evaluation.matching import Rule, possible_pairs
+from dfcrp.evaluation.matching import Rule, best_assignment, possible_pairs, right_by_score
 from dfcrp.evaluation.objects import Objects
 from dfcrp.evaluation.result import Evaluation, plain
 from dfcrp.evaluation.scores import (

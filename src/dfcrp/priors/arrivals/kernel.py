@@ -19,8 +19,7 @@ from dfcrp.compiled.state import NONE, count_clusters
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import exchange_slots
-from dfcrp.priors.arrivals.lists import shift_lists
-from dfcrp.priors.arrivals.order import update_order, walk_arrivals
+from dfcrp.priors.arrivals.order import shift_lists, update_order, walk_arrivals
 from dfcrp.priors.arrivals.procession import lead_processions, processions
 from dfcrp.priors.tail import draw_auxiliary, rebuild_tail, tail_sum
 
