@@ -27,6 +27,7 @@ from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
 Floats = NDArray[np.float64]
@@ -296,7 +297,7 @@ class Likelihood:
         """Which items could share a cluster at all, for the report."""
         return report.reach_words(config.run.radius, config.run.nearest, self.noun)
 
-    def law_words(self, posterior: Any) -> list[str]:
+    def law_words(self, posterior: Posterior) -> list[str]:
         """Where the scatter of items about their object came from, for the report."""
         return []
 
@@ -332,22 +333,24 @@ class Likelihood:
         away = (features - features[row]) / np.where(spread > 0.0, spread, 1.0)
         return np.asarray(np.linalg.norm(away, axis=1))
 
-    def offsets(self, posterior: Any, row: int) -> Offsets | None:
+    def offsets(self, posterior: Posterior, row: int) -> Offsets | None:
         """How to measure the distance of one item from a cluster; None if there is no measure."""
         return None
 
-    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+    def scatter(self, posterior: Posterior) -> Callable[[Floats], Scatter] | None:
         """From what the clusters of a draw share to how items scatter about their objects.
 
         None where items do not scatter.
         """
         return None
 
-    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+    def fit_checks(self, posterior: Posterior) -> Sequence[Check]:
         """Whether the model fits, in what only this kind of item has."""
         return ()
 
-    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
+    def compare(
+        self, posterior: Posterior, row: int, members: NDArray[np.int64]
+    ) -> tuple[Evidence, ...]:
         """What each column says on whether an item is of one object with the members of a cluster.
 
         Empty where distances say it better.

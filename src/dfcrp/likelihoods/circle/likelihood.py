@@ -71,6 +71,8 @@ from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.posterior.posterior import Posterior
+    from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
 
 Floats = NDArray[np.float64]
@@ -229,7 +231,7 @@ class _Circles(Likelihood):
             )
         return words
 
-    def law_words(self, posterior: Any) -> list[str]:
+    def law_words(self, posterior: Posterior) -> list[str]:
         """The paper's law, or learned."""
         if posterior.config.likelihood.tolerances == "learned":
             return [
@@ -284,11 +286,11 @@ class _Circles(Likelihood):
         places = items.places
         return np.asarray(np.linalg.norm(places - places[row], axis=1))
 
-    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+    def scatter(self, posterior: Posterior) -> Callable[[Floats], Scatter] | None:
         """By the law of the variances, learned or the paper's."""
         return circle_scatter(posterior)
 
-    def offsets(self, posterior: Any, row: int) -> Offsets:
+    def offsets(self, posterior: Posterior, row: int) -> Offsets:
         """Of position and diameter, as the mean expert would have drawn the marking."""
         return circle_offsets(posterior, row)
 
@@ -403,7 +405,7 @@ def possible_rows(rows: Floats) -> NDArray[np.bool_]:
     return (a > 0.0) & (d > 0.0) & (s > 0.0) & same
 
 
-def _learned_section(contents: Any) -> Section | None:
+def _learned_section(contents: Contents) -> Section | None:
     """What was learned of the scatter of markings about their object."""
     posterior = contents.posterior
     found = posterior.tolerances

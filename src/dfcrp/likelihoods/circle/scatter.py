@@ -12,7 +12,7 @@ a sphere places are points in space, in km: near an object the sphere is flat.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,19 @@ from numpy.typing import NDArray
 from dfcrp.geometry import TangentPlanes, unit_vectors
 from dfcrp.likelihoods.base import Offsets, Part
 from dfcrp.likelihoods.circle.columns import LAW, PARAMETERS, REST
+from dfcrp.likelihoods.circle.hyper import length_unit
 from dfcrp.likelihoods.differences import corrected_all, new_levels
 from dfcrp.summaries.tails import Scatter
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
 PARTS = (Part("position"), Part("diameter", "larger", "smaller"))
 
 
-def circle_offsets(posterior: Any, row: int) -> Offsets:
+def circle_offsets(posterior: Posterior, row: int) -> Offsets:
     """Of one marking; where experts differ, as the mean expert would have drawn it.
 
     On a sphere the clusters are seen from above the marking.
@@ -65,7 +69,7 @@ def deviations(feature: Floats, parameters: Floats) -> Floats:
     return np.stack((distance, np.sqrt(squared), v[:, 2] / np.sqrt(d)))
 
 
-def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter] | None:
+def circle_scatter(posterior: Posterior) -> Callable[[Floats], Scatter] | None:
     """From what the clusters of a draw share."""
     items, model = posterior.items, posterior.config.likelihood
     features, noise = corrected_all(posterior.expert_bias, items.features, items.families)
@@ -81,7 +85,8 @@ def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter] | None:
     if model.tolerances == "learned" and not learned:
         # Draws by another method.
         return None
-    unit = 1.0 if items.site.units != "deg" or learned else items.site.metres_per_pixel / 1000.0
+    in_pixels = items.site.units == "deg" and not learned
+    unit = length_unit(model, items.site) if in_pixels else 1.0
     shapes = _shapes(model, log_sizes - np.log(unit), learned=learned)
     parts = (("position", slice(0, wide), 2), ("diameter", slice(wide, wide + 1), 1))
 

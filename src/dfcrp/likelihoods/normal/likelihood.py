@@ -66,6 +66,8 @@ from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.posterior.posterior import Posterior
+    from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
 
 Floats = NDArray[np.float64]
@@ -261,7 +263,7 @@ class NormalLikelihood(Likelihood):
         """By column."""
         return _learned_words(found, self.noun)
 
-    def law_words(self, posterior: Any) -> list[str]:
+    def law_words(self, posterior: Posterior) -> list[str]:
         """It is always learned."""
         return [f"How far {plural(self.noun)} of one object scatter was learned from the data."]
 
@@ -277,7 +279,7 @@ class NormalLikelihood(Likelihood):
             return None
         return replace(found, places=tuple(names.index(axis) for axis in found.axes))
 
-    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+    def scatter(self, posterior: Posterior) -> Callable[[Floats], Scatter] | None:
         """By the scales of the draw; stored are log variances, of full covariances log scales."""
         power = 1.0 if self.name == "normal" else 0.5
         items = posterior.items
@@ -306,7 +308,7 @@ class NormalLikelihood(Likelihood):
         places = items.places
         return np.asarray(np.linalg.norm(places - places[row], axis=1))
 
-    def offsets(self, posterior: Any, row: int) -> Offsets:
+    def offsets(self, posterior: Posterior, row: int) -> Offsets:
         """Of position, sizes and shape, or of each column."""
         items, row = posterior.drawn_with(row)
         given = self.shape(items), posterior.draws.columns, items.features, row
@@ -464,7 +466,7 @@ def _learned_words(found: Mapping[str, Any], noun: str) -> list[str]:
     ]
 
 
-def _learned_section(contents: Any) -> Section | None:
+def _learned_section(contents: Contents) -> Section | None:
     """The learned standard deviations."""
     posterior = contents.posterior
     found, nouns = posterior.tolerances, plural(posterior.likelihood.noun)
@@ -488,5 +490,5 @@ def _learned_section(contents: Any) -> Section | None:
             " Where it grows with size, it is that at the median size; a growth of 2 means that it "
             "goes in proportion to the size."
         )
-    words = posterior.likelihood.learned_words(found)
-    return learned_section(f"How far do {nouns} scatter?", words, estimates(shown, names), caption)
+    title, said = f"How far do {nouns} scatter?", posterior.likelihood.learned_words(found)
+    return learned_section(title, said, estimates(shown, names), caption)

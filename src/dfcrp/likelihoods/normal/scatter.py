@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from dfcrp.likelihoods.base import Offsets, Part
 from dfcrp.likelihoods.differences import ExpertBias, corrected_all, new_levels
 from dfcrp.likelihoods.normal.shapes import Shape
 from dfcrp.summaries.tails import Scatter
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
 LOG = "log_"
@@ -96,7 +99,7 @@ def growths(shape: Shape, columns: Columns) -> list[int]:
 
 
 def normal_scatter(
-    posterior: Any, shape: Shape, heard: NDArray[np.int64], *, power: float
+    posterior: Posterior, shape: Shape, heard: NDArray[np.int64], *, power: float
 ) -> Callable[[NDArray[np.float64]], Scatter] | None:
     """From what the clusters of a draw share; scales are exp(power · stored).
 

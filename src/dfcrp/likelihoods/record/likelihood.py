@@ -28,6 +28,7 @@ from dfcrp.summaries.fit import Check
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
 #: Candidates that are this much less likely (log scale) to be one object than two are left out.
@@ -174,7 +175,7 @@ class _Records(Likelihood):
             *(f"{words[0].upper()}{words[1:]}." for words in _doubts(found, items)),
         ]
 
-    def law_words(self, posterior: Any) -> list[str]:
+    def law_words(self, posterior: Posterior) -> list[str]:
         """It is always learned."""
         return ["How often a field has a typo or is wrong was learned from the data."]
 
@@ -209,7 +210,7 @@ class _Records(Likelihood):
             "log_bayes_factor": factor[likely],
         }
 
-    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+    def fit_checks(self, posterior: Posterior) -> Sequence[Check]:
         """Whether fields differ independently of each other."""
         return dependent_fields(posterior)
 
@@ -219,7 +220,9 @@ class _Records(Likelihood):
             sum((values != values[row]).astype(np.float64) for values in items.columns.values())
         )
 
-    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
+    def compare(
+        self, posterior: Posterior, row: int, members: NDArray[np.int64]
+    ) -> tuple[Evidence, ...]:
         """What each field adds to the log odds, at the learned rates of faults.
 
         That is the change of the field's log R as the record joins the members.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ from dfcrp.likelihoods.record.fields import Aside, Fields
 from dfcrp.likelihoods.record.pilot import LEAST_SHARE, Guess
 from dfcrp.markup import Column, Section, estimate_of, join, listed, paragraph, table
 from dfcrp.summaries.fit import BEYOND_CHANCE, GOOD, Check, level_of
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
+    from dfcrp.report.contents import Contents
 
 #: What is learned of a field, as the names of the numbers begin.
 MISS, TYPO, SCALE = "miss_", "typo_", "scale_"
@@ -203,7 +207,7 @@ def learned_words(found: Mapping[str, Any]) -> list[str]:
     return [f"Learned from the data, the most frequent faults: {words}."]
 
 
-def faults(contents: Any) -> Section | None:
+def faults(contents: Contents) -> Section | None:
     """The learned rates, field by field."""
     posterior = contents.posterior
     found = posterior.tolerances
@@ -236,7 +240,7 @@ def faults(contents: Any) -> Section | None:
     return Section("learned", "How often are fields wrong?", body)
 
 
-def dependent_fields(posterior: Any) -> list[Check]:
+def dependent_fields(posterior: Posterior) -> list[Check]:
     """Linked pairs that disagree in two fields or more, beside what independence predicts."""
     items = posterior.items
     first, second = _linked(posterior.point_partition().labels, items.families)
