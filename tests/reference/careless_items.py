@@ -212,7 +212,7 @@ def blind(chain) -> None:
     kept = tails.settle_by_gains
 
     def by_shares(hyper, rng, i, wide, widest):
-        kept[1](hyper, rng, i, 0.0, 0.0)
+        kept(hyper, rng, i, 0.0, 0.0)
 
     tails.settle_by_gains = by_shares
     try:
@@ -223,14 +223,14 @@ def blind(chain) -> None:
 
 def never_careless_when_joining(chain) -> None:
     """Who may join is weighed as if of the first level, though a level is drawn afterwards."""
-    kept = normal.log_of_mixture, circle.log_normal_tail, sphere.log_normal_tail
+    kept = normal.log_of_mixture, circle.log_normal_tail
     normal.log_of_mixture = covariance.log_of_mixture = lambda *_: 0.0
     plain = lambda hyper, law, features, squares: -0.5 * squares  # noqa: E731
-    circle.log_normal_tail = sphere.log_normal_tail = plain
+    circle.log_normal_tail = plain
     try:
         scan(chain)
     finally:
-        normal.log_of_mixture, circle.log_normal_tail, sphere.log_normal_tail = kept
+        normal.log_of_mixture, circle.log_normal_tail = kept
         covariance.log_of_mixture = kept[0]
 
 
