@@ -268,13 +268,13 @@ def offsets_left_on(chain: Chain) -> None:
 
 def noise_left_out_of_rows(chain: Chain) -> None:
     """Parameters are drawn as if all experts were equally exact."""
-    kept = normal.log_scale, covariance.precision_of
-    normal.log_scale, covariance.precision_of = normal.log_growth, lambda *_: 1.0
+    kept = normal.log_noise_of, covariance.precision_of
+    normal.log_noise_of, covariance.precision_of = lambda *_: 0.0, lambda *_: 1.0
     try:
         for _ in range(3):
             experts(chain)
     finally:
-        normal.log_scale, covariance.precision_of = kept
+        normal.log_noise_of, covariance.precision_of = kept
 
 
 def noise_left_out_of_places(chain: Chain) -> None:
