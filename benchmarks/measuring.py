@@ -16,8 +16,8 @@ import numpy as np
 from dfcrp.items.items import Items
 from dfcrp.moves.revisit import NOTE_UNTIL
 from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
+from studies.problems import make_problem
 
 #: Scans before the clock starts: the list of markings to be revisited is made by then.
 WARM_UP = NOTE_UNTIL + 50

@@ -30,17 +30,11 @@ from scipy import stats
 
 from dfcrp import prior
 from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.bias_summary import bias_columns
 from dfcrp.likelihoods.circle.columns import AXES, circle_columns
-from dfcrp.likelihoods.circle.kernel import (
-    BETA,
-    VAR_POSITION,
-    WIDTH,
-    CircleHyper,
-    with_law,
-    without_law,
-)
+from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH, with_law, without_law
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.plane import CircleHyper
+from dfcrp.likelihoods.differences import bias_columns
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.arrivals.kernel import Arrivals

@@ -34,10 +34,10 @@ from dfcrp.report.tables import markdown_table, write_json
 from dfcrp.runs.parts import RunRecord
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import Config, make_config
 from studies.detection_designs import DETECTION_DESIGNS, DetectionDesign
 from studies.numbers import averages_of, describe
+from studies.problems import make_problem
 from studies.simulation import cores
 from studies.store import ResultStore
 from studies.tallies import Tally

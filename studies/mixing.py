@@ -28,12 +28,12 @@ from dfcrp.report.tables import (
 )
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from dfcrp.summaries.coclustering import coclustering, pair_histories
 from dfcrp.summaries.convergence import MIN_DRAWS, diagnose
 from studies import paper_figures as paper
 from studies.highlands_data import Highlands, reduced
+from studies.problems import make_problem
 
 Floats = NDArray[np.float64]
 SAMPLERS = ("exact", "paper", "unmodified")

@@ -24,10 +24,10 @@ from dfcrp.report.tables import (
     write_page,
 )
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from studies import paper_figures as paper
 from studies.highlands_data import Highlands, reduced
+from studies.problems import make_problem
 
 #: Radii whose shares are tabulated, and whose runs are timed (the last is no radius at all).
 TABULATED_PX = (0.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 75.0, 100.0)

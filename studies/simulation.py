@@ -23,10 +23,10 @@ from dfcrp.errors import SettingsError
 from dfcrp.items.items import Items
 from dfcrp.runs.dask import connected
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from dfcrp.simulate import DESIGNS, SimulationDesign
 from studies import paper_figures
+from studies.problems import make_problem
 from studies.store import ResultStore
 from studies.tallies import Tally
 

@@ -12,10 +12,10 @@ import pytest
 
 from dfcrp.cli.main import main
 from dfcrp.errors import InputError
-from dfcrp.likelihoods.circle.ties import APART, set_apart
+from dfcrp.likelihoods.circle.hyper import APART, set_apart
 from dfcrp.neighbours import neighbourhood as neighbours
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
+from studies.problems import make_problem
 
 Row = tuple[float, float, float, str]
 FEW = ("--chains", "2", "--scans", "24", "--quiet")

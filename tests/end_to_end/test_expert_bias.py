@@ -16,9 +16,9 @@ from dfcrp.report.contents import Contents
 from dfcrp.report.sections.experts import bias_table
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from studies import expert_bias, scaling
+from studies.problems import make_problem
 
 SETTINGS = {"chains": 2, "scans": 400, "burn_in": 100, "seed": 5}
 COLUMNS = ["offset_x", "offset_y", "size_factor", "noise_factor"]

@@ -22,12 +22,12 @@ from dfcrp.compiled.state import Block
 from dfcrp.errors import SettingsError
 from dfcrp.moves import pair
 from dfcrp.persons import Persons
-from dfcrp.priors.arrivals.tail import rebuild_tail
 from dfcrp.priors.attraction import kernel as attraction
 from dfcrp.priors.attraction.prior import ATTRACTION
 from dfcrp.priors.attraction.settings import AttractionSettings
 from dfcrp.priors.base import Facts
 from dfcrp.priors.contract import log_cluster, log_join
+from dfcrp.priors.tail import rebuild_tail
 from dfcrp.sampling.problem import new_scratch, new_state
 from reference import kernel_reference as reference
 from reference import prior_reference

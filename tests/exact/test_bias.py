@@ -20,9 +20,8 @@ from dfcrp.likelihoods import bias, integrated
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import SHARE, with_bias
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import proposal as circle_proposal
-from dfcrp.likelihoods.circle import sphere, sphere_proposal
-from dfcrp.likelihoods.circle.bias import STEEPEST
+from dfcrp.likelihoods.circle import plane, sphere
+from dfcrp.likelihoods.circle.sphere import STEEPEST
 from dfcrp.likelihoods.normal import bias as normal_bias
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
@@ -106,7 +105,7 @@ class Globe(Setting):
         features = np.column_stack([place[:, :2], rng.normal(1.0, 0.3, N), place[:, 2]])
         super().__init__(hyper, features, sphere.WIDTH, rng)
         for i in range(N):
-            sphere.open_cluster(self.hyper, rng, self.data.features, i, self.state.theta, i)
+            circle.open_cluster(self.hyper, rng, self.data.features, i, self.state.theta, i)
 
     def log_chord(self, i: int, k: int) -> float:
         """log p(y_i | cluster k), but for how areas change."""
@@ -121,7 +120,7 @@ class Globe(Setting):
         chord = place - row[[circle.MU_X, circle.MU_Y, sphere.MU_Z]]
         a, d = factor * row[circle.VAR_POSITION], factor * row[circle.VAR_SIZE]
         log_place = -0.5 * chord @ chord / a - math.log(2.0 * math.pi * a)
-        size = y[sphere.SIZE] - offset[2]
+        size = y[circle.SIZE] - offset[2]
         return log_place + stats.norm.logpdf(size, row[circle.MU_L], math.sqrt(d))
 
     def log_item(self, i: int) -> float:
@@ -216,7 +215,7 @@ def test_weight_of_proposed_parameters(circles):
     mean0, matrix0 = reference.base_mean(hyper)
     for k in (0, 1, 5):
         members = [i for i, label in enumerate(LABELS) if label == k]
-        moments = circle_proposal.moments_of(hyper, y, state, k)
+        moments = plane.moments_of_cluster(hyper, y, state, k)
         row = circles.theta[k]
         precision, pull = np.linalg.inv(matrix0), np.linalg.solve(matrix0, mean0)
         for i in members:
@@ -230,7 +229,7 @@ def test_weight_of_proposed_parameters(circles):
             + reference.log_normal(row[:3], mean0, matrix0)
             - reference.log_normal(row[:3], spread @ pull, spread)
         )
-        fast = circle_proposal.log_marginal(hyper, y, state, k, state.theta, k, moments)
+        fast = plane.log_marginal_of_cluster(hyper, y, state, k, state.theta, k, moments)
         assert fast == pytest.approx(slow, rel=1e-9, abs=1e-9)
 
 
@@ -239,7 +238,7 @@ def test_density_on_a_sphere(seed):
     globe = Globe(seed)
     for i in range(N):
         for k in range(N):
-            fast = sphere.log_density(globe.hyper, globe.state.theta, k, globe.data.features, i)
+            fast = circle.log_density(globe.hyper, globe.state.theta, k, globe.data.features, i)
             assert fast == pytest.approx(globe.log_chord(i, k), rel=1e-9)
 
 
@@ -287,7 +286,7 @@ def log_mean_over_means(globe: Globe, members, k: int) -> float:
 def _size_density(globe: Globe, i: int, k: int, size: float) -> float:
     offset, factor = globe.offset_and_noise(i)
     d = factor * globe.state.theta[k, circle.VAR_SIZE]
-    return stats.norm.logpdf(globe.data.features[i, sphere.SIZE] - offset[2], size, math.sqrt(d))
+    return stats.norm.logpdf(globe.data.features[i, circle.SIZE] - offset[2], size, math.sqrt(d))
 
 
 def test_opening_weight_on_a_sphere():
@@ -304,11 +303,11 @@ def test_opening_weight_on_a_sphere():
         law = hyper.law.copy()
         hyper.law[:] = hyper.reference
         slow += log_mean_over_means(globe, [i], i) - globe.log_chord(i, i)
-        size = y[i, sphere.SIZE] - globe.offset_and_noise(i)[0][2]
+        size = y[i, circle.SIZE] - globe.offset_and_noise(i)[0][2]
         hyper.law[:] = law
         law_a, law_d = reference.drawn_variances(hyper, size)
         slow -= law_a.logpdf(math.exp(log_a)) + log_a + law_d.logpdf(math.exp(log_d)) + log_d
-        assert sphere.opening_weight(hyper, theta, i, y, i) == pytest.approx(slow, abs=1e-6)
+        assert circle.opening_weight(hyper, theta, i, y, i) == pytest.approx(slow, abs=1e-6)
 
 
 def test_marginal_on_a_sphere():
@@ -318,10 +317,8 @@ def test_marginal_on_a_sphere():
     # Members a few widths apart, or the integral is of nothing.
     row[circle.VAR_POSITION], row[circle.VAR_SIZE] = 40.0, 0.5
     circle.complete_row(state.theta, 0)
-    moments = sphere_proposal.moments_of(hyper, y, state, 0)
-    fast = sphere_proposal.log_marginal(
-        hyper, moments, row[circle.VAR_POSITION], row[circle.VAR_SIZE]
-    )
+    moments = sphere.moments_of_cluster(hyper, y, state, 0)
+    fast = sphere.log_marginal_of_cluster(hyper, y, state, 0, state.theta, 0, moments)
     assert fast == pytest.approx(log_mean_over_means(globe, [0, 2, 4], 0), abs=1e-6)
 
 
@@ -435,13 +432,13 @@ def test_experts_alike_are_left_alone():
     y = np.random.default_rng(9).normal(size=(N, 3))
     for hyper in (small.LEARNED, small.biased(FAMILIES)):
         for i in range(N):
-            assert circle.corrected(hyper, y, i) == (*y[i], 1.0)
+            assert plane.corrected(hyper, y, i) == (*y[i], 1.0)
             assert bias.log_noise_of(hyper, i) == 0.0
     globe = Globe(0)
     globe.state.law[4:] = 0.0
     for hyper in (every_kernel.SPHERE, globe.hyper):
         for i in range(N):
-            place = globe.data.features[i][[sphere.X, sphere.Y, sphere.Z, sphere.SIZE]]
+            place = globe.data.features[i][[sphere.X, sphere.Y, sphere.Z, circle.SIZE]]
             assert sphere.corrected(hyper, globe.data.features, i) == (*place, 1.0)
 
 

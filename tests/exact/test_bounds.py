@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from dfcrp.moves import assignment
-from dfcrp.priors import contract
-from dfcrp.priors.arrivals import tail
+from dfcrp.priors import contract, tail
 from dfcrp.priors.contract import NEGLIGIBLE, log_join, log_join_bound
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.problem import new_scratch

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dfcrp import prior as prior_module
-from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle import plane
 from dfcrp.moves import assignment, pair, regroup
 from dfcrp.priors.contract import log_cluster, log_join, log_join_bound, log_open, log_tilt
 from dfcrp.priors.detection import kernel as detection
@@ -470,7 +470,9 @@ def test_bugs_about_scores_move_the_target():
 def gain_of_mean(setting, state, k, proposed, **callees) -> float:
     """log of the acceptance ratio of a proposed mean, as the kernel's source computes it."""
     rng = ScriptedGenerator([], accept=False)
-    update = small.with_callees(circle.update_mean, draw_mean=lambda *_: proposed, **callees)
+    update = small.with_callees(
+        plane.update_mean_of_cluster, draw_mean=lambda *_: proposed, **callees
+    )
     update(setting.problem.hyper, rng, setting.prior, setting.problem.data, state, k)
     return rng.threshold.gain
 

@@ -15,8 +15,10 @@ from scipy.stats import beta, chi2, kstest
 
 from dfcrp.likelihoods.circle import covariance as circle_covariance
 from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle import plane
 from dfcrp.moves import assignment, revisit, scan
-from dfcrp.priors.arrivals import concentration, exchange, order, tail
+from dfcrp.priors import tail
+from dfcrp.priors.arrivals import concentration, exchange, order
 from dfcrp.sampling import problem as problem_module
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -210,7 +212,7 @@ def test_covariance_targets(layout):
             given = circle_covariance.Conditional(
                 *circle.position_law(case.hyper, row[2]),
                 *circle.size_law(case.hyper, row[2]),
-                circle.members_spread(case.hyper, case.state.theta, k, case.features, case.state),
+                plane.spread_of_cluster(case.hyper, case.state.theta, k, case.features, case.state),
             )
             other = small.random_rows(case.rng, case.hyper, ())
             for coordinate, column in enumerate((3, 4, 5)):

@@ -12,8 +12,7 @@ from dfcrp.compiled.random import stream
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated, tails
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import proposal as circle_proposal
-from dfcrp.likelihoods.circle import sphere, sphere_proposal
+from dfcrp.likelihoods.circle import plane, sphere
 from dfcrp.likelihoods.circle.hyper import without_sizes
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
@@ -155,7 +154,7 @@ def test_circles_mixture_and_opening_weight():
         mixture = special.logsumexp(np.log(SHARES) + each)
         assert circle.log_density(hyper, theta, k, y, i) == pytest.approx(mixture, rel=1e-9)
         at_own = log_normal(hyper, y[i], row, math.exp(LEVELS[i]))
-        assert circle.log_density_of_member(hyper, theta, k, y, i) == pytest.approx(at_own)
+        assert plane.log_density_of_member(hyper, theta, k, y, i) == pytest.approx(at_own)
         marginal = [
             reference.log_normal(y[i], mean, wide + scale**2 * reference.covariance(row))
             for scale in SCALES
@@ -182,7 +181,6 @@ def test_weights_of_proposed_parameters_average_to_the_marginal(kind):
     else:
         y = np.column_stack([np.full((N, 2), 0.7), np.full(N, hyper.mu0_l)])
     module = sphere if kind == "sphere" else circle
-    proposal = sphere_proposal if kind == "sphere" else circle_proposal
     made = small.make_problem([0, 1, 2, 3, 4], np.zeros((N, axes)))
     problem = made.__class__(
         made.data, hyper, made.prior, 1.0, module.WIDTH, every_kernel.columns_for(1, len(hyper.law))
@@ -192,8 +190,8 @@ def test_weights_of_proposed_parameters_average_to_the_marginal(kind):
     logs = np.empty((2, 4000))
     for draw in range(logs.shape[1]):
         logs[0, draw] = likelihood.open_cluster(hyper, rng, y, 0, theta, 0)
-        proposal.propose_row(hyper, rng, y, state, 0, theta, 0)
-        logs[1, draw] = proposal.row_weight(hyper, y, state, 0, theta, 0)
+        circle.propose_row(hyper, rng, y, state, 0, theta, 0)
+        logs[1, draw] = circle.row_weight(hyper, y, state, 0, theta, 0)
     weight = np.exp(logs - logs.mean())
     error = weight.std(axis=1) / math.sqrt(logs.shape[1])
     assert abs(weight[0].mean() - weight[1].mean()) < 6.0 * math.hypot(*error)

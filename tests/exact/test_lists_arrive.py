@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dfcrp.priors.arrivals import lists
+from dfcrp.priors.arrivals import order
 from dfcrp.sampling.problem import new_scratch
 from reference import small_problems as small
 
@@ -37,10 +37,10 @@ class Setting:
         )
         self.scratch.value[:] = self.times
         given = data, state, self.scratch, self.first, self.count
-        jacobian = lists.move_times(*given, self.total, step, late)
-        moved = lists.count_moved(data, self.first, self.count)
+        jacobian = order.move_times(*given, self.total, step, late)
+        moved = order.count_moved(data, self.first, self.count)
         assert moved == self.moved.sum()
-        lists.merge_arrivals(*given, moved)
+        order.merge_arrivals(*given, moved)
         times = self.times.copy()
         times[self.moved] = self.scratch.free_seats[:moved]
         return float(jacobian), self.scratch.proposal.copy(), np.sort(times)
@@ -93,6 +93,6 @@ def test_nobody_moves_where_there_is_one_list():
     """Its customers' order is all there is."""
     problem = small.make_problem([0, 0, 0])
     state = small.fill_state(problem, (0, 1, 2), order=np.arange(3), u=np.ones(3), alpha=1.3)
-    lists.shift_lists(np.random.default_rng(1), problem.data, state, new_scratch(problem))
+    order.shift_lists(np.random.default_rng(1), problem.data, state, new_scratch(problem))
     assert state.order.tolist() == [0, 1, 2]
     assert state.tally.sum() == 0

@@ -13,11 +13,10 @@ import pytest
 
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record import candidates as record_candidates
-from dfcrp.likelihoods.record import matching as record_matching
 from dfcrp.likelihoods.record import pilot
 from dfcrp.likelihoods.record.hyper import facts_of_pairs, law_of_field, pair_ratio
 from dfcrp.likelihoods.record.likelihood import RECORDS
-from dfcrp.likelihoods.record.matching import Ends, Matching
+from dfcrp.likelihoods.record.pilot import Ends, Matching
 from dfcrp.likelihoods.record.settings import RecordSettings
 from studies.made_up_records import HARD_SURVEY, places, survey
 
@@ -160,7 +159,7 @@ def test_rates_collapse_if_it_is_not_asked_who_is_free(monkeypatch):
         one, other = self.sizes.T
         return np.log(matches / (one * other))[self.block]
 
-    monkeypatch.setattr(record_matching.Matching, "log_odds", everybody)
+    monkeypatch.setattr(pilot.Matching, "log_odds", everybody)
     assert np.median(guessed("nearly all")[1]) < 0.6
 
 

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.law import rebuild_rows
-from dfcrp.likelihoods.record import kernel, rates, sources
+from dfcrp.likelihoods.record import kernel, rates
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.sampling.problem import new_state
@@ -171,7 +171,7 @@ def p_of_draws(made: Clusters, which: int, field: int, shift: float = 0.0) -> fl
     drawn = []
     for _ in range(1000):
         for _ in range(5):
-            sources.update_shared(hyper, made.rng, made.data, made.state)
+            rates.update_shared(hyper, made.rng, made.data, made.state)
         drawn.append(made.state.law[which])
     cumulated = np.interp(drawn, grid, np.cumsum(weight) - 0.5 * weight)
     return float(stats.kstest(cumulated, "uniform").pvalue)
@@ -198,7 +198,7 @@ def test_after_an_update_all_rows_are_those_of_the_new_law(apart):
     made = Clusters(apart)
     before = made.state.law.copy()
     made.state.theta[:, kernel.NOTED] = made.state.spare[:, kernel.NOTED] = 3.0
-    assert not sources.update_shared(made.hyper, made.rng, made.data, made.state)
+    assert not rates.update_shared(made.hyper, made.rng, made.data, made.state)
     assert (made.state.law != before).sum() > len(before) / 4
     assert made.rows()[:, kernel.LOG_MARGINAL] == pytest.approx(made.log_ratios(), abs=1e-9)
     assert (made.rows()[:, kernel.NOTED] == kernel.NOBODY).all()

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.law import rebuild_rows
-from dfcrp.likelihoods.record import kernel, sources
+from dfcrp.likelihoods.record import kernel, rates
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.sampling.problem import new_state
@@ -79,7 +79,7 @@ class Shared:
         drawn = []
         for _ in range(DRAWS):
             for _ in range(2):
-                sources.split_scales(hyper, self.rng, self.data, self.state, 0, one, other)
+                rates.split_scales(hyper, self.rng, self.data, self.state, 0, one, other)
             drawn.append(2 * (self.state.law[a] - self.state.law[b]))
         now = np.exp(2 * (self.state.law[shared] + self.state.law[[a, b]])).sum()
         assert now == pytest.approx(both)
@@ -95,7 +95,7 @@ class Shared:
         mean = (mean + (whole / self.hyper.law_sd[own] ** 2).sum()) / precision
         drawn = []
         for _ in range(DRAWS):
-            sources.draw_shared(hyper, self.rng, what, 0)
+            rates.draw_shared(hyper, self.rng, what, 0)
             drawn.append(self.state.law[at])
         assert self.state.law[at] + self.state.law[own] == pytest.approx(whole)
         return float(stats.kstest(drawn, "norm", (mean, precision**-0.5)).pvalue)
@@ -133,6 +133,6 @@ def test_an_update_keeps_within_the_prior():
     made.state.law[own] = 5.99 * made.hyper.law_sd[own] * [1.0, -1.0, 1.0]
     made.state.law[at] = made.hyper.law_mean[at]
     for _ in range(50):
-        sources.update_shared(made.hyper, made.rng, made.data, made.state)
+        rates.update_shared(made.hyper, made.rng, made.data, made.state)
         z = (made.state.law - made.hyper.law_mean) / made.hyper.law_sd
         assert np.abs(z).max() <= 6.0

@@ -18,9 +18,9 @@ from scipy.stats import beta, norm
 from dfcrp import prior
 from dfcrp.compiled.state import DIVIDE_ACCEPTED, MERGE_ACCEPTED, SPLIT_ACCEPTED
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import proposal as circle_proposal
+from dfcrp.likelihoods.circle import plane
 from dfcrp.moves import regroup
-from dfcrp.priors.arrivals import tail
+from dfcrp.priors import tail
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -160,11 +160,11 @@ def test_weight_of_proposed_parameters(hyper):
         state = small.fill_state(problem, [0] * n)
         drawn = np.zeros((2, circle.WIDTH))
         for _ in range(5):
-            circle_proposal.propose_row(hyper, rng, features, state, 0, drawn, 1)
+            circle.propose_row(hyper, rng, features, state, 0, drawn, 1)
             row = drawn[1, :6]
             assert drawn[1] == pytest.approx(small.complete(row), rel=1e-12)
-            moments = circle_proposal.moments_of(hyper, features, state, 0)
-            mode_a, width_a, mode_d, width_d = circle_proposal.peaks(
+            moments = plane.moments_of_cluster(hyper, features, state, 0)
+            mode_a, width_a, mode_d, width_d = circle.peaks(
                 hyper, moments, moments.sum_l / moments.weight
             )
             slow = (
@@ -175,7 +175,7 @@ def test_weight_of_proposed_parameters(hyper):
                 - norm.logpdf(math.log(row[4]), mode_d, width_d) + math.log(row[4])
                 - beta.logpdf((row[5] + 1) / 2, hyper.lambda_a, hyper.lambda_b) + math.log(2.0)
             )  # fmt: skip
-            fast = circle_proposal.row_weight(hyper, features, state, 0, drawn, 1)
+            fast = circle.row_weight(hyper, features, state, 0, drawn, 1)
             # Both the fast prior and the fast marginal leave out the same constant, n-free.
             assert fast - slow == pytest.approx(0.0, abs=1e-8)
 

@@ -17,7 +17,7 @@ from scipy import stats
 
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import sphere, sphere_proposal
+from dfcrp.likelihoods.circle import sphere
 from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS_WITH_REST
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.priors.arrivals.kernel import Arrivals
@@ -110,7 +110,7 @@ def test_marginals_are_likelihood_times_prior_over_conditional(n):
     """Whatever the mean that is drawn."""
     rng, theta, y = np.random.default_rng(n), a_row(), FEATURES[:n]
     state = SimpleNamespace(head=np.array([0]), after=np.array([*range(1, n), -1]))
-    moments = sphere_proposal.moments_of(HYPER, y, _numba_state(state), 0)
+    moments = sphere.moments_of_cluster(HYPER, y, _numba_state(state), 0)
     total = y[:, [0, 1, 3]].sum(axis=0)
     length = np.linalg.norm(total)
     assert moments.position == pytest.approx(2 * RADIUS * (n * RADIUS - length), abs=1e-9)
@@ -127,7 +127,8 @@ def test_marginals_are_likelihood_times_prior_over_conditional(n):
         value -= stats.norm.logpdf(size, mean, precision**-0.5)
         cosine = place_of(theta) @ total / (RADIUS * length)
         value -= math.log(kappa / (2 * math.pi * RADIUS**2)) + kappa * (cosine - 1.0)
-        assert sphere_proposal.log_marginal(HYPER, moments, 1.3, 0.1) == pytest.approx(value)
+        found = sphere.log_marginal_of_cluster(HYPER, y, _numba_state(state), 0, theta, 0, moments)
+        assert found == pytest.approx(value)
 
 
 def _numba_state(fields):

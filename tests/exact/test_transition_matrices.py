@@ -15,7 +15,8 @@ import pytest
 
 from dfcrp import prior
 from dfcrp.moves import assignment, pair, paper
-from dfcrp.priors.arrivals import exchange, order, tail
+from dfcrp.priors import tail
+from dfcrp.priors.arrivals import exchange, order
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

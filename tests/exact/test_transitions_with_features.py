@@ -22,7 +22,7 @@ import pytest
 from dfcrp import prior
 from dfcrp.compiled.state import NONE
 from dfcrp.moves import assignment, pair
-from dfcrp.priors.arrivals import tail
+from dfcrp.priors import tail
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

@@ -21,16 +21,8 @@ from dfcrp.compiled.state import (
     ORDER_PROPOSED,
     Block,
 )
-from dfcrp.priors.arrivals import (
-    concentration,
-    exchange,
-    kernel,
-    lists,
-    order,
-    procession,
-    seating,
-    tail,
-)
+from dfcrp.priors import tail
+from dfcrp.priors.arrivals import concentration, exchange, kernel, order, procession, seating
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -248,13 +240,13 @@ def test_which_lists_move():
         for count in range(1, 4):
             families = {(first + more) % 3 for more in range(count)}
             members = [i for i in range(8) if FAMILIES[i] in families]
-            assert [i for i in range(8) if lists.moves_along(data, i, first, count)] == members
-            assert lists.count_moved(data, first, count) == len(members)
+            assert [i for i in range(8) if order.moves_along(data, i, first, count)] == members
+            assert order.count_moved(data, first, count) == len(members)
 
 
 def test_times():
     times = np.zeros(3)
-    total = lists.draw_times(KnownNumbers(exponentials=[0.5, 1.0, 2.0, 4.0]), 3, times)
+    total = order.draw_times(KnownNumbers(exponentials=[0.5, 1.0, 2.0, 4.0]), 3, times)
     assert times.tolist() == [0.5, 1.5, 3.5]
     assert total == 7.5
 
@@ -264,7 +256,7 @@ def test_times_at_an_end_are_none():
     for late in (False, True):
         for ends, fine in (((0.0, 0.5), False), ((0.5, 1.0), False), ((1e-9, 1.0 - 1e-9), True)):
             setting.scratch.value[:] = np.linspace(*ends, 8)
-            gain = lists.move_times(
+            gain = order.move_times(
                 setting.data, setting.state, setting.scratch, 0, 3, 1.0, 0.3, late
             )
             assert math.isnan(gain) != fine
@@ -285,7 +277,7 @@ def proposed_order(setting, first, count, exponentials, step, late):
 
 @pytest.mark.parametrize(("groups", "count"), [(16, 1), (3, 1), (2, 2)])
 def test_lists_are_shifted(groups, count, monkeypatch):
-    monkeypatch.setattr(lists, "GROUPS", groups)
+    monkeypatch.setattr(order, "GROUPS", groups)
     taken_ones = 0
     for labels, seed in settings():
         for late in (False, True):
@@ -296,14 +288,14 @@ def test_lists_are_shifted(groups, count, monkeypatch):
             moved = sum(
                 FAMILIES[i] in {(first + more) % 3 for more in range(count)} for i in range(8)
             )
-            step = lists.STEP * normal / math.sqrt(min(moved, 8 - moved))
+            step = order.STEP * normal / math.sqrt(min(moved, 8 - moved))
             before = setting.state.order.copy()
             after, gain = proposed_order(setting, first, count, exponentials, step, late)
             gain += setting.log_order(after, 0.8) - setting.log_order(before, 0.8)
             for exponential, taken in around(gain):
                 fresh = Setting(labels, seed)
                 rng = KnownNumbers(uniforms, [*exponentials, exponential], [normal])
-                lists.shift_lists(rng, fresh.data, fresh.state, fresh.scratch)
+                order.shift_lists(rng, fresh.data, fresh.state, fresh.scratch)
                 fresh.assert_order_is(after if taken else before)
                 assert rng.used_up()
                 assert fresh.state.tally[ORDER_PROPOSED] == 1
@@ -314,14 +306,14 @@ def test_lists_are_shifted(groups, count, monkeypatch):
 
 def test_lists_that_are_all_or_nothing_stay(monkeypatch):
     setting = Setting(PARTITIONS[0], 0)
-    monkeypatch.setattr(lists, "GROUPS", 1)
-    lists.shift_lists(KnownNumbers([0.1]), setting.data, setting.state, setting.scratch)
-    monkeypatch.setattr(lists, "count_moved", lambda *_: 0)
-    lists.shift_lists(KnownNumbers([0.1]), setting.data, setting.state, setting.scratch)
-    monkeypatch.setattr(lists, "count_moved", lambda *_: 1)
-    monkeypatch.setattr(lists, "move_times", lambda *_: math.nan)
+    monkeypatch.setattr(order, "GROUPS", 1)
+    order.shift_lists(KnownNumbers([0.1]), setting.data, setting.state, setting.scratch)
+    monkeypatch.setattr(order, "count_moved", lambda *_: 0)
+    order.shift_lists(KnownNumbers([0.1]), setting.data, setting.state, setting.scratch)
+    monkeypatch.setattr(order, "count_moved", lambda *_: 1)
+    monkeypatch.setattr(order, "move_times", lambda *_: math.nan)
     rng = KnownNumbers([0.1, 0.2], [1.0] * 9, [0.5])
-    lists.shift_lists(rng, setting.data, setting.state, setting.scratch)
+    order.shift_lists(rng, setting.data, setting.state, setting.scratch)
     assert rng.used_up()
     assert setting.state.tally[ORDER_PROPOSED] == 0
 

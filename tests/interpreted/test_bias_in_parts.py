@@ -11,7 +11,6 @@ import pytest
 from dfcrp.compiled.slice import FARTHEST, log_target
 from dfcrp.likelihoods import bias
 from dfcrp.likelihoods.bias import BEFORE, COUNT, GRADIENT, NOWHERE, SHARE, SQUARES
-from dfcrp.likelihoods.circle import bias as circle_bias
 from dfcrp.likelihoods.circle import tolerance
 from dfcrp.likelihoods.normal import bias as normal_bias
 from dfcrp.likelihoods.normal import covariance
@@ -231,10 +230,10 @@ def test_when_experts_are_compared(monkeypatch):
 @pytest.mark.parametrize("tails", [True, False])
 def test_what_circles_share_is_updated(learned, compare, tails, monkeypatch):
     done = []
-    monkeypatch.setattr(circle_bias, "tails_are_due", lambda *_: tails)
-    monkeypatch.setattr(circle_bias, "update_tails", lambda *_: done.append("tails"))
-    monkeypatch.setattr(circle_bias, "bias_is_due", lambda *_: compare)
-    monkeypatch.setattr(circle_bias, "update_bias", lambda *_: done.append("bias"))
+    monkeypatch.setattr(tolerance, "tails_are_due", lambda *_: tails)
+    monkeypatch.setattr(tolerance, "update_tails", lambda *_: done.append("tails"))
+    monkeypatch.setattr(tolerance, "bias_is_due", lambda *_: compare)
+    monkeypatch.setattr(tolerance, "update_bias", lambda *_: done.append("bias"))
     for name, result in (
         ("tolerances_of", "before"), ("update_law", None), ("account_for_tolerances", "few"),
         ("account_for_law", "all"),
@@ -242,7 +241,7 @@ def test_what_circles_share_is_updated(learned, compare, tails, monkeypatch):
         monkeypatch.setattr(
             tolerance, name, lambda *given, n=name, r=result: done.append((n, given)) or r
         )
-    found = circle_bias.update_shared(SimpleNamespace(learned=learned), None, None, None)
+    found = tolerance.update_shared(SimpleNamespace(learned=learned), None, None, None)
     names = [one if isinstance(one, str) else one[0] for one in done]
     if compare or tails:
         own = ["bias"] * compare + ["tails"] * tails

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dfcrp.likelihoods.circle import covariance, kernel, proposal
+from dfcrp.likelihoods.circle import covariance, kernel, plane
 from exact import test_bias as of_experts
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -75,7 +75,7 @@ def test_means_are_drawn_from_their_conditional(circles):
 
         def draw(normals, k=k, w=w, sums=sums):
             rng = KnownNumbers(normals=list(normals))
-            return np.array(kernel.draw_mean(rng, hyper, theta, k, w.sum(), *sums))
+            return np.array(plane.draw_mean(rng, hyper, theta, k, w.sum(), *sums))
 
         middle = draw(np.zeros(3))
         np.testing.assert_allclose(middle, mean, rtol=1e-9)
@@ -91,9 +91,10 @@ def around(gain):
 
 def tilted(monkeypatch):
     """A prior that cares for sizes."""
-    monkeypatch.setattr(
-        kernel, "log_tilt", lambda prior, data, state, k, size: 0.7 * size + 0.1 * k
-    )
+    for module in (kernel, plane):
+        monkeypatch.setattr(
+            module, "log_tilt", lambda prior, data, state, k, size: 0.7 * size + 0.1 * k
+        )
 
 
 def test_means_are_taken_by_the_law_of_variances(circles, monkeypatch):
@@ -105,13 +106,15 @@ def test_means_are_taken_by_the_law_of_variances(circles, monkeypatch):
         before = theta[k].copy()
         for normals in ([0.4, -1.0, 0.6], [-1.3, 0.2, 0.9], [2.0, 1.0, -0.5]):
             rng = KnownNumbers(normals=list(normals))
-            new = kernel.draw_mean(rng, hyper, theta, k, w.sum(), *sums)
+            new = plane.draw_mean(rng, hyper, theta, k, w.sum(), *sums)
             gain = log_variances(hyper, before, new[2]) - log_variances(hyper, before, before[2])
             gain += 0.7 * (new[2] - before[2])
             for exponential, taken in around(gain):
                 theta[k] = before
                 rng = KnownNumbers(exponentials=[exponential], normals=list(normals))
-                found = kernel.update_mean(hyper, rng, None, circles.data, circles.state, k)
+                found = plane.update_mean_of_cluster(
+                    hyper, rng, None, circles.data, circles.state, k
+                )
                 assert found is taken
                 np.testing.assert_allclose(theta[k, :3], new if taken else before[:3])
                 np.testing.assert_array_equal(theta[k, 3:], before[3:])
@@ -156,7 +159,7 @@ def test_rows_are_drawn_given_one_marking(circles, monkeypatch):
         theta = np.full((2, kernel.WIDTH), 9.0)
         rng = KnownNumbers(normals=[0.0, 0.0, 0.0])
         kernel.draw_row_by(hyper, law, rng, circles.data.features, i, theta, 1)
-        *y, precision = kernel.corrected_by(hyper, law, circles.data.features, i)
+        *y, precision = plane.corrected_by(hyper, law, circles.data.features, i)
         assert seen == [(True, y[2])]
         assert rng.betas == [(hyper.lambda_a, hyper.lambda_b)]
         lam = 2.0 * hyper.lambda_a / (hyper.lambda_a + hyper.lambda_b) - 1.0
@@ -220,7 +223,7 @@ def test_rows_are_recorded(circles):
     theta[1, 0] = 1.0 + 2.0**-30
     for width in (6, 8):
         out = np.zeros((2, width), np.float32)
-        kernel.record_row(circles.hyper, theta, 1, out, 1)
+        plane.record_row(circles.hyper, theta, 1, out, 1)
         row = theta[1]
         cross = row[kernel.BETA] * row[kernel.VAR_POSITION]
         np.testing.assert_allclose(out[1, :6], [*row[:5], cross], rtol=1e-6)
@@ -238,7 +241,8 @@ def test_covariances_are_sliced(circles, monkeypatch):
         asked.append((law, given, which, start, width, rest))
         return start + 0.1
 
-    monkeypatch.setattr(kernel, "slice_coordinate", slices)
+    for module in (kernel, plane):
+        monkeypatch.setattr(module, "slice_coordinate", slices)
     for k in circles.slots():
         asked.clear()
         before = state.theta[k].copy()
@@ -276,7 +280,7 @@ def test_conditionals_of_covariances(circles):
         row = circles.state.theta[k].copy()
         (shape_a, rate_a), (shape_d, rate_d) = laws_of(hyper, row[2])
         _, y, w = circles.moments(k)
-        spread = kernel.members_spread(
+        spread = plane.spread_of_cluster(
             hyper, circles.state.theta, k, circles.data.features, circles.state
         )
         given = covariance.Conditional(shape_a, rate_a, shape_d, rate_d, spread)
@@ -307,8 +311,8 @@ def test_conditionals_of_covariances(circles):
 def test_members_are_dealt_by_running_means(circles):
     hyper, data = circles.hyper, circles.data
     deal = SimpleNamespace(dealt=np.full(2, 9.0), sums=np.full((2, 3), 5.0), variance=np.zeros(2))
-    proposal.start_deal(hyper, data, deal, 1, 0)
-    proposal.put_on_side(hyper, data, deal, 1, 2)
+    kernel.start_deal(hyper, data, deal, 1, 0)
+    plane.put_on_side(hyper, data, deal, 1, 2)
     level = 0.5 * (circles.corrected(0)[0][2] + circles.corrected(1)[0][2])
     (shape_a, rate_a), (shape_d, rate_d) = laws_of(hyper, level)
     np.testing.assert_allclose(deal.variance, [shape_a / rate_a, shape_d / rate_d])
@@ -322,14 +326,14 @@ def test_members_are_dealt_by_running_means(circles):
         a, d = deal.variance * wider
         expected = math.log(len(members)) - 1.5 * math.log(wider)
         expected -= 0.5 * ((v[0] ** 2 + v[1] ** 2) / a + v[2] ** 2 / d)
-        found = proposal.log_attraction(hyper, data, deal, side, 2)
+        found = plane.log_attraction(hyper, data, deal, side, 2)
         assert found == pytest.approx(expected)
 
 
 def test_moments_of_members(circles):
     for k in circles.slots():
         members, y, w = circles.moments(k)
-        found = proposal.moments_of(circles.hyper, circles.data.features, circles.state, k)
+        found = plane.moments_of_cluster(circles.hyper, circles.data.features, circles.state, k)
         sums = w @ y
         apart = y - sums / w.sum()
         expected = [
@@ -341,18 +345,18 @@ def test_moments_of_members(circles):
 
 def test_peaks_are_modes():
     for k, rate, spread in ((1.5, 0.7, 2.0), (-0.8, 0.7, 2.0), (-3.0, 1.2, 1e-3), (0.0, 2.0, 3.0)):
-        mode, width = proposal.peak(k, rate, spread)
+        mode, width = kernel.peak(k, rate, spread)
         slope = k - rate * math.exp(mode) + 0.5 * spread * math.exp(-mode)
         assert slope == pytest.approx(0.0, abs=1e-9)
         curvature = rate * math.exp(mode) + 0.5 * spread * math.exp(-mode)
-        assert width == pytest.approx(proposal.WIDER / math.sqrt(curvature))
-    mode, _ = proposal.peak(-3.0, 1.2, 0.0)
+        assert width == pytest.approx(kernel.WIDER / math.sqrt(curvature))
+    mode, _ = kernel.peak(-3.0, 1.2, 0.0)
     assert mode == pytest.approx(math.log(1e-9 / 1.2))
-    moments = proposal.CircleMoments(3.0, 2.0, 1.0, 1.0, 4.0, 1.7, 0.6)
+    moments = plane.CircleMoments(3.0, 2.0, 1.0, 1.0, 4.0, 1.7, 0.6)
     hyper = Circles(0).hyper
     (shape_a, rate_a), (shape_d, rate_d) = laws_of(hyper, 2.0)
-    expected = proposal.peak(shape_a - 2.0, rate_a, 1.7) + proposal.peak(shape_d - 1.0, rate_d, 0.6)
-    assert proposal.peaks(hyper, moments, 2.0) == pytest.approx(expected)
+    expected = kernel.peak(shape_a - 2.0, rate_a, 1.7) + kernel.peak(shape_d - 1.0, rate_d, 0.6)
+    assert kernel.peaks(hyper, moments, 2.0) == pytest.approx(expected)
 
 
 def test_rows_are_proposed_around_their_peaks(circles):
@@ -361,10 +365,10 @@ def test_rows_are_proposed_around_their_peaks(circles):
         _, y, w = circles.moments(k)
         theta = np.zeros((2, kernel.WIDTH))
         rng = KnownNumbers(normals=[0.4, -0.7, 0.0, 0.0, 0.0])
-        proposal.propose_row(hyper, rng, circles.data.features, state, k, theta, 1)
-        moments = proposal.moments_of(hyper, circles.data.features, state, k)
+        kernel.propose_row(hyper, rng, circles.data.features, state, k, theta, 1)
+        moments = plane.moments_of_cluster(hyper, circles.data.features, state, k)
         level = (w @ y[:, 2]) / w.sum()
-        peaks = proposal.peaks(hyper, moments, level)
+        peaks = kernel.peaks(hyper, moments, level)
         a = math.exp(peaks.mode_a + 0.4 * peaks.width_a)
         d = math.exp(peaks.mode_d - 0.7 * peaks.width_d)
         lam = 2.0 * hyper.lambda_a / (hyper.lambda_a + hyper.lambda_b) - 1.0
@@ -384,7 +388,7 @@ def test_rows_are_proposed_around_their_peaks(circles):
         value += log_variances_only(hyper, theta[1], mean[2])
         value += 0.5 * (0.4**2 + 0.7**2) + math.log(peaks.width_a * peaks.width_d)
         value += math.log(2.0 * math.pi)
-        found = proposal.row_weight(hyper, circles.data.features, state, k, theta, 1)
+        found = kernel.row_weight(hyper, circles.data.features, state, k, theta, 1)
         assert found == pytest.approx(value, abs=1e-6)
 
 

@@ -19,7 +19,7 @@ from dfcrp.likelihoods.normal import bias as normal_bias
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.likelihoods.record import kernel as record
-from dfcrp.likelihoods.record import sources
+from dfcrp.likelihoods.record import rates
 from exact import test_feature_likelihoods as features
 from exact import test_record_sources as of_sources
 from reference.known_numbers import KnownNumbers
@@ -236,19 +236,17 @@ def test_a_law_is_updated_when_due(monkeypatch):
         assert done == ["update_law", "rebuild_rows"] * due
 
 
-@pytest.mark.parametrize("rates", [True, False])
+@pytest.mark.parametrize("due", [True, False])
 @pytest.mark.parametrize("scales", [True, False])
-def test_what_is_due_of_a_law_of_records(rates, scales, monkeypatch):
+def test_what_is_due_of_a_law_of_records(due, scales, monkeypatch):
     done, steps = [], ["update_rates", "update_scales", "update_shared_parts", "weigh_rows"]
     for name in steps:
-        monkeypatch.setattr(sources, name, lambda *_, name=name: done.append(name))
-    monkeypatch.setattr(
-        sources, "rates_are_due", lambda _, less: rates and less == sources.LESS_OFTEN
-    )
-    monkeypatch.setattr(sources, "law_is_due", lambda _: scales)
-    assert sources.update_shared(None, None, None, None) is False
+        monkeypatch.setattr(rates, name, lambda *_, name=name: done.append(name))
+    monkeypatch.setattr(rates, "rates_are_due", lambda _, less: due and less == rates.LESS_OFTEN)
+    monkeypatch.setattr(rates, "law_is_due", lambda _: scales)
+    assert rates.update_shared(None, None, None, None) is False
     expected = [name for name in steps if scales or name != "update_scales"]
-    assert done == (expected if rates else [])
+    assert done == (expected if due else [])
 
 
 # Parameters integrated out ------------------------------------------------------------------------
@@ -438,11 +436,11 @@ def test_two_scales_are_split(monkeypatch):
             asked.append((target, z, width, least))
             return z + 0.4
 
-        monkeypatch.setattr(sources, "slice_update", known)
-        sources.split_scales(hyper, None, made.data, made.state, 0, one, other)
+        monkeypatch.setattr(rates, "slice_update", known)
+        rates.split_scales(hyper, None, made.data, made.state, 0, one, other)
         [(target, z, width, least)] = asked
         assert z == pytest.approx(2.0 * (start[a] - start[b]))
-        assert width == sources.WIDTH
+        assert width == rates.WIDTH
         assert 0.0 < least < 1e-6
         now = np.exp(2.0 * (shared + hyper.law[[a, b]]))
         assert now.sum() == pytest.approx(both)
@@ -464,15 +462,15 @@ def test_two_scales_are_split(monkeypatch):
 def test_ends_of_the_prior_are_where_they_are():
     made = of_sources.Shared()
     hyper = made.hyper
-    assert sources.beyond(hyper, 1, 0.5) == pytest.approx(0.5)
-    assert sources.beyond(hyper, 1, -1.5) == pytest.approx(0.5)
+    assert rates.beyond(hyper, 1, 0.5) == pytest.approx(0.5)
+    assert rates.beyond(hyper, 1, -1.5) == pytest.approx(0.5)
     for what in range(3):
         at, own = int(hyper.entry[what, 0]), made.own[what, 0]
         precision = hyper.law_sd[at] ** -2 + (hyper.law_sd[own] ** -2.0).sum()
         start = hyper.law.copy()
         for normal_number, moved in ((0.7, True), (40.0, False), (-40.0, False)):
             hyper.law[:] = start
-            sources.draw_shared(hyper, KnownNumbers(normals=[normal_number]), what, 0)
+            rates.draw_shared(hyper, KnownNumbers(normals=[normal_number]), what, 0)
             whole = start[at] + start[own]
             mean = hyper.law_mean[at] / hyper.law_sd[at] ** 2
             mean += ((whole - hyper.law_mean[own]) / hyper.law_sd[own] ** 2).sum()
@@ -482,7 +480,7 @@ def test_ends_of_the_prior_are_where_they_are():
         hyper.law[:] = start
         # Means of sources count.
         hyper.law_mean[own] = [0.3, -0.2, 0.1]
-        sources.draw_shared(hyper, KnownNumbers(normals=[0.0]), what, 0)
+        rates.draw_shared(hyper, KnownNumbers(normals=[0.0]), what, 0)
         mean = hyper.law_mean[at] / hyper.law_sd[at] ** 2
         mean += ((whole - hyper.law_mean[own]) / hyper.law_sd[own] ** 2).sum()
         assert hyper.law[at] == pytest.approx(mean / precision)
@@ -499,7 +497,7 @@ def test_no_source_is_moved_beyond_its_end(which):
     hyper.law_sd[own[which]] = 0.5
     for number, moved in ((5.5, True), (-5.5, True), (6.5, False), (-6.5, False)):
         start = hyper.law.copy()
-        sources.draw_shared(hyper, KnownNumbers(normals=[number]), 0, 0)
+        rates.draw_shared(hyper, KnownNumbers(normals=[number]), 0, 0)
         assert (hyper.law != start).any() == moved
 
 
@@ -515,24 +513,24 @@ def three_fields():
 
 def test_scales_of_every_field_are_updated(monkeypatch):
     done = []
-    monkeypatch.setattr(sources, "split_scales", lambda *given: done.append(("split", *given[4:])))
-    monkeypatch.setattr(sources, "slice_law", lambda *given: done.append(("slice", given[-1])))
+    monkeypatch.setattr(rates, "split_scales", lambda *given: done.append(("split", *given[4:])))
+    monkeypatch.setattr(rates, "slice_law", lambda *given: done.append(("slice", given[-1])))
     chosen = iter([True, True, False, True, True])
-    monkeypatch.setattr(sources, "is_chosen", lambda *_: next(chosen))
+    monkeypatch.setattr(rates, "is_chosen", lambda *_: next(chosen))
     hyper = three_fields()
-    sources.update_scales(hyper, KnownNumbers([0.1, 0.6, 0.9]), None, None)
+    rates.update_scales(hyper, KnownNumbers([0.1, 0.6, 0.9]), None, None)
     splits = [("split", 0, 0, 1), ("split", 0, 1, 0), ("split", 0, 2, 1)]
     own = hyper.own[2, 0]
     assert done == [("slice", 5), ("slice", own[0]), ("slice", own[2]), *splits, ("slice", 6)]
     done.clear()
-    monkeypatch.setattr(sources, "is_chosen", lambda *_: False)
-    sources.update_scales(hyper, KnownNumbers([0.1, 0.6, 0.9]), None, None)
+    monkeypatch.setattr(rates, "is_chosen", lambda *_: False)
+    rates.update_scales(hyper, KnownNumbers([0.1, 0.6, 0.9]), None, None)
     assert done == splits
 
 
 def test_shared_parts_of_every_field_are_drawn(monkeypatch):
     done = []
-    monkeypatch.setattr(sources, "draw_shared", lambda *given: done.append(given[2:]))
-    monkeypatch.setattr(sources, "note_rates", lambda *given: done.append(given[1]))
-    sources.update_shared_parts(three_fields(), None)
+    monkeypatch.setattr(rates, "draw_shared", lambda *given: done.append(given[2:]))
+    monkeypatch.setattr(rates, "note_rates", lambda *given: done.append(given[1]))
+    rates.update_shared_parts(three_fields(), None)
     assert done == [(0, 0), (2, 0), 0, (0, 1), (1, 1), 1, (1, 2), 2]

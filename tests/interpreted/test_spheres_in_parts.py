@@ -10,7 +10,7 @@ import pytest
 
 from dfcrp.compiled.random import stream
 from dfcrp.likelihoods.bias import ALIKE
-from dfcrp.likelihoods.circle import kernel, proposal, sphere, sphere_proposal
+from dfcrp.likelihoods.circle import kernel, sphere
 from exact import test_bias as of_experts
 from interpreted.test_circles_in_parts import around, laws_of, log_variances_only
 from reference.known_numbers import KnownNumbers
@@ -29,14 +29,14 @@ class Globe:
         self.hyper = hyper if differ else hyper._replace(bias=ALIKE)
         rng = np.random.default_rng(5)
         for k in range(of_experts.N):
-            sphere.open_cluster(self.hyper, stream(k), self.data.features, k, self.state.theta, k)
+            kernel.open_cluster(self.hyper, stream(k), self.data.features, k, self.state.theta, k)
         self.rng = rng
 
     def corrected(self, i):
         """Place, log diameter and precision."""
         y = self.data.features[i]
         if not self.hyper.bias.on:
-            return y[XYZ], y[sphere.SIZE], 1.0
+            return y[XYZ], y[kernel.SIZE], 1.0
         offset, factor = self.made.offset_and_noise(i)
         turn, rise = self.made.degrees[i]
         east = np.array([-math.sin(turn), math.cos(turn), 0.0])
@@ -44,7 +44,7 @@ class Globe:
             [-math.sin(rise) * math.cos(turn), -math.sin(rise) * math.sin(turn), math.cos(rise)]
         )
         place = y[XYZ] - offset[0] * east - offset[1] * north
-        return place, y[sphere.SIZE] - offset[2], 1.0 / factor
+        return place, y[kernel.SIZE] - offset[2], 1.0 / factor
 
     def members(self, k):
         found = [i for i in range(of_experts.N) if self.state.label[i] == k]
@@ -129,14 +129,14 @@ def test_rows_are_drawn_in_turn(globe, monkeypatch):
         sphere, "draw_size", lambda rng, h, theta, k, *given: asked.append((k, *given)) or 0.77
     )
     monkeypatch.setattr(
-        sphere, "draw_variances",
+        kernel, "draw_variances",
         lambda h, chosen, rng, size, theta, k: asked.append((chosen is law, size))
         or theta[k].__setitem__(slice(3, 5), [0.5, 0.25]),
     )  # fmt: skip
     for i in range(of_experts.N):
         theta = np.full((2, sphere.WIDTH), 9.0)
         asked.clear()
-        sphere.draw_row_by(hyper, law, None, globe.data.features, i, theta, 1)
+        kernel.draw_row_by(hyper, law, None, globe.data.features, i, theta, 1)
         c1, c2, c3, size, precision = sphere.corrected_by(hyper, law, globe.data.features, i)
         assert asked[0] == (True, size)
         np.testing.assert_allclose(asked[1], [1, *(precision * np.array([c1, c2, c3]))])
@@ -161,9 +161,9 @@ def test_weights_of_drawn_rows(globe):
             hyper, law, sphere.corrected_by(hyper, law, globe.data.features, i)[3], a, d
         )
         if hyper.bias.on:
-            value += sphere.log_density(hyper, theta, i, globe.data.features, i)
-            value -= sphere.log_density_by(hyper, law, theta, i, globe.data.features, i)
-        found = sphere.weight_drawn_by(hyper, law, theta, i, globe.data.features, i)
+            value += kernel.log_density(hyper, theta, i, globe.data.features, i)
+            value -= kernel.log_density_by(hyper, law, theta, i, globe.data.features, i)
+        found = kernel.weight_drawn_by(hyper, law, theta, i, globe.data.features, i)
         assert found == pytest.approx(value, abs=1e-9)
         assert radius > 0.0
 
@@ -199,14 +199,15 @@ def test_spread_of_members(globe):
         chords = ((places - theta[k, PLACE]) ** 2).sum(axis=1)
         v = sizes - theta[k, kernel.MU_L]
         expected = [len(found), w @ chords, 0.0, 0.0, w @ v**2]
-        spread = sphere.spread_of_sphere(globe.hyper, theta, k, globe.data.features, globe.state)
+        spread = sphere.spread_of_cluster(globe.hyper, theta, k, globe.data.features, globe.state)
         np.testing.assert_allclose(spread, expected, rtol=1e-6, atol=1e-9)
 
 
 def tilt(monkeypatch):
-    monkeypatch.setattr(
-        sphere, "log_tilt", lambda prior, data, state, k, size: 0.7 * size + 0.1 * k
-    )
+    for module in (kernel, sphere):
+        monkeypatch.setattr(
+            module, "log_tilt", lambda prior, data, state, k, size: 0.7 * size + 0.1 * k
+        )
 
 
 def test_means_are_updated(globe, monkeypatch):
@@ -230,7 +231,7 @@ def test_means_are_updated(globe, monkeypatch):
                 asked.clear()
                 state.theta[k, kernel.MU_L] = old
                 rng = KnownNumbers(exponentials=[exponential])
-                found = sphere.update_mean(hyper, rng, None, globe.data, state, k)
+                found = sphere.update_mean_of_cluster(hyper, rng, None, globe.data, state, k)
                 assert found is taken
                 assert state.theta[k, kernel.MU_L] == (new if taken else old)
                 np.testing.assert_allclose(asked[0], [k, *(w @ places)])
@@ -248,7 +249,7 @@ def test_singles_are_renewed(globe, monkeypatch):
         assert law is hyper.law
         theta[k] = drawn + i
 
-    monkeypatch.setattr(sphere, "draw_row_by", draw)
+    monkeypatch.setattr(kernel, "draw_row_by", draw)
     for k in globe.slots():
         i, before = int(state.head[k]), state.theta[k].copy()
         for weights in ((0.3, -0.2), (2.7, 0.4)):
@@ -258,38 +259,25 @@ def test_singles_are_renewed(globe, monkeypatch):
                 assert j == i
                 return weights[0] if theta is state.theta else weights[1]
 
-            monkeypatch.setattr(sphere, "weight_drawn_by", weight)
+            monkeypatch.setattr(kernel, "weight_drawn_by", weight)
             gain = weights[1] - weights[0] + 0.7 * (2.9 + i - before[kernel.MU_L])
             for exponential, taken in around(gain):
                 state.theta[k] = before
                 room = np.zeros((1, sphere.WIDTH))
                 rng = KnownNumbers(exponentials=[exponential])
-                found = sphere.renew_single(hyper, rng, None, globe.data, state, k, room)
+                found = kernel.renew_single(hyper, rng, None, globe.data, state, k, room)
                 assert found is taken
                 np.testing.assert_array_equal(state.theta[k], drawn + i if taken else before)
         # And one that is refused.
         monkeypatch.setattr(
-            sphere, "weight_drawn_by",
+            kernel, "weight_drawn_by",
             lambda h, law, theta, row, y, j: 50.0 if theta is state.theta else 0.0,
         )  # fmt: skip
         state.theta[k] = before
         rng = KnownNumbers(exponentials=[1.0])
         room = np.zeros((1, sphere.WIDTH))
-        assert sphere.renew_single(hyper, rng, None, globe.data, state, k, room) is False
+        assert kernel.renew_single(hyper, rng, None, globe.data, state, k, room) is False
         np.testing.assert_array_equal(state.theta[k], before)
-
-
-def test_how_clusters_are_updated(monkeypatch):
-    done = []
-    for name, result in (("renew_single", "renewed"), ("update_mean", "moved"),
-                         ("update_variances", None)):  # fmt: skip
-        monkeypatch.setattr(sphere, name, lambda *_, n=name, r=result: done.append(n) or r)
-    for size, u, renewed in ((1, 0.79, True), (1, 0.81, False), (2, 0.1, False)):
-        done.clear()
-        state = SimpleNamespace(size=[size])
-        found = sphere.update_cluster(None, KnownNumbers([u]), None, None, state, 0, None)
-        assert found == ("renewed" if renewed else "moved")
-        assert done == (["renew_single"] if renewed else ["update_mean", "update_variances"])
 
 
 def test_variances_are_sliced(globe, monkeypatch):
@@ -299,12 +287,12 @@ def test_variances_are_sliced(globe, monkeypatch):
         asked.append((given, which, start, width, rest))
         return start + 0.1
 
-    monkeypatch.setattr(sphere, "slice_coordinate", slices)
+    monkeypatch.setattr(kernel, "slice_coordinate", slices)
     for k in globe.slots():
         asked.clear()
         before = state.theta[k].copy()
-        spread = sphere.spread_of_sphere(hyper, state.theta, k, globe.data.features, state)
-        sphere.update_variances(hyper, None, globe.data, state, k)
+        spread = sphere.spread_of_cluster(hyper, state.theta, k, globe.data.features, state)
+        kernel.update_covariance(hyper, None, globe.data, state, k)
         a, d = before[3:5] * math.exp(0.1)
         np.testing.assert_allclose(state.theta[k, 3:5], [a, d])
         assert state.theta[k, kernel.INV_A] == pytest.approx(1.0 / a)
@@ -340,8 +328,8 @@ def test_rows_are_recorded(globe):
 def test_members_are_dealt_by_running_means(globe):
     hyper, data = globe.hyper, globe.data
     deal = SimpleNamespace(dealt=np.full(2, 9.0), sums=np.full((2, 4), 5.0), variance=np.zeros(2))
-    sphere_proposal.start_deal(hyper, data, deal, 1, 0)
-    sphere_proposal.put_on_side(hyper, data, deal, 1, 2)
+    kernel.start_deal(hyper, data, deal, 1, 0)
+    sphere.put_on_side(hyper, data, deal, 1, 2)
     level = 0.5 * (globe.corrected(0)[1] + globe.corrected(1)[1])
     (shape_a, rate_a), (shape_d, rate_d) = laws_of(hyper, level)
     np.testing.assert_allclose(deal.variance, [shape_a / rate_a, shape_d / rate_d])
@@ -350,7 +338,7 @@ def test_members_are_dealt_by_running_means(globe):
         parts = [globe.corrected(i) for i in members]
         places, sizes = np.array([one[0] for one in parts]), np.array([one[1] for one in parts])
         np.testing.assert_allclose(deal.sums[side][XYZ], places.sum(axis=0))
-        assert deal.sums[side, sphere.SIZE] == pytest.approx(sizes.sum())
+        assert deal.sums[side, kernel.SIZE] == pytest.approx(sizes.sum())
         for m in (3, 4):
             place, size, _ = globe.corrected(m)
             wider = 1.0 + 1.0 / len(members)
@@ -358,7 +346,7 @@ def test_members_are_dealt_by_running_means(globe):
             chord = ((place - places.mean(axis=0)) ** 2).sum()
             expected = math.log(len(members)) - 1.5 * math.log(wider)
             expected -= 0.5 * (chord / a + (size - sizes.mean()) ** 2 / d)
-            found = sphere_proposal.log_attraction(hyper, data, deal, side, m)
+            found = sphere.log_attraction(hyper, data, deal, side, m)
             assert found == pytest.approx(expected)
 
 
@@ -367,7 +355,7 @@ def test_moments_of_members(globe):
     radius = globe.hyper.radius
     for k in globe.slots():
         found, places, sizes, w = globe.members(k)
-        moments = sphere_proposal.moments_of(globe.hyper, globe.data.features, globe.state, k)
+        moments = sphere.moments_of_cluster(globe.hyper, globe.data.features, globe.state, k)
         sums = w @ places
         length = np.linalg.norm(sums)
         centre = radius * sums / length
@@ -381,16 +369,16 @@ def test_moments_of_members(globe):
 def test_rows_are_proposed_and_weighed(globe, monkeypatch):
     hyper, state, asked = globe.hyper, globe.state, []
     monkeypatch.setattr(
-        sphere_proposal, "draw_place", lambda rng, h, theta, k, *sums: asked.append((k, *sums))
+        sphere, "draw_place", lambda rng, h, theta, k, *sums: asked.append((k, *sums))
     )
     for k in globe.slots():
         n, places, sizes, w = globe.members(k)
-        moments = sphere_proposal.moments_of(hyper, globe.data.features, state, k)
+        moments = sphere.moments_of_cluster(hyper, globe.data.features, state, k)
         theta = np.full((2, sphere.WIDTH), 9.0)
         asked.clear()
         rng = KnownNumbers(normals=[0.4, -0.7, 0.0])
-        sphere_proposal.propose_row(hyper, rng, globe.data.features, state, k, theta, 1)
-        peaks = proposal.peaks(hyper, moments, w @ sizes / w.sum())
+        kernel.propose_row(hyper, rng, globe.data.features, state, k, theta, 1)
+        peaks = kernel.peaks(hyper, moments, w @ sizes / w.sum())
         a = math.exp(peaks.mode_a + 0.4 * peaks.width_a)
         d = math.exp(peaks.mode_d - 0.7 * peaks.width_d)
         np.testing.assert_allclose(theta[1, 3:6], [a, d, 0.0])
@@ -407,10 +395,12 @@ def test_rows_are_proposed_and_weighed(globe, monkeypatch):
         matrix = np.diag(d / w) + hyper.var0_l
         v = sizes - hyper.mu0_l
         value -= 0.5 * (v @ np.linalg.solve(matrix, v) + np.linalg.slogdet(2 * math.pi * matrix)[1])
-        found = sphere_proposal.log_marginal(hyper, moments, a, d)
+        found = sphere.log_marginal_of_cluster(
+            hyper, globe.data.features, state, k, theta, 1, moments
+        )
         assert found == pytest.approx(value, abs=1e-8)
         value += log_variances_only(hyper, theta[1], mean)
         value += 0.5 * (0.4**2 + 0.7**2) + math.log(peaks.width_a * peaks.width_d)
         value += math.log(2.0 * math.pi)
-        found = sphere_proposal.row_weight(hyper, globe.data.features, state, k, theta, 1)
+        found = kernel.row_weight(hyper, globe.data.features, state, k, theta, 1)
         assert found == pytest.approx(value, abs=1e-8)

@@ -22,11 +22,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from dfcrp.likelihoods import bias, tails
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import sphere
+from dfcrp.likelihoods.circle import plane, sphere
 from dfcrp.likelihoods.circle.hyper import without_sizes
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
-from dfcrp.likelihoods.normal import tails as normal_tails
 from dfcrp.moves import revisit
 from reference import small_problems as small
 from reference import unlike_experts
@@ -210,39 +209,39 @@ def scan(chain) -> None:
 
 def blind(chain) -> None:
     """Levels are drawn without a look at the item."""
-    kept = normal_tails.settle_by_gains, tails.settle_by_gains
+    kept = tails.settle_by_gains
 
     def by_shares(hyper, rng, i, wide, widest):
-        kept[1](hyper, rng, i, 0.0, 0.0)
+        kept(hyper, rng, i, 0.0, 0.0)
 
-    normal_tails.settle_by_gains = tails.settle_by_gains = by_shares
+    tails.settle_by_gains = by_shares
     try:
         scan(chain)
     finally:
-        normal_tails.settle_by_gains, tails.settle_by_gains = kept
+        tails.settle_by_gains = kept
 
 
 def never_careless_when_joining(chain) -> None:
     """Who may join is weighed as if of the first level, though a level is drawn afterwards."""
-    kept = normal.log_of_mixture, circle.log_normal_tail, sphere.log_normal_tail
+    kept = normal.log_of_mixture, circle.log_normal_tail
     normal.log_of_mixture = covariance.log_of_mixture = lambda *_: 0.0
     plain = lambda hyper, law, features, squares: -0.5 * squares  # noqa: E731
-    circle.log_normal_tail = sphere.log_normal_tail = plain
+    circle.log_normal_tail = plain
     try:
         scan(chain)
     finally:
-        normal.log_of_mixture, circle.log_normal_tail, sphere.log_normal_tail = kept
+        normal.log_of_mixture, circle.log_normal_tail = kept
         covariance.log_of_mixture = kept[0]
 
 
 def members_all_alike(chain) -> None:
     """Clusters are dealt out again as if all members were of the first level."""
-    kept = bias.log_scale_of, circle.log_scale_of, sphere.log_scale_of
-    bias.log_scale_of = circle.log_scale_of = sphere.log_scale_of = lambda *_: 0.0
+    kept = bias.log_scale_of, plane.log_scale_of, sphere.log_scale_of
+    bias.log_scale_of = plane.log_scale_of = sphere.log_scale_of = lambda *_: 0.0
     try:
         scan(chain)
     finally:
-        bias.log_scale_of, circle.log_scale_of, sphere.log_scale_of = kept
+        bias.log_scale_of, plane.log_scale_of, sphere.log_scale_of = kept
 
 
 def spread_without_experts(chain) -> None:

@@ -24,10 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from dfcrp.draws import Columns
 from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import (
-    sphere,
-    sphere_proposal,  # noqa: F401 - registers what it has
-)
+from dfcrp.likelihoods.circle import sphere
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.likelihoods.record import kernel as record

@@ -31,7 +31,7 @@ from dfcrp.likelihoods.record import kernel as record_kernel
 from dfcrp.likelihoods.record.likelihood import RECORDS as RECORD_LIKELIHOOD
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.moves import assignment, pair
-from dfcrp.priors.arrivals import tail
+from dfcrp.priors import tail
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, new_scratch
 from dfcrp.sampling.setup import problem_of

@@ -7,7 +7,8 @@ import numpy as np
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.priors.arrivals import order, tail
+from dfcrp.priors import tail
+from dfcrp.priors.arrivals import order
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.problem import Problem, build_data, new_scratch
 from reference import kernel_reference as reference

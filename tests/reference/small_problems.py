@@ -13,9 +13,10 @@ from scipy.sparse.csgraph import connected_components
 from dfcrp.compiled import slice as slices
 from dfcrp.compiled.state import Block
 from dfcrp.likelihoods.bias import SHARE, Bias, with_bias
-from dfcrp.likelihoods.bias_summary import bias_columns
 from dfcrp.likelihoods.circle import kernel as circle
+from dfcrp.likelihoods.circle import plane
 from dfcrp.likelihoods.circle.columns import AXES, circle_columns
+from dfcrp.likelihoods.differences import bias_columns
 from dfcrp.moves import assignment, pair, scan
 from dfcrp.moves.scan import Task
 from dfcrp.neighbours.neighbourhood import Neighbourhood
@@ -25,7 +26,7 @@ from reference import kernel_reference as reference
 
 #: Base measure and clusters of comparable width, so that features leave the partition open; a
 #: variance law that is steep in the log diameter, so that the coupling of Σ and μ matters.
-HYPER = circle.CircleHyper(
+HYPER = plane.CircleHyper(
     kappa_x=0.12, eta_x=2.0, tau_x=8.0, kappa_d=0.02, eta_d=1.5, tau_d=25.0, lambda_a=3.0,
     lambda_b=2.0, mu0_x=0.5, mu0_y=-0.5, mu0_l=3.0, var0_x=3.0, var0_y=2.0, var0_l=0.6, floor=1.0,
     **circle.without_law(),
@@ -43,7 +44,7 @@ LEARNED = HYPER._replace(
 SETTLED = LEARNED._replace(follow=False)
 
 
-def biased(families, hyper=LEARNED) -> circle.CircleHyper:
+def biased(families, hyper=LEARNED) -> plane.CircleHyper:
     """The same with experts, one for each family, who differ in offsets and noise."""
     return with_bias(hyper, "both", np.array(families), np.array([0.8, 0.6, 0.3]), 0.5)
 

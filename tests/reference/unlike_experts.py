@@ -25,13 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dfcrp.likelihoods import bias, integrated
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.likelihoods.circle import bias as circle_bias
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.normal import kernel as normal
 from dfcrp.moves import assignment, revisit
-from dfcrp.priors.arrivals import tail
+from dfcrp.priors import tail
 from dfcrp.sampling.chain import Chain
 from reference import every_kernel, feature_reference
 from reference import small_problems as small
@@ -269,13 +268,13 @@ def offsets_left_on(chain: Chain) -> None:
 
 def noise_left_out_of_rows(chain: Chain) -> None:
     """Parameters are drawn as if all experts were equally exact."""
-    kept = normal.log_scale, covariance.precision_of
-    normal.log_scale, covariance.precision_of = normal.log_growth, lambda *_: 1.0
+    kept = normal.log_noise_of, covariance.precision_of
+    normal.log_noise_of, covariance.precision_of = lambda *_: 0.0, lambda *_: 1.0
     try:
         for _ in range(3):
             experts(chain)
     finally:
-        normal.log_scale, covariance.precision_of = kept
+        normal.log_noise_of, covariance.precision_of = kept
 
 
 def noise_left_out_of_places(chain: Chain) -> None:
@@ -285,7 +284,7 @@ def noise_left_out_of_places(chain: Chain) -> None:
     for _ in range(4):
         sphere.corrected = lambda hyper, y, i: (*kept(hyper, y, i)[:4], 1.0)
         for k in np.flatnonzero(chain.state.size[:-1] > 0):
-            sphere.update_mean(*given, k)
+            sphere.update_mean_of_cluster(*given, k)
         sphere.corrected = kept
         experts(chain)
 
@@ -308,16 +307,16 @@ def noise_of_variances(chain: Chain) -> None:
 
 def north_for_south(chain: Chain) -> None:
     """The gradient to the north has the wrong sign."""
-    kept = circle_bias.add_gradient
+    kept = sphere.add_gradient
 
     def add(hyper, i, axis, value):
         kept(hyper, i, axis, -value if axis == 1 else value)
 
-    circle_bias.add_gradient = add
+    sphere.add_gradient = add
     try:
         experts(chain)
     finally:
-        circle_bias.add_gradient = kept
+        sphere.add_gradient = kept
 
 
 KINDS = {

@@ -18,18 +18,10 @@ from dfcrp.compiled.state import count_clusters
 from dfcrp.likelihoods import bias
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle import tolerance
-from dfcrp.likelihoods.circle.kernel import corrected
+from dfcrp.likelihoods.circle import plane, tolerance
 from dfcrp.moves import assignment, pair, paper, regroup, revisit, unordered
-from dfcrp.priors.arrivals import (
-    concentration,
-    exchange,
-    lists,
-    order,
-    procession,
-    tail,
-    two_lists,
-)
+from dfcrp.priors import tail
+from dfcrp.priors.arrivals import concentration, exchange, order, procession, two_lists
 from dfcrp.priors.arrivals import kernel as arrivals
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import kernel_reference as reference
@@ -138,7 +130,7 @@ class Step:
         order.update_order(self.rng, self.data, self.state, self.scratch)
 
     def lists(self):
-        lists.shift_lists(self.rng, self.data, self.state, self.scratch)
+        order.shift_lists(self.rng, self.data, self.state, self.scratch)
 
     def exchange(self):
         part = small.whole(self.data)
@@ -357,7 +349,7 @@ def proposal_forgotten(step: Step):
 
 def mean_always_accepted(step: Step):
     """The mean's proposal is taken without p(Σ | μ*) / p(Σ | μ)."""
-    update = small.with_callees(circle.update_mean, log_variance_prior=lambda *_: 0.0)
+    update = small.with_callees(plane.update_mean_of_cluster, log_variance_prior=lambda *_: 0.0)
     for k in np.flatnonzero(step.state.size > 0):
         update(step.hyper, step.rng, step.prior, step.data, step.state, k)
 
@@ -383,16 +375,16 @@ def jacobian_of_times_forgotten(step: Step):
     """A list arrives sooner or later as if its times were as likely afterwards as before."""
 
     def move_times(*given):
-        lists.move_times(*given)
+        order.move_times(*given)
         return 0.0
 
-    update = small.with_callees(lists.shift_lists, move_times=move_times)
+    update = small.with_callees(order.shift_lists, move_times=move_times)
     update(step.rng, step.data, step.state, step.scratch)
 
 
 def lists_always(step: Step):
     """A list arrives sooner or later whatever that does to the free seats."""
-    update = small.with_callees(lists.shift_lists, log_product=lambda *_: 0.0)
+    update = small.with_callees(order.shift_lists, log_product=lambda *_: 0.0)
     update(step.rng, step.data, step.state, step.scratch)
 
 
@@ -618,9 +610,9 @@ def precision_ignored_in_means(step: Step):
     """Means are drawn as if all experts were equally exact."""
 
     def alike(hyper, y, i):
-        return (*corrected(hyper, y, i)[:3], 1.0)
+        return (*plane.corrected(hyper, y, i)[:3], 1.0)
 
-    update = small.with_callees(circle.update_mean, corrected=alike)
+    update = small.with_callees(plane.update_mean_of_cluster, corrected=alike)
     for k in np.flatnonzero(step.state.size > 0):
         update(step.hyper, step.rng, step.prior, step.data, step.state, k)
 

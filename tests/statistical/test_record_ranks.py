@@ -16,7 +16,7 @@ from scipy import special, stats
 
 import dfcrp
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.record import base_measure
+from dfcrp.likelihoods.record import levels
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.settings import RecordSettings
 from studies.made_up_records import mistyped
@@ -118,5 +118,5 @@ def test_a_wrong_prior_is_caught():
 
 @pytest.mark.long
 def test_ties_that_are_taken_for_frequent_are_caught(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(base_measure, "tie_rate", lambda ties, pairs, _: (1 + ties) / (1 + pairs))
+    monkeypatch.setattr(levels, "tie_rate", lambda ties, pairs, _: (1 + ties) / (1 + pairs))
     assert least_p(ranks(300)) < FALSE_ALARM_RATE

@@ -7,9 +7,9 @@ from dfcrp.runs.store import MemoryStore
 from dfcrp.sampling import problem as problem_module
 from dfcrp.sampling.chain import SAMPLERS, Chain
 from dfcrp.sampling.runner import Runner
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from dfcrp.simulate import paper_design
+from studies.problems import make_problem
 
 
 def problem_of(prior="dfcrp", radius=60.0, n_objects=8):

@@ -5,9 +5,9 @@ import pytest
 
 from dfcrp.moves.assignment import LAST_TICK, TICK
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from dfcrp.simulate import paper_design
+from studies.problems import make_problem
 
 
 @pytest.mark.parametrize("calls_left", [0, 1, 1000])

@@ -15,7 +15,7 @@ from dfcrp.compiled import library
 from dfcrp.compiled.abi import F8, I4, F8x2, Frame, description_of, frame, name_of
 from dfcrp.compiled.jit import ANYTHING, INTERPRETED, by_type, implements, kernel, lean_kernel
 from dfcrp.compiled.random import stream
-from dfcrp.likelihoods.circle.kernel import CircleHyper
+from dfcrp.likelihoods.circle.plane import CircleHyper
 from dfcrp.moves.assignment import refresh_spares
 
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -272,7 +272,7 @@ def test_a_run_needs_no_numba(tmp_path):
 @compiled_only
 def test_threads_share_one_table_of_functions(monkeypatch):
     """An address that one thread was given stays good when another asks at the same time."""
-    from dfcrp.likelihoods.circle.kernel import CircleHyper
+    from dfcrp.likelihoods.circle.plane import CircleHyper
     from dfcrp.likelihoods.contract import LIKELIHOOD
 
     library.function_table(LIKELIHOOD, CircleHyper)

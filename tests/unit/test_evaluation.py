@@ -11,14 +11,15 @@ import pytest
 import dfcrp
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.evaluation import detected
-from dfcrp.evaluation.assignment import best_assignment, right_by_score
 from dfcrp.evaluation.matching import (
     PossiblePairs,
     Rule,
+    best_assignment,
     box_overlap,
     disc_overlap,
     ellipse_overlap,
     possible_pairs,
+    right_by_score,
 )
 from dfcrp.evaluation.objects import objects_of
 from dfcrp.evaluation.scores import agreement, average_precision, calibration, with_intervals

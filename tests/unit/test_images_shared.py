@@ -7,9 +7,9 @@ import pytest
 
 import dfcrp
 from dfcrp.likelihoods.circle.columns import SPREADS
-from dfcrp.sampling.setup import make_problem
 from dfcrp.settings.config import make_config
 from dfcrp.summaries.consensus import consensus_counts
+from studies.problems import make_problem
 
 SETTINGS = {"chains": 2, "scans": 40, "seed": 3, "images": "shared"}
 

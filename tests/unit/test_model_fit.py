@@ -17,7 +17,7 @@ import pytest
 import dfcrp
 from dfcrp.cli.job import describe
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.record.fit import dependent_fields
+from dfcrp.likelihoods.record.report import dependent_fields
 from dfcrp.posterior import model_fit
 from dfcrp.posterior.saving import write_results
 from dfcrp.priors.detection import fit as detection_fit

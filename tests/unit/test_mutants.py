@@ -96,7 +96,7 @@ def test_a_bound_with_its_first_term_halved_is_one_of_them() -> None:
 
 def test_every_module_with_kernels_is_tried() -> None:
     names = mutants.modules_with_kernels()
-    assert {"moves.pair", "priors.arrivals.kernel", "likelihoods.record.sources"} <= set(names)
+    assert {"moves.pair", "priors.arrivals.kernel", "likelihoods.record.rates"} <= set(names)
     for package in ("likelihoods", "moves", "priors"):
         for path in (mutants.SOURCE / package).rglob("*.py"):
             name = ".".join(path.relative_to(mutants.SOURCE).with_suffix("").parts)

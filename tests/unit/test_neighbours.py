@@ -9,8 +9,8 @@ import pytest
 
 import dfcrp
 from dfcrp.errors import InputError
+from dfcrp.likelihoods.normal.hyper import find_pilot
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
-from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.shapes import shape_of
 from dfcrp.neighbours import neighbourhood
 from dfcrp.neighbours.circles import learned_reach, side_by_side

@@ -24,7 +24,7 @@ from dfcrp.runs.lock import locked
 
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 #: The unit that compiles in the least time.
-SMALL = "entries:dfcrp.priors.arrivals.tail"
+SMALL = "entries:dfcrp.priors.tail"
 
 
 @kernel

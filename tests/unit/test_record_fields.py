@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.likelihoods.record.base_measure import density_of, random_pairs
-from dfcrp.likelihoods.record.fields import EARTH, encode_fields, kind_of, step_of
+from dfcrp.likelihoods.record.fields import EARTH, encode_fields, kind_of, number_of, plain, step_of
 from dfcrp.likelihoods.record.hyper import twice, usual_levels
-from dfcrp.likelihoods.record.levels import ERRORS, NEAR, NEXT, LevelComparison, words_of
+from dfcrp.likelihoods.record.levels import (
+    ERRORS,
+    NEAR,
+    NEXT,
+    LevelComparison,
+    density_of,
+    random_pairs,
+    words_of,
+)
 from dfcrp.likelihoods.record.settings import RecordSettings
-from dfcrp.likelihoods.record.spellings import number_of, plain
 from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT, levels_of_words
 from reference.record_reference import abbreviates, level_of_parts, one_error
 

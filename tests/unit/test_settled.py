@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcrp.summaries.membership import ALONE, NOWHERE
-from dfcrp.summaries.point_partition import point_partition
-from dfcrp.summaries.settled import settled
+from dfcrp.summaries.point_partition import point_partition, settled
 from dfcrp.summaries.streaming import as_draws
 
 

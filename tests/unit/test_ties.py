@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.normal.pilot import find_pilot
+from dfcrp.likelihoods.normal.hyper import find_pilot, set_ties_apart, step_of
 from dfcrp.likelihoods.normal.shapes import shape_of
-from dfcrp.likelihoods.normal.ties import set_ties_apart, step_of
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import make_config
 

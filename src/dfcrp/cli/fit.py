@@ -15,8 +15,9 @@ from dfcrp.cli.ground import (
     site_options,
 )
 from dfcrp.cli.grouped import GroupedCommand
+from dfcrp.likelihoods import EXPERT_BIAS
 from dfcrp.priors.registry import HOMES as PRIORS
-from dfcrp.settings.values import EXPERT_BIAS, IMAGE_NAMES, IMAGES, PRESETS, SAMPLERS
+from dfcrp.settings.values import IMAGE_NAMES, IMAGES, PRESETS, SAMPLERS
 
 
 class Radius(click.ParamType):

@@ -27,7 +27,7 @@ DONE, MISSING, NOT_LINKED = "built ", "no compiler: ", "not linked: "
 #: Modules with entries of their own.
 ENTRIES = (
     "dfcrp.moves.scan",
-    "dfcrp.priors.arrivals.tail",
+    "dfcrp.priors.tail",
     "dfcrp.summaries.kernels.partitions",
     "dfcrp.summaries.kernels.tables",
     "dfcrp.summaries.kernels.point_search",
@@ -43,7 +43,7 @@ ENTRIES = (
 )
 #: Likelihoods and priors, the most used first.
 TABLES = (
-    "likelihood:dfcrp.likelihoods.circle.kernel:CircleHyper",
+    "likelihood:dfcrp.likelihoods.circle.plane:CircleHyper",
     "prior:dfcrp.priors.arrivals.kernel:Arrivals",
     "prior:dfcrp.priors.detection.kernel:Detection",
     "prior:dfcrp.priors.attraction.kernel:Attraction",
@@ -55,13 +55,13 @@ TABLES = (
 #: What circles under the DFCRP need, from a file to the report.
 USUAL = (
     "entries:dfcrp.moves.scan",
-    "table:likelihood:dfcrp.likelihoods.circle.kernel:CircleHyper",
+    "table:likelihood:dfcrp.likelihoods.circle.plane:CircleHyper",
     "entries:dfcrp.summaries.kernels.point_search",
     "table:prior:dfcrp.priors.arrivals.kernel:Arrivals",
     "entries:dfcrp.summaries.kernels.partitions",
     "entries:dfcrp.summaries.kernels.tables",
     "entries:dfcrp.summaries.kernels.division",
-    "entries:dfcrp.priors.arrivals.tail",
+    "entries:dfcrp.priors.tail",
 )
 
 

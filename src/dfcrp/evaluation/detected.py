@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.evaluation.assignment import best_assignment, right_by_score
-from dfcrp.evaluation.matching import Rule, possible_pairs
+from dfcrp.evaluation.matching import Rule, best_assignment, possible_pairs, right_by_score
 from dfcrp.evaluation.objects import Objects
 from dfcrp.evaluation.result import Evaluation, plain
 from dfcrp.evaluation.scores import (
@@ -22,7 +21,7 @@ from dfcrp.evaluation.scores import (
     curve_of,
     with_intervals,
 )
-from dfcrp.first_look.images import bare_name
+from dfcrp.first_look.lists import bare_name
 from dfcrp.markup import plural
 from dfcrp.summaries.streaming import summarise
 

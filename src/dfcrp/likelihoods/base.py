@@ -27,6 +27,7 @@ from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
 Floats = NDArray[np.float64]
@@ -115,6 +116,25 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class NewItems:
+    """New items that are to be weighed against the clusters of a run."""
+
+    #: Those of the run, and its settings.
+    items: Items
+    config: Config
+    #: Hyperparameters with the learned law.
+    hyper: Any
+    #: (m, columns): the new items.
+    values: NDArray[Any]
+    #: Codes of who listed them, -1 if not known.
+    sources: NDArray[np.int64]
+    #: Members that a cluster has at most, with a new one.
+    most: int
+    #: Numbers that a cluster's row takes in the run.
+    width: int
+
+
+@dataclass(frozen=True)
 class Sight:
     """How a first look at the data compares items: where they are, and how large.
 
@@ -159,6 +179,8 @@ class Likelihood:
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
     #: Settings that the paper's samplers go with.
     as_in_the_paper: Mapping[str, Any] = {}
+    #: Whether cluster parameters are integrated out, so that new items can be weighed.
+    weighs_new: bool = True
     #: What experts did with items, in sentences.
     verb: str = "listed"
     #: What is meant by their size, where they have one.
@@ -207,23 +229,10 @@ class Likelihood:
         """The same of new items, (m, columns), as they would be among ``items``."""
         return values
 
-    def newcomers(
-        self,
-        items: Items,
-        config: Config,
-        hyper: Any,
-        values: NDArray[Any],
-        sources: NDArray[np.int64],
-        most: int,
-        width: int,
-    ) -> Newcomers:
-        """New items, (m, columns), to be weighed against clusters of the run's.
-
-        ``hyper`` has the learned law; ``sources`` are codes of who listed them, -1 if not known;
-        clusters have up to ``most`` members with a new one, and rows the run's ``width``.
-        """
-        new = np.ascontiguousarray(self.features_of_new(items, values))
-        return Newcomers(hyper, items.features, new, width)
+    def newcomers(self, asked: NewItems) -> Newcomers:
+        """New items as they are weighed against clusters of the run's."""
+        new = np.ascontiguousarray(self.features_of_new(asked.items, asked.values))
+        return Newcomers(asked.hyper, asked.items.features, new, asked.width)
 
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """Items and settings for the kernels.
@@ -291,7 +300,7 @@ class Likelihood:
         """Which items could share a cluster at all, for the report."""
         return report.reach_words(config.run.radius, config.run.nearest, self.noun)
 
-    def law_words(self, posterior: Any) -> list[str]:
+    def law_words(self, posterior: Posterior) -> list[str]:
         """Where the scatter of items about their object came from, for the report."""
         return []
 
@@ -327,22 +336,24 @@ class Likelihood:
         away = (features - features[row]) / np.where(spread > 0.0, spread, 1.0)
         return np.asarray(np.linalg.norm(away, axis=1))
 
-    def offsets(self, posterior: Any, row: int) -> Offsets | None:
+    def offsets(self, posterior: Posterior, row: int) -> Offsets | None:
         """How to measure the distance of one item from a cluster; None if there is no measure."""
         return None
 
-    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+    def scatter(self, posterior: Posterior) -> Callable[[Floats], Scatter] | None:
         """From what the clusters of a draw share to how items scatter about their objects.
 
         None where items do not scatter.
         """
         return None
 
-    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+    def fit_checks(self, posterior: Posterior) -> Sequence[Check]:
         """Whether the model fits, in what only this kind of item has."""
         return ()
 
-    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
+    def compare(
+        self, posterior: Posterior, row: int, members: NDArray[np.int64]
+    ) -> tuple[Evidence, ...]:
         """What each column says on whether an item is of one object with the members of a cluster.
 
         Empty where distances say it better.

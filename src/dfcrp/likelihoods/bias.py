@@ -57,6 +57,8 @@ PERIOD = 2
 NOISE_ROUNDS = 4
 #: How uncertain log σ is, where it is learned.
 SPREAD_SD = 0.7
+#: How often the levels of known items are drawn.
+NEWCOMER_ROUNDS = 3
 
 
 @frame
@@ -149,6 +151,11 @@ def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
         bias=bias._replace(work=bias.work.copy(), room=bias.room.copy()),
         tails=tails._replace(log_scale=tails.log_scale.copy()),
     )
+
+
+def kept_by_chain(hyper: Any) -> dict[str, NDArray[np.float64]]:
+    """How careless each item is."""
+    return {"log_scale": hyper.tails.log_scale}
 
 
 @inline_kernel
@@ -432,3 +439,31 @@ def bias_is_due(hyper, state):
     """Whether this scan compares experts; their noise alone is learned together with the law."""
     often = hyper.bias.offsets != NOWHERE and state.scans[0] % PERIOD == 0
     return hyper.bias.on and (often or law_is_due(state))
+
+
+def with_newcomers(hyper: Any, experts: NDArray[np.int64], sources: NDArray[np.int64]) -> Any:
+    """The hyperparameters for known items, by these experts, and new ones, in this order.
+
+    A new item whose source is not known, or has no items yet, counts as the mean expert's.
+    """
+    if hyper.tails.on:
+        scale = np.zeros(len(experts) + len(sources))
+        hyper = hyper._replace(tails=hyper.tails._replace(log_scale=scale))
+    bias = hyper.bias
+    if not bias.on:
+        return hyper
+    law, count, p = np.asarray(hyper.law), len(bias.work), len(bias.offset_sd)
+    head = [at for at in (bias.offsets, bias.noise) if at != NOWHERE]
+    parts, at = [law[: min(head)]], min(head)
+    offsets = noise = NOWHERE
+    if bias.offsets != NOWHERE:
+        found = law[bias.offsets : bias.offsets + p * count]
+        parts += [found, np.zeros(p)]
+        offsets, at = at, at + p * (count + 1)
+    if bias.noise != NOWHERE:
+        parts += [law[bias.noise : bias.noise + count], np.zeros(1)]
+        noise, at = at, at + count + 1
+    known = (sources >= 0) & (sources < count)
+    everyone = np.concatenate([experts, np.where(known, sources, count)]).astype(np.int32)
+    bias = bias._replace(offsets=offsets, noise=noise, expert=everyone)
+    return hyper._replace(law=np.concatenate(parts), bias=bias)

@@ -5,13 +5,15 @@ clusters share and what is updated, and a kernel for each function below, regist
 ``implements``. The moves never look into a cluster's parameters: they hand
 on rows of ``theta``, of the likelihood's own width, and rows of ``y``, a marking's features.
 
-``of_chain`` is for Python: a chain asks for hyperparameters of its own.
+``of_chain`` and ``kept_by_chain`` are for Python: a chain has hyperparameters of its own.
 
 A marking may have something of its own besides its features, such as how careless it is: it keeps
 it while others move, and gets another whenever it is seated (``settle``).
 
 ``add_member`` and ``remove_member`` are for likelihoods whose parameters are integrated out and
-whose rows hold sums over the members; one that draws its parameters does nothing there.
+whose rows hold sums over the members; one that draws its parameters does nothing there. It asks the
+prior for ``log_tilt``, which is of the contract in ``priors.contract``: likelihoods know nothing
+else of priors.
 """
 
 from __future__ import annotations
@@ -28,6 +30,12 @@ from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import Data, Deal, State
 
 LIKELIHOOD = Contract("likelihood")
+PRIOR = Contract("prior")
+
+
+@PRIOR.function
+def log_tilt(prior, data: Data, state: State, k: int, size: float) -> float:
+    """The part of the prior's ``log_cluster`` that depends on the size."""
 
 
 @singledispatch
@@ -38,6 +46,12 @@ def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     gives every chain such room.
     """
     return hyper._replace(law=law)
+
+
+@singledispatch
+def kept_by_chain(hyper: Any) -> dict[str, NDArray[np.float64]]:
+    """What a chain changes of its hyperparameters besides the law, by name."""
+    return {}
 
 
 @LIKELIHOOD.function

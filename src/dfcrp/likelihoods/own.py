@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import SettingsError
 from dfcrp.likelihoods.base import Centre, Layout, Likelihood
+from dfcrp.likelihoods.normal.hyper import find_pilot
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
-from dfcrp.likelihoods.normal.pilot import find_pilot
 from dfcrp.likelihoods.normal.shapes import shape_of
 from dfcrp.neighbours.neighbourhood import refuse_copies
 

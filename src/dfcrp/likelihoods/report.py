@@ -9,6 +9,7 @@ from dfcrp.markup import Column, Section, counted, estimate_of, join, listed, on
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.report.contents import Contents
 
 #: Columns of a table of estimates after the first.
 ESTIMATES = (Column("mean"), Column("95 %: from"), Column("to"))
@@ -51,14 +52,13 @@ def learned_section(
     return Section("learned", title, join([*map(paragraph, sentences), body]))
 
 
-def learned(contents: Any) -> Section | None:
+def learned(contents: Contents) -> Section | None:
     """Every number that was learned, by its name."""
     posterior = contents.posterior
-    found = {
-        name: row for name, row in (posterior.tolerances or {}).items() if isinstance(row, Mapping)
-    }
+    tolerances = posterior.tolerances or {}
+    found = {name: row for name, row in tolerances.items() if isinstance(row, Mapping)}
     if not found:
         return None
-    words = posterior.likelihood.learned_words(posterior.tolerances)
+    words = posterior.likelihood.learned_words(tolerances)
     rows = estimates(found, {name: name for name in found})
     return learned_section("What was learned?", words, rows, "Posterior mean and 95 % interval.")

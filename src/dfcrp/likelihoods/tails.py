@@ -34,8 +34,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfcrp.compiled.abi import F8, frame
-from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
+from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.integrated import empty_row, log_marginal
 from dfcrp.likelihoods.law import law_is_due
 
 #: log 3 and log 9: the levels' scales are 1, 3 and 9.
@@ -184,3 +186,40 @@ def update_tails(rng, hyper):
     careless = math.exp(slice_update(rng, target, start, 1.0, 1e-14))
     share = rng.beta(prior[1] + wide, prior[2] + widest)
     law[at], law[at + 1] = careless * share, careless * (1.0 - share)
+
+
+@by_type
+def density_levels(hyper, theta, k, y, i):
+    """Where parameters are integrated out: log p(y_i | members of k) of the first level, and what
+    it gains at the others."""
+
+
+@lean_kernel
+def opening_weight(hyper, theta, k, y, i):
+    """log p(y_i), whatever its level; the row of i alone stays what it is."""
+    if not hyper.tails.on:
+        return log_marginal(hyper, theta, k)
+    empty_row(hyper, theta, k)
+    weight = likelihood.log_density(hyper, theta, k, y, i)
+    likelihood.add_member(hyper, theta, k, y, i)
+    return weight
+
+
+@lean_kernel
+def settle(hyper, rng, theta, k, y, i, alone):
+    """Draw the level of i given the members of k; a row of i alone is built again."""
+    if not hyper.tails.on:
+        return
+    if alone:
+        empty_row(hyper, theta, k)
+    _, wide, widest = density_levels(hyper, theta, k, y, i)
+    settle_by_gains(hyper, rng, i, wide, widest)
+    if alone:
+        likelihood.add_member(hyper, theta, k, y, i)
+
+
+def may_be_careless(kind: Any) -> Any:
+    """Class decorator, above ``integrate_out``: items may be careless, by ``density_levels``."""
+    implements(likelihood.opening_weight, kind)(opening_weight)
+    implements(likelihood.settle, kind)(settle)
+    return kind

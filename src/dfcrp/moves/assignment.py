@@ -22,7 +22,6 @@ import numpy as np
 from dfcrp.compiled.jit import inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE, link, release_slot, take_slot, unlink
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.priors.arrivals.tail import tail_sum
 from dfcrp.priors.contract import (
     NEGLIGIBLE,
     log_open,
@@ -30,6 +29,7 @@ from dfcrp.priors.contract import (
     uses_order,
     weigh_joins,
 )
+from dfcrp.priors.tail import tail_sum
 
 #: e to more than this overflows.
 LARGEST_LOG = 700.0

@@ -36,7 +36,9 @@ _HOMES = {
     figure: home
     for home, figures in {
         "certainty": ("coclustering",),
-        "detection": ("cluster_sizes", "corrected_sizes", "reality", "sensitivity"),
+        "detection": (
+            *("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity", "skills"),
+        ),
         "experts": ("expert_panels", "jaccard", "singletons"),
         "maps": ("catalogue_map", "items_map"),
         "neighbourhood": ("radius",),

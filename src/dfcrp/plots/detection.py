@@ -1,4 +1,4 @@
-"""Figures of the detection prior: what experts find, what was missed, and how well it fits."""
+"""Figures of the detection prior: what experts find, what was missed, how well it fits, scores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from dfcrp.plots.style import (
     styled,
 )
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.priors.detection.answers import DetectionSummary
+from dfcrp.priors.detection.answers import NAMED, DetectionSummary
+from dfcrp.priors.detection.calibration import SourceScores, source_scores
 from dfcrp.priors.detection.curves import sensitivity_curves
 from dfcrp.summaries.streaming import Interval, summarise
 
@@ -34,6 +35,10 @@ COLUMNS = 4
 MAX_EXPERTS = 24
 #: Bins of the probability of being real.
 BINS = 10
+#: Experts that fit on a page: of more the best and the worst are shown.
+MAX_SKILLS = 60
+#: Panels in a row.
+SCORE_COLUMNS = 4
 
 
 def answers_of(posterior: Posterior) -> DetectionSummary:
@@ -54,8 +59,6 @@ def _refuse_without_sizes(posterior: Posterior) -> None:
 
 
 # --- sensitivity by diameter --------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SensitivityTable:
     """Curves of the experts, most items first: (experts, diameters)."""
@@ -128,8 +131,6 @@ def plot_sensitivity(
 
 
 # --- size-frequency distribution, corrected -----------------------------------------------------
-
-
 @dataclass(frozen=True)
 class CorrectedSizes:
     """N(≥ D) of the objects that somebody marked, and of all."""
@@ -191,8 +192,6 @@ def plot_corrected_sizes(
 
 
 # --- clusters by number of experts --------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ClusterSizes:
     """Numbers of clusters by size, observed (posterior mean) and predicted."""
@@ -263,8 +262,6 @@ def plot_cluster_sizes(
 
 
 # --- probability of being real ------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Reality:
     """Items by their probability of being real; the truth may be known."""
@@ -325,3 +322,124 @@ def plot_reality(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[
     """Prepare with ``options`` and draw."""
     table = prepare_reality(posterior, **options)
     return table, draw_reality(table, ax)
+
+
+@dataclass(frozen=True)
+class SkillTable:
+    """Experts from the one who finds most to the one who finds least."""
+
+    experts: tuple[str, ...]
+    looks: NDArray[np.int64]
+    sensitivity: Interval
+    #: False marks per image.
+    false: Interval
+    #: Whether an expert's marks are mostly false.
+    named: NDArray[np.bool_]
+    #: Experts that are left out between the best and the worst.
+    left_out: int
+    verb: str = "listed"
+
+
+def prepare_skills(posterior: Posterior) -> SkillTable:
+    """The best and the worst experts."""
+    found = answers_of(posterior)
+    sensitivity, false = summarise(found.sensitivity[:, 0]), summarise(found.rates.false)
+    order = np.argsort(-np.nan_to_num(sensitivity.mean, nan=-1.0), kind="stable")
+    left_out = max(len(order) - MAX_SKILLS, 0)
+    if left_out:
+        order = np.concatenate([order[: MAX_SKILLS // 2], order[-MAX_SKILLS // 2 :]])
+    return SkillTable(
+        experts=tuple(posterior.items.experts[f] for f in order),
+        looks=found.looks[order],
+        sensitivity=sensitivity[order],
+        false=false[order],
+        named=found.p_mostly_false[order] > NAMED,
+        left_out=left_out,
+        verb=posterior.likelihood.verb,
+    )
+
+
+def draw_skills(table: SkillTable, axes: Any = None) -> list[Any]:
+    """Two panels with a row for each expert; those whose marks are mostly false are orange."""
+    count = len(table.experts)
+    rows = np.arange(count)
+    with styled():
+        if axes is None:
+            height = 0.9 + 0.14 * max(count, 3)
+            axes = new_axes(WIDE, height, 1, 2, sharey=True, width_ratios=(3, 2))[0]
+        panels = given_axes(axes, 2)
+        colours = np.where(table.named, VERMILION, BLUE)
+        for ax, found in zip(panels, (table.sensitivity, table.false), strict=False):
+            ax.hlines(rows, found.lo, found.hi, color=colours, linewidth=1.6, alpha=0.45)
+            ax.scatter(found.mean, rows, s=9.0, c=colours, zorder=3)
+            ax.grid(axis="x", color=GREY, linewidth=0.3, alpha=0.5)
+        names = [
+            f"{plain(name, 18)} ({looks})"
+            for name, looks in zip(table.experts, table.looks.tolist(), strict=True)
+        ]
+        panels[0].set_yticks(rows, names, fontsize=6)
+        panels[0].set_ylim(count - 0.5, -0.5)
+        panels[0].set_xlim(0.0, 1.0)
+        # Keeps the 0 of this panel apart from the 1 of the one before it.
+        panels[1].set_xlim(left=-0.06 * panels[1].get_xlim()[1])
+        if table.left_out:
+            panels[0].axhline(count // 2 - 0.5, color=GREY, linewidth=0.8, linestyle=":")
+        panels[0].set_xlabel(f"probability that an object is {table.verb}")
+        panels[1].set_xlabel("false marks per image")
+    return panels[:2]
+
+
+def plot_skills(
+    posterior: Posterior, axes: Any = None, **options: Any
+) -> tuple[SkillTable, list[Any]]:
+    """Prepare with ``options`` and draw."""
+    table = prepare_skills(posterior, **options)
+    return table, draw_skills(table, axes)
+
+
+@dataclass(frozen=True)
+class ScoresTable:
+    """The sources with most scores."""
+
+    sources: tuple[SourceScores, ...]
+
+
+def prepare_scores(posterior: Posterior) -> ScoresTable:
+    """Levels, curves and answers of every source."""
+    found = source_scores(posterior.whole or posterior)
+    if found is None:
+        raise InputError(
+            'this figure is about scores, which the prior "detection" learns from; these items '
+            "have none, or images were drawn each by itself"
+        )
+    return ScoresTable(tuple(found))
+
+
+def draw_scores(table: ScoresTable, axes: Any = None) -> list[Any]:
+    """A panel for each source: the curve with its 95 % band, and what the markings came to."""
+    count = len(table.sources)
+    columns = min(SCORE_COLUMNS, count)
+    rows = -(-count // columns)
+    with styled():
+        if axes is None:
+            axes = new_axes(WIDE, 1.6 * rows + 0.4, rows, columns, sharey=True)
+        panels = given_axes(axes, count)
+        for ax, one in zip(panels, table.sources, strict=False):
+            found = one.by_score
+            ax.fill_between(one.score, found.lo, found.hi, color=BLUE, alpha=0.25, linewidth=0.0)
+            ax.plot(one.score, found.mean, color=BLUE, linewidth=1.5)
+            size = 4.0 + 30.0 * one.count / one.count.max()
+            ax.scatter(one.score, one.p_real, s=size, color=VERMILION, alpha=0.8, linewidths=0.0)
+            ax.set_ylim(-0.03, 1.03)
+            ax.set_title(plain(one.source))
+        for ax in panels[count:]:
+            ax.set_axis_off()
+        panels[0].get_figure().supxlabel("score", fontsize=8)
+        panels[0].get_figure().supylabel("probability of being real", fontsize=8)
+    return panels[:count]
+
+
+def plot_scores(posterior: Posterior, axes: Any = None) -> tuple[ScoresTable, list[Any]]:
+    """Prepare and draw."""
+    table = prepare_scores(posterior)
+    return table, draw_scores(table, axes)

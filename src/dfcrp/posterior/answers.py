@@ -30,8 +30,7 @@ from dfcrp.summaries.convergence import Verdict, check_convergence
 from dfcrp.summaries.experts import ExpertSummary, expert_summary
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
-from dfcrp.summaries.point_partition import PointPartition, point_partition
-from dfcrp.summaries.settled import settled
+from dfcrp.summaries.point_partition import PointPartition, point_partition, settled
 from dfcrp.summaries.streaming import n_clusters
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from dfcrp.draws import ClusterBlock
 from dfcrp.errors import InputError
 from dfcrp.items.checks import to_texts
 from dfcrp.items.items import Items, items_of
-from dfcrp.likelihoods.base import Evidence, Part
+from dfcrp.likelihoods.base import Evidence, NewItems, Part
 from dfcrp.likelihoods.integrated import weigh_beside
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import counted, plural
@@ -554,8 +554,10 @@ def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str
     items = posterior.items
     if items.image is not None:
         raise InputError("predict is for runs without images: fit each image by itself")
-    if items.kind == "circles":
-        raise InputError("predict is not for circles: their clusters have parameters of their own")
+    if not posterior.likelihood.weighs_new:
+        raise InputError(
+            f"predict is not for {items.kind}: their clusters have parameters of their own"
+        )
     given = items_of(new, None, items.kind)
     if list(given.columns) != list(items.columns):
         raise InputError(
@@ -594,10 +596,10 @@ def _weights_of_new(
     step = max(1, PAIRS_AT_ONCE // len(items))
     for first in range(0, len(values), step):
         rows = slice(first, first + step)
-        beside = likelihood.newcomers(
+        new = NewItems(
             items, posterior.config, hyper, values[rows], sources[rows], most, problem.row_width
         )
-        weight[rows] = weigh_beside(beside, code)
+        weight[rows] = weigh_beside(likelihood.newcomers(new), code)
     return weight
 
 

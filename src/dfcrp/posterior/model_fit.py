@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import shared_rows
 from dfcrp.markup import counted, listed, number, plural
 from dfcrp.persons import persons_of
-from dfcrp.summaries.agreement import agreement
-from dfcrp.summaries.beside import Beside, beside
+from dfcrp.summaries.agreement import Beside, agreement, beside
 from dfcrp.summaries.fit import (
     BEYOND_CHANCE,
     FIT_DRAWS,

@@ -18,7 +18,7 @@ from dfcrp.geometry import TangentPlanes
 from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
-from dfcrp.likelihoods.bias_summary import ExpertBias
+from dfcrp.likelihoods.differences import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior import tables
 from dfcrp.posterior.answers import Answers, ManyImages, answers_of, many_images
@@ -31,7 +31,6 @@ from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
 from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
-from dfcrp.priors.detection.answers import DetectionSummary
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
 from dfcrp.settings.config import Config
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
 
     from dfcrp.evaluation.result import Evaluation
     from dfcrp.posterior.explain import Explanation
+    from dfcrp.priors.detection.answers import DetectionSummary
 
 
 class Posterior:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.likelihoods.bias_summary import rows_with_bias
+from dfcrp.likelihoods.differences import rows_with_bias
 from dfcrp.posterior.categories import category_columns
 from dfcrp.posterior.findings import Findings
 from dfcrp.runs.parts import least_by_cluster

@@ -3,7 +3,9 @@
 A prior is a named tuple with its settings, of which ``own`` holds the parameters it updates, and
 a kernel for each function below. Its probability of a partition, given whatever
 auxiliary variables it uses, must be a product over clusters; ``size`` is the log size of the
-cluster's object (``likelihood.size_of``), for priors that depend on it.
+cluster's object (``likelihood.size_of``), for priors that depend on it. The part of
+``log_cluster`` that depends on the size, ``log_tilt``, is asked for by likelihoods as well, and is
+declared with their own contract.
 
 ``of_chain``, ``refresh`` and ``has_order`` are for Python, which sets chains up; a prior registers
 those in which it differs from what they say here.
@@ -21,15 +23,13 @@ from dfcrp.compiled.abi import F8, I4
 from dfcrp.compiled.jit import (
     ANYTHING,
     AnyLikelihood,
-    Contract,
     implements,
     inline_kernel,
     lean_kernel,
 )
 from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import Block, Data, Scratch, State
-
-PRIOR = Contract("prior")
+from dfcrp.likelihoods.contract import PRIOR, log_tilt  # noqa: F401 - a function of the contract
 
 #: A candidate whose weight is below e^-45 of another's cannot change a sum in double precision.
 NEGLIGIBLE = 45.0
@@ -87,11 +87,6 @@ def log_join_bound(prior, data: Data, i: int, size: float) -> float:
 @PRIOR.function
 def log_cluster(prior, data: Data, state: State, k: int, size: float) -> float:
     """Log of cluster k's factor in the prior, the order's share included."""
-
-
-@PRIOR.function
-def log_tilt(prior, data: Data, state: State, k: int, size: float) -> float:
-    """The part of ``log_cluster`` that depends on the size."""
 
 
 @PRIOR.function

@@ -20,7 +20,7 @@ from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import Task, run_exact, start_alone
 from dfcrp.priors import contract as partition_prior
-from dfcrp.priors.arrivals.tail import rebuild_tail
+from dfcrp.priors.tail import rebuild_tail
 from dfcrp.sampling.checkpoints import check_parameters, check_state
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 
@@ -41,7 +41,7 @@ PARTITION = (
 #: Modules whose entries every run needs, those of the summaries included.
 ALWAYS = (
     "dfcrp.moves.scan",
-    "dfcrp.priors.arrivals.tail",
+    "dfcrp.priors.tail",
     "dfcrp.summaries.kernels.division",
     "dfcrp.summaries.kernels.partitions",
     "dfcrp.summaries.kernels.point_search",
@@ -156,8 +156,9 @@ class Chain:
         first.run(1, START_SCANS)
         for name in PARTITION:
             getattr(self.state, name)[...] = getattr(first.state, name)
-        for name, values in self._kept().items():
-            values[...] = first._kept()[name]
+        kept = likelihood.kept_by_chain(first.hyper)
+        for name, values in likelihood.kept_by_chain(self.hyper).items():
+            values[...] = kept[name]
 
     def _given(self, piece: _Piece, scratch: Any) -> tuple[Any, ...]:
         """What every sampler takes first."""
@@ -199,12 +200,13 @@ class Chain:
             if name not in _DERIVED
         }
         arrays["tally"] = self._tally()
-        arrays |= {name: values.copy() for name, values in self._kept().items()}
+        kept = likelihood.kept_by_chain(self.hyper)
+        arrays |= {name: values.copy() for name, values in kept.items()}
         return arrays, [{"words": rng.words.tolist()} for rng in self._streams()]
 
     def restore(self, arrays: dict[str, NDArray[Any]], generators: list[dict[str, Any]]) -> None:
         """Continue exactly where ``snapshot`` was taken; ValueError if nothing can be there."""
-        own = self.state._asdict() | self._kept()
+        own = self.state._asdict() | likelihood.kept_by_chain(self.hyper)
         check_state(arrays, own, self.problem.data.component)
         check_parameters(arrays, self.hyper, self.problem.possible)
         for name, value in own.items():
@@ -214,21 +216,9 @@ class Chain:
             piece.state.tally[...] = 0
         for rng, known in zip(self._streams(), generators, strict=True):
             rng.words[...] = np.array(known["words"], np.uint64)
-        if self.state.tail.total.size > 0:
+        if self.problem.has_order:
             rebuild_tail(self.problem.data, self.state)
         partition_prior.refresh(self.prior)
-
-    def _kept(self) -> dict[str, NDArray[np.float64]]:
-        """What a chain changes of its hyperparameters besides the law.
-
-        What spares are drawn from, and how careless each item is.
-        """
-        found = {}
-        if hasattr(self.hyper, "reference"):
-            found["reference"] = self.hyper.reference
-        if hasattr(self.hyper, "tails"):
-            found["log_scale"] = self.hyper.tails.log_scale
-        return found
 
     def _streams(self) -> list[Stream]:
         return [self.rng, *(piece.rng for piece in self._pieces)]

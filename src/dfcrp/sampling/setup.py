@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Layout
-from dfcrp.likelihoods.circle.likelihood import lay_out_circles
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.persons import persons_of
 from dfcrp.priors.base import Facts, PriorLayout
@@ -33,30 +30,10 @@ def problem_of(items: Items, config: Config) -> Problem:
         usual_alpha_rate=rate,
         **items.look_facts(),
     )
-    return _assemble(layout, experts, facts, config)
+    return assemble(layout, experts, facts, config)
 
 
-def make_problem(
-    features: NDArray[np.float64],
-    families: NDArray[np.int64],
-    config: Config,
-    images: NDArray[np.int64] | None = None,
-    *,
-    experts: Sequence[str] | None = None,
-) -> Problem:
-    """Circles by their features; those of different ``images`` (codes) never meet.
-
-    ``experts`` are the names of the families, by which settings know the lists of one person.
-    """
-    names = tuple(experts or [str(f) for f in range(int(families.max()) + 1)])
-    one = prior_named(config.run.prior).experts(families)
-    layout = lay_out_circles(features, families, names, config, experts=one, images=images)
-    persons = persons_of(names, config.run.persons)
-    facts = Facts(codes=families, experts=names, persons=persons, log_sizes=layout.log_sizes)
-    return _assemble(layout, one, facts, config)
-
-
-def _assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: Config) -> Problem:
+def assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: Config) -> Problem:
     """A likelihood laid out, together with the prior that the settings name."""
     named = prior_named(config.run.prior)
     data = build_data(layout.features, experts, layout.neighbourhood)

@@ -17,8 +17,6 @@ IMAGES = ("auto", "independent", "shared")
 IMAGE_Y = ("auto", "up", "down")
 #: What makes two names of images the same image; see ``dfcrp.items.image_names``.
 IMAGE_NAMES = ("auto", "path", "name", "stem", "id", "size")
-EXPERT_BIAS = ("auto", "none", "offset", "precision", "both")
-TAILS = ("auto", "learned", "none")
 #: The paper's data sets, whose hyperparameters are in ``dfcrp.likelihoods.circle.settings``.
 PRESETS = ("highlands", "reduced", "simulation")
 

@@ -12,12 +12,23 @@ A cluster that joins markings which no draw ever joins only adds to the loss, so
 fall into components of the graph "together in some draw" that can be solved one by one. Small
 components are solved exactly, by enumeration; large ones by a search from several starts.
 The ball that holds most of the draws says how uncertain the partition is.
+
+*Settled.* The partition of least expected loss leaves an item alone if it belongs to one of two
+objects, each in half of the draws: wherever it were listed, the loss would be greater. But whoever
+reads that the item is alone with a probability of 0.01 takes it for a mistake. So each item whose
+most probable place (``summaries.membership``) is another than its own moves there, the clearest
+first. If its expert has another item in that cluster, the one that is there more often stays.
+
+A move changes what the cluster is, and so the places of other items; they are found again, round by
+round. No item joins the same companions twice. Not all items can always have their way: one may be
+with a second one in half of the draws and hardly ever alone, and the second alone in the other
+half. Of all partitions on the way that one is kept in which the item that is worst off lacks least.
 """
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +56,7 @@ from dfcrp.summaries.kernels.point_search import (
     recombine,
     state_from_labels,
 )
+from dfcrp.summaries.membership import ALONE, NOWHERE, Membership, membership
 from dfcrp.summaries.streaming import (
     as_draws,
     canonical,
@@ -55,6 +67,18 @@ from dfcrp.summaries.streaming import (
 )
 
 LOSSES = ("vi", "binder")
+#: Labels held in memory by the search: 4,000 draws of 10,000 markings, 160 MB.
+MAX_LABELS = 40_000_000
+#: Draws from which a start of the search is put together.
+MOSAIC_DRAWS = 16
+#: Blocks up to which a search also starts from all of them in one cluster.
+TOGETHER_BLOCKS = 200
+#: Distances closer than this are equal.
+TOLERANCE = 1e-9
+Labels = NDArray[np.int32]
+Codes = NDArray[np.int64]
+#: Rounds at most; most partitions take one or two.
+ROUNDS = 12
 
 
 def check_loss(loss: str) -> None:
@@ -97,14 +121,6 @@ def distances(draws: Draws, labels: NDArray[np.int32], loss: str = "vi") -> NDAr
         partition_losses(block, order, offsets, table, out[chain, start:stop])
     # the bracket of two equal partitions can come out as -1e-13
     return np.maximum(loss_scale(loss, draws.n_markings) * out, 0.0)
-
-
-#: Labels held in memory by the search: 4,000 draws of 10,000 markings, 160 MB.
-MAX_LABELS = 40_000_000
-#: Draws from which a start of the search is put together.
-MOSAIC_DRAWS = 16
-#: Blocks up to which a search also starts from all of them in one cluster.
-TOGETHER_BLOCKS = 200
 
 
 @dataclass(frozen=True)
@@ -369,10 +385,6 @@ def _linked(problem: SearchProblem) -> Any:
     return state
 
 
-#: Distances closer than this are equal.
-TOLERANCE = 1e-9
-
-
 @dataclass(frozen=True)
 class CredibleBall:
     """Wade and Ghahramani's credible ball; each bound is an array of labels, (partitions, n)."""
@@ -421,3 +433,90 @@ def _farthest(
 
 def _one(draw: int) -> tuple[int, int]:
     return draw, draw + 1
+
+
+class _Settling:
+    """One partition on its way."""
+
+    def __init__(self, labels: Labels, draws: Draws, families: Codes | None) -> None:
+        self.labels, self.draws, self.families = labels.copy(), draws, families
+        self.moved: set[int] = set()
+        self._tried: set[tuple[int, tuple[int, ...]]] = set()
+
+    def run(self) -> Membership:
+        """Move items as long as any wants to; where all of them are at the end."""
+        places = membership(self.labels, self.draws)
+        best = (self._lack(places), self.labels.copy(), places)
+        for _ in range(ROUNDS):
+            if not self._round(places):
+                break
+            places = membership(self.labels, self.draws)
+            lack = self._lack(places)
+            if lack < best[0]:
+                best = (lack, self.labels.copy(), places)
+        _, self.labels, places = best
+        return places
+
+    def _lack(self, places: Membership) -> tuple[float, float]:
+        """By how much items are more often elsewhere than where they are: at most, and in all."""
+        gap = np.where(places.second != NOWHERE, places.p_second - places.p_member, 0.0)
+        gap = np.maximum(gap, 0.0)
+        for i in np.flatnonzero(gap).tolist():
+            rivals = self._rivals(i, np.flatnonzero(self.labels == places.second[i]))
+            if rivals.size and places.p_member[rivals].max() >= places.p_second[i]:
+                gap[i] = 0.0
+        return float(gap.max(initial=0.0)), float(gap.sum())
+
+    def _round(self, places: Membership) -> bool:
+        """One move from and into each cluster at most; whether there was one."""
+        before, touched = self.labels.copy(), {-1}
+        gain = places.p_second - places.p_member
+        wanted = np.flatnonzero((gain > 0.0) & (places.second != NOWHERE))
+        for i in wanted[np.argsort(-gain[wanted], kind="stable")].tolist():
+            own, other = int(before[i]), int(places.second[i])
+            if own in touched or (other in touched and other != ALONE):
+                continue
+            members = np.flatnonzero(before == other)
+            rivals = self._rivals(i, members)
+            if rivals.size and places.p_member[rivals].max() >= places.p_second[i]:
+                continue
+            members = np.setdiff1d(members, rivals)
+            move = (i, tuple(members.tolist()))
+            if move not in self._tried:
+                self._tried.add(move)
+                self._move(i, members, rivals)
+                touched |= {own, other}
+        return bool((self.labels != before).any())
+
+    def _rivals(self, item: int, members: Codes) -> Codes:
+        """Those of the same family."""
+        if self.families is None:
+            return members[:0]
+        return members[self.families[members] == self.families[item]]
+
+    def _move(self, item: int, members: Codes, rivals: Codes) -> None:
+        """Clusters stay named after their smallest members."""
+        rest = np.flatnonzero(self.labels == self.labels[item])
+        rest = rest[rest != item]
+        if rest.size:
+            self.labels[rest] = rest.min()
+        self.labels[rivals] = rivals
+        together = np.append(members, item)
+        self.labels[together] = together.min()
+        self.moved |= {item, *rivals.tolist()}
+
+
+def settled(
+    best: PointPartition, draws: Draws, families: Codes | None
+) -> tuple[PointPartition, Membership]:
+    """The partition with such items moved, and where all items are.
+
+    With ``families`` no two members of a cluster are of the same family.
+    """
+    one = _Settling(best.labels, draws, families)
+    places = one.run()
+    if (one.labels == best.labels).all():
+        return best, places
+    loss = float(distances(draws, one.labels, best.loss).mean())
+    moved = replace(best, labels=one.labels, expected_loss=loss, n_moved=len(one.moved))
+    return moved, places

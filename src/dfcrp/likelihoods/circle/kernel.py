@@ -1,13 +1,9 @@
-"""Circles: features (x, y, log diameter) and the structured normal of the paper's section 5.
+"""Circles in a plane and on a sphere: rows of parameters, laws of variances, updates of a cluster.
 
-    Σ = [[a, 0, b], [0, a, b], [b, b, d]],   b = λ sqrt(a d / 2)
-
-so with v = y − μ, β = b / a = λ sqrt(d / 2a) and s = d (1 − λ²)
-
-    vᵀ Σ⁻¹ v = (v1² + v2²) / a + (v3 − β (v1 + v2))² / s,     log |Σ| = 2 log a + log s.
-
-Priors given the cluster mean's log diameter l: (λ + 1)/2 ~ Beta(aλ, bλ), μ ~ N(μ0, diag(σ0²)), and
-for the variances one of two laws. The paper's, with l held at ``floor`` below it:
+``circle.plane`` and ``circle.sphere`` say how a marking's place scatters about a cluster's mean and
+how that mean is drawn; all else is the same, and is here once. Given the cluster mean's log
+diameter l the variances, a of position and d of log diameter, have one of two laws. The paper's,
+with l held at ``floor`` below it:
 
     a ~ Gamma(τx κx l^ηx, rate τx),  d ~ Gamma(τd κd l^ηd, rate τd).
 
@@ -15,10 +11,11 @@ The one whose parameters are learned, free of units, with l₀ the median log di
 
     a ~ Gamma(νx, mean exp(sx + gx (l − l₀))),  d ~ Gamma(νd, mean exp(sd + gd (l − l₀))).
 
-Where experts differ, y stands for a marking without its expert's offsets, and Σ is Σ / precision
-(``likelihoods.bias``); where they do not, nothing is taken off and the precision is 1. A careless
-member has its own scale in its precision; a marking that may join has the mixture over its levels
-(``likelihoods.tails``), and q is the exact conditional of μ under this mixture.
+Where experts differ, y stands for a marking without its expert's offsets, and its covariance is
+divided by the expert's precision (``likelihoods.bias``); where they do not, nothing is taken off
+and the precision is 1. A careless member has its own scale in its precision; a marking that may
+join has the mixture over its levels (``likelihoods.tails``), and q is the exact conditional of the
+mean under this mixture.
 
 Where all diameters are the same they say nothing, and the model does without them: a row then is
 that of its place alone, with λ = UNSIZED as a sign of it and d = 1, and μl stays at that diameter.
@@ -31,9 +28,15 @@ density
 
 which fall more slowly than any Gamma's, so that opening weights are bounded wherever the law goes.
 
-Of the contract in ``likelihoods.contract`` this module has what a scan needs of a cluster;
-``covariance`` has the conditionals of Σ, ``proposal`` what dealing two clusters out again takes,
-``tolerance`` the law's updates.
+When two clusters are dealt out again, parameters are proposed from the members. With the mean
+integrated out and λ ignored, log a has the log density
+
+    k t − τ e^t − (S / 2) e^−t,   k = shape − (n − 1),   S = Σ |position − mean|²,
+
+whose mode and curvature are closed forms; log d likewise with (n − 1)/2. A normal at the mode,
+a little wider, proposes each; λ comes from its prior and the mean from its conditional.
+
+``covariance`` has the conditionals of the variances and of λ, ``tolerance`` the law's updates.
 """
 
 from __future__ import annotations
@@ -44,44 +47,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.compiled.abi import F8, F8x2, frame
 from dfcrp.compiled.jit import by_type, implements, inline_kernel, lean_kernel
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.likelihoods.bias import (
-    ALIKE,
-    NOWHERE,
-    Bias,
-    log_noise_by,
-    offset_by,
-    precision_by,
-)
+from dfcrp.likelihoods.bias import kept_by_chain as bias_kept
+from dfcrp.likelihoods.bias import log_noise_by, offset_by, precision_by
 from dfcrp.likelihoods.bias import of_chain as bias_of_chain
-from dfcrp.likelihoods.circle.covariance import (
-    Conditional,
-    CorrelationLaw,
-    Spread,
-    slice_coordinate,
-)
+from dfcrp.likelihoods.circle.covariance import Conditional, CorrelationLaw, slice_coordinate
+from dfcrp.likelihoods.contract import log_tilt
 from dfcrp.likelihoods.law import SMALL
 from dfcrp.likelihoods.tails import (
     LOG_WIDE,
     LOG_WIDEST,
-    NORMAL_TAILS,
-    Tails,
     draw_level,
     log_normal_tail,
-    log_scale_of,
     log_sum,
     settle_normal,
     shares_by,
 )
-from dfcrp.priors.contract import log_tilt
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
 MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM, LOG_A, LOG_D = (
     range(12)
 )
 WIDTH = 12
+#: The column of log diameters in the features.
+SIZE = 2
 #: Columns of ``CircleHyper.room``.
 ROOM = 4
 LOG_2PI = math.log(2.0 * math.pi)
@@ -91,49 +81,69 @@ TAIL = 8.0
 UNSIZED = 2.0
 #: How often a singleton's parameters are renewed together.
 RENEWAL = 0.8
+#: Standard deviations of the proposal relative to the curvature at the mode.
+WIDER = 1.2
 
 
-@frame
-class CircleHyper(NamedTuple):
-    """Hyperparameters; names follow the paper."""
-
-    kappa_x: float
-    eta_x: float
-    tau_x: float
-    kappa_d: float
-    eta_d: float
-    tau_d: float
-    lambda_a: float
-    lambda_b: float
-    mu0_x: float
-    mu0_y: float
-    mu0_l: float
-    var0_x: float
-    var0_y: float
-    var0_l: float
-    floor: float
-    learned: bool  # the second law instead of the paper's
-    nu_x: float
-    nu_d: float
-    log_gamma: float  # log Γ(νx) + log Γ(νd)
-    level: float  # l₀
-    law: F8  # sx, gx, sd, gd if learned, what experts differ in; updated as a chain runs
-    law_mean: F8
-    law_sd: F8
-    reference: F8  # what spares are drawn from: another value of ``law``
-    follow: bool  # it follows the law, and all spares are drawn again in every scan
-    log_beta: float  # log B(νx, t) + log B(νd, t)
-    room: F8x2  # (n, ROOM): sums by cluster, while the law is updated
-    bias: Bias = ALIKE  # how experts differ
-    tails: Tails = NORMAL_TAILS  # how careless markings are
-    sized: bool = True  # whether diameters differ at all
+@by_type
+def squares_by(hyper, law, theta, k, y, i):
+    """vᵀ Σ_k⁻¹ v / r², with experts who differ by a law, of the first level; v = y_i − μ_k."""
 
 
-@likelihood.of_chain.register(CircleHyper)
+@by_type
+def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
+    """log p(y_i | Σ_k) at the level log s, the mean integrated out."""
+
+
+@by_type
+def draw_lambda(hyper, rng):
+    """Draw λ of a row from its prior; it is fixed where place and size are independent."""
+
+
+@by_type
+def draw_mean_of_one(hyper, law, rng, y, i, precision, theta, k):
+    """Draw the mean of row k given its variances and marking i alone, of a precision."""
+
+
+@by_type
+def draw_mean_of_members(hyper, rng, moments, theta, row):
+    """Draw the mean of a row given its variances and the members' moments."""
+
+
+@by_type
+def spread_of(hyper, theta, k, y, state):
+    """Second moments of cluster k's members about its current mean."""
+
+
+@by_type
+def update_mean(hyper, rng, prior, data, state, k):
+    """Update μ_k; leaves p(μ_k | members, Σ_k) unchanged and returns whether the size moved."""
+
+
+@by_type
+def slice_lambda(hyper, rng, given, lam, a, d):
+    """A slice update of λ given the rest; leaves its conditional unchanged."""
+
+
+@by_type
+def moments_of(hyper, y, state, k):
+    """Moments of cluster k's members: their number, sums and spread."""
+
+
+@by_type
+def log_marginal_of_members(hyper, y, state, k, theta, row, moments):
+    """log p(members | Σ) with the mean integrated out."""
+
+
 def of_chain(hyper: Any, law: NDArray[np.float64]) -> Any:
     """The hyperparameters of one chain: its own laws and sums."""
     mine = bias_of_chain(hyper, law)
     return mine._replace(reference=hyper.reference.copy(), room=hyper.room.copy())
+
+
+def kept_by_chain(hyper: Any) -> dict[str, NDArray[np.float64]]:
+    """What spares are drawn from, and how careless each marking is."""
+    return {"reference": hyper.reference, **bias_kept(hyper)}
 
 
 def with_law(
@@ -143,7 +153,7 @@ def with_law(
     law_sd: NDArray[np.float64],
     n: int,
 ) -> dict[str, Any]:
-    """What ``CircleHyper`` holds of a law that is learned, with the Gammas' shapes (νx, νd).
+    """What the hyperparameters hold of a law that is learned, with the Gammas' shapes (νx, νd).
 
     ``n`` is the number of markings: of few, spares follow the law.
     """
@@ -165,7 +175,7 @@ def with_law(
 
 
 def without_law() -> dict[str, Any]:
-    """What ``CircleHyper`` holds in place of a law that is learned, for the paper's."""
+    """What the hyperparameters hold in place of a law that is learned, for the paper's."""
     nothing = np.zeros(4)
     return {
         **with_law((1.0, 1.0), 0.0, nothing, nothing, 0),
@@ -176,25 +186,9 @@ def without_law() -> dict[str, Any]:
 
 
 @inline_kernel
-def corrected_by(hyper, law, y, i):
-    """Marking i without its expert's offsets (x, y, log diameter), and the expert's r⁻²."""
-    if not hyper.bias.on:
-        return y[i, 0], y[i, 1], y[i, 2], 1.0
-    v1, v2, v3 = y[i, 0], y[i, 1], y[i, 2]
-    if hyper.bias.offsets != NOWHERE:
-        v1 -= offset_by(hyper, law, i, 0)
-        v2 -= offset_by(hyper, law, i, 1)
-        v3 -= offset_by(hyper, law, i, 2)
-    return v1, v2, v3, precision_by(hyper, law, i)
-
-
-@inline_kernel
-def corrected(hyper, y, i):
-    """The same of a member, by the law as it is: its precision is that of its level, too."""
-    y1, y2, y3, precision = corrected_by(hyper, hyper.law, y, i)
-    if hyper.tails.on:
-        precision *= math.exp(-2.0 * log_scale_of(hyper, i))
-    return y1, y2, y3, precision
+def size_by(hyper, law, y, i):
+    """Marking i's log diameter without its expert's offset, by a law."""
+    return y[i, SIZE] - offset_by(hyper, law, i, 2)
 
 
 @inline_kernel
@@ -221,16 +215,6 @@ def features_of(hyper):
 
 
 @inline_kernel
-def squares_by(hyper, law, theta, k, y, i):
-    """vᵀ Σ_k⁻¹ v / r², with experts who differ by a law, of the first level."""
-    y1, y2, y3, precision = corrected_by(hyper, law, y, i)
-    v1 = y1 - theta[k, MU_X]
-    v2 = y2 - theta[k, MU_Y]
-    z = y3 - theta[k, MU_L] - theta[k, BETA] * (v1 + v2)
-    return precision * ((v1 * v1 + v2 * v2) * theta[k, INV_A] + z * z * theta[k, INV_S])
-
-
-@inline_kernel
 def log_density_by(hyper, law, theta, k, y, i):
     """log p(y_i | θ_k), whatever the level of i, with experts who differ by a law."""
     squares = squares_by(hyper, law, theta, k, y, i)
@@ -240,24 +224,12 @@ def log_density_by(hyper, law, theta, k, y, i):
     return norm - 0.5 * squares
 
 
-@implements(likelihood.log_density, CircleHyper)
 @inline_kernel
 def log_density(hyper, theta, k, y, i):
     """log p(y_i | θ_k), whatever the level of i."""
     return log_density_by(hyper, hyper.law, theta, k, y, i)
 
 
-@inline_kernel
-def log_density_of_member(hyper, theta, k, y, i):
-    """log N(y_i; μ_k, Σ_k), i of the level that it has."""
-    squares = squares_by(hyper, hyper.law, theta, k, y, i)
-    own = log_scale_of(hyper, i)
-    norm = theta[k, LOG_NORM]
-    norm -= features_of(hyper) * (log_noise_by(hyper, hyper.law, i) + own)
-    return norm - 0.5 * math.exp(-2.0 * own) * squares
-
-
-@implements(likelihood.settle, CircleHyper)
 @inline_kernel
 def settle(hyper, rng, theta, k, y, i, alone):
     """Draw the level of marking i given θ_k."""
@@ -353,25 +325,6 @@ def log_drawn_variances(hyper, law, log_diameter, log_a, log_d):
 
 
 @inline_kernel
-def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
-    """log N(y_i; μ0, Σ0 + s² Σ_k): the mean integrated out."""
-    y1, y2, y3, precision = corrected_by(hyper, law, y, i)
-    precision *= math.exp(-2.0 * log_scale)
-    a, d = theta[k, VAR_POSITION] / precision, theta[k, VAR_SIZE] / precision
-    b = theta[k, BETA] * a
-    p1, p2 = hyper.var0_x + a, hyper.var0_y + a
-    v1, v2 = y1 - hyper.mu0_x, y2 - hyper.mu0_y
-    if not hyper.sized:
-        return -0.5 * (math.log(p1 * p2) + v1 * v1 / p1 + v2 * v2 / p2) - LOG_2PI
-    z = y3 - hyper.mu0_l - b * (v1 / p1 + v2 / p2)
-    s = hyper.var0_l + d - b * b * (1.0 / p1 + 1.0 / p2)
-    return (
-        -0.5 * (math.log(p1 * p2) + math.log(s) + v1 * v1 / p1 + v2 * v2 / p2 + z * z / s)
-        - 1.5 * LOG_2PI
-    )
-
-
-@inline_kernel
 def log_marginal_levels(hyper, law, theta, k, y, i):
     """log of a level's share times ``log_marginal_at`` it, of all three."""
     plain, wide, widest = shares_by(hyper, law)
@@ -400,7 +353,7 @@ def weight_drawn_by(hyper, law, theta, k, y, i):
     markings may be careless, it does so by q's law, which is not what p(y_i | φ) is about.
     """
     log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
-    _, _, log_diameter, _ = corrected_by(hyper, law, y, i)
+    log_diameter = size_by(hyper, law, y, i)
     value = (
         log_marginal_given_covariance(hyper, law, theta, k, y, i)
         + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
@@ -411,121 +364,30 @@ def weight_drawn_by(hyper, law, theta, k, y, i):
     return value
 
 
-@implements(likelihood.opening_weight, CircleHyper)
 @inline_kernel
 def opening_weight(hyper, theta, k, y, i):
     """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k."""
     return weight_drawn_by(hyper, hyper.reference, theta, k, y, i)
 
 
-@inline_kernel
-def draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l):
-    """Draw (μx, μy, μl) from the normal conditional given Σ_k and the members' sums.
-
-    ``count`` and the sums are weighted with the members' precisions.
-
-    The precision P = Σ0⁻¹ + n Σ⁻¹ is factored as L Lᵀ by hand; the draw is P⁻¹ r + L⁻ᵀ z.
-    """
-    inv_a, beta, inv_s = theta[k, INV_A], theta[k, BETA], theta[k, INV_S]
-    cross, slope = beta * beta * inv_s, -beta * inv_s
-    p11 = 1.0 / hyper.var0_x + count * (inv_a + cross)
-    p22 = 1.0 / hyper.var0_y + count * (inv_a + cross)
-    p33 = 1.0 / hyper.var0_l + count * inv_s
-    p12, p13 = count * cross, count * slope
-    r1 = hyper.mu0_x / hyper.var0_x + (inv_a + cross) * sum_x + cross * sum_y + slope * sum_l
-    r2 = hyper.mu0_y / hyper.var0_y + cross * sum_x + (inv_a + cross) * sum_y + slope * sum_l
-    r3 = hyper.mu0_l / hyper.var0_l + slope * (sum_x + sum_y) + inv_s * sum_l
-    l11 = math.sqrt(p11)
-    l21, l31 = p12 / l11, p13 / l11
-    l22 = math.sqrt(p22 - l21 * l21)
-    l32 = (p13 - l31 * l21) / l22
-    l33 = math.sqrt(p33 - l31 * l31 - l32 * l32)
-    w1 = r1 / l11
-    w2 = (r2 - l21 * w1) / l22
-    w3 = (r3 - l31 * w1 - l32 * w2) / l33
-    m3 = (w3 + rng.standard_normal()) / l33
-    m2 = (w2 + rng.standard_normal() - l32 * m3) / l22
-    m1 = (w1 + rng.standard_normal() - l21 * m2 - l31 * m3) / l11
-    return m1, m2, m3
-
-
 @lean_kernel
 def draw_row_by(hyper, law, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i), q by a law, into row k."""
-    y1, y2, y3, precision = corrected_by(hyper, law, y, i)
-    draw_variances(hyper, law, rng, y3, theta, k)
-    theta[k, LAMBDA] = UNSIZED
-    if hyper.sized:
-        theta[k, LAMBDA] = 2.0 * rng.beta(hyper.lambda_a, hyper.lambda_b) - 1.0
+    draw_variances(hyper, law, rng, size_by(hyper, law, y, i), theta, k)
+    theta[k, LAMBDA] = draw_lambda(hyper, rng)
     complete_row(theta, k)
+    precision = precision_by(hyper, law, i)
     if hyper.tails.on:
         first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
         precision *= math.exp(-2.0 * draw_level(rng, first, wide, widest))
-    m1, m2, m3 = draw_mean(
-        rng, hyper, theta, k, precision, precision * y1, precision * y2, precision * y3
-    )
-    theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
+    draw_mean_of_one(hyper, law, rng, y, i, precision, theta, k)
 
 
-@implements(likelihood.open_cluster, CircleHyper)
 @lean_kernel
 def open_cluster(hyper, rng, y, i, theta, k):
     """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
     draw_row_by(hyper, hyper.reference, rng, y, i, theta, k)
     return opening_weight(hyper, theta, k, y, i)
-
-
-@by_type
-def spread_of(hyper, theta, k, y, state):
-    """Second moments of cluster k's members about its current mean, for the law's updates."""
-
-
-@implements(spread_of, CircleHyper)
-@inline_kernel
-def members_spread(hyper, theta, k, y, state):
-    """Second moments of cluster k's members about its current mean."""
-    count, position, ww, w3, v33 = 0.0, 0.0, 0.0, 0.0, 0.0
-    i = state.head[k]
-    while i >= 0:
-        y1, y2, y3, precision = corrected(hyper, y, i)
-        v1, v2, v3 = y1 - theta[k, MU_X], y2 - theta[k, MU_Y], y3 - theta[k, MU_L]
-        w = v1 + v2
-        count += 1.0
-        position += precision * (v1 * v1 + v2 * v2)
-        ww += precision * (w * w)
-        w3 += precision * (w * v3)
-        v33 += precision * (v3 * v3)
-        i = state.after[i]
-    return Spread(count, position, ww, w3, v33)
-
-
-@lean_kernel
-def update_mean(hyper, rng, prior, data, state, k):
-    """Independence proposal from μ's normal conditional, accepted with p(Σ|μ*)/p(Σ|μ).
-
-    Leaves p(μ_k | members, Σ_k) unchanged; returns whether it was accepted.
-    """
-    theta, y = state.theta, data.features
-    count, sum_x, sum_y, sum_l = 0.0, 0.0, 0.0, 0.0
-    i = state.head[k]
-    while i >= 0:
-        y1, y2, y3, precision = corrected(hyper, y, i)
-        count += precision
-        sum_x += precision * y1
-        sum_y += precision * y2
-        sum_l += precision * y3
-        i = state.after[i]
-    m1, m2, m3 = draw_mean(rng, hyper, theta, k, count, sum_x, sum_y, sum_l)
-    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
-    log_ratio = log_variance_prior(hyper, m3, log_a, log_d) - log_variance_prior(
-        hyper, theta[k, MU_L], log_a, log_d
-    )
-    log_ratio += log_tilt(prior, data, state, k, m3)
-    log_ratio -= log_tilt(prior, data, state, k, theta[k, MU_L])
-    if -rng.standard_exponential() < log_ratio:
-        theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L] = m1, m2, m3
-        return True
-    return False
 
 
 @lean_kernel
@@ -534,18 +396,14 @@ def update_covariance(hyper, rng, data, state, k):
     theta, y = state.theta, data.features
     shape_a, rate_a = position_law(hyper, theta[k, MU_L])
     shape_d, rate_d = size_law(hyper, theta[k, MU_L])
-    given = Conditional(shape_a, rate_a, shape_d, rate_d, members_spread(hyper, theta, k, y, state))
+    given = Conditional(shape_a, rate_a, shape_d, rate_d, spread_of(hyper, theta, k, y, state))
     law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
-    a, d, lam = theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA]
-    if not hyper.sized:
-        a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, 1.0, 0.0))
-        theta[k, VAR_POSITION] = a
-        complete_row(theta, k)
-        return
+    d, lam = theta[k, VAR_SIZE], theta[k, LAMBDA] if hyper.sized else 0.0
     a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, lam))
-    d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, lam))
-    lam = slice_coordinate(rng, law, given, 2, lam, 0.25, a, d)
-    theta[k, VAR_POSITION], theta[k, VAR_SIZE], theta[k, LAMBDA] = a, d, lam
+    theta[k, VAR_POSITION] = a
+    if hyper.sized:
+        d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, lam))
+        theta[k, VAR_SIZE], theta[k, LAMBDA] = d, slice_lambda(hyper, rng, given, lam, a, d)
     complete_row(theta, k)
 
 
@@ -566,13 +424,12 @@ def renew_single(hyper, rng, prior, data, state, k, proposal):
     accepted = False
     if -rng.standard_exponential() < new - current:
         accepted = True
-        for column in range(WIDTH):
+        for column in range(theta.shape[1]):
             theta[k, column] = proposal[0, column]
     settle(hyper, rng, theta, k, y, i, True)
     return accepted
 
 
-@implements(likelihood.update_cluster, CircleHyper)
 @lean_kernel
 def update_cluster(hyper, rng, prior, data, state, k, proposal):
     """Update the parameters of cluster k given its members; returns 1 if the mean moved.
@@ -587,31 +444,133 @@ def update_cluster(hyper, rng, prior, data, state, k, proposal):
     return accepted
 
 
-@implements(likelihood.add_member, CircleHyper)
 @inline_kernel
 def add_member(hyper, theta, k, y, i):
     """Nothing to keep: the parameters are drawn."""
 
 
-@implements(likelihood.remove_member, CircleHyper)
 @inline_kernel
 def remove_member(hyper, theta, k, y, i):
     """Nothing to keep: the parameters are drawn."""
 
 
-@implements(likelihood.size_of, CircleHyper)
 @inline_kernel
 def size_of(hyper, theta, k):
     """The mean's log diameter."""
     return theta[k, MU_L]
 
 
-@implements(likelihood.record_row, CircleHyper)
 @inline_kernel
-def record_row(hyper, theta, k, out, row):
-    """Write a cluster's parameters as stored with the draws."""
-    out[row, 0], out[row, 1], out[row, 2] = theta[k, MU_X], theta[k, MU_Y], theta[k, MU_L]
-    out[row, 3], out[row, 4] = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
-    out[row, 5] = theta[k, BETA] * theta[k, VAR_POSITION]
-    if out.shape[1] > 6:  # far from the origin: what single precision cuts off
-        out[row, 6], out[row, 7] = theta[k, MU_X] - out[row, 0], theta[k, MU_Y] - out[row, 1]
+def peak(k, rate, spread):
+    """Mode of k t − rate e^t − (spread / 2) e^−t and a standard deviation around it."""
+    at = (k + math.sqrt(k * k + 2.0 * rate * spread)) / (2.0 * rate)
+    # With k < 0 and hardly any spread the difference above cancels; the same root, rearranged.
+    if k < 0.0:
+        at = spread / (math.sqrt(k * k + 2.0 * rate * spread) - k)
+    at = max(at, 1e-9 / rate)
+    return math.log(at), WIDER / math.sqrt(rate * at + 0.5 * spread / at)
+
+
+class Peaks(NamedTuple):
+    """Where the variances are proposed: mode and width of log a and of log d."""
+
+    mode_a: float
+    width_a: float
+    mode_d: float
+    width_d: float
+
+
+@lean_kernel
+def peaks(hyper, moments, level):
+    """Of members at this mean log diameter; of circles anywhere, which have such moments."""
+    shape_a, rate_a = position_law(hyper, level)
+    shape_d, rate_d = size_law(hyper, level)
+    mode_a, width_a = peak(shape_a - (moments.members - 1.0), rate_a, moments.position)
+    mode_d, width_d = peak(shape_d - 0.5 * (moments.members - 1.0), rate_d, moments.size)
+    return Peaks(mode_a, width_a, mode_d, width_d)
+
+
+@inline_kernel
+def propose_variances(rng, hyper, around, theta, row):
+    """Draw a and d around their peaks."""
+    theta[row, VAR_POSITION] = math.exp(around.mode_a + around.width_a * rng.standard_normal())
+    theta[row, VAR_SIZE] = 1.0
+    if hyper.sized:
+        theta[row, VAR_SIZE] = math.exp(around.mode_d + around.width_d * rng.standard_normal())
+
+
+@lean_kernel
+def weight_of_variances(hyper, around, theta, row):
+    """log of p(a, d) / (density with which ``propose_variances`` draws them)."""
+    log_a, log_d = theta[row, LOG_A], theta[row, LOG_D]
+    z_a = (log_a - around.mode_a) / around.width_a
+    if not hyper.sized:
+        value = 0.5 * (z_a * z_a + LOG_2PI) + math.log(around.width_a)
+        return value + log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
+    z_d = (log_d - around.mode_d) / around.width_d
+    value = 0.5 * (z_a * z_a + z_d * z_d) + math.log(around.width_a * around.width_d) + LOG_2PI
+    value += log_variance_prior(hyper, theta[row, MU_L], log_a, log_d)
+    if not hyper.learned:
+        value -= hyper.tau_x * theta[row, VAR_POSITION] + hyper.tau_d * theta[row, VAR_SIZE]
+    return value
+
+
+@lean_kernel
+def start_deal(hyper, data, deal, i, j):
+    """Begin with i on one side and j on the other; variances are the prior's means."""
+    y = data.features
+    level = 0.5 * (size_by(hyper, hyper.law, y, i) + size_by(hyper, hyper.law, y, j))
+    shape_a, rate_a = position_law(hyper, level)
+    shape_d, rate_d = size_law(hyper, level)
+    deal.variance[0], deal.variance[1] = shape_a / rate_a, shape_d / rate_d
+    for side in range(2):
+        deal.dealt[side] = 0.0
+        for column in range(deal.sums.shape[1]):
+            deal.sums[side, column] = 0.0
+    likelihood.put_on_side(hyper, data, deal, 0, i)
+    likelihood.put_on_side(hyper, data, deal, 1, j)
+
+
+@lean_kernel
+def propose_row(hyper, rng, y, state, k, theta, row):
+    """Draw parameters for cluster k into ``theta[row]``."""
+    moments = moments_of(hyper, y, state, k)
+    around = peaks(hyper, moments, moments.sum_l / moments.weight)
+    propose_variances(rng, hyper, around, theta, row)
+    theta[row, LAMBDA] = draw_lambda(hyper, rng)
+    complete_row(theta, row)
+    draw_mean_of_members(hyper, rng, moments, theta, row)
+
+
+@lean_kernel
+def row_weight(hyper, y, state, k, theta, row):
+    """log of p(members | θ) p(θ) / (density with which ``propose_row`` draws θ)."""
+    moments = moments_of(hyper, y, state, k)
+    around = peaks(hyper, moments, moments.sum_l / moments.weight)
+    value = log_marginal_of_members(hyper, y, state, k, theta, row, moments)
+    return value + weight_of_variances(hyper, around, theta, row)
+
+
+#: What circles in a plane and on a sphere have in common, by the contract's names.
+_SHARED = (
+    (likelihood.log_density, log_density),
+    (likelihood.settle, settle),
+    (likelihood.opening_weight, opening_weight),
+    (likelihood.open_cluster, open_cluster),
+    (likelihood.update_cluster, update_cluster),
+    (likelihood.add_member, add_member),
+    (likelihood.remove_member, remove_member),
+    (likelihood.size_of, size_of),
+    (likelihood.start_deal, start_deal),
+    (likelihood.propose_row, propose_row),
+    (likelihood.row_weight, row_weight),
+)
+
+
+def of_circles(kind: Any) -> Any:
+    """Class decorator: hyperparameters of circles, wherever these are."""
+    likelihood.of_chain.register(kind, of_chain)
+    likelihood.kept_by_chain.register(kind, kept_by_chain)
+    for stub, kernel in _SHARED:
+        implements(stub, kind)(kernel)
+    return kind

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Draws
-from dfcrp.errors import SettingsError
+from dfcrp.draws import Columns, Draws
+from dfcrp.errors import InputError, SettingsError
 from dfcrp.geometry import unit_vectors
 from dfcrp.likelihoods.base import (
     NARROW,
@@ -22,8 +22,7 @@ from dfcrp.likelihoods.base import (
     Place,
     Sight,
 )
-from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias, knows_bias
-from dfcrp.likelihoods.circle import kernel, report, sphere
+from dfcrp.likelihoods.circle import kernel, sphere
 from dfcrp.likelihoods.circle.columns import (
     AXES,
     GROWTHS,
@@ -38,34 +37,65 @@ from dfcrp.likelihoods.circle.hyper import (
     are_sized,
     circle_hyper,
     length_unit,
+    set_apart,
     set_apart_on_sphere,
     sphere_features,
     sphere_hyper,
     with_experts,
 )
-from dfcrp.likelihoods.circle.limits import far_from_origin, refuse_beyond_reason
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.likelihoods.circle.offsets import circle_offsets
-from dfcrp.likelihoods.circle.scatter import circle_scatter
+from dfcrp.likelihoods.circle.scatter import circle_offsets, circle_scatter
 from dfcrp.likelihoods.circle.settings import (
     AS_IN_THE_PAPER,
     FIXED_LAW,
     PRESETS,
     CircleSettings,
 )
-from dfcrp.likelihoods.circle.ties import set_apart
-from dfcrp.likelihoods.decide import decide
-from dfcrp.likelihoods.tail_summary import TAIL_COLUMNS, TAIL_WORDS, careless, careless_words
+from dfcrp.likelihoods.differences import (
+    BIAS_WORDS,
+    CARELESS,
+    TAIL_COLUMNS,
+    TAIL_WORDS,
+    bias_columns,
+    careless,
+    careless_words,
+    decide,
+    expert_bias,
+    knows_bias,
+)
+from dfcrp.likelihoods.report import counted_items, estimates, learned_section
 from dfcrp.likelihoods.tails import with_tails
-from dfcrp.markup import SectionMaker
+from dfcrp.markup import Section, SectionMaker, significant
+from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.posterior.posterior import Posterior
+    from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+
+#: Relative error of what is stored as a 32-bit float, as clusters' positions are.
+SINGLE = 2.0**-24
+#: Relative error of a position after sums and differences of 64-bit floats, with room to spare.
+DOUBLE = 2.0**-40
+#: Largest error of a position that is let pass, in median diameters.
+WORST_ERROR = 0.05
+#: Largest error of a stored position for which nothing is done.
+SMALL_ERROR = 0.001
+#: Largest ratio of two diameters; what is beyond it is no list of like objects.
+WIDEST_RANGE = 1e9
+#: Rows of the table of tolerances.
+ROWS = {
+    "position": "x and y",
+    "position_growth": "x and y: growth of the variance",
+    "diameter_percent": "diameter, %",
+    "diameter_growth": "diameter: growth of the variance",
+    **{name: f"careless markings, {words}" for name, words in CARELESS.items()},
+}
 
 
 class _Circles(Likelihood):
@@ -80,6 +110,7 @@ class _Circles(Likelihood):
     alternatives = (("x", "y", "radius"),)
     positive = ("diameter", "radius")
     sphere = True
+    weighs_new = False
     presets = PRESETS
     as_in_the_paper = AS_IN_THE_PAPER
 
@@ -104,7 +135,7 @@ class _Circles(Likelihood):
 
     def check(self, items: Items, config: Config) -> None:
         """Coordinates that lose their digits, degrees without a body, pixels in metres."""
-        refuse_beyond_reason(items)
+        _refuse_beyond_reason(items)
         if items.site.on_sphere:
             _ = items.site.sphere_radius_km
         elif items.site.units in ("m", "km") and config.likelihood.tolerances == "fixed":
@@ -186,15 +217,36 @@ class _Circles(Likelihood):
 
     def data_words(self, items: Items) -> list[str]:
         """With the range of diameters, and what x and y are."""
-        return report.data_words(items)
+        site = items.site
+        smallest, largest = float(items.diameter.min()), float(items.diameter.max())
+        unit = {"px": "the units of the data", "deg": "km"}.get(site.units, site.units)
+        words = [
+            f"{counted_items(items, 'marking')}, with diameters from {significant(smallest)} to "
+            f"{significant(largest)}, in {unit}."
+        ]
+        if site.on_sphere:
+            words.append(
+                "x and y are longitude and latitude in degrees; distances are those on a sphere "
+                f"with a radius of {site.body_radius_km:g} km."
+            )
+        return words
 
-    def law_words(self, posterior: Any) -> list[str]:
+    def law_words(self, posterior: Posterior) -> list[str]:
         """The paper's law, or learned."""
-        return report.law_words(posterior)
+        if posterior.config.likelihood.tolerances == "learned":
+            return [
+                "How far apart markings of one object lie was learned from the data, relative to "
+                "the median diameter, so the unit does not matter."
+            ]
+        site = posterior.items.site
+        words = "How far apart markings of one object may lie followed the paper's law"
+        if site.on_sphere:
+            words += f", which is in pixels; one pixel was taken for {site.metres_per_pixel:g} m"
+        return [f"{words}."]
 
     def sections(self) -> tuple[SectionMaker, ...]:
         """What was learned of the scatter of markings."""
-        return (report.scatter,)
+        return (_learned_section,)
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets, size factors and noise factors, if they were learned.
@@ -234,11 +286,11 @@ class _Circles(Likelihood):
         places = items.places
         return np.asarray(np.linalg.norm(places - places[row], axis=1))
 
-    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+    def scatter(self, posterior: Posterior) -> Callable[[Floats], Scatter] | None:
         """By the law of the variances, learned or the paper's."""
         return circle_scatter(posterior)
 
-    def offsets(self, posterior: Any, row: int) -> Offsets:
+    def offsets(self, posterior: Posterior, row: int) -> Offsets:
         """Of position and diameter, as the mean expert would have drawn the marking."""
         return circle_offsets(posterior, row)
 
@@ -280,12 +332,25 @@ def lay_out_circles(
     )
     columns = circle_columns(hyper, with_rest=far_from_origin(features))
     settings = decide(config.likelihood, codes)
+    hyper, columns = _with_differences(hyper, columns, settings, codes, names, neighbourhood)
+    return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
+
+
+def _with_differences(
+    hyper: Any,
+    columns: Columns,
+    settings: Any,
+    codes: Codes,
+    names: Sequence[str],
+    neighbourhood: Neighbourhood,
+) -> tuple[Any, Columns]:
+    """Where careless markings and experts who differ are learned: what these take besides."""
     if settings.tails == "learned":
         hyper, columns = with_tails(hyper, len(codes)), columns.joined(TAIL_COLUMNS)
     if settings.expert_bias != "none":
         hyper = with_experts(hyper, settings, codes[neighbourhood.original], len(names))
         columns = columns.joined(bias_columns(hyper.bias, names, AXES))
-    return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
+    return hyper, columns
 
 
 def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
@@ -311,13 +376,9 @@ def _lay_out_on_sphere(items: Items, experts: Codes, config: Config) -> Layout:
     )
     columns = circle_columns(hyper, with_rest=True)
     settings = decide(config.likelihood, items.families)
-    if settings.tails == "learned":
-        hyper, columns = with_tails(hyper, len(items)), columns.joined(TAIL_COLUMNS)
-    if settings.expert_bias != "none":
-        hyper = with_experts(
-            hyper, settings, items.families[neighbourhood.original], len(items.experts)
-        )
-        columns = columns.joined(bias_columns(hyper.bias, items.experts, AXES))
+    hyper, columns = _with_differences(
+        hyper, columns, settings, items.families, items.experts, neighbourhood
+    )
     return Layout(features, hyper, sphere.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 
 
@@ -342,3 +403,56 @@ def possible_rows(rows: Floats) -> NDArray[np.bool_]:
     expected = np.column_stack(list(derived.values()))
     same = np.isclose(rows[:, list(derived)], expected, rtol=1e-9, atol=1e-9).all(axis=1)
     return (a > 0.0) & (d > 0.0) & (s > 0.0) & same
+
+
+def _learned_section(contents: Contents) -> Section | None:
+    """What was learned of the scatter of markings about their object."""
+    posterior = contents.posterior
+    found = posterior.tolerances
+    if found is None:
+        return None
+    return learned_section(
+        "How far do markings scatter?",
+        posterior.likelihood.learned_words(found),
+        estimates(found, ROWS),
+        "Standard deviation of the markings of one object, at the median diameter. A growth of 2 "
+        "means that it is proportional to the diameter, 0 that it is the same for all diameters.",
+    )
+
+
+def far_from_origin(features: NDArray[np.float64]) -> bool:
+    """Whether positions (x, y, log diameter) need more digits than a 32-bit float has."""
+    farthest = float(np.abs(features[:, :2]).max())
+    return farthest * SINGLE > SMALL_ERROR * float(np.exp(np.median(features[:, 2])))
+
+
+def _refuse_beyond_reason(items: Any) -> None:
+    """Refuse coordinates too large for their diameters, and diameters of all magnitudes."""
+    smallest, largest = float(items.diameter.min()), float(items.diameter.max())
+    if largest > WIDEST_RANGE * smallest:
+        raise InputError(
+            f"the diameters go from {smallest:g} to {largest:g}, too far for one kind of object; "
+            "look for misread rows, or leave some out with min_diameter= (--min-diameter)"
+        )
+    median = float(np.median(items.diameter))
+    for axis in ("x", "y"):
+        values = getattr(items, axis)
+        farthest = float(values[np.argmax(np.abs(values))])
+        if abs(farthest) * DOUBLE > WORST_ERROR * median:
+            raise InputError(
+                f"{axis} goes to {farthest:g}, where diameters are about {median:g}: positions are "
+                "known to about twelve digits, and the objects would be lost in the rounding. "
+                + _way_out(axis, values, median)
+            )
+
+
+def _way_out(axis: str, values: NDArray[np.float64], median: float) -> str:
+    """A constant to be subtracted, if that is enough."""
+    low, high = float(values.min()), float(values.max())
+    middle = low + (high - low) / 2.0
+    if (high - low) / 2.0 * DOUBLE <= WORST_ERROR * median:
+        return f"Subtract a constant from {axis}, as in {axis} - {middle:.6g}, or check the units"
+    return (
+        f"The items are as far apart as from {low:g} to {high:g}: look for misread rows, check the "
+        "units of diameters, or fit parts of the ground by themselves"
+    )

@@ -1,26 +1,75 @@
-"""Where markings lie in units of the scatter that the law of variances expects (``circle.kernel``).
+"""How far markings lie from their objects, in standard deviations: as fitted, and as expected.
 
-On a sphere places are points in space, in km: near an object the sphere is flat.
+The distance of a marking from a cluster is in units of the cluster's fitted spread. With v = y − μ
+and Σ = [[a, 0, b], [0, a, b], [b, b, d]], as in ``likelihoods.circle.plane``,
+
+    vᵀ Σ⁻¹ v = (v1² + v2²) / a + (v3 − (b / a) (v1 + v2))² / (d − 2 b² / a).
+
+The scatter of all markings is in units of what the law of variances expects (``circle.kernel``). On
+a sphere places are points in space, in km: near an object the sphere is flat.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.geometry import unit_vectors
-from dfcrp.likelihoods.bias_summary import corrected_all
-from dfcrp.likelihoods.circle.columns import LAW
-from dfcrp.likelihoods.tail_summary import new_levels
+from dfcrp.geometry import TangentPlanes, unit_vectors
+from dfcrp.likelihoods.base import Offsets, Part
+from dfcrp.likelihoods.circle.columns import LAW, PARAMETERS, REST
+from dfcrp.likelihoods.circle.hyper import length_unit
+from dfcrp.likelihoods.differences import corrected_all, new_levels
 from dfcrp.summaries.tails import Scatter
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
+PARTS = (Part("position"), Part("diameter", "larger", "smaller"))
 
-def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter] | None:
+
+def circle_offsets(posterior: Posterior, row: int) -> Offsets:
+    """Of one marking; where experts differ, as the mean expert would have drawn it.
+
+    On a sphere the clusters are seen from above the marking.
+    """
+    items, row = posterior.drawn_with(row)
+    bias = posterior.expert_bias
+    feature, noise = items.features[row], 1.0
+    if bias is not None:
+        expert = int(items.families[row])
+        feature, noise = bias.corrected(feature, expert), bias.noise(expert)
+    rest = REST if REST[0] in posterior.draws.columns.parameters else ()
+
+    def measure(found: Floats, _: Floats) -> Floats:
+        places, others = found[:, :2].astype(np.float64), found[:, 2 : len(PARAMETERS)]
+        if rest:
+            places += found[:, len(PARAMETERS) :]
+        if not items.site.on_sphere:
+            return deviations(feature, np.column_stack([places, others])) / noise
+        ground = TangentPlanes(feature[:1], feature[1:2], items.site.sphere_radius_km)
+        above = np.array([0.0, 0.0, feature[2]])
+        flat = np.column_stack([*ground.offsets(places[:, 0], places[:, 1]), others])
+        return deviations(above, flat) / noise
+
+    return Offsets((*PARAMETERS, *rest), PARTS, 3, measure)
+
+
+def deviations(feature: Floats, parameters: Floats) -> Floats:
+    """Distance, position and signed log diameter in standard deviations; (3, draws)."""
+    v = feature - parameters[:, :3]
+    a, d, b = parameters[:, 3], parameters[:, 4], parameters[:, 5]
+    along = v[:, 2] - b / a * (v[:, 0] + v[:, 1])
+    squared = (v[:, 0] ** 2 + v[:, 1] ** 2) / a
+    distance = np.sqrt(squared + along**2 / (d - 2.0 * b**2 / a))
+    return np.stack((distance, np.sqrt(squared), v[:, 2] / np.sqrt(d)))
+
+
+def circle_scatter(posterior: Posterior) -> Callable[[Floats], Scatter] | None:
     """From what the clusters of a draw share."""
     items, model = posterior.items, posterior.config.likelihood
     features, noise = corrected_all(posterior.expert_bias, items.features, items.families)
@@ -36,7 +85,8 @@ def circle_scatter(posterior: Any) -> Callable[[Floats], Scatter] | None:
     if model.tolerances == "learned" and not learned:
         # Draws by another method.
         return None
-    unit = 1.0 if items.site.units != "deg" or learned else items.site.metres_per_pixel / 1000.0
+    in_pixels = items.site.units == "deg" and not learned
+    unit = length_unit(model, items.site) if in_pixels else 1.0
     shapes = _shapes(model, log_sizes - np.log(unit), learned=learned)
     parts = (("position", slice(0, wide), 2), ("diameter", slice(wide, wide + 1), 1))
 

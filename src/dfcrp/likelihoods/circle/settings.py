@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfcrp.errors import check, check_choice
-from dfcrp.settings.values import EXPERT_BIAS, TAILS
+from dfcrp.likelihoods import EXPERT_BIAS, TAILS
 
 TOLERANCES = ("learned", "fixed")
 #: Settings of the fixed law: giving one of them asks for it.

@@ -8,11 +8,24 @@ concentration R² / a,
 a normal law in the chord |y − m|. The last factor differs from 1 by less than a double can tell as
 long as sqrt(a) is below a fifth of R, and is left out. m is uniform on the sphere, so given the
 members it has a von Mises-Fisher law again, around their sum. The log diameter is independent of
-the place, N(μ_l, d); the laws of a and d are those of ``circle``, and so are the columns of a
-parameter row, with λ = 0 and one more for the third coordinate of m.
+the place, N(μ_l, d); the laws of a and d are those of ``circle.kernel``, and so are the columns of
+a parameter row, with λ = 0 and one more for the third coordinate of m.
 
-Where experts differ, y stands for a marking without its expert's offsets (``circle.bias``), and a
-and d are a / precision and d / precision. Careless markings are as in ``circle``.
+Where experts differ, offsets are to the east, to the north, both along the ground, and of the log
+diameter. A marking at y, with directions ê and n̂ there, is then taken to be at c = y − e ê − n n̂,
+so that the chord |c − m| is quadratic in the offsets and these are normal given the clusters. That
+c lies above the ground by (e² + n²) / 2R, and that areas shrink or grow on the way,
+
+    log(1 + n tan(latitude) / R) ≈ n tan / R − (n tan / R)² / 2,
+
+matters where an offset is no longer small beside the way to the pole; the second is counted.
+
+Parameters proposed from the members are as in ``circle.kernel``. With S the length of the sum of n
+members' places and the mean integrated out,
+
+    p(places | a) = (2πa)^−n exp(−(nR² − RS) / a) · a / (2RS),
+
+so log a has the density there, with spread 2R(nR − S) = 2R n Q / (nR + S), where Q = Σ |y − ȳ|².
 """
 
 from __future__ import annotations
@@ -22,66 +35,62 @@ from typing import NamedTuple
 
 from dfcrp.compiled.abi import F8, F8x2, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
     ALIKE,
     NOWHERE,
     Bias,
-    log_noise_by,
+    add_gradient,
+    add_precision,
+    add_to_offsets,
+    log_noise_of,
     offset_by,
+    offset_of,
     precision_by,
+    squares_of,
 )
-from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle.covariance import (
-    Conditional,
-    CorrelationLaw,
-    Spread,
-    slice_coordinate,
-)
+from dfcrp.likelihoods.circle import kernel, tolerance
+from dfcrp.likelihoods.circle.covariance import Spread
 from dfcrp.likelihoods.circle.kernel import (
     INV_A,
     INV_S,
-    LAMBDA,
     LOG_2PI,
     LOG_A,
     LOG_D,
-    LOG_NORM,
     MU_L,
     MU_X,
     MU_Y,
-    RENEWAL,
+    SIZE,
     UNSIZED,
     VAR_POSITION,
     VAR_SIZE,
-    complete_row,
-    draw_variances,
-    features_of,
-    log_drawn_variances,
+    draw_lambda,
+    draw_mean_of_members,
+    draw_mean_of_one,
+    log_marginal_at,
+    log_marginal_of_members,
     log_variance_prior,
-    position_law,
-    size_law,
+    moments_of,
+    of_circles,
+    slice_lambda,
     spread_of,
+    squares_by,
+    update_mean,
 )
-from dfcrp.likelihoods.tails import (
-    LOG_WIDE,
-    LOG_WIDEST,
-    NORMAL_TAILS,
-    Tails,
-    draw_level,
-    log_normal_tail,
-    log_scale_of,
-    log_sum,
-    settle_normal,
-    shares_by,
-)
-from dfcrp.priors.contract import log_tilt
+from dfcrp.likelihoods.contract import log_tilt
+from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_scale_of
 
-MU_Z = circle.WIDTH
-WIDTH = circle.WIDTH + 1
-#: Columns of the features.
-X, Y, SIZE, Z = range(4)
+#: A column more than in a plane.
+MU_Z = kernel.WIDTH
+WIDTH = kernel.WIDTH + 1
+#: Columns of the features, besides ``SIZE``.
+X, Y, Z = 0, 1, 3
+#: Near a pole, where east and north lose their meaning, the tangent of the latitude ends here.
+STEEPEST = 20.0
 
 
+@of_circles
 @frame
 class SphereHyper(NamedTuple):
     """As for circles, but that there is no base measure of places: it is uniform."""
@@ -116,7 +125,7 @@ class SphereHyper(NamedTuple):
     sized: bool = True  # whether diameters differ at all
 
 
-likelihood.of_chain.register(SphereHyper, circle.of_chain)
+implements(likelihood.update_shared, SphereHyper)(tolerance.update_shared)
 
 
 @inline_kernel
@@ -169,8 +178,9 @@ def squared_chord(theta, k, c1, c2, c3):
     return v1 * v1 + v2 * v2 + v3 * v3
 
 
+@implements(squares_by, SphereHyper)
 @inline_kernel
-def squares_by(hyper, law, theta, k, y, i):
+def squares_of_marking(hyper, law, theta, k, y, i):
     """(|c − m_k|² / a_k + (l − μ_l)² / d_k) / r², with experts who differ by a law."""
     c1, c2, c3, size, precision = corrected_by(hyper, law, y, i)
     v = size - theta[k, MU_L]
@@ -178,34 +188,9 @@ def squares_by(hyper, law, theta, k, y, i):
     return precision * quadratic
 
 
+@implements(log_marginal_at, SphereHyper)
 @inline_kernel
-def log_density_by(hyper, law, theta, k, y, i):
-    """log p(y_i | θ_k), whatever the level of i, with experts who differ by a law."""
-    squares = squares_by(hyper, law, theta, k, y, i)
-    norm = theta[k, LOG_NORM] - features_of(hyper) * log_noise_by(hyper, law, i)
-    if hyper.tails.on:
-        return norm + log_normal_tail(hyper, law, features_of(hyper), squares)
-    return norm - 0.5 * squares
-
-
-@implements(likelihood.log_density, SphereHyper)
-@inline_kernel
-def log_density(hyper, theta, k, y, i):
-    """log p(y_i | θ_k), whatever the level of i."""
-    return log_density_by(hyper, hyper.law, theta, k, y, i)
-
-
-@implements(likelihood.settle, SphereHyper)
-@inline_kernel
-def settle(hyper, rng, theta, k, y, i, alone):
-    """Draw the level of marking i given θ_k."""
-    if hyper.tails.on:
-        squares = squares_by(hyper, hyper.law, theta, k, y, i)
-        settle_normal(hyper, rng, i, features_of(hyper), squares)
-
-
-@inline_kernel
-def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
+def log_marginal_of_marking(hyper, law, theta, k, y, i, log_scale):
     """log p(y_i | a, d) at a level, the mean integrated out: a uniform one leaves 1 / 4πR².
 
     Of a place at a height h it leaves R / (R + h) exp(−h² / 2a) of that.
@@ -224,46 +209,18 @@ def log_marginal_at(hyper, law, theta, k, y, i, log_scale):
     return place - 0.5 * (LOG_2PI + math.log(s) + v * v / s)
 
 
+@implements(draw_lambda, SphereHyper)
 @inline_kernel
-def log_marginal_levels(hyper, law, theta, k, y, i):
-    """log of a level's share times ``log_marginal_at`` it, of all three."""
-    plain, wide, widest = shares_by(hyper, law)
-    return (
-        math.log(plain) + log_marginal_at(hyper, law, theta, k, y, i, 0.0),
-        math.log(wide) + log_marginal_at(hyper, law, theta, k, y, i, LOG_WIDE),
-        math.log(widest) + log_marginal_at(hyper, law, theta, k, y, i, LOG_WIDEST),
-    )
+def no_correlation(hyper, rng):
+    """Place and size are independent."""
+    return 0.0 if hyper.sized else UNSIZED
 
 
+@implements(slice_lambda, SphereHyper)
 @inline_kernel
-def log_marginal_given_variances(hyper, law, theta, k, y, i):
-    """log p(y_i | a, d), whatever the level of i."""
-    if not hyper.tails.on:
-        return log_marginal_at(hyper, law, theta, k, y, i, 0.0)
-    first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
-    return log_sum(first, wide, widest)
-
-
-@inline_kernel
-def weight_drawn_by(hyper, law, theta, k, y, i):
-    """log of p(y_i | φ) p(φ) / q(φ | y_i): as for circles."""
-    _, _, _, size, _ = corrected_by(hyper, law, y, i)
-    log_a, log_d = theta[k, LOG_A], theta[k, LOG_D]
-    value = (
-        log_marginal_given_variances(hyper, law, theta, k, y, i)
-        + log_variance_prior(hyper, theta[k, MU_L], log_a, log_d)
-        - log_drawn_variances(hyper, law, size, log_a, log_d)
-    )
-    if hyper.bias.on or hyper.tails.on:
-        value += log_density(hyper, theta, k, y, i) - log_density_by(hyper, law, theta, k, y, i)
-    return value
-
-
-@implements(likelihood.opening_weight, SphereHyper)
-@inline_kernel
-def opening_weight(hyper, theta, k, y, i):
-    """log of p(y_i | φ) p(φ) / q(φ | y_i) for the parameters φ in row k."""
-    return weight_drawn_by(hyper, hyper.reference, theta, k, y, i)
+def keep_lambda(hyper, rng, given, lam, a, d):
+    """It stays zero."""
+    return lam
 
 
 @lean_kernel
@@ -308,31 +265,26 @@ def draw_size(rng, hyper, theta, k, count, sum_l):
     return mean + rng.standard_normal() / math.sqrt(precision)
 
 
-@lean_kernel
-def draw_row_by(hyper, law, rng, y, i, theta, k):
-    """Draw φ ~ q(· | y_i), q by a law, into row k."""
-    c1, c2, c3, size, precision = corrected_by(hyper, law, y, i)
-    draw_variances(hyper, law, rng, size, theta, k)
-    theta[k, LAMBDA] = 0.0 if hyper.sized else UNSIZED
-    complete_row(theta, k)
-    if hyper.tails.on:
-        first, wide, widest = log_marginal_levels(hyper, law, theta, k, y, i)
-        precision *= math.exp(-2.0 * draw_level(rng, first, wide, widest))
+@implements(draw_mean_of_one, SphereHyper)
+@inline_kernel
+def draw_mean_of_marking(hyper, law, rng, y, i, precision, theta, k):
+    """The place, then the size."""
+    c1, c2, c3, size, _ = corrected_by(hyper, law, y, i)
     draw_place(rng, hyper, theta, k, precision * c1, precision * c2, precision * c3)
     theta[k, MU_L] = draw_size(rng, hyper, theta, k, precision, precision * size)
 
 
-@implements(likelihood.open_cluster, SphereHyper)
-@lean_kernel
-def open_cluster(hyper, rng, y, i, theta, k):
-    """Draw φ ~ q(· | y_i) into row k and return its opening weight."""
-    draw_row_by(hyper, hyper.reference, rng, y, i, theta, k)
-    return opening_weight(hyper, theta, k, y, i)
+@implements(draw_mean_of_members, SphereHyper)
+@inline_kernel
+def draw_mean_by_moments(hyper, rng, moments, theta, row):
+    """The place, then the size."""
+    draw_place(rng, hyper, theta, row, moments.sum_x, moments.sum_y, moments.sum_z)
+    theta[row, MU_L] = draw_size(rng, hyper, theta, row, moments.weight, moments.sum_l)
 
 
 @implements(spread_of, SphereHyper)
 @inline_kernel
-def spread_of_sphere(hyper, theta, k, y, state):
+def spread_of_cluster(hyper, theta, k, y, state):
     """Second moments of cluster k's members about its current mean, of places by chords."""
     count, position, v33 = 0.0, 0.0, 0.0
     i = state.head[k]
@@ -346,8 +298,9 @@ def spread_of_sphere(hyper, theta, k, y, state):
     return Spread(count, position, 0.0, 0.0, v33)
 
 
+@implements(update_mean, SphereHyper)
 @lean_kernel
-def update_mean(hyper, rng, prior, data, state, k):
+def update_mean_of_cluster(hyper, rng, prior, data, state, k):
     """The place from its conditional; μ_l as for circles, accepted with p(a, d|μ*)/p(a, d|μ)."""
     theta, y = state.theta, data.features
     count, sum_x, sum_y, sum_z, sum_l = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -372,52 +325,6 @@ def update_mean(hyper, rng, prior, data, state, k):
     return False
 
 
-@lean_kernel
-def update_variances(hyper, rng, data, state, k):
-    """Slice updates of log a and log d; leaves p(a, d | members, mean) unchanged."""
-    theta = state.theta
-    shape_a, rate_a = position_law(hyper, theta[k, MU_L])
-    shape_d, rate_d = size_law(hyper, theta[k, MU_L])
-    spread = spread_of_sphere(hyper, theta, k, data.features, state)
-    given = Conditional(shape_a, rate_a, shape_d, rate_d, spread)
-    law = CorrelationLaw(hyper.lambda_a, hyper.lambda_b)
-    a, d = theta[k, VAR_POSITION], theta[k, VAR_SIZE]
-    a = math.exp(slice_coordinate(rng, law, given, 0, theta[k, LOG_A], 1.0, d, 0.0))
-    if hyper.sized:
-        d = math.exp(slice_coordinate(rng, law, given, 1, theta[k, LOG_D], 1.0, a, 0.0))
-    theta[k, VAR_POSITION], theta[k, VAR_SIZE] = a, d
-    complete_row(theta, k)
-
-
-@lean_kernel
-def renew_single(hyper, rng, prior, data, state, k, proposal):
-    """Propose all parameters of a cluster of one marking from q(· | y_i), as for circles."""
-    theta, y, i = state.theta, data.features, state.head[k]
-    draw_row_by(hyper, hyper.law, rng, y, i, proposal, 0)
-    current = weight_drawn_by(hyper, hyper.law, theta, k, y, i)
-    new = weight_drawn_by(hyper, hyper.law, proposal, 0, y, i)
-    current += log_tilt(prior, data, state, k, theta[k, MU_L])
-    new += log_tilt(prior, data, state, k, proposal[0, MU_L])
-    accepted = False
-    if -rng.standard_exponential() < new - current:
-        accepted = True
-        for column in range(WIDTH):
-            theta[k, column] = proposal[0, column]
-    settle(hyper, rng, theta, k, y, i, True)
-    return accepted
-
-
-@implements(likelihood.update_cluster, SphereHyper)
-@lean_kernel
-def update_cluster(hyper, rng, prior, data, state, k, proposal):
-    """Update the parameters of cluster k given its members; returns 1 if the mean moved."""
-    if state.size[k] == 1 and rng.random() < RENEWAL:
-        return renew_single(hyper, rng, prior, data, state, k, proposal)
-    accepted = update_mean(hyper, rng, prior, data, state, k)
-    update_variances(hyper, rng, data, state, k)
-    return accepted
-
-
 @implements(likelihood.record_row, SphereHyper)
 @inline_kernel
 def record_row(hyper, theta, k, out, row):
@@ -436,6 +343,138 @@ def record_row(hyper, theta, k, out, row):
     out[row, 6], out[row, 7] = longitude - out[row, 0], latitude - out[row, 1]
 
 
-implements(likelihood.add_member, SphereHyper)(circle.add_member)
-implements(likelihood.remove_member, SphereHyper)(circle.remove_member)
-implements(likelihood.size_of, SphereHyper)(circle.size_of)
+class SphereMoments(NamedTuple):
+    """Members' sums, the length of that of places, and the spread of places and sizes.
+
+    But for the first they are weighted with the members' precisions.
+    """
+
+    members: float
+    weight: float
+    log_noise: float  # of all members
+    sum_x: float
+    sum_y: float
+    sum_z: float
+    sum_l: float
+    length: float
+    position: float
+    size: float
+
+
+@implements(likelihood.log_attraction, SphereHyper)
+@inline_kernel
+def log_attraction(hyper, data, deal, side, m):
+    """Log weight of dealing m to a side: its size times a density around its running mean."""
+    count = deal.dealt[side]
+    wider = 1.0 + 1.0 / count
+    c1, c2, c3, size, _ = corrected(hyper, data.features, m)
+    v1 = c1 - deal.sums[side, X] / count
+    v2 = c2 - deal.sums[side, Y] / count
+    v3 = c3 - deal.sums[side, Z] / count
+    vl = size - deal.sums[side, SIZE] / count
+    a, d = deal.variance[0] * wider, deal.variance[1] * wider
+    chord = v1 * v1 + v2 * v2 + v3 * v3
+    return math.log(count) - 1.5 * math.log(wider) - 0.5 * (chord / a + vl * vl / d)
+
+
+@implements(likelihood.put_on_side, SphereHyper)
+@inline_kernel
+def put_on_side(hyper, data, deal, side, m):
+    """Count m in the side's running mean."""
+    c1, c2, c3, size, _ = corrected(hyper, data.features, m)
+    deal.dealt[side] += 1.0
+    deal.sums[side, X] += c1
+    deal.sums[side, Y] += c2
+    deal.sums[side, Z] += c3
+    deal.sums[side, SIZE] += size
+
+
+@implements(moments_of, SphereHyper)
+@lean_kernel
+def moments_of_cluster(hyper, y, state, k):
+    """Moments of cluster k's members."""
+    count, weight, log_noise = 0.0, 0.0, 0.0
+    sum_x, sum_y, sum_z, sum_l = 0.0, 0.0, 0.0, 0.0
+    i = state.head[k]
+    while i != NONE:
+        c1, c2, c3, c4, precision = corrected(hyper, y, i)
+        count += 1.0
+        weight += precision
+        log_noise += log_noise_of(hyper, i)
+        sum_x += precision * c1
+        sum_y += precision * c2
+        sum_z += precision * c3
+        sum_l += precision * c4
+        i = state.after[i]
+    around, size = 0.0, 0.0
+    i = state.head[k]
+    while i != NONE:
+        c1, c2, c3, c4, precision = corrected(hyper, y, i)
+        around += precision * (c1 - sum_x / weight) ** 2
+        around += precision * ((c2 - sum_y / weight) ** 2 + (c3 - sum_z / weight) ** 2)
+        size += precision * (c4 - sum_l / weight) ** 2
+        i = state.after[i]
+    length = math.sqrt(sum_x * sum_x + sum_y * sum_y + sum_z * sum_z)
+    position = 2.0 * hyper.radius * weight * around / (weight * hyper.radius + length)
+    if hyper.bias.offsets != NOWHERE:
+        # Places are not on the ground, but a little above it.
+        position = around + (length - weight * hyper.radius) ** 2 / weight
+    return SphereMoments(
+        count, weight, log_noise, sum_x, sum_y, sum_z, sum_l, length, position, size
+    )
+
+
+@implements(log_marginal_of_members, SphereHyper)
+@lean_kernel
+def log_marginal_of_cluster(hyper, y, state, k, theta, row, moments):
+    """log p(members | a, d) with the mean integrated out."""
+    a, d = theta[row, VAR_POSITION], theta[row, VAR_SIZE]
+    n, weight = moments.members, moments.weight
+    places = (
+        (1.0 - n) * math.log(a)
+        - n * LOG_2PI
+        - 0.5 * moments.position / a
+        - math.log(2.0 * hyper.radius * moments.length)
+    )
+    if not hyper.sized:
+        return places - 2.0 * moments.log_noise
+    wide = d + weight * hyper.var0_l
+    v = moments.sum_l / weight - hyper.mu0_l
+    sizes = -0.5 * (
+        n * LOG_2PI
+        + (n - 1.0) * math.log(d)
+        + math.log(wide)
+        + moments.size / d
+        + weight * v * v / wide
+    )
+    return places + sizes - 3.0 * moments.log_noise
+
+
+@implements(add_to_offsets, SphereHyper)
+@inline_kernel
+def add_on_sphere(hyper, theta, k, y, i):
+    """Offsets to the east, to the north, and of log diameter."""
+    c1, c2, c3, size, precision = corrected(hyper, y, i)
+    inv_a, inv_s = precision * theta[k, INV_A], precision * theta[k, INV_S]
+    v1, v2, v3 = c1 - theta[k, MU_X], c2 - theta[k, MU_Y], c3 - theta[k, MU_Z]
+    e, f, across, up = compass(hyper, y, i)
+    add_gradient(hyper, i, 0, inv_a * (v1 * e + v2 * f))
+    add_gradient(hyper, i, 1, inv_a * (v3 * across - up * (v1 * f - v2 * e)))
+    add_gradient(hyper, i, 2, inv_s * (size - theta[k, MU_L]))
+    add_precision(hyper, i, 0, 0, inv_a)
+    add_precision(hyper, i, 1, 1, inv_a)
+    add_precision(hyper, i, 2, 2, inv_s)
+    steep = min(max(up / across, -STEEPEST), STEEPEST) / hyper.radius
+    add_gradient(hyper, i, 1, steep - steep * steep * offset_of(hyper, i, 1))
+    add_precision(hyper, i, 1, 1, steep * steep)
+
+
+@implements(squares_of, SphereHyper)
+@inline_kernel
+def squares_on_sphere(hyper, theta, k, y, i):
+    """(|c − m|² / a + (l − μ_l)² / d) / s²."""
+    c1, c2, c3, size, _ = corrected(hyper, y, i)
+    v1, v2, v3 = c1 - theta[k, MU_X], c2 - theta[k, MU_Y], c3 - theta[k, MU_Z]
+    v = size - theta[k, MU_L]
+    squares = (v1 * v1 + v2 * v2 + v3 * v3) * theta[k, INV_A] + v * v * theta[k, INV_S]
+    return squares * math.exp(-2.0 * log_scale_of(hyper, i))

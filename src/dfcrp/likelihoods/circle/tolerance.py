@@ -7,7 +7,7 @@ updated twice in a scan:
 * given the variances. With r_k = v_k / mean_k, a step that moves log mean_k by h_k has
   Σ_k (−ν h_k − ν r_k e^−h_k) as its log likelihood;
 * with the variances moving along, v_k / mean_k held: the Gammas cancel with the Jacobian, and the
-  markings decide. With Σ as in ``circle.kernel``, a step h_k of log a or log d has
+  markings decide. With Σ as in ``circle.plane``, a step h_k of log a or log d has
 
       Σ_k (−c_k h_k − A_k e^−h_k − B_k e^(−h_k/2)),   B_k = −λ Σ(v1 + v2) v3 / (sqrt(2ad) (1 − λ²)),
 
@@ -30,6 +30,7 @@ from dfcrp.compiled.abi import F8x2
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import FARTHEST, log_target, slice_update
 from dfcrp.likelihoods import contract as likelihood
+from dfcrp.likelihoods.bias import bias_is_due, update_bias
 from dfcrp.likelihoods.circle.kernel import (
     LAMBDA,
     LOG_A,
@@ -41,6 +42,7 @@ from dfcrp.likelihoods.circle.kernel import (
     spread_of,
 )
 from dfcrp.likelihoods.law import law_is_due
+from dfcrp.likelihoods.tails import tails_are_due, update_tails
 
 #: Columns of the room to work in, a row for each cluster: x_k − x̄, A_k of log a, A_k of log d, B_k.
 AWAY, POSITION, SIZE, CROSS = range(4)
@@ -318,3 +320,23 @@ def account_for_tolerances(hyper, data, state, before):
             weight = likelihood.opening_weight(hyper, spare, i, data.features, i)
         state.spare_weight[i] = weight
     return False
+
+
+@lean_kernel
+def update_shared(hyper, rng, data, state):
+    """Update the law, how experts differ and how careless markings are, if due; returns whether
+    spares must be drawn."""
+    compare, tails = bias_is_due(hyper, state), tails_are_due(hyper, state)
+    if not (hyper.learned or compare or tails):
+        return False
+    if not (compare or tails):
+        before = tolerances_of(hyper)
+        update_law(rng, hyper, data, state)
+        return account_for_tolerances(hyper, data, state, before)
+    if hyper.learned:
+        update_law(rng, hyper, data, state)
+    if compare:
+        update_bias(rng, hyper, data, state)
+    if tails:
+        update_tails(rng, hyper)
+    return account_for_law(hyper, data, state)

@@ -1,9 +1,3 @@
 """Any features, normal about the mean of their object."""
 
-from dfcrp.likelihoods.normal import (  # noqa: F401 - registered by their import
-    bias,
-    covariance,
-    kernel,
-    law,
-    tails,
-)
+from dfcrp.likelihoods.normal import bias, covariance, kernel  # noqa: F401 - for what they register

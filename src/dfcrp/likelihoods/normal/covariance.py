@@ -32,6 +32,7 @@ from dfcrp.likelihoods.bias import (
     ALIKE,
     NOWHERE,
     Bias,
+    kept_by_chain,
     log_noise_of,
     of_chain,
     precision_by,
@@ -40,7 +41,13 @@ from dfcrp.likelihoods.bias import (
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
 from dfcrp.likelihoods.law import fit_of_all, log_fit
 from dfcrp.likelihoods.normal.kernel import NOWHERE_ELSE, feature_of, place_of
-from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_of_mixture
+from dfcrp.likelihoods.tails import (
+    NORMAL_TAILS,
+    Tails,
+    density_levels,
+    log_of_mixture,
+    may_be_careless,
+)
 
 LOG_PI = math.log(math.pi)
 #: Columns of a row: members, log |C|, what of the density depends on the row alone, W and Σ log w;
@@ -48,6 +55,7 @@ LOG_PI = math.log(math.pi)
 MEMBERS, LOG_ROOT, LOG_NORM, WEIGHT, LOG_WEIGHTS, FIRST = range(6)
 
 
+@may_be_careless
 @integrate_out
 @frame
 class CovarianceHyper(NamedTuple):
@@ -61,12 +69,13 @@ class CovarianceHyper(NamedTuple):
     law_sd: F8
     bias: Bias = ALIKE  # how experts differ
     tails: Tails = NORMAL_TAILS  # how careless items are
-    stored: int = 0  # features that are stored, if there are others (``normal.silent``)
+    stored: int = 0  # features that are stored, if there are others (``normal.shapes``)
     feature_place: I8 = NOWHERE_ELSE  # (p,): which of them these are
     group_place: I8 = NOWHERE_ELSE  # the same
 
 
 likelihood.of_chain.register(CovarianceHyper, of_chain)
+likelihood.kept_by_chain.register(CovarianceHyper, kept_by_chain)
 
 
 def row_width(features: int) -> int:
@@ -131,6 +140,7 @@ def squares_beside(hyper, theta, k, y, i):
     return squares
 
 
+@implements(density_levels, CovarianceHyper)
 @inline_kernel
 def log_levels(hyper, theta, k, y, i):
     """log p(y_i | members of k) of the first level, and what it gains at the others."""

@@ -33,11 +33,13 @@ import numpy as np
 
 from dfcrp.compiled.abi import F8, I8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
+from dfcrp.compiled.state import NONE
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.bias import (
     ALIKE,
     NOWHERE,
     Bias,
+    kept_by_chain,
     log_noise_by,
     log_noise_of,
     of_chain,
@@ -45,7 +47,14 @@ from dfcrp.likelihoods.bias import (
     precision_by,
 )
 from dfcrp.likelihoods.integrated import empty_row, integrate_out, log_marginal
-from dfcrp.likelihoods.tails import NORMAL_TAILS, Tails, log_of_mixture
+from dfcrp.likelihoods.law import log_fit
+from dfcrp.likelihoods.tails import (
+    NORMAL_TAILS,
+    Tails,
+    density_levels,
+    log_of_mixture,
+    may_be_careless,
+)
 
 LOG_2PI = math.log(2.0 * math.pi)
 #: Columns of a row: members, Σ log w, what of the density depends on the row alone; then b of each
@@ -53,8 +62,11 @@ LOG_2PI = math.log(2.0 * math.pi)
 MEMBERS, LOG_SCALES, LOG_NORM, FIRST = 0, 1, 2, 3
 #: Where all features are heard.
 NOWHERE_ELSE = np.zeros(0, np.int64)
+#: A product of so little is turned into a logarithm before it could vanish.
+SMALLEST = 1e-200
 
 
+@may_be_careless
 @integrate_out
 @frame
 class NormalHyper(NamedTuple):
@@ -72,12 +84,13 @@ class NormalHyper(NamedTuple):
     law_sd: F8
     bias: Bias = ALIKE  # how experts differ
     tails: Tails = NORMAL_TAILS  # how careless items are
-    stored: int = 0  # features that are stored, if there are others (``normal.silent``)
+    stored: int = 0  # features that are stored, if there are others (``normal.shapes``)
     feature_place: I8 = NOWHERE_ELSE  # (p,): which of them these are
     group_place: I8 = NOWHERE_ELSE  # (G,): which of their groups
 
 
 likelihood.of_chain.register(NormalHyper, of_chain)
+likelihood.kept_by_chain.register(NormalHyper, kept_by_chain)
 
 
 def row_width(features: int, groups: int) -> int:
@@ -168,10 +181,7 @@ def log_t_density(hyper, theta, k, y, i):
     return value
 
 
-#: A product of so little is turned into a logarithm before it could vanish.
-SMALLEST = 1e-200
-
-
+@implements(density_levels, NormalHyper)
 @inline_kernel
 def log_levels(hyper, theta, k, y, i):
     """The same of the first level, and what log p gains at the second and at the third.
@@ -340,3 +350,41 @@ def record_row(hyper, theta, k, out, row):
             out[row, at] = theta[k, FIRST + groups + j]
             precision = theta[k, FIRST + groups + features + j]
             out[row, stored + at] = math.sqrt(variance / precision)
+
+
+@implements(log_fit, NormalHyper)
+@lean_kernel
+def log_fit_of_group(hyper, data, state, which):
+    """log p(features of the group that entry ``which`` of the law is about)."""
+    group = which
+    for candidate in range(hyper.growth.shape[0]):
+        if hyper.growth[candidate] == which:
+            group = candidate
+    total = 0.0
+    for k in range(state.theta.shape[0]):
+        if state.size[k] > 0:
+            total += log_group_of_cluster(hyper, data.features, state, k, group)
+    return total
+
+
+@lean_kernel
+def log_group_of_cluster(hyper, y, state, k, group):
+    """log p(features of one group in cluster k)."""
+    variance = math.exp(hyper.law[group])
+    b, log_ratio, log_scales = hyper.shape * variance, 0.0, 0.0
+    for j in range(hyper.start[group], hyper.start[group + 1]):
+        kappa = variance / hyper.spread[j] ** 2
+        mean, precision = hyper.centre[j], kappa
+        i = state.head[k]
+        while i != NONE:
+            log_w = log_scale(hyper, y, i, j, group)
+            w, before = math.exp(log_w), precision
+            z = feature_of(hyper, y, i, j) - mean
+            precision += 1.0 / w
+            mean += z / (w * precision)
+            b += 0.5 * z * z / (w + 1.0 / before)
+            log_scales += log_w
+            i = state.after[i]
+        log_ratio += math.log(kappa / precision)
+    marginal = log_marginal_of_group(hyper, group, state.size[k], b, log_ratio)
+    return marginal - 0.5 * log_scales

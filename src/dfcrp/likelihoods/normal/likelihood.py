@@ -21,38 +21,56 @@ from dfcrp.likelihoods.base import (
     Centre,
     Layout,
     Likelihood,
+    NewItems,
     Offsets,
     Outlines,
     Place,
     Sight,
 )
-from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.bias_summary import BIAS_WORDS, bias_columns, expert_bias
-from dfcrp.likelihoods.decide import decide
+from dfcrp.likelihoods.bias import NEWCOMER_ROUNDS, with_bias, with_newcomers
+from dfcrp.likelihoods.differences import (
+    BIAS_WORDS,
+    CARELESS,
+    TAIL_COLUMNS,
+    TAIL_WORDS,
+    bias_columns,
+    careless,
+    careless_words,
+    decide,
+    expert_bias,
+)
 from dfcrp.likelihoods.integrated import Newcomers
-from dfcrp.likelihoods.newcomers import ROUNDS, with_newcomers
-from dfcrp.likelihoods.normal import covariance, kernel, report
-from dfcrp.likelihoods.normal.hyper import covariance_hyper, normal_hyper
+from dfcrp.likelihoods.normal import covariance, kernel
+from dfcrp.likelihoods.normal.hyper import (
+    covariance_hyper,
+    find_pilot,
+    normal_hyper,
+    set_ties_apart,
+)
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
-from dfcrp.likelihoods.normal.offsets import normal_offsets
-from dfcrp.likelihoods.normal.pilot import find_pilot
-from dfcrp.likelihoods.normal.scatter import normal_scatter
+from dfcrp.likelihoods.normal.scatter import normal_offsets, normal_scatter
 from dfcrp.likelihoods.normal.settings import AS_IN_THE_PAPER, NormalSettings
-from dfcrp.likelihoods.normal.shapes import SHAPES, Shape, shape_of
-from dfcrp.likelihoods.normal.silent import heard_features, stored_places, without_silent
-from dfcrp.likelihoods.normal.ties import set_ties_apart
-from dfcrp.likelihoods.tail_summary import TAIL_COLUMNS, TAIL_WORDS, careless
+from dfcrp.likelihoods.normal.shapes import (
+    SHAPES,
+    Shape,
+    heard_features,
+    shape_of,
+    stored_places,
+    without_silent,
+)
+from dfcrp.likelihoods.report import estimates, learned_section
 from dfcrp.likelihoods.tails import with_tails
-from dfcrp.markup import SectionMaker, plural
+from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.posterior.posterior import Posterior
+    from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
 
 Floats = NDArray[np.float64]
-
 #: An ellipse turned by 180° is the same.
 PERIODS = {"angle": 180.0}
 CORNERS = ("left", "top", "right", "bottom")
@@ -60,6 +78,14 @@ CORNER_AND_SIDES = ("left", "top", "width", "height")
 TURNED_BOX = ("x", "y", "width", "height", "angle")
 #: Seed of the draws of means given a cluster's members: the same draws give the same answers.
 _SEED = 8
+GROWTH = "growth_"
+#: What groups of features are called, and the factor that makes a percentage of a log size.
+GROUPS = {
+    "x_y": ("x and y", 1.0),
+    "log_width_log_height": ("width and height", 100.0),
+    "log_size": ("size", 100.0),
+    "elongation_0_elongation_45": ("shape (half the log ratio of the axes)", 1.0),
+}
 
 
 class NormalLikelihood(Likelihood):
@@ -97,22 +123,16 @@ class NormalLikelihood(Likelihood):
         """About the mean of ``items``."""
         return self.shape(items).to_features(values) - self.origin(items)
 
-    def newcomers(
-        self,
-        items: Items,
-        config: Config,
-        hyper: Any,
-        values: NDArray[Any],
-        sources: NDArray[np.int64],
-        most: int,
-        width: int,
-    ) -> Newcomers:
+    def newcomers(self, asked: NewItems) -> Newcomers:
         """By the features that are heard, with how experts differ."""
+        plain, items = super().newcomers(asked), asked.items
         heard = heard_features(items.features, self.origin(items))
-        known, new = items.features, self.features_of_new(items, values)
-        full = with_newcomers(hyper, items.families, sources)
-        rounds = ROUNDS if hyper.tails.on else 0
-        return Newcomers(full, known[:, heard], new[:, heard], width, rounds)
+        return plain._replace(
+            hyper=with_newcomers(asked.hyper, items.families, asked.sources),
+            known=plain.known[:, heard],
+            new=plain.new[:, heard],
+            rounds=NEWCOMER_ROUNDS if asked.hyper.tails.on else 0,
+        )
 
     def decide(self, items: Items, settings: Any, independent: bool) -> Any:
         """Whether items may be careless and experts differ, unless that is said."""
@@ -241,15 +261,15 @@ class NormalLikelihood(Likelihood):
 
     def learned_words(self, found: Mapping[str, Any]) -> list[str]:
         """By column."""
-        return report.learned_words(found, self.noun)
+        return _learned_words(found, self.noun)
 
-    def law_words(self, posterior: Any) -> list[str]:
+    def law_words(self, posterior: Posterior) -> list[str]:
         """It is always learned."""
         return [f"How far {plural(self.noun)} of one object scatter was learned from the data."]
 
     def sections(self) -> tuple[SectionMaker, ...]:
         """What was learned of the scatter."""
-        return (report.scatter,)
+        return (_learned_section,)
 
     def expert_bias(self, draws: Draws, items: Items) -> Any:
         """Offsets of the features and noise factors, if they were learned."""
@@ -259,7 +279,7 @@ class NormalLikelihood(Likelihood):
             return None
         return replace(found, places=tuple(names.index(axis) for axis in found.axes))
 
-    def scatter(self, posterior: Any) -> Callable[[Floats], Scatter] | None:
+    def scatter(self, posterior: Posterior) -> Callable[[Floats], Scatter] | None:
         """By the scales of the draw; stored are log variances, of full covariances log scales."""
         power = 1.0 if self.name == "normal" else 0.5
         items = posterior.items
@@ -288,7 +308,7 @@ class NormalLikelihood(Likelihood):
         places = items.places
         return np.asarray(np.linalg.norm(places - places[row], axis=1))
 
-    def offsets(self, posterior: Any, row: int) -> Offsets:
+    def offsets(self, posterior: Posterior, row: int) -> Offsets:
         """Of position, sizes and shape, or of each column."""
         items, row = posterior.drawn_with(row)
         given = self.shape(items), posterior.draws.columns, items.features, row
@@ -415,7 +435,60 @@ def columns_of(shape: Shape) -> Columns:
 
 
 POINTS = NormalLikelihood("points", "point")
+
+
 BOXES = _Boxes("boxes", "box")
+
+
 ELLIPSES = _Ellipses("ellipses", "ellipse")
+
+
 DIAGONAL = NormalLikelihood("diagonal")
+
+
 NORMAL = NormalLikelihood("normal")
+
+
+def _learned_words(found: Mapping[str, Any], noun: str) -> list[str]:
+    """How far items of one object scatter, in a sentence."""
+    parts = []
+    for name, row in found.items():
+        if name in CARELESS:
+            continue
+        if not name.startswith(GROWTH):
+            words, factor = GROUPS.get(name, (name, 1.0))
+            percent = " %" if factor != 1.0 else ""
+            parts.append(f"{factor * row['mean']:.3g}{percent} in {words}")
+    items = plural(noun)
+    return [
+        f"Learned from the data: {items} of one object scatter by {', '.join(parts)} (1 sd).",
+        *careless_words(found, noun),
+    ]
+
+
+def _learned_section(contents: Contents) -> Section | None:
+    """The learned standard deviations."""
+    posterior = contents.posterior
+    found, nouns = posterior.tolerances, plural(posterior.likelihood.noun)
+    if not found:
+        return None
+    shown, names, grows = {}, {}, False
+    for name, row in found.items():
+        if name in CARELESS:
+            shown[name], names[name] = row, f"careless {nouns}, {CARELESS[name]}"
+            continue
+        group = name.removeprefix(GROWTH)
+        words, factor = GROUPS.get(group, (group, 1.0))
+        if group != name:
+            shown[name], names[name], grows = row, f"{words}: growth of the variance", True
+        else:
+            shown[name] = {key: factor * value for key, value in row.items()}
+            names[name] = words if factor == 1.0 else f"{words}, %"
+    caption = f"Standard deviation of the {nouns} of one object, by column."
+    if grows:
+        caption += (
+            " Where it grows with size, it is that at the median size; a growth of 2 means that it "
+            "goes in proportion to the size."
+        )
+    title, said = f"How far do {nouns} scatter?", posterior.likelihood.learned_words(found)
+    return learned_section(title, said, estimates(shown, names), caption)

@@ -62,7 +62,7 @@ def find_feature_neighbours(
 ) -> Neighbourhood:
     """Candidates as given; or the ``nearest``; or by the radius, a number, ``"auto"`` or None.
 
-    Only the features that are ``heard`` count, if not all are (``normal.silent``), but for those
+    Only the features that are ``heard`` count, if not all are (``normal.shapes``), but for those
     that say how far an item reaches.
 
     ``features`` are measured from ``origin``, and ``scales`` (n, p) are standard deviations within

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dfcrp.errors import check, check_choice
-from dfcrp.settings.values import EXPERT_BIAS, TAILS
+from dfcrp.likelihoods import EXPERT_BIAS, TAILS
 
 #: What the paper's samplers go with.
 AS_IN_THE_PAPER = {"expert_bias": "none", "tails": "none"}

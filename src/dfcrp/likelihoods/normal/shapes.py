@@ -4,17 +4,30 @@ A shape says which columns its markings have, which features the model sees in t
 sizes instead of sizes; an ellipse's elongation and direction as one vector), which of them share a
 variance, and which of them say how large the errors of others are. The way back turns the centre of
 a cluster into an object again.
+
+Features that are the same for all items say nothing, and the model does without them. Particle
+pickers place boxes of one fixed size: the scatter of sizes that such data suggest is zero, and with
+it every density grows without bound. So the kernels get the other features alone. What is stored
+with a cluster keeps a place for each feature: a silent one has its mean, no error and no variance
+there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+#: Likelihoods for any features: a full covariance for each cluster, or variances only.
+ANY_FEATURES = ("normal", "diagonal")
+Places = NDArray[np.int64]
+#: Differences below this, relative to the numbers, are errors of floating-point numbers.
+NO_DIFFERENCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,8 @@ POINTS = Shape(
     to_features=_as_it_is,
     to_columns=_as_it_is,
 )
+
+
 BOXES = Shape(
     name="boxes",
     columns=("x", "y", "width", "height"),
@@ -91,6 +106,8 @@ BOXES = Shape(
     to_features=_box_features,
     to_columns=_box_columns,
 )
+
+
 ELLIPSES = Shape(
     name="ellipses",
     columns=("x", "y", "major", "minor", "angle"),
@@ -102,8 +119,6 @@ ELLIPSES = Shape(
     to_columns=_ellipse_columns,
 )
 SHAPES = {shape.name: shape for shape in (POINTS, BOXES, ELLIPSES)}
-#: Likelihoods for any features: a full covariance for each cluster, or variances only.
-ANY_FEATURES = ("normal", "diagonal")
 
 
 def shape_of(likelihood: str, columns: tuple[str, ...]) -> Shape:
@@ -120,3 +135,34 @@ def shape_of(likelihood: str, columns: tuple[str, ...]) -> Shape:
         to_features=_as_it_is,
         to_columns=_as_it_is,
     )
+
+
+def heard_features(features: Floats, origin: Floats | float = 0.0) -> Places:
+    """Which features differ between items, in order; all of them if none does.
+
+    ``features`` are measured from ``origin``.
+    """
+    largest = np.abs(features + origin).max(axis=0)
+    differ = np.flatnonzero(np.ptp(features, axis=0) > NO_DIFFERENCE * largest)
+    return differ if len(differ) else np.arange(features.shape[1])
+
+
+def without_silent(shape: Shape, heard: Places) -> Shape:
+    """A shape of the features that are heard; it has no way back to columns."""
+    if len(heard) == len(shape.features):
+        return shape
+    place = {int(old): new for new, old in enumerate(heard)}
+    starts = np.cumsum([0, *shape.groups]).tolist()
+    groups = [sum(j in place for j in range(a, b)) for a, b in pairwise(starts)]
+    return replace(
+        shape,
+        features=tuple(shape.features[j] for j in heard),
+        groups=tuple(count for count in groups if count),
+        size=tuple(place.get(shape.size[j], -1) for j in heard),
+    )
+
+
+def stored_places(shape: Shape, heard: Places) -> dict[str, Any]:
+    """Where kernels write what they know of a feature and of a group of features."""
+    group_of = np.repeat(np.arange(len(shape.groups)), shape.groups)
+    return {"feature_place": heard.astype(np.int64), "group_place": np.unique(group_of[heard])}

@@ -1,3 +1,3 @@
 """Records of several fields."""
 
-from dfcrp.likelihoods.record import kernel, sources  # noqa: F401 - registered by their import
+from dfcrp.likelihoods.record import kernel, rates  # noqa: F401 - registered by their import

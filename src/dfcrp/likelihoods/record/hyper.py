@@ -15,16 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record import kernel
-from dfcrp.likelihoods.record.base_measure import (
+from dfcrp.likelihoods.record.candidates import sorted_once
+from dfcrp.likelihoods.record.fields import Field, Fields
+from dfcrp.likelihoods.record.levels import (
+    ERRORS,
+    LEVELS,
+    NEAR,
+    NEXT,
+    LevelComparison,
     chance_of_levels,
     density_of,
     length_class,
     random_pairs,
     shares_of,
 )
-from dfcrp.likelihoods.record.candidates import sorted_once
-from dfcrp.likelihoods.record.fields import Field, Fields
-from dfcrp.likelihoods.record.levels import ERRORS, LEVELS, NEAR, NEXT, LevelComparison
 from dfcrp.likelihoods.record.relations import NEGLIGIBLE, Alike, Relations
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.likelihoods.base import Evidence, Layout, Likelihood
+from dfcrp.likelihoods.base import Evidence, Layout, Likelihood, NewItems
 from dfcrp.likelihoods.integrated import Newcomers, weigh_beside
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.fit import dependent_fields
 from dfcrp.likelihoods.record.hyper import excess_of_pairs, log_bayes_factors
-from dfcrp.likelihoods.record.newcomers import new_records
-from dfcrp.likelihoods.record.prepare import Prepared, prepare
+from dfcrp.likelihoods.record.prepare import Prepared, new_records, prepare
+from dfcrp.likelihoods.record.report import dependent_fields
 from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
@@ -29,6 +28,7 @@ from dfcrp.summaries.fit import Check
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
 #: Candidates that are this much less likely (log scale) to be one object than two are left out.
@@ -183,7 +183,7 @@ class _Records(Likelihood):
             *(f"{words[0].upper()}{words[1:]}." for words in _doubts(found, items)),
         ]
 
-    def law_words(self, posterior: Any) -> list[str]:
+    def law_words(self, posterior: Posterior) -> list[str]:
         """It is always learned."""
         return ["How often a field has a typo or is wrong was learned from the data."]
 
@@ -218,7 +218,7 @@ class _Records(Likelihood):
             "log_bayes_factor": factor[likely],
         }
 
-    def fit_checks(self, posterior: Any) -> Sequence[Check]:
+    def fit_checks(self, posterior: Posterior) -> Sequence[Check]:
         """Whether fields differ independently of each other."""
         return dependent_fields(posterior)
 
@@ -228,7 +228,9 @@ class _Records(Likelihood):
             sum((values != values[row]).astype(np.float64) for values in items.columns.values())
         )
 
-    def compare(self, posterior: Any, row: int, members: NDArray[np.int64]) -> tuple[Evidence, ...]:
+    def compare(
+        self, posterior: Posterior, row: int, members: NDArray[np.int64]
+    ) -> tuple[Evidence, ...]:
         """What each field adds to the log odds, at the learned rates of faults.
 
         That is the change of the field's log R as the record joins the members.
@@ -254,21 +256,12 @@ class _Records(Likelihood):
         related = Evidence(RELATED, "all fields", "all fields", -excess)
         return (*fields, related) if excess else tuple(fields)
 
-    def newcomers(
-        self,
-        items: Items,
-        config: Config,
-        hyper: Any,
-        values: NDArray[Any],
-        sources: NDArray[np.int64],
-        most: int,
-        width: int,
-    ) -> Newcomers:
+    def newcomers(self, asked: NewItems) -> Newcomers:
         """With codes for values that the run has not seen."""
-        found = self.prepared(items, config.likelihood)
+        found = self.prepared(asked.items, asked.config.likelihood)
         if found.settings.repeats:  # then no list has rates of its own
-            sources = np.full(len(sources), -1)
-        return new_records(found, items, hyper.law, values.astype(np.str_), sources, most)
+            asked = replace(asked, sources=np.full(len(asked.sources), -1))
+        return new_records(found, asked)
 
     def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
         """The mean of what was learned of the law."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dfcrp.compiled.jit import inline_kernel, lean_kernel
 from dfcrp.compiled.state import EXCHANGE_ACCEPTED, EXCHANGE_PROPOSED, NONE
-from dfcrp.priors.arrivals.tail import tail_sum
+from dfcrp.priors.tail import tail_sum
 
 
 @lean_kernel

@@ -4,7 +4,7 @@ Given the order of arrival and auxiliary variables u the DFCRP is a product over
 
     α (n_k − 1)! exp( Σ_{i<j ∈ k} U_{x_i}(m_ij) + U_{x_j}(m_ij) ),   m_ij = max rank,
 
-with U_f(r) from ``arrivals.tail``. Without the order's share this is the CRP, or with families the
+with U_f(r) from ``priors.tail``. Without the order's share this is the CRP, or with families the
 constrained CRP.
 """
 
@@ -19,11 +19,10 @@ from dfcrp.compiled.state import NONE, count_clusters
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import exchange_slots
-from dfcrp.priors.arrivals.lists import shift_lists
-from dfcrp.priors.arrivals.order import update_order, walk_arrivals
+from dfcrp.priors.arrivals.order import shift_lists, update_order, walk_arrivals
 from dfcrp.priors.arrivals.procession import lead_processions, processions
-from dfcrp.priors.arrivals.tail import draw_auxiliary, rebuild_tail, tail_sum
 from dfcrp.priors.arrivals.two_lists import draw_order, weigh_opening
+from dfcrp.priors.tail import draw_auxiliary, rebuild_tail, tail_sum
 
 #: In every such scan a share of the customers is rearranged.
 ORDER_PERIOD = 8

@@ -44,7 +44,7 @@ from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import random_relative
 from dfcrp.priors.arrivals.order import clear_tables
-from dfcrp.priors.arrivals.tail import rebuild_tail, tail_sum
+from dfcrp.priors.tail import rebuild_tail, tail_sum
 
 #: Extra exchanges proposed in every scan for a marking in doubt.
 EXCHANGE_VISITS = 3

@@ -1,10 +1,16 @@
-"""How experts differ, where that was learned: offsets, sizes and noise relative to the others."""
+"""How experts differ and how careless items are, outside the kernels: stored, summarised, in words.
+
+Offsets, sizes and noise are relative to the other experts. What is learned of experts and their
+items, unless somebody says it, is as much as the data can bear: items may be careless where they
+are repeated marks at all, so that a scatter can be told; experts may differ in scatter where there
+are a few with enough items each.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +18,11 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws, Variable, shared_variable
 from dfcrp.likelihoods.bias import NOWHERE, Bias
+from dfcrp.markup import plural
+from dfcrp.rounding import estimate_of
 from dfcrp.summaries.streaming import Interval, summarise
 
 Floats = NDArray[np.float64]
-
 #: What is stored with a draw.
 OFFSET, NOISE, SPREAD = "offset", "log_noise", "log_noise_sd"
 #: The same in plain words, of an expert and an axis.
@@ -30,6 +37,23 @@ LOG = "log_"
 #: What the tables call the factor of a log size.
 SIZE_FACTOR = "size_factor"
 _SIZES = ("diameter", "size")
+#: Names of the shares of the wider levels, as they follow each other in the law.
+WIDE, WIDEST = "careless_3", "careless_9"
+#: The same in plain words.
+TAIL_WORDS = {
+    WIDE: "share of items with 3 times the usual scatter",
+    WIDEST: "share of items with 9 times the usual scatter",
+}
+TAIL_COLUMNS = Columns.plain(shared=(WIDE, WIDEST))
+#: What ``careless`` gives.
+CARELESS = {
+    "careless_percent": "%",
+    "careless_wide_percent": "3 times the usual scatter, %",
+    "careless_widest_percent": "9 times the usual scatter, %",
+}
+#: Experts may differ if at least so many of them have at least so many items.
+FEWEST_EXPERTS, FEWEST_ITEMS = 3, 20
+Codes = NDArray[np.int64]
 
 
 def bias_columns(bias: Bias, experts: Sequence[str], axes: Sequence[str]) -> Columns:
@@ -173,3 +197,61 @@ def rows_with_bias(
         return rows
     code = {name: f for f, name in enumerate(experts)}
     return [{**row, **bias.expert(code[row["expert"]])} for row in rows]
+
+
+def careless(draws: Draws) -> dict[str, NDArray[np.float64]]:
+    """Percentages of careless items, (chains, draws); nothing if none were allowed."""
+    wide, widest = shared_variable(draws, WIDE), shared_variable(draws, WIDEST)
+    if wide is None or widest is None:
+        return {}
+    values = (100.0 * (wide + widest), 100.0 * wide, 100.0 * widest)
+    return dict(zip(CARELESS, values, strict=True))
+
+
+def new_levels(
+    columns: Columns, shared: NDArray[np.float64], count: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """By how much the scatter of so many new items is above the usual, by the shares of a draw."""
+    if WIDE not in columns.slices:
+        return np.ones(count)
+    wide, widest = (float(shared[columns.slices[name]][0]) for name in (WIDE, WIDEST))
+    return np.asarray(
+        rng.choice([1.0, 3.0, 9.0], size=count, p=[1.0 - wide - widest, wide, widest])
+    )
+
+
+def careless_words(found: Mapping[str, Any], noun: str) -> list[str]:
+    """How many items are careless, in a sentence."""
+    row = found.get("careless_percent")
+    if row is None:
+        return []
+    said = estimate_of(row)
+    return [
+        f"{said.mean} % of the {plural(noun)} are careless (95 %: {said.interval}): they scatter "
+        "by 3 to 9 times as much as the others."
+    ]
+
+
+def decide(settings: Any, experts: Codes, images: Codes | None = None) -> Any:
+    """The settings with a decision in place of each "auto".
+
+    ``experts`` are codes of who listed each item. With ``images`` each is fitted by itself: then
+    what holds for the typical one decides.
+    """
+    chosen = {}
+    if settings.tails == "auto":
+        repeated = 1 < len(np.unique(experts)) < len(experts)
+        chosen["tails"] = "learned" if repeated else "none"
+    if settings.expert_bias == "auto":
+        several = _experts_with_enough(experts, images) >= FEWEST_EXPERTS
+        chosen["expert_bias"] = "precision" if several else "none"
+    return replace(settings, **chosen) if chosen else settings
+
+
+def _experts_with_enough(experts: Codes, images: Codes | None) -> float:
+    """How many experts have enough items; of several images, on the typical one."""
+    if images is None:
+        return float((np.bincount(experts) >= FEWEST_ITEMS).sum())
+    count = np.zeros((int(images.max()) + 1, int(experts.max()) + 1), np.int64)
+    np.add.at(count, (images, experts), 1)
+    return float(np.median((count >= FEWEST_ITEMS).sum(axis=1)))
