@@ -170,6 +170,8 @@ def numbers_of(prior: Detection, own: Floats, objects: Ints) -> dict[str, float]
         "mean of objects": float(own[where["objects_law"]][1]),
         "shape of objects": float(own[where["objects_law"]][0]),
         "clumps of false marks": float(own[where["look_shape"]][0]),
+        "how images differ": float(own[where["image_ease_sd"]][0]),
+        "ease of the first image": float(own[where["image_ease"]][0]),
     }
     for f in range(3):
         found[f"skill {f}"] = float(rates.sensitivity[0, 0, f])

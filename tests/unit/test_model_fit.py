@@ -27,6 +27,7 @@ from dfcrp.summaries.agreement import agreement
 from dfcrp.summaries.fit import Check, ModelFit
 from dfcrp.summaries.looked import everyone
 from dfcrp.summaries.tails import residuals
+from reference import detection_reference as twin
 from reference.crowds import Crowd
 
 LEVELS = ("good", "minor", "serious")
@@ -113,6 +114,30 @@ def test_images_that_were_drawn_each_by_itself():
     assert {"merging", "pairs of experts", "tails of scatter"} <= set(checks)
     one = posterior[posterior.images[0]]
     assert isinstance(one.model_fit, ModelFit)
+
+
+def test_new_lists_are_as_long_as_expected_on_every_image():
+    """Where images differ in their share of easy objects; the false-alarm rate is 1e-6."""
+    looked = np.array([[v, f] for v in (0, 1) for f in (0, 1, 2)])
+    prior = twin.make_prior(
+        [0, 1, 2, 0, 1, 2], [0, 1, 2], seed=5, images=[0, 0, 0, 1, 1, 1], sizes=None, decoys=True
+    )
+    own = prior.parameters
+    own.image_ease[:], own.objects[:], own.weight[:] = (1.5, -1.5), (6.0, 4.0), (0.3, 0.4, 0.3)
+    own.notice[0], own.notice[1] = 2.5, -2.0
+    rng, draws = np.random.default_rng(6), 2000
+    new = Replicator(prior, looked)
+    marks = np.array([new.draw(prior.own, rng).marks for _ in range(draws)])
+    expected = [
+        own.false[f]
+        + own.objects[v]
+        * sum(
+            w / (1.0 + np.exp(-own.notice[g, f])) for g, w in enumerate(twin.class_shares(prior, v))
+        )
+        for v, f in looked.tolist()
+    ]
+    error = marks.std(axis=0) / np.sqrt(draws)
+    assert (np.abs(marks.mean(axis=0) - expected) < 5.3 * error).all()
 
 
 def apart(n=60):
