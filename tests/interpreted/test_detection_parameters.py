@@ -171,12 +171,9 @@ def test_shares_of_classes_on_images(setting):
     by_name = skills.parameters_by_name(prior, np.array([prior.own, prior.own]))
     whole = (parameters.objects[:, np.newaxis] * expected).sum(axis=0)
     np.testing.assert_allclose(skills.expected_by_class(prior, by_name), [whole, whole])
-    np.testing.assert_allclose(
-        shares_of_classes(
-            prior, np.tile(parameters.weight, (len(images), 1)), parameters.image_ease
-        ),
-        expected,
-    )
+    weights = np.tile(parameters.weight, (len(images), 1))
+    told = shares_of_classes(prior, weights, parameters.image_ease)
+    np.testing.assert_allclose(told, expected)
 
 
 def test_joining_is_a_ratio_of_two_factors():

@@ -31,12 +31,6 @@ def believing(**beliefs):
     return mistake
 
 
-def images_alike(problem):
-    """The bug that images are taken to have the same shares of easy objects."""
-    problem.prior.parameters.image_ease_sd[0] = 0.0
-    return problem
-
-
 def unlookers(problem):
     """The bug that who looked and marked nothing is forgotten, image by image."""
     classes = len(problem.prior.parameters.weight)
@@ -86,7 +80,7 @@ def test_ranks_at_length(name):
         believing(false_shape=8.0),
         believing(look_shape=8.0),
         believing(decoy_least=0.0, decoy_most=1.0),
-        images_alike,
+        believing(image_ease_sd=0.1),
     ],
     ids=["unlookers", "skill_sd", "ease_mean", "false_shape", "look_shape", "decoys", "images"],
 )

@@ -54,15 +54,15 @@ SETTINGS = {
     "listing_a": 1.5, "listing_b": 2.5, "objects_shape": 2.0,
     "objects_shape_sd": 0.5, "objects_mean_sd": 0.5, "size_weight": 12.0,
     "false_shape": 1.2, "false_shape_sd": 0.5, "false_share": 0.3, "share_shape": 6.0,
-    "ease_least": -0.8, "image_ease_sd": "auto", "image_ease_sd_shape": 4.0,
+    "ease_least": -0.8, "image_ease_sd_shape": 4.0,
     "accuracy": 0.6, "accuracy_weight": 4.0, "confusion_strength": 5.0,
 }  # fmt: skip
 
 
 #: Where markings may be of decoys, and more looked than marked something.
 DECOYS = {
-    "classes": 1, "decoys": True, "looks_known": False, "assumed_looks": 2.5, "decoy_least": 0.2,
-    "decoy_most": 0.6, "decoy_ease_sd": 0.7,
+    "classes": 2, "image_ease_sd": 1.0, "decoys": True, "looks_known": False,
+    "assumed_looks": 2.5, "decoy_least": 0.2, "decoy_most": 0.6, "decoy_ease_sd": 0.7,
 }  # fmt: skip
 
 
@@ -371,7 +371,7 @@ def test_scans_leave_few_draws_with_decoys_unchanged(joint_of_few_decoys):
     "belief",
     [
         {"decoy_least": 0.0, "decoy_most": 1.0}, {"interaction_sd": 1.5}, {"look_shape": 8.0},
-        {"decoy_sd": 0.1},
+        {"decoy_sd": 0.1}, {"image_ease_sd": 0.2},
     ],
     ids=lambda belief: next(iter(belief)),
 )  # fmt: skip

@@ -205,6 +205,8 @@ def test_parameters_have_their_axes(posterior):
     assert found["skill"].dims == ("chain", "draw", "person")
     assert found["notice"].dims == ("chain", "draw", "class", "person")
     assert found["false_marks_on"].dims == ("chain", "draw", "look")
+    assert found["image_ease"].dims == ("chain", "draw", "image_of_objects")
+    assert found["image_ease_sd"].dims == ("chain", "draw")
     assert found["listing"].dims == ("chain", "draw", "class", "expert")
     assert found["false_marks"].sel(expert="expert B").shape == posterior.alpha.shape
 
