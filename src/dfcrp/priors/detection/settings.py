@@ -11,7 +11,7 @@ from dfcrp.errors import check, check_choice
 LEARNED_SIZES = 20.0
 LEARNED_SPREAD = 1.0
 LEARNED_CLUMPS = 1.0
-LEARNED_IMAGES = 0.6
+LEARNED_IMAGES = 0.5
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class DetectionSettings:
     #: and how sure that is: 1 / its square is Gamma of this shape. "held": all images are alike.
     #: "auto": ``LEARNED_IMAGES``. Where there is one image, or one class of objects, it is held.
     image_ease_sd: float | str = "auto"
-    image_ease_sd_shape: float = 50.0
+    image_ease_sd_shape: float = 200.0
     skill_sd: float = 1.0
     interaction_sd: float = 0.25
     #: Log odds that an expert marks a decoy who makes as many false marks as is usual: mean and
