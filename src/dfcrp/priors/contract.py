@@ -7,8 +7,8 @@ cluster's object (``likelihood.size_of``), for priors that depend on it. The par
 ``log_cluster`` that depends on the size, ``log_tilt``, is asked for by likelihoods as well, and is
 declared with their own contract.
 
-``of_chain``, ``refresh`` and ``has_order`` are for Python, which sets chains up; a prior registers
-those in which it differs from what they say here.
+``of_chain``, ``waiting_room``, ``refresh`` and ``has_order`` are for Python, which sets chains up;
+a prior registers those in which it differs from what they say here.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ NEGLIGIBLE = 45.0
 def of_chain(prior: Any, own: NDArray[np.float64]) -> Any:
     """The prior as one chain uses it: its parameters are in ``own``, room to work is its own."""
     return prior._replace(own=own)
+
+
+@singledispatch
+def waiting_room(prior: Any, n: int, n_families: int) -> tuple[int, int]:
+    """Shape of the table ``Scratch.waiting``, which ``drop_order`` works with, for n markings."""
+    return 0, 0
 
 
 @singledispatch

@@ -13,8 +13,7 @@ from dfcrp.compiled.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.draws import Columns
 from dfcrp.moves.scan import DrawRecord
 from dfcrp.neighbours.neighbourhood import CHUNK, Neighbourhood
-from dfcrp.priors.arrivals.two_lists import room_for
-from dfcrp.priors.contract import has_order
+from dfcrp.priors.contract import has_order, waiting_room
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
@@ -224,7 +223,7 @@ def new_scratch(problem: Problem, *, parts_only: bool = False) -> Scratch:
         value=np.zeros(m),
         free_seats=np.zeros(m),
         barred=np.zeros((n, n_families) if dense else (0, 0)),
-        waiting=np.zeros(room_for(n, n_families) if problem.has_order and m else (0, 0)),
+        waiting=np.zeros(waiting_room(problem.prior, n, n_families) if m else (0, 0)),
         deal=Deal(
             member=np.zeros(n, np.int32),
             side=np.zeros(n, np.int32),

@@ -21,7 +21,7 @@ from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import exchange_slots
 from dfcrp.priors.arrivals.order import shift_lists, update_order, walk_arrivals
 from dfcrp.priors.arrivals.procession import lead_processions, processions
-from dfcrp.priors.arrivals.two_lists import draw_order, weigh_opening
+from dfcrp.priors.arrivals.two_lists import draw_order, room_for, weigh_opening
 from dfcrp.priors.tail import draw_auxiliary, rebuild_tail, tail_sum
 
 #: In every such scan a share of the customers is rearranged.
@@ -47,6 +47,12 @@ class Arrivals(NamedTuple):
 def has_order(prior: Arrivals) -> bool:
     """Under the DFCRP."""
     return prior.use_order
+
+
+@partition_prior.waiting_room.register
+def waiting_room(prior: Arrivals, n: int, n_families: int) -> tuple[int, int]:
+    """Where the order can be summed out."""
+    return room_for(n, n_families) if prior.use_order else (0, 0)
 
 
 @implements(partition_prior.uses_order, Arrivals)
