@@ -158,7 +158,7 @@ _HEAD = """\
 # What works with what
 
 A model is a [likelihood](features.md), which says what an item is, and a
-[prior](settings.md#run-how-long-how-many-which-model); images are an axis of every run. Nearly
+[prior](settings.md#run-how-long-how-many-which-model); a run may have several images. Nearly
 everything works with everything. What does not is refused, with a message that says why; the
 numbers lead to the reasons below. The page is made from the list in `tests/combinations.py`, and a
 test walks through the same list: it fits, resumes, reads back and asks a handful of items in every

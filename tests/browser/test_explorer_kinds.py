@@ -243,7 +243,7 @@ def test_export_is_the_catalogue(page, run):
 @of("records")
 def test_what_has_no_place_is_on_a_grid(page, run):
     note = page.locator("#explorer-note")
-    assert "positions mean nothing" in note.inner_text()
+    assert "the layout is arbitrary" in note.inner_text()
     assert state(page, "overlay.bar") is None
     assert page.locator("#explorer-region").is_hidden()
     sizes = run.posterior.members().groupby("cluster").size()
@@ -322,7 +322,7 @@ def test_numbers_without_a_place(show, tmp_path, monkeypatch):
     monkeypatch.setattr(likelihood_named("diagonal"), "outlines", lambda columns: None)
     posterior = kind_posterior("diagonal", n_objects=9, n_experts=3, n_draws=6)
     page = show(write_report(posterior, tmp_path))
-    assert "positions mean nothing" in page.locator("#explorer-note").inner_text()
+    assert "the layout is arbitrary" in page.locator("#explorer-note").inner_text()
     assert page.locator("#explorer-query").get_attribute("placeholder") == "Find: id or c12"
     page.evaluate("explorer.state.set({ selected: 2 })")
     shown = text(page, "object")

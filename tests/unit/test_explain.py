@@ -265,7 +265,9 @@ def test_family_rule_by_hand():
     assert "Marking a2 by Ann" in text
     assert str(found) == text
     assert "alone: 75 %" in text
-    assert "cluster 0 was closed to it in 75 % of draws, by a1 (75 %)" in text
+    assert (
+        "cluster 0 already has another marking of this expert in 75 % of draws: a1 (75 %)" in text
+    )
     assert "b by Bob: 25 %" in text
 
 

@@ -204,7 +204,7 @@ def test_chains_that_disagree_on_one_marking():
     assert verdict.pairs_disagreeing == 5
     assert verdict.undecided[0] == 2
     assert "undecided between chains: c" in " ".join(verdict.advice)
-    assert "stuck" in verdict.advice[-1]
+    assert "a longer run will not help" in verdict.advice[-1]
 
 
 def sluggish(rng, chains=4, draws=1000, rho=0.95):
@@ -238,7 +238,9 @@ def test_parameters_behind_the_answers_do_not_hold_up_a_run():
     """Counts have converged; α is slow, and the verdict says so and how long it would take."""
     rng = np.random.default_rng(5)
     labels = np.zeros((4, 1000, 2), np.int32)
-    known = KnownOfRun(words={"α": "how readily new clusters open"}, scans=1200, seconds=200.0)
+    known = KnownOfRun(
+        words={"α": "concentration: larger means more clusters"}, scans=1200, seconds=200.0
+    )
     limits = Limits(rhat=1.2, ess=400)
     verdict = check_convergence(draws_of(labels, sluggish(rng)), limits=limits, known=known)
     assert verdict.ok
@@ -249,7 +251,7 @@ def test_parameters_behind_the_answers_do_not_hold_up_a_run():
     assert 2 <= factor <= 10
     long_enough, behind = verdict.advice
     assert "long enough" in long_enough
-    assert "how readily new clusters open (R-hat" in behind
+    assert "concentration: larger means more clusters (R-hat" in behind
     assert "are good all the same" in behind
     minutes = round(factor * 200 / 60)
     assert f"{1200 * factor:,} scans of each chain, about {minutes} min" in behind

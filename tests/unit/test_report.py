@@ -210,7 +210,7 @@ def test_small_data(case, tmp_path):
     page = page_of(CASES[case](), tmp_path)
     for cell in (cell for row in page.rows for cell in row):
         assert not re.search(r"\bnan\b|\binf\b|None", cell)
-    for title in ("What was asked", "How many objects?", "How do the experts compare?"):
+    for title in ("Data and settings", "How many objects?", "How do the experts compare?"):
         assert title in page.words
 
 
@@ -303,7 +303,7 @@ def test_many_experts(tmp_path):
 #: Titles that every page has, and those that only some kinds have.
 ALWAYS = (
     "Explore",
-    "What was asked",
+    "Data and settings",
     "Was the run long enough?",
     "How sure is it?",
     "How do the experts compare?",
@@ -408,14 +408,14 @@ def test_detection_with_and_without_sizes(kind, side_by_side, tmp_path):
     assert any("by size, for each expert" in alt for alt in alts) == (kind != "records")
     assert any("size class" in row for row in page.rows) == (kind == "circles")
     assert "p_real" in page.text
-    assert ("law of their own, which was learned" in page.text) == (kind != "records")
+    assert ("separate size distributions, which were learned" in page.text) == (kind != "records")
 
 
 @pytest.mark.parametrize(
     ("assumed", "words"),
     [
         ("held", "Objects and false marks were taken to have diameters like those of all"),
-        ("auto", "each have a law of their own, which was learned"),
+        ("auto", "have separate size distributions, which were learned"),
     ],
 )
 def test_what_was_assumed_of_sizes_is_told(assumed, words, tmp_path):
@@ -443,7 +443,7 @@ def test_which_records_could_share_a_cluster(tmp_path):
     page = page_of(posterior, tmp_path / "a")
     assert f"{len(found.pairs):,} pairs of records were compared: those that agree" in page.text
     assert f"{found.keys[0][0]} ({found.keys[0][1]:,} pairs)" in page.text
-    assert f"an estimated {100 * found.missed:.2g} % of the pairs of one object" in page.text
+    assert f"an estimated {100 * found.missed:.2g} % of the matches" in page.text
     settings = replace(posterior.config.likelihood, keys=("surname", "given_name+postcode"))
     config = replace(posterior.config, likelihood=settings)
     again = Posterior(posterior.draws, posterior.items, config, posterior.record)

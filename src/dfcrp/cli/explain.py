@@ -27,8 +27,8 @@ def command(run: Path, item: str, figure: Path | None, likelihood: str | None) -
     """Explain why ITEM (an id of members.csv) is in its cluster, in the run folder RUN.
 
     Shows the clusters it may belong to with their probabilities, its distance from each in units
-    of the fitted spread, which of them are closed to it by another item of the same expert, and
-    how often it shares a cluster with which items.
+    of the fitted spread, which of them already have another item of the same expert,
+    and how often it shares a cluster with which items.
     """
     from dfcrp.posterior.saving import load
 

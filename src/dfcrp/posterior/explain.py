@@ -480,8 +480,8 @@ def _times(log_odds: float) -> str:
     power = abs(log_odds) / np.log(10.0)
     times = float(f"{10.0**power:.2g}")
     factor = f"10^{power:.0f}" if power >= 6 else f"{times:,.{0 if times >= 10 else 1}f}"
-    one, other = ("one object is", "two") if log_odds >= 0 else ("two objects are", "one")
-    return f"by the columns alone, {one} {factor} times as likely as {other}"
+    objects = "one object" if log_odds >= 0 else "two objects"
+    return f"Bayes factor {factor} for {objects}"
 
 
 def _barred_text(found: Explanation) -> str:
@@ -497,8 +497,8 @@ def _barred_text(found: Explanation) -> str:
         )
         more = ", ..." if len(candidate.barred_by) > 3 else ""
         lines.append(
-            f"  cluster {candidate.cluster} was closed to it in {percent(candidate.barred)} of "
-            f"draws, by {names}{more}"
+            f"  cluster {candidate.cluster} already has another {found.noun} of this expert in "
+            f"{percent(candidate.barred)} of draws: {names}{more}"
         )
     if not lines:
         return (

@@ -488,7 +488,7 @@ class Posterior:
         columns = self.draws.columns
         stored = [variable.name for variable in columns.shared]
         words = {**self.likelihood.quantity_words(stored), **self.prior.words}
-        return {"α": "α, how readily new clusters open", **columns.in_words(words)}
+        return {"α": "α, concentration: larger means more clusters", **columns.in_words(words)}
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json."""

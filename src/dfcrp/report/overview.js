@@ -70,7 +70,7 @@ function tile(data, k) {
       ? element("span", { class: "quiet" }, `${number(data.objects[k], 1)} real objects in all`)
       : element("span", { class: "quiet" }, `${number(data.objects[k], 1)} objects, `, element("span", { class: "whole" }, `${number(data.agreed[k], 1)} by ${data.agreedBy}`)),
     element("span", { class: "quiet" }, doubtOf(data, k)),
-    data.byNeed ? element("span", { class: "quiet", title: GAIN }, data.retired[k] ? "needs no more looks" : `next look gains ${number(data.lookValue[k], 2)}`) : null,
+    data.byNeed ? element("span", { class: "quiet", title: GAIN }, data.retired[k] ? "needs no more looks" : `one more look reduces the variance by ${number(data.lookValue[k], 2)}`) : null,
     data.good[k] ? null : element("span", { class: "short" }, "run too short"),
   ];
   // Only images whose page was made are links.

@@ -353,7 +353,7 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         *[counts] * contents.by_threshold,
         compared,
         *item_sections(contents),
-        Section("asked", "What was asked", bullets(_words(contents))),
+        Section("asked", "Data and settings", bullets(_words(contents))),
         provenance(contents, folder),
     ]
     text = make_page(

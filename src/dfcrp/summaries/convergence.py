@@ -570,6 +570,6 @@ def _longer(verdict: Verdict, limits: Limits) -> str:
     if factor > MOST:
         return (
             f"Run at least {MOST} times longer, and look at the trace plots: "
-            "chains that stay apart are stuck, not short."
+            "where chains stay apart, a longer run will not help."
         )
     return f"Run {int(np.ceil(factor))} times longer."

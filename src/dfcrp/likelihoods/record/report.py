@@ -59,8 +59,8 @@ def reach_words(candidates: Candidates, n: int) -> list[str]:
     ]
     if candidates.missed == candidates.missed:
         words.append(
-            f"By the faults of the fields an estimated {100.0 * candidates.missed:.2g} % of the "
-            "pairs of one object are not among them."
+            f"By the error rates of the fields, blocking misses an estimated "
+            f"{100.0 * candidates.missed:.2g} % of the matches."
         )
     return words
 
@@ -182,11 +182,11 @@ def doubts(candidates: Candidates, guess: Guess, n: int, alike: int) -> list[str
     if doubt > MUCH_DOUBT and doubt * guess.matches >= 1.0:
         found.append(
             f"the fields tell records apart poorly: of about {guess.matches:,.0f} links that are "
-            f"expected, {100.0 * doubt:.0f} % would be wrong or missed by the best guess (by how "
+            f"expected, about {100.0 * doubt:.0f} % would be wrong or missed (by how "
             "similar the records of one list are, about "
             f"{guess.by_chance * guess.matches:,.0f} pairs of different objects look like one and "
-            "have no better partner); read p_member before any link is used, and take the learned "
-            "rates of faults as rough"
+            "have no better partner); read p_member before any link is used; learned error rates "
+            "are approximate"
         )
     return found
 

@@ -168,8 +168,8 @@ def _sizes(contents: Any, found: DetectionSummary) -> Markup:
     learned = any(math.isfinite(prior.beliefs.size_weight) for prior in priors)
     if learned:
         words = (
-            f"The {word}s of all objects, and those of false marks, each have a law of their own, "
-            "which was learned (size_weight)."
+            f"The {word}s of objects and those of false marks have separate size distributions, "
+            "which were learned (size_weight)."
         )
         other = f'both have the {word}s of all {nouns} (size_weight = "held" in the settings)'
     else:

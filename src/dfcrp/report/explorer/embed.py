@@ -369,7 +369,7 @@ def _note(about: dict[str, Any]) -> str:
     """What a reader must know of the positions, where they are not simply places."""
     if not about["hasPlaces"]:
         nouns = about["nouns"]
-        return f"One cell for each object, those with most {nouns} first; positions mean nothing"
+        return f"One cell for each object, those with most {nouns} first; the layout is arbitrary"
     names = zip(("across", "up"), about["axes"], strict=True)
     return ", ".join(f"{way}: {name}" for way, name in names if name)
 

@@ -37,7 +37,7 @@ def _words(contents: Contents, found: CategorySummary) -> Markup:
     )
     return paragraph(
         f"The items name {len(found.names):,} categories. {how} An expert's "
-        f"word counts as much as they are reliable, which is learned. Of "
+        f"word is weighted by their accuracy, which is learned. Of "
         f"{counted(len(p), 'object')} in the catalogue {doubtful:,} are of their most probable "
         f"category with a probability below {SURE} (p_category)."
     )

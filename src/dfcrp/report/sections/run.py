@@ -61,7 +61,7 @@ def asked(contents: Contents) -> Section:
         f"Map of all {contents.nouns}",
         f"All {len(items):,} {contents.nouns}. Lines darken where experts agree.",
     )
-    return Section("asked", "What was asked", join([bullets(words), experts, figure]))
+    return Section("asked", "Data and settings", join([bullets(words), experts, figure]))
 
 
 #: Notes on a file that the page shows.

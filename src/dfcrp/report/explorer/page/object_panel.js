@@ -86,7 +86,7 @@ function facts(state, k, present) {
   const rows = [["experts", `${present} of ${data.experts.length}`]];
   if (data.clusterReal) rows.push(["P(real)", probability(data.clusterReal[k])]);
   for (const least of new Set([data.minExperts, state.minExperts])) {
-    if (least <= data.experts.length) rows.push([least === 1 ? "P(object of its own)" : `P(≥ ${counted(least, "expert")})`, probability(consensusProbability(data, k, least))]);
+    if (least <= data.experts.length) rows.push([least === 1 ? "P(separate object)" : `P(≥ ${counted(least, "expert")})`, probability(consensusProbability(data, k, least))]);
   }
   return element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
