@@ -26,14 +26,14 @@ from dfcrp.io.images import (
     with_places_of_their_own,
 )
 from dfcrp.io.looks import kept_looks
+from dfcrp.io.pairs import read_pairs
 from dfcrp.io.registry import FOLDER_ENDINGS, PathLike, read_file
-from dfcrp.io.tables import FileLook, NothingToReadError, RawTable, ReadOptions, ReadTable
+from dfcrp.io.tables import FileLook, NothingToReadError, ReadOptions, ReadTable
 from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import (
     check_columns,
     checked_pairs,
     quoted,
-    to_names,
 )
 from dfcrp.items.columns import (
     SAID,
@@ -517,7 +517,7 @@ def read_items(
     whole = _items_of(table)
     keep = _kept(whole, image, exclude_experts, min_diameter)
     if candidates is not None:
-        pairs = _read_pairs(Path(candidates), parts, whole)
+        pairs = read_pairs(Path(candidates), parts, whole)
         whole = replace(whole, candidates=checked_pairs(pairs, len(whole)))
     pairs_looked = kept_looks(table, looked, whole, image, exclude_experts)
     filters = {
@@ -535,10 +535,13 @@ def read_items(
         notes=tuple(table.notes),
     )
     items.warn_of_repeats()
-    if pairs_looked is None:
-        return items
+    return items if pairs_looked is None else _with_looks(items, pairs_looked, looked)
+
+
+def _with_looks(items: Items, pairs: Any, looked: Any) -> Items:
+    """With who looked; what is wrong with it is said of the file that was given."""
     try:
-        return with_looks(items, pairs_looked, tell=looked is not None)
+        return with_looks(items, pairs, tell=looked is not None)
     except InputError as error:
         where = f"{looked}: " if isinstance(looked, (str, os.PathLike)) else ""
         raise InputError(f"{where}{error}") from error
@@ -683,51 +686,3 @@ def _refuse_bad_bound(min_diameter: float | None) -> None:
         return
     if not isinstance(min_diameter, numbers.Real) or not 0 <= min_diameter < math.inf:
         raise SettingsError(f"min_diameter is {min_diameter!r}; it must be a number, 0 or more")
-
-
-def _read_pairs(path: Path, parts: Sequence[ReadTable], items: Items) -> NDArray[np.int64]:
-    """Pairs of rows, (m, 2), from a file whose two columns are ids.
-
-    With several files an id may be given as in its file, or with the file's name before it.
-    """
-    if any("id" not in part.about for part in parts):
-        raise InputError(
-            f"{path}: its pairs name items by their ids, but no column of the items has ids; name "
-            "it with --columns id=NAME"
-        )
-    table, _ = read_file(path.name, path, ReadOptions(kind="records"))
-    if len(table.header) != 2:
-        raise InputError(
-            f"{path}: needs two columns, the ids of a pair in each row; it has "
-            f"{len(table.header)}: {quoted_names(table.header)}"
-        )
-    rows = _rows_by_id(parts, items)
-    found = [
-        [_row(rows, table, column, record, name) for record, name in enumerate(to_names(cells))]
-        for column, cells in enumerate(table.columns)
-    ]
-    return np.array(found, dtype=np.int64).T.reshape(-1, 2)
-
-
-def _rows_by_id(parts: Sequence[ReadTable], items: Items) -> dict[str, int]:
-    """The row of every id, also without the name of its file; -1 where several files have it."""
-    bare = [name for part in parts for name in part.about["id"]]
-    rows: dict[str, int] = {}
-    for row, name in enumerate(bare):
-        rows[name] = -1 if name in rows else row
-    return rows | {name: row for row, name in enumerate(items.id.tolist())}
-
-
-def _row(rows: dict[str, int], table: RawTable, column: int, record: int, name: str) -> int:
-    row = rows.get(name)
-    if row is not None and row >= 0:
-        return row
-    where = f"{table.where(record)}, column {quoted(table.header[column])}"
-    if row is None:
-        # Comparing with very many ids would take longer than reading them.
-        near = did_you_mean(name, sorted(rows)[:10_000])
-        raise InputError(f"{where}: no item has the id {quoted(name)}{near}")
-    raise InputError(
-        f"{where}: several files have an item {quoted(name)}; write the file's name before it, as "
-        f"in FILE.csv:{name}"
-    )
