@@ -22,7 +22,8 @@ from dfcrp.compiled.state import (
     Block,
 )
 from dfcrp.priors import tail
-from dfcrp.priors.arrivals import concentration, exchange, kernel, order, procession, seating
+from dfcrp.priors.arrivals import concentration, exchange, kernel, order, procession
+from dfcrp.priors.exact import seating
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small

@@ -33,7 +33,7 @@ ENTRIES = (
     "dfcrp.summaries.kernels.point_search",
     "dfcrp.summaries.kernels.division",
     "dfcrp.moves.paper",
-    "dfcrp.priors.arrivals.seating",
+    "dfcrp.priors.exact.seating",
     "dfcrp.priors.detection.kernel",
     "dfcrp.priors.detection.summaries",
     "dfcrp.priors.opinions",

@@ -26,7 +26,7 @@ from scipy.special import gammaln
 
 from dfcrp.compiled.random import stream
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.priors.arrivals import seating
+from dfcrp.priors.exact import seating
 
 #: Up to so many items ``log_prob`` averages over every order: 2^20 sets of items, about 0.2 s.
 EXACT_LIMIT = 20
