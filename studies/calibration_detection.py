@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from dfcrp.draws import Columns
-from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH
 from dfcrp.likelihoods.circle.plane import CircleHyper
+from dfcrp.likelihoods.circle.scatter import circle_columns
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.base import Zones

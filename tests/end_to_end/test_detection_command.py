@@ -18,7 +18,7 @@ from dfcrp.persons import check_groups, groups_by_person, persons_of
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.runs.folder import write_markings
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.settings.config import make_config, resolve, to_toml
 from studies import detection as study
 from studies.detection_designs import DETECTION_DESIGNS

@@ -17,8 +17,8 @@ from scipy import special, stats
 import dfcrp
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record import levels
+from dfcrp.likelihoods.record.hyper import RecordSettings
 from dfcrp.likelihoods.record.likelihood import RECORDS
-from dfcrp.likelihoods.record.settings import RecordSettings
 from studies.made_up_records import mistyped
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fields tell records apart poorly")

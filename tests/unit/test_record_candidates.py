@@ -8,9 +8,8 @@ import pytest
 from dfcrp.errors import DfcrpWarning
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record.candidates import joined, pairs_within
-from dfcrp.likelihoods.record.hyper import log_bayes_factors
+from dfcrp.likelihoods.record.hyper import RecordSettings, log_bayes_factors
 from dfcrp.likelihoods.record.likelihood import RECORDS, rivals_of
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.settings.config import make_config
 from studies.made_up_records import HARD_SURVEY, places, survey
 

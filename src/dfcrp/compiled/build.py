@@ -38,7 +38,7 @@ ENTRIES = (
     "dfcrp.priors.detection.summaries",
     "dfcrp.priors.opinions",
     "dfcrp.likelihoods.integrated",
-    "dfcrp.likelihoods.record.strings",
+    "dfcrp.likelihoods.record.levels",
     "dfcrp.baselines.collapsed",
 )
 #: Likelihoods and priors, the most used first.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.evaluation.matching import Rule, best_assignment, possible_pairs, right_by_score
 from dfcrp.evaluation.objects import Objects
-from dfcrp.evaluation.result import Evaluation, plain
+from dfcrp.evaluation.result import Evaluation
 from dfcrp.evaluation.scores import (
     agreement,
     average_precision,
@@ -24,6 +24,7 @@ from dfcrp.evaluation.scores import (
 from dfcrp.first_look.lists import bare_name
 from dfcrp.markup import plural
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import as_json
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -268,7 +269,7 @@ def evaluate_objects(
         "by_category": _by_category(answer, truth, listed, match),
         "by_image": _by_image(scene, by_image, totals),
     }
-    return Evaluation(plain(result))
+    return Evaluation(as_json(result))
 
 
 def _ranked(pairs: Any, chosen: Listing, n_true: int) -> dict[str, Any]:

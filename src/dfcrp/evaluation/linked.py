@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.evaluation.identities import Identities, closure
-from dfcrp.evaluation.result import Evaluation, plain
+from dfcrp.evaluation.result import Evaluation
 from dfcrp.evaluation.scores import (
     agreement,
     average_precision,
@@ -29,6 +29,7 @@ from dfcrp.evaluation.scores import (
 )
 from dfcrp.memory import refuse_more_than_memory
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import as_json
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -116,9 +117,9 @@ def evaluate_links(
         "score": None if answer.p is None else "p",
     }
     if truth.match is not None:
-        return Evaluation(plain({**head, **_of_labelled_pairs(answer, truth)}))
+        return Evaluation(as_json({**head, **_of_labelled_pairs(answer, truth)}))
     known, labels = _true_labels(truth, n)
-    return Evaluation(plain({**head, **_of_entities(answer, known, labels, truth)}))
+    return Evaluation(as_json({**head, **_of_entities(answer, known, labels, truth)}))
 
 
 def _true_labels(truth: Identities, n: int) -> tuple[Whole, Whole]:

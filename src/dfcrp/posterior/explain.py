@@ -28,7 +28,7 @@ from dfcrp.likelihoods.base import Evidence, NewItems, Part
 from dfcrp.likelihoods.integrated import weigh_beside
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import counted, plural
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.summaries.membership import ALONE, ELSEWHERE
 from dfcrp.summaries.streaming import label_blocks
 

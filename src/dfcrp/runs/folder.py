@@ -41,6 +41,7 @@ from dfcrp.settings.config import (
     to_toml,
 )
 from dfcrp.settings.values import build
+from dfcrp.values import as_json
 
 if TYPE_CHECKING:
     import pandas
@@ -306,7 +307,7 @@ def write_provenance(
         "sources": [dataclasses.asdict(source) for source in items.sources],
         "filters": dict(items.filters),
         "notes": list(items.notes),
-        "first_look": [plain(found.as_dict()) for found in first_look(items, config.run.radius)],
+        "first_look": [as_json(found.as_dict()) for found in first_look(items, config.run.radius)],
         "site": dataclasses.asdict(items.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
@@ -487,14 +488,3 @@ def without_formula(cell: Any) -> Any:
         return cell
     calls = cell.lstrip()[0] == "=" or any(mark in cell for mark in "(|!")
     return f"'{cell}" if calls else cell
-
-
-def plain(value: Any) -> Any:
-    """JSON has no NaN or infinity: what is undefined becomes null."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

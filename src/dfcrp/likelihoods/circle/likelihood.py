@@ -23,17 +23,11 @@ from dfcrp.likelihoods.base import (
     Sight,
 )
 from dfcrp.likelihoods.circle import kernel, sphere
-from dfcrp.likelihoods.circle.columns import (
-    AXES,
-    GROWTHS,
-    LAW,
-    LAW_WORDS,
-    OF_DIAMETERS,
-    REST,
-    circle_columns,
-    spreads,
-)
 from dfcrp.likelihoods.circle.hyper import (
+    AS_IN_THE_PAPER,
+    FIXED_LAW,
+    PRESETS,
+    CircleSettings,
     are_sized,
     circle_hyper,
     length_unit,
@@ -44,12 +38,17 @@ from dfcrp.likelihoods.circle.hyper import (
     with_experts,
 )
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.likelihoods.circle.scatter import circle_offsets, circle_scatter
-from dfcrp.likelihoods.circle.settings import (
-    AS_IN_THE_PAPER,
-    FIXED_LAW,
-    PRESETS,
-    CircleSettings,
+from dfcrp.likelihoods.circle.scatter import (
+    AXES,
+    GROWTHS,
+    LAW,
+    LAW_WORDS,
+    OF_DIAMETERS,
+    REST,
+    circle_columns,
+    circle_offsets,
+    circle_scatter,
+    spreads,
 )
 from dfcrp.likelihoods.differences import (
     BIAS_WORDS,

@@ -42,6 +42,8 @@ from dfcrp.likelihoods.differences import (
 from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.likelihoods.normal import covariance, kernel
 from dfcrp.likelihoods.normal.hyper import (
+    AS_IN_THE_PAPER,
+    NormalSettings,
     covariance_hyper,
     find_pilot,
     normal_hyper,
@@ -49,7 +51,6 @@ from dfcrp.likelihoods.normal.hyper import (
 )
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.scatter import normal_offsets, normal_scatter
-from dfcrp.likelihoods.normal.settings import AS_IN_THE_PAPER, NormalSettings
 from dfcrp.likelihoods.normal.shapes import (
     SHAPES,
     Shape,

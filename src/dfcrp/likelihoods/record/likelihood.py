@@ -18,10 +18,9 @@ from dfcrp.likelihoods.integrated import Newcomers, weigh_beside
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import excess_of_pairs, log_bayes_factors
+from dfcrp.likelihoods.record.hyper import RecordSettings, excess_of_pairs, log_bayes_factors
 from dfcrp.likelihoods.record.prepare import Prepared, new_records, prepare
 from dfcrp.likelihoods.record.report import dependent_fields
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
 from dfcrp.summaries.fit import Check

@@ -27,6 +27,7 @@ from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.hyper import (
     Compared,
     PairFacts,
+    RecordSettings,
     alike_of,
     facts_of_pairs,
     law_of_field,
@@ -40,7 +41,6 @@ from dfcrp.likelihoods.record.hyper import (
 )
 from dfcrp.likelihoods.record.levels import random_pairs
 from dfcrp.likelihoods.record.relations import Relations, learn_relations
-from dfcrp.likelihoods.record.settings import RecordSettings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

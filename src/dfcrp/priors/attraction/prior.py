@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dfcrp.draws import Columns, Variable, shared_variable
-from dfcrp.errors import SettingsError
+from dfcrp.errors import SettingsError, check, check_choice
 from dfcrp.markup import estimate_of
 from dfcrp.persons import Persons
+from dfcrp.priors.arrivals.prior import ArrivalSettings
 from dfcrp.priors.attraction.kernel import Attraction, room_for_walks
-from dfcrp.priors.attraction.settings import AttractionSettings
 from dfcrp.priors.base import Facts, Prior, PriorLayout
 from dfcrp.summaries.streaming import summarise
+
+
+@dataclass(frozen=True)
+class AttractionSettings(ArrivalSettings):
+    """How much more an item is drawn to those on other lists by the same person."""
+
+    #: The logarithm of a factor, or "learned", then normal about 0 with this spread.
+    strength: float | str = "learned"
+    strength_sd: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.strength, str):
+            check_choice("prior.strength", self.strength, ("learned",))
+        else:
+            check(abs(self.strength) <= 20, "prior.strength", self.strength, "-20 to 20")
+        check(self.strength_sd > 0, "prior.strength_sd", self.strength_sd, "above 0")
+
 
 #: The name of τ where it is learned, and so stored with every draw.
 STRENGTH = "attraction"
