@@ -13,6 +13,7 @@ from dfcrp.errors import DfcrpError
 from dfcrp.fitting.progress import duration
 from dfcrp.markup import counted, estimate_of, plural
 from dfcrp.settings.config import Config, ImageSettings
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -289,7 +290,7 @@ def list_files(folder: Path) -> str:
     return "\n".join([f"Files in {folder}/", *(f"  {name:<19} {use}" for name, use in found)])
 
 
-def _first_line(posterior: Posterior, found: dict[str, Any]) -> str:
+def _first_line(posterior: Posterior, found: Json) -> str:
     record, items, run = posterior.record, posterior.items, posterior.config.run
     thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
     images = found.get("n_images")
@@ -303,7 +304,7 @@ def _first_line(posterior: Posterior, found: dict[str, Any]) -> str:
     )
 
 
-def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+def _learned(posterior: Posterior, found: Json) -> list[str]:
     """What was learned of the scatter of items, of experts, and by the prior, in sentences."""
     tolerances, bias = posterior.tolerances, posterior.expert_bias
     sentences = [] if tolerances is None else posterior.likelihood.learned_words(tolerances)
@@ -315,7 +316,7 @@ def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     return [textwrap.fill(sentence, LINE) for sentence in sentences]
 
 
-def _doubles(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+def _doubles(posterior: Posterior, found: Json) -> list[str]:
     """Whether an expert may have listed an object twice."""
     count, likelihood = found.get("suspected_doubles", 0), posterior.likelihood
     if not count:
@@ -328,7 +329,7 @@ def _doubles(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     return textwrap.wrap(sentence, LINE)
 
 
-def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+def _counts(posterior: Posterior, found: Json) -> list[str]:
     """A table: how many objects are real, and how many experts share; then the catalogue's."""
     from dfcrp.settings.consensus import or_more
     from dfcrp.summaries.catalogue import listed_words

@@ -16,7 +16,7 @@ import numpy as np
 from dfcrp import __version__
 from dfcrp.errors import InputError
 from dfcrp.files import write_text
-from dfcrp.values import as_json
+from dfcrp.values import Json, as_json
 
 Row = Mapping[str, Any]
 
@@ -84,7 +84,7 @@ def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
     write_text(path.parent, path.name, "\n\n".join([f"# {title}", *parts]) + "\n")
 
 
-def provenance(**settings: Any) -> dict[str, Any]:
+def provenance(**settings: Any) -> Json:
     """Versions, machine and settings behind a result."""
     return {
         "dfcrp": __version__,

@@ -21,6 +21,7 @@ from dfcrp.priors.base import Facts, PriorLayout
 from dfcrp.priors.contract import has_order, waiting_room
 from dfcrp.priors.registry import prior_named
 from dfcrp.settings.config import Config
+from dfcrp.values import Array
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
@@ -123,7 +124,7 @@ def _blocks(component: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], cuts, [n]])).astype(np.int64)
 
 
-def _starts(group: NDArray[Any], n_groups: int) -> NDArray[np.int64]:
+def _starts(group: Array, n_groups: int) -> NDArray[np.int64]:
     """Where each group begins when its members are listed one group after the other."""
     start = np.zeros(n_groups + 1, dtype=np.int64)
     np.cumsum(np.bincount(group, minlength=n_groups), out=start[1:])

@@ -23,6 +23,7 @@ from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.circle.kernel import TAIL, with_law, without_law
 from dfcrp.likelihoods.circle.plane import CircleHyper
 from dfcrp.likelihoods.circle.sphere import SphereHyper, X, Y, Z
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -94,7 +95,7 @@ class CircleSettings:
             check(min(self.sigma0) > 0, "likelihood.sigma0", self.sigma0, "three numbers above 0")
 
 
-def _preset(mu0: Triple, sigma0: Triple, shape: float, rate: float) -> dict[str, dict[str, Any]]:
+def _preset(mu0: Triple, sigma0: Triple, shape: float, rate: float) -> dict[str, Json]:
     return {
         "likelihood": {"mu0": mu0, "sigma0": sigma0, "tolerances": "fixed", **AS_IN_THE_PAPER},
         "prior": {"alpha_shape": shape, "alpha_rate": rate},
@@ -173,7 +174,7 @@ def circle_hyper(model: CircleSettings, features: NDArray[np.float64]) -> Circle
     )
     if np.ptp(features[:, 2]) < NARROW:
         law_sd[[1, 3]] = HELD
-    named: dict[str, Any] = dict(zip(CircleHyper._fields, map(float, numbers), strict=False))
+    named: Json = dict(zip(CircleHyper._fields, map(float, numbers), strict=False))
     law = with_law((model.nu_x, model.nu_d), level, law_mean, law_sd, len(features))
     if model.tolerances != "learned":
         law |= without_law()

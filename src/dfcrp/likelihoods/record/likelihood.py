@@ -24,6 +24,7 @@ from dfcrp.likelihoods.record.report import dependent_fields
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
 from dfcrp.summaries.fit import Check
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -52,7 +53,7 @@ class _Records(Likelihood):
     Settings = RecordSettings
     text = True
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, values: Mapping[str, Any]) -> Json:
         """Text cannot be offset or scaled."""
         kept = dict(values)
         if kept.pop("expert_bias", "none") not in ("auto", "none"):
@@ -192,7 +193,7 @@ class _Records(Likelihood):
 
     def doubles(
         self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, Array]:
         """Pairs of records on one list that are more likely of one object than of two.
 
         At the learned rates of faults, and with the share of matches among the pairs of different
@@ -267,7 +268,7 @@ class _Records(Likelihood):
         laws = len(hyper.law)
         return np.asarray(draws.shared(slice(laws)).reshape(-1, laws).mean(axis=0))
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
+    def outlines(self, columns: Mapping[str, Array]) -> None:
         """Records have no place."""
 
 

@@ -17,7 +17,6 @@ messages between records (belief propagation), which is exact where candidates f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +40,7 @@ from dfcrp.likelihoods.record.hyper import (
 )
 from dfcrp.likelihoods.record.levels import random_pairs
 from dfcrp.likelihoods.record.relations import Relations, learn_relations
+from dfcrp.values import Array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -452,7 +452,7 @@ def _best(
     return kept
 
 
-def _only(facts: PairFacts, kept: NDArray[Any]) -> PairFacts:
+def _only(facts: PairFacts, kept: Array) -> PairFacts:
     """Some of the pairs."""
     return PairFacts(
         facts.known[kept],

@@ -17,6 +17,7 @@ from dfcrp.priors.arrivals.prior import ArrivalSettings
 from dfcrp.priors.attraction.kernel import Attraction, room_for_walks
 from dfcrp.priors.base import Facts, Prior, PriorLayout
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import Json
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class _Attraction(Prior):
         columns = Columns(shared=(Variable(STRENGTH, behind=True),)) if prior.learned else Columns()
         return PriorLayout(prior, settings.alpha_shape / rate, columns)
 
-    def numbers(self, posterior: Any) -> dict[str, Any]:
+    def numbers(self, posterior: Any) -> Json:
         """α, and the strength where it is learned."""
         found = super().numbers(posterior)
         strength = shared_variable(posterior.draws, STRENGTH)

@@ -35,6 +35,7 @@ from dfcrp.settings.config import Config, lengths_asked, to_toml
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.catalogue import listed_words
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, good
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -358,7 +359,7 @@ def _edited(config: Config, written: Mapping[str, Any]) -> Markup:
     return paragraph(f"config.toml was changed since these draws: {'; '.join(differing)}.")
 
 
-def _written(folder: Path) -> dict[str, Any]:
+def _written(folder: Path) -> Json:
     """The run folder's provenance, as far as it can be read; the page does without it."""
     try:
         return read_provenance(folder)
