@@ -189,7 +189,7 @@ class Likelihood:
     #: Figures of the report that only this kind has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
-    def standard(self, columns: Json, place: Place) -> Json:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """The columns of ``columns`` from checked ones that may say it in another way."""
         return columns
 

@@ -104,7 +104,7 @@ class Answers(Protocol):
     def expert_summary(self, of: Posterior) -> ExpertSummary:
         """How the experts compare."""
 
-    def catalogue(self, of: Posterior) -> Json:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """The columns of the catalogue, but for categories."""
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
@@ -221,7 +221,7 @@ class SingleImage(FromDraws):
         """From the draws."""
         return expert_summary(of.draws, of.items.families, coverage=of.items.coverage)
 
-    def catalogue(self, of: Posterior) -> Json:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """Clusters are named by the row of their first item among all."""
         # The caller has copies, which may be changed.
         return {**of.catalogue_columns, "cluster": of.names(of.catalogue_columns["cluster"])}
@@ -413,7 +413,7 @@ class ManyImages(FromDraws):
         count = np.bincount(of.items.families, minlength=len(of.items.experts))
         return of.pool.experts(count, alone)
 
-    def catalogue(self, of: Posterior) -> Json:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """The images' own, one after the other."""
         each = [one.catalogue for one in of.findings]
         named = self.names_among_all([table["cluster"] for table in each])

@@ -396,7 +396,7 @@ class Posterior:
         return tables.catalogue_frame(self, self._answers.catalogue(self))
 
     @once
-    def catalogue_columns(self) -> Json:
+    def catalogue_columns(self) -> dict[str, Array]:
         """The catalogue of one image, with clusters named after their first item here."""
         return tables.catalogue_columns(self)
 

@@ -38,14 +38,14 @@ def expert_rows(posterior: Posterior) -> list[Json]:
     return rows_with_bias(rows, posterior.expert_bias, posterior.items.experts)
 
 
-def catalogue_frame(posterior: Posterior, columns: Json) -> pandas.DataFrame:
+def catalogue_frame(posterior: Posterior, columns: dict[str, Array]) -> pandas.DataFrame:
     """One row per cluster of the point partition, with uncertainty."""
     import pandas
 
     return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
 
 
-def catalogue_columns(posterior: Posterior) -> Json:
+def catalogue_columns(posterior: Posterior) -> dict[str, Array]:
     """The catalogue with clusters named after their first item here."""
     labels, items = posterior.point_partition().labels, posterior.items
     _, order, offsets = members_by_cluster(labels)

@@ -235,7 +235,7 @@ def _representatives(
         yield start, centre.describe(values), experts
 
 
-def in_degrees(columns: Json, ground: TangentPlanes) -> Json:
+def in_degrees(columns: dict[str, Array], ground: TangentPlanes) -> dict[str, Array]:
     """Places east and north of the points of contact, in km, as longitude and latitude.
 
     Spreads are turned into degrees where the place is; ends of intervals run on across ±180°.

@@ -114,7 +114,7 @@ class _Circles(Likelihood):
     presets = PRESETS
     as_in_the_paper = AS_IN_THE_PAPER
 
-    def standard(self, columns: Json, place: Place) -> Json:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """A radius becomes a diameter."""
         if "radius" not in columns:
             return columns

@@ -322,7 +322,7 @@ class _Boxes(NormalLikelihood):
 
     alternatives = (CORNERS, CORNER_AND_SIDES, TURNED_BOX)
 
-    def standard(self, columns: Json, place: Place) -> Json:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """Corners become centre and sides; an angle must be a multiple of 90°."""
         if "angle" in columns:
             return _upright(columns, place)
@@ -359,7 +359,7 @@ class _Ellipses(NormalLikelihood):
 
     alternatives = (TURNED_BOX,)
 
-    def standard(self, columns: Json, place: Place) -> Json:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """A turned box stands for the ellipse in it; its angle is that of the width."""
         if "width" not in columns:
             return columns
@@ -389,7 +389,7 @@ class _Ellipses(NormalLikelihood):
         return Outlines(x, y, major, minor, angle, "ellipse")
 
 
-def _upright(columns: Json, place: Place) -> Json:
+def _upright(columns: dict[str, Array], place: Place) -> dict[str, Array]:
     """Boxes whose sides are along x and y although they have an angle."""
     rest = {name: values for name, values in columns.items() if name != "angle"}
     angle, width, height = (columns[name] for name in ("angle", "width", "height"))

@@ -32,7 +32,7 @@ from dfcrp.report.explorer.data import (
 from dfcrp.summaries.catalogue import Centre, consensus_draws
 from dfcrp.summaries.membership import ALONE, ELSEWHERE, UNDECIDED
 from dfcrp.summaries.streaming import Interval, summarise
-from dfcrp.values import Json
+from dfcrp.values import Array, Json
 
 Floats = NDArray[np.float64]
 
@@ -223,7 +223,7 @@ class _Payload:
 
 
 def _pack_values(
-    packer: Packer, prefix: str, groups: Groups, draws: NDArray[np.int64], columns: Json
+    packer: Packer, prefix: str, groups: Groups, draws: NDArray[np.int64], columns: dict[str, Array]
 ) -> None:
     """Values of some draws: one byte each, between the least and the greatest of its group.
 
