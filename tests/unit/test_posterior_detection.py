@@ -184,7 +184,7 @@ def test_a_run_is_judged_by_what_has_a_meaning(posterior):
     assert [columns.names[at] for at in columns.judged_of(behind=True)] == ["scale_x"]
     assert Columns.plain((), ("scale_x", "growth_x")).judged == [0, 1]
     judged = {d.name for d in posterior.verdict.diagnostics}
-    assert judged >= {"real objects seen", "real objects missed by all", "false marks"}
+    assert judged >= {"real objects seen", "real objects missed by everyone", "false marks"}
     assert not {d.name for d in posterior.verdict.parameters} & judged
 
 
