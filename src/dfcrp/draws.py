@@ -115,7 +115,7 @@ class Columns(NamedTuple):
         return self.judged_of(behind=False) + self.judged_of(behind=True)
 
     def judged_of(self, *, behind: bool) -> list[int]:
-        """Of these the parameters behind the answers, or the answers."""
+        """Of these the model parameters, or the answers."""
         found, start = [], 0
         for variable in self.shared:
             shape = self.shape(variable)

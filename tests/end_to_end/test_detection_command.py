@@ -41,7 +41,7 @@ def run_folder(markings, tmp_path_factory):
     arguments += ["--prior", "detection", "--chains", "2"]
     result = CliRunner().invoke(command, [*arguments, "--scans", "400", "--seed", "3"])
     assert result.exit_code == 0, result.output
-    assert "real, missed by all" in result.output
+    assert "missed by everyone (estimate)" in result.output
     assert "nan" not in result.output
     return folder / "run"
 

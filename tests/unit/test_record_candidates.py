@@ -86,7 +86,7 @@ def test_fields_that_tell_poorly_are_warned_of():
     columns = {name: [str(v) for v in np.tile(values, 2)] for name, values in persons.items()}
     items = Items.from_columns(columns, np.repeat(["a", "b"], 600), kind="records")
     config = make_config({"run": {"likelihood": "records"}})
-    with pytest.warns(DfcrpWarning, match="tell records apart poorly"):
+    with pytest.warns(DfcrpWarning, match="linkage errors"):
         RECORDS.lay_out(items, items.families, config)
 
 

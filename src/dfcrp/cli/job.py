@@ -322,7 +322,7 @@ def _doubles(posterior: Posterior, found: Json) -> list[str]:
     if not count:
         return []
     sentence = (
-        f"Suspected doubles: {counted(count, likelihood.noun)} as close to an object as its own "
+        f"Possible duplicates: {counted(count, likelihood.noun)} as close to an object as its own "
         f"{plural(likelihood.noun)}, by an expert who has {likelihood.verb} it already. They count "
         "as objects of their own; the report lists them."
     )
@@ -347,10 +347,10 @@ def _counts(posterior: Posterior, found: Json) -> list[str]:
     if posterior.prior.knows_reality:
         rows = [
             ("real, seen by somebody", found["n_objects"]),
-            ("real, missed by all", found["n_missed"]),
+            ("missed by everyone (estimate)", found["n_missed"]),
             ("false marks", found["n_false_marks"]),
         ]
-    rows.append(("by any expert (all clusters)", found["n_clusters"]))
+    rows.append(("total clusters", found["n_clusters"]))
     rows += [
         (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
     ]
@@ -358,9 +358,9 @@ def _counts(posterior: Posterior, found: Json) -> list[str]:
     shown = [estimate_of(row) for _, row in rows]
     # Hundreds of thousands still stand apart from the words before them.
     wide = max(9, *(len(one.mean) + 2 for one in shown))
-    lines = [f"{head:<30}{'mean':>{wide}}   95 % interval"]
+    lines = [f"{head:<33}{'mean':>{wide}}   95 % interval"]
     lines += [
-        f"  {name:<28}{one.mean:>{wide}}   {one.interval}"
+        f"  {name:<31}{one.mean:>{wide}}   {one.interval}"
         for (name, _), one in zip(rows, shown, strict=True)
     ]
     min_experts = posterior.config.summary.min_experts

@@ -500,7 +500,7 @@ def _advice(found: ImagesVerdict, verdicts: Mapping[str, Verdict], limits: Limit
         behind = sum(not verdict.parameters_ok for verdict in verdicts.values())
         if behind:
             advice.append(
-                f"The parameters behind these answers have not converged on {behind:,} of "
+                f"The model parameters have not converged on {behind:,} of "
                 f"{count:,} images; counts, catalogue and memberships are good all the same."
             )
         return advice

@@ -429,7 +429,7 @@ class Posterior:
 
     @once
     def n_doubles(self) -> int:
-        """Number of suspected doubles, each counted once; none where no rule forbids them."""
+        """Number of possible duplicates, each counted once; none where no rule forbids them."""
         if not self.prior.one_per_expert:
             return 0
         return int(self.suspected_doubles()["marking"].nunique())

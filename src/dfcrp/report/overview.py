@@ -379,7 +379,7 @@ def _long_enough(contents: Contents) -> Section:
         first_look_words(posterior),
         _worst(posterior),
         diagnostic_table(posterior.verdict.diagnostics, Limits(), "Totals over all images"),
-        parameter_table(posterior.verdict, Limits(), "The parameters behind them, where worst"),
+        parameter_table(posterior.verdict, Limits(), "The model parameters, where worst"),
     ]
     return Section("long-enough", "Was the run long enough?", join(parts))
 

@@ -139,8 +139,8 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
     else:
         agreed = ""
     words = (
-        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is the single "
-        f"best list, with every {noun} in one place. "
+        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is a point "
+        f"estimate: each {noun} is assigned once. "
     )
     far = far_from_counts(summary, min_experts)
     if far is None:

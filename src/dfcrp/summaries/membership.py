@@ -12,7 +12,7 @@ equals the item's own, then the smallest name). The item's place is
 So the probabilities of an item's places sum to one. Items that share a cluster both in the draw and
 in the point partition have the same place.
 
-Suspected doubles are two items of one expert that are both closest to one object. The rule that
+Possible duplicates are two items of one expert that are both closest to one object. The rule that
 nobody marks an object twice sends the second item into a cluster of its own. If it lies as close
 to the object as items of that object do, it may be a mistake of the expert.
 """

@@ -196,7 +196,7 @@ class _Records(Likelihood):
     ) -> dict[str, Array]:
         """Pairs of records on one list that are more likely of one object than of two.
 
-        At the learned rates of faults, and with the share of matches among the pairs of different
+        At the learned error rates, and with the share of matches among the pairs of different
         lists as the odds before any field is seen: of many records with few fields some agree by
         chance. The column ``log_bayes_factor`` says how much more likely the fields make it.
         """
@@ -231,7 +231,7 @@ class _Records(Likelihood):
     def compare(
         self, posterior: Posterior, row: int, members: NDArray[np.int64]
     ) -> tuple[Evidence, ...]:
-        """What each field adds to the log odds, at the learned rates of faults.
+        """What each field adds to the log odds, at the learned error rates.
 
         That is the change of the field's log R as the record joins the members.
         """

@@ -321,7 +321,7 @@ def _doubles(contents: Contents) -> list[Markup]:
     if not contents.posterior.prior.one_per_expert:
         return []
     found, noun, verb = contents.doubles, contents.noun, contents.verb
-    head = tag("h3", "Suspected doubles")
+    head = tag("h3", "Possible duplicates")
     if not len(found):
         return [head, paragraph(f"None: no expert seems to have {verb} an object twice.")]
     *names, measure = found.columns
