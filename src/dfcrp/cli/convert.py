@@ -108,7 +108,7 @@ class LonLat(click.ParamType):
     "--min-experts",
     type=int,
     metavar="K",
-    help="Only objects of the catalogue that at least so many experts marked.",
+    help="Only objects of the catalogue that at least this many experts marked.",
 )
 @click.option(
     "--disagreements",

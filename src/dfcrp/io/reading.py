@@ -430,7 +430,15 @@ def _perhaps(part: ReadTable) -> str:
 
 
 def _named_after_files(parts: Sequence[ReadTable]) -> list[ReadTable]:
-    if len(parts) == 1:
+    if len(parts) == 1 and likelihood_named(parts[0].kind).text:
+        [part] = parts
+        note = (
+            f"{part.name} names no source, so it is one list, and records in it that are of one "
+            "object are searched for; if it joins several lists, say which column names them with "
+            "--columns expert=NAME"
+        )
+        parts = [replace(part, notes=(*part.notes, note), told=(*part.told, note))]
+    elif len(parts) == 1:
         raise InputError(
             f"{parts[0].name}: no column for expert{_perhaps(parts[0])}; name it with --columns "
             f"expert=NAME "
