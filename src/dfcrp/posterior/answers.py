@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.items.items import Items
 from dfcrp.posterior import tables
-from dfcrp.posterior.categories import CategorySummary, category_summary
 from dfcrp.posterior.findings import Findings, Series, Totals, find, spaced
 from dfcrp.posterior.images import Pool, SharedDraws, Summaries, judge_images
 from dfcrp.posterior.model_fit import model_fit
@@ -32,15 +31,16 @@ from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition, settled
 from dfcrp.summaries.streaming import n_clusters
-from dfcrp.values import Array, Json
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.posterior import Posterior
 
 Samples = dict[str, NDArray[np.float64]]
-CategorySets = list[tuple[str | None, CategorySummary]]
+CategorySets: TypeAlias = "list[tuple[str | None, CategorySummary]]"
 
 
 class Answers(Protocol):
@@ -138,6 +138,10 @@ class FromDraws:
 
     def categories(self, of: Posterior) -> CategorySummary | None:
         """None if items name fewer than two."""
+        if len(of.items.categories) < 2:
+            return None
+        from dfcrp.posterior.categories import category_summary
+
         return category_summary(of)
 
     def category_sets(self, of: Posterior) -> CategorySets:

@@ -24,7 +24,7 @@ from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.kernels.tables import represent_clusters
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for, summarise
-from dfcrp.values import Array, Json
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     import pandas
@@ -183,9 +183,7 @@ def _probabilities(posterior: Posterior, clusters: NDArray[np.int64]) -> tuple[N
 
 
 def category_columns(posterior: Posterior, clusters: NDArray[np.int64]) -> dict[str, Array]:
-    """What the catalogue says of categories; nothing without them."""
-    if not posterior.category_sets:
-        return {}
+    """What the catalogue says of categories."""
     names, found = _probabilities(posterior, clusters)
     known = ~np.isnan(found[:, 0])
     best = np.where(known, np.nan_to_num(found).argmax(axis=1), len(names))

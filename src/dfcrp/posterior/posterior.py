@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +21,8 @@ from dfcrp.likelihoods.differences import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior import tables
 from dfcrp.posterior.answers import Answers, ManyImages, answers_of, many_images
-from dfcrp.posterior.categories import (
-    CategorySummary,
-    confusion_frame,
-    probability_frame,
-)
 from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
-from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
@@ -53,8 +46,11 @@ if TYPE_CHECKING:
     import pandas
 
     from dfcrp.evaluation.result import Evaluation
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.explain import Explanation
+    from dfcrp.posterior.sizes import SizeFrequency
     from dfcrp.priors.detection.answers import DetectionSummary
+    from dfcrp.report.inline import Explorer
 
 
 class Posterior:
@@ -265,10 +261,14 @@ class Posterior:
 
     def confusions(self) -> pandas.DataFrame:
         """How often each expert says what of objects of which category, with 95 % intervals."""
+        from dfcrp.posterior.categories import confusion_frame
+
         return confusion_frame(self.category_sets)
 
     def category_probabilities(self) -> pandas.DataFrame:
         """The probability of each category, one row for each cluster of the catalogue."""
+        from dfcrp.posterior.categories import probability_frame
+
         return probability_frame(self)
 
     @property
@@ -375,11 +375,15 @@ class Posterior:
         """Ascending diameters of the consensus objects, for each of ``limit`` even draws."""
         wanted = min_experts or self.config.summary.min_experts
         if (wanted, limit) not in self._diameters:
+            from dfcrp.posterior.sizes import consensus_diameters
+
             self._diameters[wanted, limit] = consensus_diameters(self, wanted, limit)
         return self._diameters[wanted, limit]
 
     def size_frequency(self, kind: str = "cumulative", **options: Any) -> SizeFrequency:
         """The size-frequency distribution: "cumulative", "differential" or "relative" (R)."""
+        from dfcrp.posterior.sizes import size_frequency
+
         return size_frequency(self, kind, **options)
 
     @once
@@ -609,7 +613,7 @@ class Posterior:
         asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
         return evaluate_run(self, truth, asked, columns=columns)
 
-    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+    def explore(self, image: Any = None, *, height: int = 760) -> Explorer:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
 
         Parameters
@@ -627,9 +631,10 @@ class Posterior:
         --------
         >>> posterior.explore()  # doctest: +SKIP
         """
-        # Pages stand on posteriors, so they are found by name.
-        inline = import_module("dfcrp.report.inline")
-        return inline.Explorer(self, image, height)
+        # Pages stand on posteriors, so the page is the one that users know.
+        import dfcrp
+
+        return dfcrp.Explorer(self, image, height)
 
     def save(self, path: Any) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
