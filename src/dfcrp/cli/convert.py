@@ -8,22 +8,7 @@ from typing import Any
 import click
 
 from dfcrp.cli.fit import image_names_option, join_categories_option
-
-
-class LonLat(click.ParamType):
-    """A longitude and a latitude with a comma between them."""
-
-    name = "LON,LAT"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
-        """The range is checked where the place is used."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            longitude, latitude = (float(part) for part in value.split(","))
-        except ValueError:
-            self.fail(f"{value!r} is not LON,LAT in degrees", param, ctx)
-        return longitude, latitude
+from dfcrp.cli.ground import Numbers
 
 
 @click.command(
@@ -95,7 +80,7 @@ class LonLat(click.ParamType):
 )
 @click.option(
     "--origin",
-    type=LonLat(),
+    type=Numbers("LON,LAT", "LON,LAT in degrees", 2),
     metavar="LON,LAT",
     help="Convert a plane to longitude and latitude; its origin lies here.",
 )

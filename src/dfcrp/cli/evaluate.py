@@ -14,7 +14,9 @@ class Distance(click.ParamType):
 
     name = "D"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | dict[str, float]:
         """The values are checked where they are used."""
         if not isinstance(value, str):
             return value

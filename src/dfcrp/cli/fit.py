@@ -59,7 +59,9 @@ class Radius(click.ParamType):
 
     name = "auto|none|NUMBER"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
         """Numbers become floats; the settings check the range."""
         if value in ("auto", "none"):
             return str(value)

@@ -22,23 +22,28 @@ FIGURE_FORMATS = ("svg", "pdf", "png")
 IMAGE_OPTIONS = ("image_file", "image_y", "image_offset", "image_scale")
 
 
-class Pair(click.ParamType):
-    """Two numbers with a comma between them."""
+class Numbers(click.ParamType):
+    """Numbers with commas between them; only so many, where ``count`` says how many."""
 
-    name = "X,Y"
+    def __init__(self, name: str, words: str, count: int | None = None) -> None:
+        self.name, self.words, self.count = name, words, count
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
-        """Any two numbers."""
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Ranges are checked where the numbers are used."""
         if isinstance(value, tuple):
             return value
         try:
-            first, second = (float(part) for part in value.split(","))
+            found = tuple(float(part) for part in str(value).split(","))
         except ValueError:
-            self.fail(f"{value!r} is not two numbers X,Y", param, ctx)
-        return first, second
+            found = ()
+        if not found or self.count not in (None, len(found)):
+            self.fail(f"{value!r} is not {self.words}", param, ctx)
+        return found
 
 
-def likelihood_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def likelihood_option(command: Callable[..., object]) -> Callable[..., Any]:
     """Code of one's own is run if it is named here, not because a run folder names it."""
     return _with_options(
         command,
@@ -50,7 +55,7 @@ def likelihood_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def site_options(command: Callable[..., object]) -> Callable[..., Any]:
     """The scale, the area and the body, where the files do not tell them."""
     return _with_options(
         command,
@@ -69,7 +74,7 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def image_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def image_options(command: Callable[..., object]) -> Callable[..., Any]:
     """The image beneath the maps, and where it lies."""
     return _with_options(
         command,
@@ -86,7 +91,7 @@ def image_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--image-offset",
-            type=Pair(),
+            type=Numbers("X,Y", "two numbers X,Y", 2),
             metavar="X,Y",
             help="Position of the image's upper left corner.  [default: 0,0]",
         ),
@@ -104,7 +109,9 @@ class Formats(click.ParamType):
 
     name = "FORMAT,..."
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
         """As they are called in file names."""
         if isinstance(value, tuple):
             return value
@@ -115,7 +122,7 @@ class Formats(click.ParamType):
         return given
 
 
-def figures_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def figures_option(command: Callable[..., object]) -> Callable[..., Any]:
     """The formats of the figures' files."""
     option = click.option(
         "--figures",

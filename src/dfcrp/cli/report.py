@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -54,7 +54,7 @@ def command(
     likelihood: str | None,
     quiet: bool,
     figures: tuple[str, ...],
-    **options: Any,
+    **options: object,
 ) -> None:
     """Remake the tables, figures and page of the run folder RUN from its draws.
 

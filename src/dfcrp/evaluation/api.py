@@ -59,7 +59,7 @@ class Asked:
 
 
 def evaluate_run(
-    posterior: Posterior, truth: Any, asked: Asked | None = None, *, columns: ColumnChoice = None
+    posterior: Posterior, truth: object, asked: Asked | None = None, *, columns: ColumnChoice = None
 ) -> Evaluation:
     """A run beside a truth; see `Posterior.evaluate`."""
     asked, kind = asked or Asked(), posterior.items.kind
@@ -148,7 +148,7 @@ def evaluate(
     return _evaluate(answer, _truth_of(truth, kind, truth_columns), asked)
 
 
-def _truth_of(truth: Any, kind: str, columns: ColumnChoice) -> Objects:
+def _truth_of(truth: object, kind: str, columns: ColumnChoice) -> Objects:
     """The true objects; messages name the option that is about their columns."""
     try:
         return objects_of(truth, kind, "the truth", columns)

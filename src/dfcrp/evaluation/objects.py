@@ -119,7 +119,7 @@ class Objects:
         return np.asarray(np.sqrt(outlines.width * outlines.height))
 
 
-def objects_of(source: Any, kind: str, name: str, columns: ColumnChoice = None) -> Objects:
+def objects_of(source: object, kind: str, name: str, columns: ColumnChoice = None) -> Objects:
     """Objects from whatever holds them: a path, items, a data frame or a dict of columns."""
     if isinstance(source, Objects):
         found = source
@@ -241,7 +241,7 @@ def _refuse_lists(experts: Sequence[str], name: str) -> None:
         )
 
 
-def _names(cells: Sequence[Any] | None) -> NDArray[np.str_] | None:
+def _names(cells: Sequence[object] | None) -> NDArray[np.str_] | None:
     return None if cells is None else np.array([cell or "" for cell in cells], dtype=np.str_)
 
 

@@ -55,12 +55,12 @@ from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
 
 
 def items_given(
-    data: Any,
+    data: object,
     asked: Requested,
     *,
-    families: Any = None,
-    candidates: Any = None,
-    looked: Any = None,
+    families: object = None,
+    candidates: object = None,
+    looked: object = None,
 ) -> tuple[Items, Requested]:
     """The items in whatever was given, with what that says of the settings."""
     if isinstance(data, Items):
@@ -273,7 +273,7 @@ def _fit_settled(
 
 
 def _fit_in_folder(
-    folder: Path, items: Items, config: Config, watch: Watch, client: Any
+    folder: Path, items: Items, config: Config, watch: Watch, client: object
 ) -> Posterior:
     limit, problem = TimeLimit(config.run.max_minutes), None
     if len(Parts.of_run(items, config)) == 1:
@@ -370,7 +370,7 @@ class FoundRun:
 
 
 def find_run(
-    path: str | os.PathLike[str], likelihood: str | None = None, **changes: Any
+    path: str | os.PathLike[str], likelihood: str | None = None, **changes: object
 ) -> FoundRun:
     """Read a run folder, and refuse it unless it is as the run left it.
 

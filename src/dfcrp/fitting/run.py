@@ -341,7 +341,7 @@ class Run:
                 self._store.add(drawn.blocks)
             yield part, None if drawn is None else drawn.found
 
-    def _submit(self, turn: Turn, call: Callable[..., Any], part: int, errand: Errand) -> Any:
+    def _submit(self, turn: Turn, call: Callable[..., object], part: int, errand: Errand) -> Any:
         seconds = turn.seconds(part, alone=False)
         return submitted(self._client, call, part, errand, seconds, turn.last)
 
@@ -403,7 +403,7 @@ class _Tasks:
         self._result = result
 
     def run(
-        self, call: Callable[..., Any], parts: list[int], *arguments: Any
+        self, call: Callable[..., object], parts: list[int], *arguments: object
     ) -> Iterator[tuple[int, Any]]:
         """The results, in the order of the parts."""
         begun: deque[tuple[int, Any]] = deque()
@@ -414,7 +414,7 @@ class _Tasks:
         while begun:
             yield self._first(begun)
 
-    def _first(self, begun: deque[tuple[int, Any]]) -> tuple[int, Any]:
+    def _first(self, begun: deque[tuple[int, object]]) -> tuple[int, Any]:
         part, task = begun.popleft()
         return part, self._result(task)
 

@@ -193,7 +193,7 @@ class Likelihood:
         """The columns of ``columns`` from checked ones that may say it in another way."""
         return columns
 
-    def complete(self, values: Mapping[str, Any]) -> Json:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """The given settings with what follows from them."""
         return dict(values)
 
@@ -287,7 +287,7 @@ class Likelihood:
         found = {name: summarise(values.ravel()).as_dict() for name, values in samples.items()}
         return {**self.learned_about(items), **found}
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """The same in sentences."""
         return []
 

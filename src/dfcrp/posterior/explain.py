@@ -392,7 +392,7 @@ def _opening(found: Explanation) -> str:
     return f"{what}\n{place} (membership probability {found.p_member:.2f})."
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return (value or "(missing)") if isinstance(value, str) else f"{value:g}"
 
 
@@ -550,7 +550,7 @@ def membership_of_new(
     return chance / chance.sum(axis=1, keepdims=True)
 
 
-def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str, Array]:
+def predict_new(posterior: Posterior, new: object, experts: object = None) -> dict[str, Array]:
     """The most probable cluster of each new item, -1 for none, with its probability."""
     items = posterior.items
     if items.image is not None:

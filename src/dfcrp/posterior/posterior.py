@@ -529,7 +529,7 @@ class Posterior:
 
         return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
-    def predict(self, new: Any, experts: Any = None) -> dict[str, Array]:
+    def predict(self, new: object, experts: object = None) -> dict[str, Array]:
         """Which cluster new items belong to, and how probable that is.
 
         Parameters
@@ -613,7 +613,7 @@ class Posterior:
         asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
         return evaluate_run(self, truth, asked, columns=columns)
 
-    def explore(self, image: Any = None, *, height: int = 760) -> Explorer:
+    def explore(self, image: object = None, *, height: int = 760) -> Explorer:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
 
         Parameters

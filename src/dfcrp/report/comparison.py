@@ -114,7 +114,7 @@ def draw_comparison(comparison: Comparison) -> Any:
 
 
 def write_comparison(
-    comparison: Comparison, out: Path, settings: Mapping[str, Any]
+    comparison: Comparison, out: Path, settings: Mapping[str, object]
 ) -> dict[str, list[Json]]:
     """Write compare.csv, compare.json, compare.md and the figure; returns the page's tables."""
     prepare_out(out)

@@ -57,9 +57,9 @@ class Contents:
     #: The figures that were made, by name; of ``report.pictures.Picture``.
     pictures: Mapping[str, Any] = field(default_factory=dict)
     #: What ``dfcrp age`` found for these draws, as in ages.json; empty if it did not run.
-    ages: Mapping[str, Any] = field(default_factory=dict)
+    ages: Json = field(default_factory=dict)
     #: What ``dfcrp evaluate`` found for these draws, as in evaluation.json; None if it did not run.
-    evaluation: Mapping[str, Any] | None = None
+    evaluation: Json | None = None
 
     def figure(self, name: str, alt: str, caption: object) -> Markup:
         """A figure with its caption; nothing if these data have no such figure."""

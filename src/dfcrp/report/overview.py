@@ -241,13 +241,13 @@ def _roomy(frames: list[tuple[float, float, float, float]]) -> Any:
     return np.stack([left - more, right + more, low - more, high + more], axis=1)
 
 
-def _in_doubt(catalogue: Mapping[str, Any]) -> int:
+def _in_doubt(catalogue: Mapping[str, object]) -> int:
     """Objects of which it is not clear whether they are real, or agreed on."""
     p, (low, high) = certainty(catalogue), DOUBTFUL
     return int(np.count_nonzero((p > low) & (p < high)))
 
 
-def certainty(table: Mapping[str, Any]) -> Any:
+def certainty(table: Mapping[str, object]) -> Any:
     """How probable it is that an object is real or, if the prior does not say, agreed on."""
     return np.asarray(table["p_real"] if "p_real" in table else table["p_consensus"])
 

@@ -158,18 +158,18 @@ class Chain:
         for name, values in likelihood.kept_by_chain(self.hyper).items():
             values[...] = kept[name]
 
-    def _given(self, piece: _Piece, scratch: Any) -> tuple[Any, ...]:
+    def _given(self, piece: _Piece, scratch: object) -> tuple[Any, ...]:
         """What every sampler takes first."""
         _, rng, state = piece.frames
         return rng, *self._model, state, scratch
 
     def _run_exact(
-        self, piece: _Piece, task: Task, record: Any, scratch: Any | None = None
+        self, piece: _Piece, task: Task, record: object, scratch: object | None = None
     ) -> None:
         given = self._given(piece, scratch or self._scratch[0])
         run_exact(*given, piece.frames[0], task, record)
 
-    def _run_pieces(self, draws: int, thin: int, record: Any) -> None:
+    def _run_pieces(self, draws: int, thin: int, record: object) -> None:
         """Scans piece by piece, then what the pieces share."""
         idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for scratch in self._scratch:

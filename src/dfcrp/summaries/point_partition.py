@@ -165,9 +165,9 @@ class PointPartition:
 
 
 def point_partition(
-    labels: Any,
+    labels: object,
     loss: str = "vi",
-    families: Any = None,
+    families: object = None,
     *,
     runs: int = 4,
     seed: int = 0,
@@ -212,7 +212,7 @@ def point_partition(
     )
 
 
-def _family_codes(families: Any, n: int) -> NDArray[np.int64] | None:
+def _family_codes(families: object, n: int) -> NDArray[np.int64] | None:
     """Families as codes 0, 1, ...; None when there is no rule."""
     if families is None:
         return None
@@ -364,7 +364,7 @@ def _problem(
     )
 
 
-def _mosaic(problem: SearchProblem, scratch: Any) -> Any:
+def _mosaic(problem: SearchProblem, scratch: object) -> Any:
     """A start from the most frequent draws: the best of them, region by region."""
     frequent = np.argsort(-problem.shares, kind="stable")[:MOSAIC_DRAWS]
     best = None

@@ -28,7 +28,7 @@ def label_blocks(
             yield block_chain, start, stop, np.require(labels, np.int32, ["C", "W"])
 
 
-def is_draws(source: Any) -> bool:
+def is_draws(source: object) -> bool:
     """Whether this is a Draws object rather than an array of labels."""
     return hasattr(source, "n_chains") and hasattr(source, "clusters")
 
@@ -113,7 +113,7 @@ class Interval:
         """As in summary.json; scalars only."""
         return {"mean": float(self.mean), "lo": float(self.lo), "hi": float(self.hi)}
 
-    def __getitem__(self, index: Any) -> Interval:
+    def __getitem__(self, index: object) -> Interval:
         return Interval(self.mean[index], self.lo[index], self.hi[index])
 
 

@@ -123,13 +123,13 @@ class _Circles(Likelihood):
             for name, values in columns.items()
         }
 
-    def complete(self, values: Mapping[str, Any]) -> Json:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """Giving a setting of the fixed law asks for it, and that is the paper's model."""
         fixed = any(name in values for name in FIXED_LAW)
         known = {"tolerances": "fixed", **values} if fixed else dict(values)
         return {**AS_IN_THE_PAPER, **known} if known.get("tolerances") == "fixed" else known
 
-    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+    def decide(self, items: Items, settings: CircleSettings, independent: bool) -> CircleSettings:
         """Whether markings may be careless and experts differ, unless that is said."""
         return decide(settings, items.families, items.image_codes if independent else None)
 
@@ -202,7 +202,7 @@ class _Circles(Likelihood):
         known = {} if unit == "px" else {"unit": unit}
         return {"median_diameter": float(np.median(items.diameter)), **known}
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """Around an object of the median diameter."""
         unit = f" {found['unit']}" if "unit" in found else ""
         diameters = "; their diameters are all the same, and say nothing (1 sd)"

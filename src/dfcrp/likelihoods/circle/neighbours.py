@@ -115,7 +115,7 @@ def auto_reach(log_diameter: Floats, hyper: Any) -> tuple[Floats, Floats]:
 
 
 def _close_pairs(
-    features: Floats, families: NDArray[np.int64], pairs: Pairs | None, hyper: Any
+    features: Floats, families: NDArray[np.int64], pairs: Pairs | None, hyper: object
 ) -> tuple[Pairs, Pairs]:
     """Rivals and contacts, by distance in prior standard deviations of position and size."""
     mean_a, mean_d = mean_variances(features[:, 2], hyper)

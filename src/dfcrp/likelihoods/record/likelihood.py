@@ -53,7 +53,7 @@ class _Records(Likelihood):
     Settings = RecordSettings
     text = True
 
-    def complete(self, values: Mapping[str, Any]) -> Json:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """Text cannot be offset or scaled."""
         kept = dict(values)
         if kept.pop("expert_bias", "none") not in ("auto", "none"):
@@ -166,7 +166,7 @@ class _Records(Likelihood):
             if what in faults
         }
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """The worst fields."""
         return report.learned_words(found)
 

@@ -54,7 +54,7 @@ class Packer:
     def floats(
         self,
         name: str,
-        values: Any,
+        values: object,
         kind: str = "float32",
         *,
         step: float | None = None,
@@ -73,7 +73,7 @@ class Packer:
             numbers = np.ldexp(np.rint(share * 2.0**bits) / 2.0**bits, power)
         self._add(name, numbers.astype(kind))
 
-    def counts(self, name: str, values: Any) -> None:
+    def counts(self, name: str, values: object) -> None:
         """Whole numbers from zero on, in the smallest type that holds the largest."""
         numbers = np.asarray(values)
         largest = int(numbers.max()) if numbers.size else 0
@@ -119,7 +119,7 @@ def unseen(digits: int) -> float:
     return 0.1 * 10.0**-digits
 
 
-def script_json(value: Any) -> str:
+def script_json(value: object) -> str:
     """JSON that can stand in a script element: nothing in it ends the element or begins another."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -276,7 +276,7 @@ def _undecided_row(contents: Contents, i: int) -> list[object]:
     ]
 
 
-def _item_cell(contents: Contents, name: str, value: Any) -> str:
+def _item_cell(contents: Contents, name: str, value: object) -> str:
     if name in contents.digits:
         return f"{value:.{contents.digits[name]}f}"
     return str(value) if contents.posterior.likelihood.text else f"{value:g}"
