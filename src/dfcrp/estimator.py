@@ -182,7 +182,7 @@ class DFCRP(ClusterMixin, BaseEstimator):
         return np.array([known.get(name, -1) for name in names], dtype=np.int64)
 
 
-def _codes(groups: Any, n: int) -> Any:
+def _codes(groups: Any, n: int) -> Array | None:
     """Groups as they are; none of them: every row is a group of its own."""
     if groups is None:
         return None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfcrp.cli.fit import image_names_option, join_categories_option
 from dfcrp.cli.ground import Numbers
+
+if TYPE_CHECKING:
+    from dfcrp.io.tables import ReadTable
 
 #: Files that are named when they are written.
 MOST_LISTED = 6
@@ -243,7 +246,7 @@ def _listed(files: list[Path]) -> str:
     return f"{named} and {more:,} more" if more > 0 else named
 
 
-def _on_the_map(table: Any, where: Path | None, crs: str | None) -> Any:
+def _on_the_map(table: ReadTable, where: Path | None, crs: str | None) -> ReadTable:
     """The items in the coordinates of a map, as far as that is asked for."""
     from dfcrp.io import georeference
 

@@ -11,6 +11,7 @@ import click
 from dfcrp.cli.ground import (
     IMAGE_OPTIONS,
     SITE_OPTIONS,
+    C,
     figures_option,
     image_options,
     site_options,
@@ -88,7 +89,7 @@ join_categories_option = click.option(
 )
 
 
-def filter_options(command: Any) -> Any:
+def filter_options(command: C) -> C:
     """The options that say which rows and columns of the files count."""
     for option in reversed(
         [

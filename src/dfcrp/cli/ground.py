@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.settings.values import IMAGE_Y
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
+    from dfcrp.values import Json
 
 SITE_OPTIONS = ("metres_per_pixel", "area_km2", "body")
+#: A command, or the function that becomes one.
+C = TypeVar("C", bound=Callable[..., object])
 #: As in ``dfcrp.plots.drawing``, which takes longer to load than the help should.
 FIGURE_FORMATS = ("svg", "pdf", "png")
 IMAGE_OPTIONS = ("image_file", "image_y", "image_offset", "image_scale")
@@ -43,7 +45,7 @@ class Numbers(click.ParamType):
         return found
 
 
-def likelihood_option(command: Callable[..., object]) -> Callable[..., Any]:
+def likelihood_option(command: C) -> C:
     """Code of one's own is run if it is named here, not because a run folder names it."""
     return _with_options(
         command,
@@ -55,7 +57,7 @@ def likelihood_option(command: Callable[..., object]) -> Callable[..., Any]:
     )
 
 
-def site_options(command: Callable[..., object]) -> Callable[..., Any]:
+def site_options(command: C) -> C:
     """The scale, the area and the body, where the files do not tell them."""
     return _with_options(
         command,
@@ -74,7 +76,7 @@ def site_options(command: Callable[..., object]) -> Callable[..., Any]:
     )
 
 
-def image_options(command: Callable[..., object]) -> Callable[..., Any]:
+def image_options(command: C) -> C:
     """The image beneath the maps, and where it lies."""
     return _with_options(
         command,
@@ -122,7 +124,7 @@ class Formats(click.ParamType):
         return given
 
 
-def figures_option(command: Callable[..., object]) -> Callable[..., Any]:
+def figures_option(command: C) -> C:
     """The formats of the figures' files."""
     option = click.option(
         "--figures",
@@ -134,7 +136,7 @@ def figures_option(command: Callable[..., object]) -> Callable[..., Any]:
     return option(command)
 
 
-def _with_options(command: Callable[..., Any], *options: Any) -> Callable[..., Any]:
+def _with_options(command: C, *options: Callable[[C], C]) -> C:
     for option in reversed(options):
         command = option(command)
     return command

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from dfcrp.cli.ground import figures_option, image_options, likelihood_option, site_options
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.values import Json
 
 
 @click.command(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfcrp.cli.ground import Numbers
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
 
 HEADER = "expert,x,y,diameter,truth"
 
@@ -105,11 +108,12 @@ def _refuse_other_data(out: Path) -> None:
         raise InputError(f"{out}: already exists and holds other data; choose another --out")
 
 
-def _write(out: Path, markings: Any, decimals: int | None) -> None:
+def _write(out: Path, markings: Items, decimals: int | None) -> None:
     import csv
 
     from dfcrp.errors import InputError
 
+    assert markings.truth is not None
     numbers = [
         [repr(value if decimals is None else round(value, decimals)) for value in column.tolist()]
         for column in (markings.x, markings.y, markings.diameter)

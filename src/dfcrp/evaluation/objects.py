@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.values import Array
+
+if TYPE_CHECKING:
+    pass
 
 Floats = NDArray[np.float64]
 #: Columns of a catalogue, besides those that describe objects, that an evaluation uses.

@@ -45,7 +45,7 @@ from dfcrp.runs.folder import (
     write_settings,
 )
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
-from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
+from dfcrp.runs.parts import Listener, NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
 from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import TimeLimit
@@ -165,7 +165,7 @@ def fit(
     looked: Any = None,
     config: AnyConfig = None,
     out: str | os.PathLike[str] | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
+    progress: bool | Listener | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
@@ -323,7 +323,7 @@ def resume(
     max_scans: int | None = None,
     max_minutes: float | None = None,
     workers: int | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
+    progress: bool | Listener | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,

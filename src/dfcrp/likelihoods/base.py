@@ -28,6 +28,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
@@ -307,7 +308,7 @@ class Likelihood:
         """Sections of the report that only this kind has; by default, what was learned."""
         return (report.learned,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """How experts differ, if that was learned."""
         return None
 

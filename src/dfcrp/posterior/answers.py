@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.priors.detection.answers import DetectionSummary
 
 Samples = dict[str, NDArray[np.float64]]
 CategorySets: TypeAlias = "list[tuple[str | None, CategorySummary]]"
@@ -80,7 +81,7 @@ class Answers(Protocol):
     def learned(self, of: Posterior) -> Samples:
         """What was learned of the scatter, by name (chain, draw)."""
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """The prior's own summary; None if it has none."""
 
     def categories(self, of: Posterior) -> CategorySummary | None:
@@ -198,7 +199,7 @@ class SingleImage(FromDraws):
         """This one."""
         return of, row
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """Made by the prior from the draws."""
         return of.prior.summarise(of)
 
@@ -356,7 +357,7 @@ class ManyImages(FromDraws):
         assert image.rows is not None
         return image, int(np.searchsorted(image.rows, row))
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """Put together by the prior from those of the images."""
         return of.prior.summarise_images(
             [one.detection for one in of.findings], of.pool.detection, of

@@ -107,7 +107,7 @@ class Explanation:
     expert: str
     #: What an item is called, and the columns that describe this one.
     noun: str
-    described: Mapping[str, Any]
+    described: Mapping[str, object]
     #: Cluster of the point partition, and the membership probability as in members.csv.
     cluster: int
     p_member: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
     from dfcrp.evaluation.result import Evaluation
     from dfcrp.posterior.categories import CategorySummary
@@ -239,7 +241,7 @@ class Posterior:
     @once
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
-        found: DetectionSummary | None = self._answers.detection(self)
+        found = self._answers.detection(self)
         return found
 
     @once
@@ -523,7 +525,7 @@ class Posterior:
         """The content of summary.json."""
         return tables.summary(self)
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self) -> DataTree:
         """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
         An xarray DataTree. What clusters share, also parameters of experts and looks, is read from
@@ -586,7 +588,7 @@ class Posterior:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         iou: float | None = None,
         distance: float | Mapping[str, float] | None = None,
@@ -660,7 +662,7 @@ class Posterior:
 
         return dfcrp.Explorer(self, image, height)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
         from dfcrp.posterior.saving import save_posterior
 

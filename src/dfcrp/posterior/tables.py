@@ -19,6 +19,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
     from dfcrp.posterior.posterior import Posterior
 
@@ -207,7 +208,7 @@ def _listed(posterior: Posterior) -> dict[str, int]:
     return counts
 
 
-def to_arviz(posterior: Posterior) -> Any:
+def to_arviz(posterior: Posterior) -> DataTree:
     """α, numbers of clusters, consensus counts and what clusters share, as a DataTree for ArviZ.
 
     What clusters share is read from the draws when it is used.

@@ -66,7 +66,7 @@ from dfcrp.report.write import (
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.convergence import Limits
 from dfcrp.summaries.membership import UNDECIDED
-from dfcrp.values import Json
+from dfcrp.values import Array, Json
 
 #: Outlines of one picture, and of all; the largest, those agreed on first.
 MAX_OUTLINES = 400
@@ -220,7 +220,7 @@ def _centred(placed: FlatMap) -> FlatMap:
 
 def _frame(placed: FlatMap) -> tuple[float, float, float, float]:
     """Left, right, low, high, with the whole of every outline, also of a single one."""
-    half: tuple[Any, Any] = placed.half
+    half: tuple[Array, Array] = placed.half
     ends = []
     for values, reach in zip((placed.x, placed.y), half, strict=True):
         low, high = float((values - reach).min()), float((values + reach).max())

@@ -94,7 +94,7 @@ class Unpacked:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._arrays: OrderedDict[tuple[str, str], Any] = OrderedDict()
+        self._arrays: OrderedDict[tuple[str, str], Array | Members] = OrderedDict()
 
     def get(self, key: tuple[str, str]) -> Any:
         """An array, if it is still there."""

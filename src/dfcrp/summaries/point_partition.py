@@ -33,7 +33,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from dfcrp.draws import Draws
@@ -154,7 +154,7 @@ class PointPartition:
         """Whether this is the proven minimiser over the draws that were looked at."""
         return self.n_exact == self.labels.size and not self.n_moved
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.array(self.labels, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:

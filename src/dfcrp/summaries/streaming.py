@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.draws import Draws, MemoryDraws, blocks
 from dfcrp.errors import InputError
@@ -143,7 +143,7 @@ def summarise(samples: Array, level: float = LEVEL) -> Interval:
     return holding(*out.reshape(3, *samples.shape[1:]))
 
 
-def holding(mean: Any, lo: Any, hi: Any, *, whole: bool = False) -> Interval:
+def holding(mean: ArrayLike, lo: ArrayLike, hi: ArrayLike, *, whole: bool = False) -> Interval:
     """An interval that holds its mean; of counts it ends at whole numbers."""
     least, most = (np.floor(mean), np.ceil(mean)) if whole else (mean, mean)
     return Interval(mean, np.minimum(lo, least), np.maximum(hi, most))

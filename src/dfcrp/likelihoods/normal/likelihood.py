@@ -68,6 +68,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
@@ -273,7 +274,7 @@ class NormalLikelihood(Likelihood):
         """What was learned of the scatter."""
         return (_learned_section,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """Offsets of the features and noise factors, if they were learned."""
         names = self.shape(items).features
         found = expert_bias(draws, draws.columns.coords.get("axis", names), self.noun)

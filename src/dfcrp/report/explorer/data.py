@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from dfcrp.summaries.catalogue import Centre
 from dfcrp.summaries.consensus import parameter_columns
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 from dfcrp.values import Array, Json
+
+if TYPE_CHECKING:
+    import pandas
 
 #: JavaScript's typed arrays by NumPy's type.
 TYPES = {"uint8": "Uint8", "uint16": "Uint16", "uint32": "Uint32", "float32": "Float32"}
@@ -147,7 +150,7 @@ class Places:
     real: bool = True
 
 
-def find_places(posterior: Posterior, catalogue: Any) -> Places:
+def find_places(posterior: Posterior, catalogue: pandas.DataFrame) -> Places:
     """Where items and objects lie; on a grid if they have no place."""
     placed = flat_map_or_none(posterior.items)
     if placed is None:
