@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.fitting import fit
-from dfcrp.items.items import items_of
+from dfcrp.items.given import items_of
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior.explain import membership_of_new
 from dfcrp.posterior.posterior import Posterior

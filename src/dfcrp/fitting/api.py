@@ -23,7 +23,8 @@ from dfcrp.files import remove_file
 from dfcrp.first_look import first_look
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
-from dfcrp.items.items import Items, items_of, items_of_tables
+from dfcrp.items.given import items_of, items_of_tables
+from dfcrp.items.items import Items
 from dfcrp.items.looks import with_looks
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.persons import check_groups, groups_by_person, persons_of
@@ -61,7 +62,7 @@ def items_given(
     data: object,
     asked: Requested,
     *,
-    families: object = None,
+    families: ArrayLike | None = None,
     candidates: object = None,
     looked: object = None,
 ) -> tuple[Items, Requested]:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import InputError
 from dfcrp.items.checks import to_texts
-from dfcrp.items.items import Items, items_of
+from dfcrp.items.given import items_of
+from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Evidence, NewItems, Part
 from dfcrp.likelihoods.integrated import weigh_beside
 from dfcrp.likelihoods.registry import likelihood_named
