@@ -23,7 +23,8 @@ from dfcrp.files import remove_file
 from dfcrp.first_look import first_look
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
-from dfcrp.items.items import Items, items_of, items_of_tables
+from dfcrp.items.given import items_of, items_of_tables
+from dfcrp.items.items import Items
 from dfcrp.items.looks import with_looks
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.persons import check_groups, groups_by_person, persons_of
@@ -45,7 +46,7 @@ from dfcrp.runs.folder import (
     write_settings,
 )
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
-from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
+from dfcrp.runs.parts import Listener, NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
 from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import TimeLimit
@@ -58,12 +59,12 @@ FOR_ONE_LIST = "crp"
 
 
 def items_given(
-    data: Any,
+    data: object,
     asked: Requested,
     *,
-    families: Any = None,
-    candidates: Any = None,
-    looked: Any = None,
+    families: ArrayLike | None = None,
+    candidates: object = None,
+    looked: object = None,
 ) -> tuple[Items, Requested]:
     """The items in whatever was given, with what that says of the settings."""
     if isinstance(data, Items):
@@ -165,7 +166,7 @@ def fit(
     looked: Any = None,
     config: AnyConfig = None,
     out: str | os.PathLike[str] | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
+    progress: bool | Listener | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
@@ -284,7 +285,7 @@ def _fit_settled(
 
 
 def _fit_in_folder(
-    folder: Path, items: Items, config: Config, watch: Watch, client: Any
+    folder: Path, items: Items, config: Config, watch: Watch, client: object
 ) -> Posterior:
     limit, problem = TimeLimit(config.run.max_minutes), None
     if len(Parts.of_run(items, config)) == 1:
@@ -323,7 +324,7 @@ def resume(
     max_scans: int | None = None,
     max_minutes: float | None = None,
     workers: int | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
+    progress: bool | Listener | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
@@ -381,7 +382,7 @@ class FoundRun:
 
 
 def find_run(
-    path: str | os.PathLike[str], likelihood: str | None = None, **changes: Any
+    path: str | os.PathLike[str], likelihood: str | None = None, **changes: object
 ) -> FoundRun:
     """Read a run folder, and refuse it unless it is as the run left it.
 

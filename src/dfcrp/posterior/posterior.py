@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,15 +22,9 @@ from dfcrp.likelihoods.differences import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior import tables
 from dfcrp.posterior.answers import Answers, ManyImages, answers_of, many_images
-from dfcrp.posterior.categories import (
-    CategorySummary,
-    confusion_frame,
-    probability_frame,
-)
 from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
 from dfcrp.posterior.links import LEAST, links_frame
-from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
@@ -52,10 +46,14 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
     from dfcrp.evaluation.result import Evaluation
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.explain import Explanation
+    from dfcrp.posterior.sizes import SizeFrequency
     from dfcrp.priors.detection.answers import DetectionSummary
+    from dfcrp.report.inline import Explorer
 
 
 class Posterior:
@@ -243,7 +241,7 @@ class Posterior:
     @once
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
-        found: DetectionSummary | None = self._answers.detection(self)
+        found = self._answers.detection(self)
         return found
 
     @once
@@ -266,10 +264,14 @@ class Posterior:
 
     def confusions(self) -> pandas.DataFrame:
         """How often each expert says what of objects of which category, with 95 % intervals."""
+        from dfcrp.posterior.categories import confusion_frame
+
         return confusion_frame(self.category_sets)
 
     def category_probabilities(self) -> pandas.DataFrame:
         """The probability of each category, one row for each cluster of the catalogue."""
+        from dfcrp.posterior.categories import probability_frame
+
         return probability_frame(self)
 
     @property
@@ -376,11 +378,15 @@ class Posterior:
         """Ascending diameters of the consensus objects, for each of ``limit`` even draws."""
         wanted = min_experts or self.config.summary.min_experts
         if (wanted, limit) not in self._diameters:
+            from dfcrp.posterior.sizes import consensus_diameters
+
             self._diameters[wanted, limit] = consensus_diameters(self, wanted, limit)
         return self._diameters[wanted, limit]
 
     def size_frequency(self, kind: str = "cumulative", **options: Any) -> SizeFrequency:
         """The size-frequency distribution: "cumulative", "differential" or "relative" (R)."""
+        from dfcrp.posterior.sizes import size_frequency
+
         return size_frequency(self, kind, **options)
 
     @once
@@ -519,7 +525,7 @@ class Posterior:
         """The content of summary.json."""
         return tables.summary(self)
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self) -> DataTree:
         """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
         An xarray DataTree. What clusters share, also parameters of experts and looks, is read from
@@ -549,7 +555,7 @@ class Posterior:
 
         return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
-    def predict(self, new: Any, experts: Any = None) -> dict[str, Array]:
+    def predict(self, new: object, experts: object = None) -> dict[str, Array]:
         """Which cluster new items belong to, and how probable that is.
 
         Parameters
@@ -582,7 +588,7 @@ class Posterior:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         iou: float | None = None,
         distance: float | Mapping[str, float] | None = None,
@@ -633,7 +639,7 @@ class Posterior:
         asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
         return evaluate_run(self, truth, asked, columns=columns)
 
-    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+    def explore(self, image: object = None, *, height: int = 760) -> Explorer:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
 
         Parameters
@@ -651,11 +657,12 @@ class Posterior:
         --------
         >>> posterior.explore()  # doctest: +SKIP
         """
-        # Pages stand on posteriors, so they are found by name.
-        inline = import_module("dfcrp.report.inline")
-        return inline.Explorer(self, image, height)
+        # Pages stand on posteriors, so the page is the one that users know.
+        import dfcrp
 
-    def save(self, path: Any) -> None:
+        return dfcrp.Explorer(self, image, height)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
         from dfcrp.posterior.saving import save_posterior
 

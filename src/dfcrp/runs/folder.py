@@ -458,7 +458,7 @@ def _config_of_run(where: str, text: bytes, likelihood: str | None) -> Config:
 
 
 def refuse_other_settings(
-    folder: Path, config: Config, provenance: Mapping[str, Any], *, known_only: bool = False
+    folder: Path, config: Config, provenance: Mapping[str, object], *, known_only: bool = False
 ) -> None:
     """Draws with other settings would be draws of something else.
 
@@ -492,7 +492,7 @@ def write_table(folder: Path, name: str, frame: pandas.DataFrame) -> None:
     )
 
 
-def without_formula(cell: Any) -> Any:
+def without_formula(cell: object) -> Any:
     """A name that a spreadsheet would take for a formula gets an apostrophe in front.
 
     What begins with + - or @ is one only if it calls something; other names stay as they are.
