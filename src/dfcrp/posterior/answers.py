@@ -242,6 +242,16 @@ class ImageOfMany(SingleImage):
         """Of all images."""
         return self._all.categories
 
+    def convergence(self, of: Posterior) -> Verdict:
+        """From the draws; what all images share was judged once for all of them."""
+        return check_convergence(
+            of.draws,
+            of.table_counts,
+            of.pairs,
+            known=of.known_of_run_with(self._all.stored_words),
+            stored=self._all.stored_diagnostics,
+        )
+
     def model_fit(self, of: Posterior) -> ModelFit:
         """Of all images."""
         return self._all.model_fit

@@ -310,7 +310,7 @@ class KnownOfRun:
 
     #: What an item is called, and the items' names; else they are called by their rows.
     noun: str = "item"
-    names: Sequence[object] | None = None
+    names: Sequence[object] | NDArray[Any] | None = None
     #: Plain words for the numbers that are stored with the draws.
     words: Mapping[str, str] = field(default_factory=dict)
     #: Those of which the data say nothing.
@@ -332,16 +332,21 @@ def check_convergence(
     pairs: Coclustering | None = None,
     limits: Limits | None = None,
     known: KnownOfRun | None = None,
+    stored: StoredDiagnostics | None = None,
 ) -> Verdict:
-    """Judge a run by its counts and pairs, and beside it α and what else is behind them."""
+    """Judge a run by its counts and pairs, and beside it α and what else is behind them.
+
+    ``stored`` is of what the draws have in common with those of other images, if that is known.
+    """
     limits = Limits() if limits is None else limits
     known = KnownOfRun() if known is None else known
     pairs = coclustering(draws) if pairs is None else pairs
-    answers, parameters = answer_series(draws, consensus), parameter_series(draws)
+    stored = diagnose_stored(draws, known.words) if stored is None else stored
+    parameters = stored.parameters
     unheard = known.unheard & set(parameters)
     if not known.mergeable:
         unheard = frozenset(parameters)
-    diagnostics = _diagnosed(answers, known)
+    diagnostics = (*_diagnosed(_counts(draws, consensus), known.words), *stored.answers)
     probability = pairs.probability
     uncertain = np.flatnonzero((probability > UNCERTAIN[0]) & (probability < UNCERTAIN[1]))
     difference = pairs.disagreement()
@@ -363,7 +368,7 @@ def check_convergence(
         min_pair_ess=float(ess.min(initial=np.inf)),
         advice=(),
         diagnostics=diagnostics,
-        parameters=_diagnosed({k: v for k, v in parameters.items() if k not in unheard}, known),
+        parameters=tuple(one for name, one in parameters.items() if name not in unheard),
         left_out=tuple(known.words.get(name, name) for name in parameters if name in unheard),
         pairs=split,
         merging=known.mergeable,
@@ -371,8 +376,28 @@ def check_convergence(
     return _judged(verdict, limits, several, known)
 
 
-def _diagnosed(series: Mapping[str, NDArray[Any]], known: KnownOfRun) -> tuple[Diagnostic, ...]:
-    return tuple(diagnose(known.words.get(name, name), values) for name, values in series.items())
+def _diagnosed(
+    series: Mapping[str, NDArray[Any]], words: Mapping[str, str]
+) -> tuple[Diagnostic, ...]:
+    return tuple(diagnose(words.get(name, name), values) for name, values in series.items())
+
+
+@dataclass(frozen=True)
+class StoredDiagnostics:
+    """Convergence of what is stored with every draw: the same of all images drawn together."""
+
+    answers: tuple[Diagnostic, ...]
+    #: By the names under which they are stored.
+    parameters: Mapping[str, Diagnostic]
+
+
+def diagnose_stored(draws: Draws, words: Mapping[str, str]) -> StoredDiagnostics:
+    """Of what is judged; ``words`` are plain ones by name."""
+    parameters = parameter_series(draws)
+    return StoredDiagnostics(
+        _diagnosed(_stored(draws, behind=False), words),
+        dict(zip(parameters, _diagnosed(parameters, words), strict=True)),
+    )
 
 
 def good(found: Diagnostic, limits: Limits) -> bool:
@@ -384,11 +409,12 @@ def answer_series(
     draws: Draws, consensus: ConsensusCounts | None = None
 ) -> dict[str, NDArray[Any]]:
     """The numbers that the first part of the verdict is on, by name, each (chains, draws)."""
-    return {
-        "number of clusters": n_clusters(draws),
-        **({} if consensus is None else consensus.series()),
-        **_stored(draws, behind=False),
-    }
+    return {**_counts(draws, consensus), **_stored(draws, behind=False)}
+
+
+def _counts(draws: Draws, consensus: ConsensusCounts | None) -> dict[str, NDArray[Any]]:
+    counts: dict[str, NDArray[Any]] = {"number of clusters": n_clusters(draws)}
+    return counts if consensus is None else counts | consensus.series()
 
 
 def parameter_series(draws: Draws) -> dict[str, NDArray[Any]]:
@@ -399,9 +425,9 @@ def parameter_series(draws: Draws) -> dict[str, NDArray[Any]]:
 
 
 def _stored(draws: Draws, *, behind: bool) -> dict[str, NDArray[Any]]:
-    chosen, names = draws.columns.judged_of(behind=behind), draws.columns.names
+    chosen = draws.columns.judged_of(behind=behind)
     shared = draws.shared(chosen)
-    return {names[at]: shared[:, :, k] for k, at in enumerate(chosen)}
+    return {name: shared[:, :, k] for k, name in enumerate(draws.columns.names_at(chosen))}
 
 
 def choose_burn_in(
