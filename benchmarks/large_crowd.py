@@ -1,4 +1,4 @@
-"""A crowd of any size as files: circles or points by volunteers, of whom each looked at some images.
+"""A crowd of any size as files: circles or points by volunteers who looked at some images each.
 
     ./run python -m benchmarks.large_crowd --marks 1000000 --out crowd
 

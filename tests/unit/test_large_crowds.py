@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 
 import dfcrp
 from benchmarks.large_crowd import LOOKS, MARKINGS, LargeCrowd
 from dfcrp.draws import Columns, Variable
+from dfcrp.fitting.progress import Lines
+from dfcrp.runs.parts import MANY_ITEMS, Watch
+from dfcrp.sampling.chain import START_SCANS, Chain
+from dfcrp.sampling.runner import Beginning, Runner
+from dfcrp.sampling.setup import problem_of
 from dfcrp.summaries.convergence import check_convergence
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("crowd")
-    count = LargeCrowd(images=12, volunteers=20).write(folder)
+    count = LargeCrowd(images=14, volunteers=20).write(folder)
     return folder, count
 
 
@@ -30,8 +38,8 @@ def test_a_crowd_of_any_size_is_written_and_read(files) -> None:
     folder, count = files
     items = dfcrp.read_items(folder / MARKINGS, "circles", looked=folder / LOOKS)
     assert len(items) == count > 1_000
-    assert len(items.images) == 12
-    assert len(items.looked) == 120
+    assert len(items.images) == 14
+    assert len(items.looked) == 140
     # Whoever lists something looked.
     own = set(zip(items.image.tolist(), items.expert.tolist(), strict=True))
     assert own <= set(map(tuple, items.looked.tolist()))
@@ -63,7 +71,7 @@ def test_names_of_some_numbers_are_those_of_all() -> None:
 
 
 def test_what_images_share_is_judged_once(posterior, monkeypatch) -> None:
-    """The verdict on an image is as if nothing had been judged before, at a fraction of the cost."""
+    """The verdict on an image is as if nothing had been judged before."""
     image = posterior[posterior.images[0]]
     alone = check_convergence(
         image.draws, image.table_counts, image.pairs, known=image.known_of_run
@@ -78,3 +86,83 @@ def test_what_images_share_is_judged_once(posterior, monkeypatch) -> None:
     for name in posterior.images[1:]:
         _ = posterior[name].convergence
     assert not asked
+
+
+@pytest.fixture(scope="module")
+def problem(posterior):
+    return problem_of(posterior.items, posterior.config)
+
+
+def test_where_a_chain_begins_is_found_bit_by_bit(problem) -> None:
+    """In one go or scan by scan, with one thread or two: the same draws."""
+    found = []
+    for pieces, threads in (((START_SCANS,), 1), ((1, 7, START_SCANS - 8), 2)):
+        chain = Chain(problem, np.random.SeedSequence(4), "exact", threads)
+        for scans in pieces:
+            assert chain.to_begin >= scans
+            chain.begin(scans)
+        assert chain.to_begin == 0
+        found.append(chain.run(3, 1))
+    alone = Chain(problem, np.random.SeedSequence(4), "exact").run(3, 1)
+    for block in found:
+        assert np.array_equal(block.labels, alone.labels)
+        assert np.array_equal(block.shared, alone.shared)
+
+
+class Held:
+    """A writer that keeps nothing, and takes its time."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds, self.saves = seconds, 0
+
+    def append(self, block) -> None:
+        pass
+
+    def save(self, chain, seconds) -> None:
+        self.saves += 1
+        time.sleep(self.seconds)
+
+    def restore(self, chain, thin) -> float:
+        return 0.0
+
+
+def test_it_is_told_how_far_the_beginning_is_and_it_can_be_stopped(problem) -> None:
+    told = []
+
+    def begun(seen) -> None:
+        told.append((seen.scans, seen.of))
+        if len(told) == 2:
+            runner.stop()
+
+    runner = Runner(problem, [Held()], seed=1, workers=1, on_begin=begun)
+    monotonic = itertools.count(step=10)  # every scan takes long
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dfcrp.sampling.runner.time.monotonic", lambda: float(next(monotonic)))
+        runner.advance(5)
+    assert told == [(1, START_SCANS), (2, START_SCANS)]
+    assert runner.scans == 0
+
+
+@pytest.mark.parametrize(("asked", "fewest", "most"), [(1e-9, 1, 4), (0.0, 20, 1000)])
+def test_saving_takes_a_small_part_of_the_time(problem, monkeypatch, asked, fewest, most) -> None:
+    """Unless it is asked for after every block."""
+    monkeypatch.setattr("dfcrp.sampling.runner.SECONDS_PER_BLOCK", 0.0)
+    writer = Held(0.02)
+    Runner(problem, [writer], seed=1, workers=1, seconds_per_save=asked).advance(20)
+    assert fewest <= writer.saves <= most
+
+
+def test_stages_of_large_runs_are_told(monkeypatch, capsys) -> None:
+    told: list[str] = []
+    Watch(on_stage=told.append).stage("setting up", MANY_ITEMS)
+    Watch(on_stage=told.append).stage("setting up", MANY_ITEMS - 1)
+    assert told == ["setting up"]
+    clock = itertools.count(step=100)
+    monkeypatch.setattr("dfcrp.fitting.progress.time.monotonic", lambda: float(next(clock)))
+    lines = Lines(tracker=None)
+    lines.stage("Setting up")
+    lines.begin(Beginning(chain=0, scans=7, of=60))
+    assert capsys.readouterr().err.splitlines() == [
+        "Setting up ...",
+        "chain 1: a first partition, scan 7 of 60",
+    ]

@@ -332,6 +332,7 @@ def check_convergence(
     pairs: Coclustering | None = None,
     limits: Limits | None = None,
     known: KnownOfRun | None = None,
+    *,
     stored: StoredDiagnostics | None = None,
 ) -> Verdict:
     """Judge a run by its counts and pairs, and beside it α and what else is behind them.
