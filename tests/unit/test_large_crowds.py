@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,11 +12,16 @@ import pytest
 import dfcrp
 from benchmarks.large_crowd import LOOKS, MARKINGS, LargeCrowd
 from dfcrp.draws import Columns, Variable
+from dfcrp.fitting.api import complete_config, resolve_for
 from dfcrp.fitting.progress import Lines
+from dfcrp.items.items import Items
+from dfcrp.priors.detection.kernel import Detection
+from dfcrp.priors.detection.layout import OneImage, image_of
 from dfcrp.runs.parts import MANY_ITEMS, Watch
 from dfcrp.sampling.chain import START_SCANS, Chain
 from dfcrp.sampling.runner import Beginning, Runner
 from dfcrp.sampling.setup import problem_of
+from dfcrp.settings.config import read_settings
 from dfcrp.summaries.convergence import check_convergence
 
 
@@ -166,3 +172,53 @@ def test_stages_of_large_runs_are_told(monkeypatch, capsys) -> None:
         "Setting up ...",
         "chain 1: a first partition, scan 7 of 60",
     ]
+
+
+def cost(work: Callable[[], object]) -> float:
+    """Processor seconds, at best: whatever else the machine does only adds to them."""
+    found = []
+    for _ in range(5):
+        begun = time.thread_time()
+        work()
+        found.append(time.thread_time() - begun)
+    return min(found)
+
+
+def wide_crowd(images: int) -> tuple[Items, Detection]:
+    """Two markings on every image, and half as many volunteers as images."""
+    rng = np.random.default_rng(3)
+    image = np.repeat(np.arange(images), 2)
+    expert = (image // 4 + np.tile([0, 1], images)) % (images // 2)
+    about = [f"image{v:06}" for v in image.tolist()], [f"user{f:06}" for f in expert.tolist()]
+    x, y = rng.uniform(0, 100, (2, len(image)))
+    looked = list(zip(*about, strict=True))
+    looked += [(f"image{v:06}", f"user{(v // 4 + 2) % (images // 2):06}") for v in range(images)]
+    items = Items.circles(x, y, rng.uniform(5, 9, len(x)), about[1], about[0], looked=looked)
+    config = resolve_for(items, read_settings(None, {"prior": "detection", "images": "shared"}))
+    problem = problem_of(items, complete_config(items, config))
+    return items, problem.prior
+
+
+def test_an_image_costs_what_it_holds_however_many_others_there_are() -> None:
+    """Its items, its experts and its parameters are found without a look at all of them."""
+    found = []
+    for images in (200, 4_000):
+        items, prior = wide_crowd(images)
+        rows = items.rows_by_image()
+        first = [(at, name, rows[name]) for at, name in enumerate(items.images[:40])]
+        looks = items.looks
+
+        def cut(items=items, first=first) -> list[Items]:
+            return [items.of_image(name, own) for _, name, own in first]
+
+        def lay_out(prior=prior, first=first, looks=looks) -> list[OneImage]:
+            return [image_of(prior, at, own, looks.experts_of(at)) for at, _, own in first]
+
+        assert all(len(one.experts) == 3 for one in cut())
+        for one, (at, _, own) in zip(lay_out(), first, strict=True):
+            assert len(one.columns) == len(one.prior.own) == len(np.unique(one.columns))
+            assert np.array_equal(one.prior.own, prior.own[one.columns])
+            assert one.prior.looks.covered.tolist() == [1.0] * 3, (at, own)
+        found.append((cost(cut), cost(lay_out)))
+    for few, many in zip(*found, strict=True):
+        assert many < 2.5 * few, found

@@ -312,7 +312,7 @@ class ManyImages(FromDraws):
 
     def number(self, of: Posterior, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
-        items = replace(self.parts.items_of(number), origin=of.likelihood.origin(of.items))
+        items = replace(self.parts.items_of(number), origin=of.origin)
         return self._posterior(of, number, items, ImageOfMany(self.parts.rows[number], of))
 
     def _posterior(self, of: Posterior, number: int, items: Items, answers: Answers) -> Posterior:

@@ -202,6 +202,11 @@ class Posterior:
         """What the items are, and how they are described."""
         return likelihood_named(self.config.run.likelihood)
 
+    @once
+    def origin(self) -> NDArray[np.float64] | None:
+        """What features are measured from, if it depends on the items."""
+        return self.likelihood.origin(self.items)
+
     @property
     def prior(self) -> Prior:
         """How partitions were weighed."""

@@ -106,13 +106,18 @@ def image_frame(posterior: Posterior) -> pandas.DataFrame:
     import pandas
 
     images = posterior.image_set
+    looked = posterior.items.coverage.counts
     rows = [
-        _image_row(posterior, i, f) for i, f in zip(images.done, posterior.findings, strict=True)
+        _image_row(posterior, i, f, looked)
+        for i, f in zip(images.done, posterior.findings, strict=True)
     ]
     return pandas.DataFrame(posterior.prior.image_rows(posterior, rows))
 
 
-def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, Any]:
+def _image_row(
+    posterior: Posterior, image: int, found: Findings, looked: NDArray[np.int64]
+) -> dict[str, Any]:
+    """A row; ``looked`` is how many looked at each zone."""
     parts = posterior.image_set.parts
     row: dict[str, Any] = {
         "image": parts.names[image],
@@ -126,8 +131,7 @@ def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, A
             continue
         row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
     if isinstance(posterior.config.summary.min_experts, str):
-        coverage = posterior.items.coverage
-        most = coverage.counts[coverage.zone[parts.rows[image]]].max()
+        most = looked[posterior.items.coverage.zone[parts.rows[image]]].max()
         row["min_experts"] = needed(posterior.config.summary.min_experts, int(most))
     verdict = found.verdict
     return row | {

@@ -224,10 +224,14 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
     }  # fmt: skip
     columns, end = [], 0
     for name, shape in shapes(prior, classes).items():
-        numbers = end + np.arange(math.prod(shape)).reshape(shape)
-        some = name in chosen and numbers.size > 0
-        columns.append(numbers[..., chosen[name]].ravel() if some else numbers.ravel())
-        end += numbers.size
+        size = math.prod(shape)
+        if name in chosen and size:
+            # Those of all images, experts and looks are not counted through for one image.
+            rows = end + shape[-1] * np.arange(size // shape[-1])
+            columns.append((rows[:, np.newaxis] + chosen[name]).ravel())
+        else:
+            columns.append(end + np.arange(size))
+        end += size
     where = np.concatenate(columns)
     bare = prior._replace(
         person=person_here.astype(np.int32),
@@ -276,7 +280,9 @@ def _zones_of(looks: LookTables, image: int, items: Codes, lists: Codes) -> Zone
         (zone - first, int(at))
         for zone in range(first, last)
         for viewer in looks.viewer[looks.start[zone] : looks.start[zone + 1]]
-        for at in np.searchsorted(lists, looks.row_list[looks.row_viewer == viewer])
+        for at in np.searchsorted(
+            lists, looks.row_list[looks.viewer_row[viewer] : looks.viewer_row[viewer + 1]]
+        )
     ]
     return Zones(
         zone=looks.zone[items] - first,
