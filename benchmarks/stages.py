@@ -29,8 +29,8 @@ from benchmarks.large_crowd import LOOKS, MARKINGS
 #: What one process does, in this order.
 STAGES = ("read", "sample", "tables", "page")
 ITEMS, RUN, COSTS = "items.pickle", "run", "costs.json"
-#: Scans of a run whose tables are measured, of two chains.
-SCANS, BURN_IN, TIMED_SCANS = 75, 25, 4
+#: Scans of a run whose tables are measured, of two chains, a third of them burn-in; and of a trial.
+SCANS, TIMED_SCANS = 75, 4
 
 
 class Costs:
@@ -76,7 +76,7 @@ def peak_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def read(folder: Path, costs: Costs, prior: str) -> None:
+def read(folder: Path, costs: Costs, prior: str, scans: int) -> None:
     """Files to items."""
     from dfcrp.io import read_items
     from dfcrp.io.looks import read_looked
@@ -95,7 +95,7 @@ def read(folder: Path, costs: Costs, prior: str) -> None:
         pickle.dump(items, stream)
 
 
-def sample(folder: Path, costs: Costs, prior: str) -> None:
+def sample(folder: Path, costs: Costs, prior: str, scans: int) -> None:
     """Items to a run folder with draws and no tables."""
     import shutil
 
@@ -112,7 +112,8 @@ def sample(folder: Path, costs: Costs, prior: str) -> None:
     from dfcrp.settings.config import read_settings
 
     items: Items = pickle.loads((folder / ITEMS).read_bytes())
-    given = {"prior": prior, "images": "shared", "chains": 2, "scans": SCANS, "burn_in": BURN_IN}
+    given = {"prior": prior, "images": "shared", "chains": 2, "scans": scans}
+    given["burn_in"] = scans // 3
     asked = read_settings(None, {"likelihood": items.kind, **given})
     with costs.of("settings from items"):
         config = complete_config(items, resolve_for(items, asked))
@@ -144,12 +145,12 @@ def sample(folder: Path, costs: Costs, prior: str) -> None:
     with locked(run), taken_over(run) as claim:
         store = DrawStore.create(run, claim=claim, chains=2)
         prepare_folder(run, items, config)
-        with costs.of(f"two chains of {SCANS} scans"):
+        with costs.of(f"two chains of {scans} scans"):
             posterior = Run(items, config, store, Watch(), problem=problem).run()
         finish(posterior, run, tables=False)
 
 
-def tables(folder: Path, costs: Costs, prior: str) -> None:
+def tables(folder: Path, costs: Costs, prior: str, scans: int) -> None:
     """A run folder to its tables."""
     import dfcrp
     from dfcrp.posterior.saving import write_results
@@ -166,7 +167,7 @@ def tables(folder: Path, costs: Costs, prior: str) -> None:
         write_results(posterior, folder / RUN)
 
 
-def page(folder: Path, costs: Costs, prior: str) -> None:
+def page(folder: Path, costs: Costs, prior: str, scans: int) -> None:
     """A run folder with tables to its report."""
     import dfcrp
     from dfcrp.report.overview import write_overview
@@ -180,13 +181,13 @@ def page(folder: Path, costs: Costs, prior: str) -> None:
     print(json.dumps({"report.html": costs.found["report.html"]}))
 
 
-def measure(folder: Path, stage: str, prior: str) -> dict[str, Any]:
+def measure(folder: Path, stage: str, prior: str, scans: int) -> dict[str, Any]:
     """One stage, in this process; its costs are added to those in the folder."""
     costs = Costs()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         {"read": read, "sample": sample, "tables": tables, "page": page}[stage](
-            folder, costs, prior
+            folder, costs, prior, scans
         )
     file = folder / COSTS
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
@@ -200,13 +201,15 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--stage", choices=STAGES)
     parser.add_argument("--prior", default="detection")
+    parser.add_argument("--scans", type=int, default=SCANS)
     options = parser.parse_args()
     if options.stage:
-        measure(options.folder, options.stage, options.prior)
+        measure(options.folder, options.stage, options.prior, options.scans)
         return 0
     for stage in STAGES:
         command = [sys.executable, "-m", "benchmarks.stages", str(options.folder)]
-        subprocess.run([*command, "--stage", stage, "--prior", options.prior], check=True)
+        given = ["--stage", stage, "--prior", options.prior, "--scans", str(options.scans)]
+        subprocess.run([*command, *given], check=True)
     return 0
 
 

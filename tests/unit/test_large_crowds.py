@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import pandas
 import pytest
 
 import dfcrp
@@ -15,6 +16,7 @@ from dfcrp.draws import Columns, Variable
 from dfcrp.fitting.api import complete_config, resolve_for
 from dfcrp.fitting.progress import Lines
 from dfcrp.items.items import Items
+from dfcrp.posterior.answers import ManyImages
 from dfcrp.priors.detection.kernel import Detection
 from dfcrp.priors.detection.layout import OneImage, image_of
 from dfcrp.runs.parts import MANY_ITEMS, Watch
@@ -22,7 +24,7 @@ from dfcrp.sampling.chain import START_SCANS, Chain
 from dfcrp.sampling.runner import Beginning, Runner
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import read_settings
-from dfcrp.summaries.convergence import check_convergence
+from dfcrp.summaries.convergence import check_convergence, diagnose, diagnose_all
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +224,27 @@ def test_an_image_costs_what_it_holds_however_many_others_there_are() -> None:
         found.append((cost(cut), cost(lay_out)))
     for few, many in zip(*found, strict=True):
         assert many < 2.5 * few, found
+
+
+def test_series_are_diagnosed_together_as_one_by_one() -> None:
+    rng = np.random.default_rng(7)
+    for chains, draws in ((1, 31), (2, 50), (3, 8), (2, 7)):
+        series = {str(at): rng.integers(0, 2 + at, (chains, draws)) for at in range(70)}
+        series |= {
+            "same": np.ones((chains, draws)),
+            "stuck": np.tile(np.arange(chains)[:, np.newaxis], draws),
+            "unknown": np.full((chains, draws), np.nan),
+        }
+        together = diagnose_all(series)
+        alone = [diagnose(name, values) for name, values in series.items()]
+        assert list(map(repr, together)) == list(map(repr, alone))
+
+
+def test_doubles_are_found_with_the_rest_of_an_image(posterior, monkeypatch) -> None:
+    """The table is that of the images one by one, none of which is looked at again for it."""
+    each = [posterior[name].suspected_doubles() for name in posterior.images]
+    _ = posterior.findings
+    monkeypatch.setattr(ManyImages, "number", None)
+    found = posterior.suspected_doubles()
+    assert found.to_dict("list") == pandas.concat(each, ignore_index=True).to_dict("list")
+    assert posterior.n_doubles == len(set(found["marking"]))

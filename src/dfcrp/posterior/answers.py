@@ -227,7 +227,7 @@ class SingleImage(FromDraws):
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Alone in the point partition, and as close to the object as its own members are."""
-        return tables.doubles_frame(of)
+        return tables.doubles_frame(of.items, of.doubles_columns)
 
 
 class ImageOfMany(SingleImage):
@@ -443,10 +443,13 @@ class ManyImages(FromDraws):
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Those of each image, one after the other."""
-        import pandas
-
-        each = [self.number(of, number).suspected_doubles() for number in self.done]
-        return pandas.concat(each, ignore_index=True)
+        each = []
+        for number, one in zip(self.done, of.findings, strict=True):
+            found = one.doubles or self.number(of, number).doubles_columns
+            rows = self.parts.rows[number]
+            each.append({**found, "marking": rows[found["marking"]], "other": rows[found["other"]]})
+        columns = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+        return tables.doubles_frame(of.items, columns)
 
 
 class ImagesApart(ManyImages):

@@ -443,6 +443,11 @@ class Posterior:
             return 0
         return int(self.suspected_doubles()["marking"].nunique())
 
+    @once
+    def doubles_columns(self) -> dict[str, Any]:
+        """Suspected doubles of one image, by the rows of its items."""
+        return tables.doubles_columns(self)
+
     def suspected_doubles(self) -> pandas.DataFrame:
         """Markings that may be a second one of an object their expert has marked already.
 

@@ -21,6 +21,7 @@ from dfcrp.summaries.streaming import summarise
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
 
 
@@ -146,23 +147,30 @@ def _image_row(
     }
 
 
-def doubles_frame(posterior: Posterior) -> pandas.DataFrame:
+def doubles_columns(posterior: Posterior) -> dict[str, NDArray[Any]]:
     """Markings that may be a second one of an object their expert has marked already.
 
-    They are alone in the point partition, and as close to that object as its own members are.
+    They are alone in the point partition, and as close to that object as its own members are. The
+    rows of markings are those of the posterior's own items.
     """
-    import pandas
-
     labels = posterior.point_partition().labels
     found = posterior.likelihood.doubles(posterior.items, labels, posterior.draws, posterior.config)
-    marking, other = found["marking"].astype(int), found["other"].astype(int)
+    rows = {name: found[name].astype(np.int64) for name in ("marking", "other")}
+    return {**found, **rows, "cluster": posterior.names(found["cluster"])}
+
+
+def doubles_frame(items: Items, found: dict[str, NDArray[Any]]) -> pandas.DataFrame:
+    """A table of them; ``items`` are those that rows are of."""
+    import pandas
+
+    marking, other = found["marking"], found["other"]
     *_, measure = found
     return pandas.DataFrame(
         {
-            "expert": posterior.items.expert[marking],
-            "marking": posterior.items.id[marking],
-            "other": posterior.items.id[other],
-            "cluster": posterior.names(found["cluster"]),
+            "expert": items.expert[marking],
+            "marking": items.id[marking],
+            "other": items.id[other],
+            "cluster": found["cluster"],
             measure: found[measure],
         }
     )

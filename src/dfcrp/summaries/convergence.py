@@ -32,6 +32,8 @@ MAX_PAIRS = 1_000
 MAX_DRAWS = 8_000
 #: Pairs whose autocorrelations are in memory at a time.
 PAIRS_AT_ONCE = 64
+#: Series of numbers that are diagnosed at a time.
+SERIES_AT_ONCE = 64
 #: Quantiles that stand for the tails.
 TAILS = (0.05, 0.95)
 #: R-hat of a pair above which its mixing is called slow.
@@ -154,20 +156,43 @@ def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
     ``series`` is (chains, draws); a single chain is compared with itself, half with half.
     One constant in all chains has converged (R-hat 1); different constants have not (inf).
     """
-    values = np.asarray(series, np.float64)
-    n_chains, n_draws = values.shape
-    if n_draws < MIN_DRAWS or np.isnan(values).any():
-        return Diagnostic(name, np.nan, np.nan, np.nan)
-    if (values == values[0, 0]).all():
-        return Diagnostic(name, 1.0, float(values.size), float(values.size))
-    if (values == values[:, :1]).all():
-        return Diagnostic(name, np.inf, float(n_chains), float(n_chains))
-    half = n_draws // 2
-    compared = values if n_chains > 1 else values[:, : 2 * half].reshape(2, half)
-    bulk = float(effective_size(normal_scores(split(values))[np.newaxis])[0])
-    cuts = np.quantile(values, TAILS)
-    tail = float(effective_size(split(values) <= cuts[:, np.newaxis, np.newaxis]).min())
-    return Diagnostic(name, rank_rhat(compared), bulk, tail)
+    [found] = diagnose_all({name: series})
+    return found
+
+
+def diagnose_all(series: Mapping[str, NDArray[Any]]) -> tuple[Diagnostic, ...]:
+    """The same of several series of one shape, some at a time: most of the time is in calls."""
+    names, found = list(series), []
+    for start in range(0, len(names), SERIES_AT_ONCE):
+        some = names[start : start + SERIES_AT_ONCE]
+        values = np.stack([np.asarray(series[name], np.float64) for name in some])
+        rows = zip(some, _diagnosed_at_once(values).tolist(), strict=True)
+        found += [Diagnostic(name, *numbers) for name, numbers in rows]
+    return tuple(found)
+
+
+def _diagnosed_at_once(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """R-hat, bulk and tail ESS of each of (series, chains, draws)."""
+    n_series, n_chains, n_draws = values.shape
+    found = np.full((n_series, 3), np.nan)
+    known = ~np.isnan(values).any(axis=(1, 2)) & (n_draws >= MIN_DRAWS)
+    same = known & (values == values[:, :1, :1]).all(axis=(1, 2))
+    stuck = known & ~same & (values == values[:, :, :1]).all(axis=(1, 2))
+    found[same] = 1.0, n_chains * n_draws, n_chains * n_draws
+    found[stuck] = np.inf, n_chains, n_chains
+    moving = np.flatnonzero(known & ~same & ~stuck)
+    if moving.size:
+        values = values[moving]
+        half = n_draws // 2
+        compared = values
+        if n_chains == 1:
+            compared = values[:, :, : 2 * half].reshape(-1, 2, half)
+        halves = split(values)
+        cuts = np.quantile(values.reshape(len(values), -1), TAILS, axis=1)
+        tails = (effective_size(halves <= cut[:, np.newaxis, np.newaxis]) for cut in cuts)
+        bulk = effective_size(normal_scores(halves))
+        found[moving] = np.column_stack([rank_rhat(compared), bulk, np.minimum(*tails)])
+    return found
 
 
 # Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Rank-normalization, folding, and
@@ -175,36 +200,48 @@ def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
 
 
 def split(series: NDArray[Any]) -> NDArray[Any]:
-    """Half chains, (2 chains, draws / 2); the draw in the middle of an odd number is dropped."""
-    half = series.shape[1] // 2
-    return np.concatenate((series[:, :half], series[:, -half:]))
+    """Half chains, (series, 2 chains, draws / 2); of odd numbers the middle draw is dropped."""
+    half = series.shape[2] // 2
+    return np.concatenate((series[:, :, :half], series[:, :, -half:]), axis=1)
 
 
 def normal_scores(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Ranks among all values, equal ones averaged, as quantiles of the normal distribution."""
+    """Ranks among all values of a series, equal ones averaged, as quantiles of the normal."""
     from scipy.special import ndtri
 
-    _, place, times = np.unique(values, return_inverse=True, return_counts=True)
-    rank = np.cumsum(times) - (times - 1) / 2.0
+    flat = values.reshape(len(values), -1)
+    order = np.argsort(flat, axis=1, kind="stable")
+    ascending = np.take_along_axis(flat, order, axis=1)
+    place = np.arange(flat.shape[1])
+    ends = np.ones(flat.shape, bool)
+    ends[:, :-1] = ascending[:, 1:] != ascending[:, :-1]
+    begins = np.roll(ends, 1, axis=1)
+    # Where the run of equal values around each place begins and ends.
+    first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, place, place[-1])[:, ::-1], axis=1)[:, ::-1]
     # Blom's offset of 3/8.
-    scores = ndtri((rank - 0.375) / (values.size + 0.25))
-    found: NDArray[np.float64] = scores[place.reshape(values.shape)]
-    return found
+    scores = ndtri(((first + last) / 2.0 + 1.0 - 0.375) / (flat.shape[1] + 0.25))
+    found = np.empty(flat.shape)
+    np.put_along_axis(found, order, scores, axis=1)
+    return found.reshape(values.shape)
 
 
-def rank_rhat(series: NDArray[np.float64]) -> float:
+def rank_rhat(series: NDArray[np.float64]) -> NDArray[np.float64]:
     """R-hat of the half chains: the larger of that of their ranks and that of the folded ones."""
     halves = split(series)
-    folded = np.abs(halves - np.median(halves))
-    return max(_rhat(normal_scores(halves)), _rhat(normal_scores(folded)))
+    folded = np.abs(halves - np.median(halves, axis=(1, 2), keepdims=True))
+    ranks, spread = _rhat(normal_scores(halves)), _rhat(normal_scores(folded))
+    # Where folded draws are the same in all chains their R-hat is no number.
+    return np.where(spread > ranks, spread, ranks)
 
 
-def _rhat(chains: NDArray[np.float64]) -> float:
+def _rhat(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     """sqrt((n - 1) / n + B / W), with B the variance of the chains' means and W that within."""
-    n = chains.shape[1]
-    between = chains.mean(axis=1).var(ddof=1)
+    n = chains.shape[2]
+    between = chains.mean(axis=2).var(axis=1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.sqrt((n - 1.0) / n + between / chains.var(axis=1, ddof=1).mean()))
+        within = chains.var(axis=2, ddof=1).mean(axis=1)
+        return np.asarray(np.sqrt((n - 1.0) / n + between / within))
 
 
 def effective_size(series: NDArray[Any]) -> NDArray[np.float64]:
@@ -380,7 +417,8 @@ def check_convergence(
 def _diagnosed(
     series: Mapping[str, NDArray[Any]], words: Mapping[str, str]
 ) -> tuple[Diagnostic, ...]:
-    return tuple(diagnose(words.get(name, name), values) for name, values in series.items())
+    found = diagnose_all(series)
+    return tuple(replace(one, name=words.get(one.name, one.name)) for one in found)
 
 
 @dataclass(frozen=True)
