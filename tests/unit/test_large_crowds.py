@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import time
 from collections.abc import Callable
+from heapq import heappop
 
 import numpy as np
 import pandas
@@ -12,7 +14,7 @@ import pytest
 
 import dfcrp
 from benchmarks.large_crowd import LOOKS, MARKINGS, LargeCrowd
-from dfcrp.draws import Columns, Variable
+from dfcrp.draws import Columns, MemoryDraws, Variable
 from dfcrp.fitting.api import complete_config, resolve_for
 from dfcrp.fitting.progress import Lines
 from dfcrp.items.items import Items
@@ -24,7 +26,13 @@ from dfcrp.sampling.chain import START_SCANS, Chain
 from dfcrp.sampling.runner import Beginning, Runner
 from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import read_settings
-from dfcrp.summaries.convergence import check_convergence, diagnose, diagnose_all
+from dfcrp.summaries.convergence import (
+    Limits,
+    check_convergence,
+    diagnose,
+    diagnose_all,
+    explain_pairs,
+)
 
 
 @pytest.fixture(scope="module")
@@ -248,3 +256,47 @@ def test_doubles_are_found_with_the_rest_of_an_image(posterior, monkeypatch) -> 
     found = posterior.suspected_doubles()
     assert found.to_dict("list") == pandas.concat(each, ignore_index=True).to_dict("list")
     assert posterior.n_doubles == len(set(found["marking"]))
+
+
+def one_by_one(pairs: np.ndarray) -> tuple[int, ...]:
+    """The marking in most pairs, then that in most of those that are left, and so on."""
+    found: list[int] = []
+    while len(pairs):
+        markings, times = np.unique(pairs, return_counts=True)
+        if times.max() == 1:
+            return tuple(sorted([*found, *markings.tolist()]))
+        found.append(int(markings[np.argmax(times)]))
+        pairs = pairs[(pairs != found[-1]).all(axis=1)]
+    return tuple(sorted(found))
+
+
+def test_few_markings_explain_many_pairs_soon(monkeypatch) -> None:
+    rng = np.random.default_rng(2)
+    for n in (0, 1, 5, 40, 300):
+        for items in (10, 60, 1000):
+            drawn = np.sort(rng.integers(0, items, (n, 2)), axis=1)
+            pairs = np.unique(drawn[drawn[:, 0] < drawn[:, 1]], axis=0)
+            assert explain_pairs(pairs) == one_by_one(pairs)
+    looks = []
+    monkeypatch.setattr(heapq, "heappop", lambda queue: looks.append(0) or heappop(queue))
+    centres = np.repeat(np.arange(8_000), 2)
+    pairs = np.column_stack([centres * 3, centres * 3 + np.tile([1, 2], 8_000)])
+    assert len(explain_pairs(pairs)) == 8_000
+    assert len(looks) < 3 * len(pairs)
+
+
+def test_of_many_items_a_few_pairs_may_disagree() -> None:
+    """One for every so many items; of fewer items none, as ever."""
+    labels = np.tile(np.arange(40, dtype=np.int32), (2, 800, 1))
+    labels[0, :, 1] = 0
+    draws = MemoryDraws(labels, np.full((2, 800), np.nan))
+    strict, lenient = (
+        check_convergence(draws, limits=Limits(rhat=np.inf, ess=0.0, items_per_pair=each))
+        for each in (41, 40)
+    )
+    assert strict.pairs_disagreeing == lenient.pairs_disagreeing == 1
+    assert (strict.pairs_allowed, lenient.pairs_allowed) == (0, 1)
+    assert not strict.ok
+    assert lenient.ok
+    assert "Of so many items 1 may." in " ".join(lenient.advice)
+    assert "may." not in " ".join(strict.advice)

@@ -10,6 +10,7 @@ not.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,6 +55,8 @@ class Limits:
     ess: float = 400.0
     #: Largest difference between chains in the frequency of a pair.
     pair_difference: float = 0.3
+    #: One pair may differ by more for so many items: among millions some do by chance alone.
+    items_per_pair: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ class Verdict:
     left_out: tuple[str, ...] = ()
     #: The pairs that the chains disagree on, worst first; (pairs, 2).
     pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    #: How many may disagree, of so many items.
+    pairs_allowed: int = 0
     #: Whether anything can be merged at all; if not, ``ok`` is on the counts of sizes alone.
     merging: bool = True
     #: Whether the model fits; None if that was not asked, as while a run goes on.
@@ -107,6 +112,11 @@ class Verdict:
     def fits(self) -> bool:
         """Whether no check of the fit found a difference that matters."""
         return self.fit is None or self.fit.ok
+
+    @property
+    def chains_agree(self) -> bool:
+        """Whether chains disagree on no more pairs than so many items allow."""
+        return self.pairs_disagreeing <= self.pairs_allowed
 
     @property
     def opening(self) -> str:
@@ -131,6 +141,7 @@ class Verdict:
         return {
             **_finite(numbers),
             "pairs_disagreeing": self.pairs_disagreeing,
+            "pairs_allowed": self.pairs_allowed,
             "ok": self.ok,
             "merging": self.merging,
             "parameters": {
@@ -328,16 +339,28 @@ def explain_pairs(pairs: NDArray[np.int64]) -> tuple[int, ...]:
     A marking that changes sides disagrees with all its companions; naming it alone says more
     than naming all of them. Both ends of a pair that stands by itself are named.
     """
-    found: list[int] = []
-    left = pairs
-    while len(left):
-        markings, times = np.unique(left, return_counts=True)
-        if times.max() == 1:
-            found.extend(int(i) for i in markings)
+    others: dict[int, list[int]] = {}
+    for first, second in pairs.tolist():
+        others.setdefault(first, []).append(second)
+        others.setdefault(second, []).append(first)
+    left = {marking: len(them) for marking, them in others.items()}
+    # What has changed since is put in again; the old entries are passed over.
+    queue = [(-count, marking) for marking, count in left.items()]
+    heapq.heapify(queue)
+    found: set[int] = set()
+    while queue:
+        count, worst = heapq.heappop(queue)
+        if -count != left[worst] or not count:
+            continue
+        if count == -1:
+            found |= {marking for marking, pairs_left in left.items() if pairs_left}
             break
-        worst = markings[np.argmax(times)]
-        found.append(int(worst))
-        left = left[(left != worst).all(axis=1)]
+        found.add(worst)
+        left[worst] = 0
+        for other in others[worst]:
+            if other not in found:
+                left[other] -= 1
+                heapq.heappush(queue, (-left[other], other))
     return tuple(sorted(found))
 
 
@@ -401,6 +424,7 @@ def check_convergence(
         min_ess=float(min(d.ess for d in diagnostics)),
         max_pair_disagreement=float(difference.max(initial=0.0)) if several else np.nan,
         pairs_disagreeing=len(apart),
+        pairs_allowed=draws.n_markings // limits.items_per_pair,
         undecided=explain_pairs(split),
         max_pair_rhat=float(rhat.max(initial=1.0)),
         min_pair_ess=float(ess.min(initial=np.inf)),
@@ -496,7 +520,7 @@ def _judged(verdict: Verdict, limits: Limits, several: bool, known: KnownOfRun) 
         return replace(verdict, advice=(few,), parameters_ok=False)
     verdict = replace(
         verdict,
-        ok=all(good(d, limits) for d in verdict.diagnostics) and verdict.pairs_disagreeing == 0,
+        ok=all(good(d, limits) for d in verdict.diagnostics) and verdict.chains_agree,
         parameters_ok=all(good(d, limits) for d in verdict.parameters),
     )
     advice = [
@@ -605,11 +629,12 @@ def _undecided_sentence(
 ) -> str:
     names, noun = [known.called(row) for row in verdict.undecided], known.noun
     text = listed(names, shown)
+    few = f" Of so many items {verdict.pairs_allowed:,} may." * verdict.chains_agree
     these = f"This {noun} is" if len(names) == 1 else f"These {counted(len(names), noun)} are"
     return (
         f"{these} undecided between chains: {text} "
         f"(pairs that differ by more than {limits.pair_difference}: {verdict.pairs_disagreeing}; "
-        f"largest difference {verdict.max_pair_disagreement:.2f})."
+        f"largest difference {verdict.max_pair_disagreement:.2f}).{few}"
     )
 
 
@@ -620,7 +645,7 @@ def longer(verdict: Verdict, limits: Limits) -> float:
     chains falls as 1 / sqrt(L).
     """
     factor = needed(verdict.max_rhat, verdict.min_ess, limits)
-    if verdict.pairs_disagreeing:
+    if not verdict.chains_agree:
         factor = max(factor, (verdict.max_pair_disagreement / limits.pair_difference) ** 2)
     return factor
 

@@ -56,7 +56,7 @@ MANY_FALSE = 0.3
 
 #: Categories, and numbers in the confusion matrices of all persons, at most: every draw has them.
 MOST_CATEGORIES = 100
-MOST_CONFUSIONS = 50_000
+MOST_CONFUSIONS = 500_000
 
 Codes = NDArray[np.int64]
 
