@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import heapq
 import itertools
 import time
+import zlib
 from collections.abc import Callable
 from heapq import heappop
 
@@ -21,6 +23,8 @@ from dfcrp.items.items import Items
 from dfcrp.posterior.answers import ManyImages
 from dfcrp.priors.detection.kernel import Detection
 from dfcrp.priors.detection.layout import OneImage, image_of
+from dfcrp.report import overview
+from dfcrp.report.explorer.data import Packer
 from dfcrp.runs.parts import MANY_ITEMS, Watch
 from dfcrp.sampling.chain import START_SCANS, Chain
 from dfcrp.sampling.runner import Beginning, Runner
@@ -300,3 +304,48 @@ def test_of_many_items_a_few_pairs_may_disagree() -> None:
     assert lenient.ok
     assert "Of so many items 1 may." in " ".join(lenient.advice)
     assert "may." not in " ".join(strict.advice)
+
+
+def unpacked(about, content: str) -> dict[str, np.ndarray]:
+    data = base64.b64decode(content)
+    kinds = {"Uint8": "u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4", "Float64": "<f8"}
+    return {
+        name: np.frombuffer(data, kinds[kind], length, start)
+        for name, (kind, start, length) in about["arrays"].items()
+    }
+
+
+def test_pictures_of_many_images_have_no_digits_that_nobody_sees(posterior, monkeypatch) -> None:
+    exact = unpacked(*overview.make_payload(posterior, {}))
+    monkeypatch.setattr(overview, "ROUGH_OUTLINES", 0)
+    rough = unpacked(*overview.make_payload(posterior, {}))
+    assert exact.keys() == rough.keys()
+    left, right, low, high = exact["frames"].reshape(-1, 4).T
+    step = np.maximum(right - left, high - low).min() / 800
+    for name in ("outlineX", "outlineY", "frames"):
+        assert 0 < np.abs(rough[name] - exact[name]).max() < step
+    np.testing.assert_allclose(rough["outlineW"], exact["outlineW"], rtol=1 / 256)
+    np.testing.assert_allclose(rough["outlineP"], exact["outlineP"], atol=1 / 128)
+    sizes = [len(zlib.compress(found["outlineX"].tobytes())) for found in (exact, rough)]
+    assert sizes[1] < 0.75 * sizes[0]
+
+
+def test_a_page_of_a_hundred_thousand_images_is_small() -> None:
+    """What one picture may hold then, and what all of them take, in bytes."""
+    rng, images = np.random.default_rng(5), 100_000
+    outlines = overview.MAX_ALL_OUTLINES // images
+    packer = Packer(rough=outlines * images > overview.ROUGH_OUTLINES)
+    for name in ("objects", "agreed", "lookValue"):
+        packer.floats(name, rng.gamma(9.0, 1.0, images), "float64", bits=overview.ROUGH_BITS)
+    for name in ("place", "byName"):
+        packer.counts(name, rng.permutation(images))
+    packer.counts("outlineStart", np.arange(images + 1) * outlines)
+    step = 1000.0 * overview.PLACE_STEP
+    packer.floats("frames", rng.normal(500.0, 20.0, 4 * images), step=step)
+    for name in "XY":
+        packer.floats(name, rng.uniform(-500.0, 500.0, outlines * images), step=step)
+    for name in "WHA":
+        sizes = np.exp(rng.normal(3.6, 0.4, outlines * images))
+        packer.floats(name, sizes, bits=overview.ROUGH_BITS)
+    packer.floats("P", rng.beta(0.3, 0.3, outlines * images), step=overview.P_STEP)
+    assert len(packer.base64()) < 8_500_000
