@@ -56,6 +56,10 @@ from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
 
 #: The prior of records of one list, unless somebody names one: any two may be of one object.
 FOR_ONE_LIST = "crp"
+#: What a run says of its stages besides the scans, where there are many items.
+LOOKING = "Looking for what may be mistakes in the data"
+SETTING_UP = "Setting up: which items may share an object"
+TABLES = "Making the tables"
 
 
 def items_given(
@@ -253,8 +257,9 @@ def fit(
     complete = complete_config(data, resolve_for(data, asked))
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
-    tell_first_look(data, complete)
     with watched(progress, on_look, on_stop, data, complete) as watch:
+        watch.stage(LOOKING, len(data))
+        tell_first_look(data, complete)
         return _fit_settled(data, complete, watch, out, dask)
 
 
@@ -267,6 +272,7 @@ def begin_run(
 ) -> Posterior:
     """Fit items with settings that are resolved, as ``fit`` does; ``watch`` is told how it goes."""
     complete = complete_config(items, resolved)
+    watch.stage(LOOKING, len(items))
     tell_first_look(items, complete)
     return _fit_settled(items, complete, watch, out, dask)
 
@@ -278,6 +284,7 @@ def _fit_settled(
     out: str | os.PathLike[str] | None,
     dask: str | os.PathLike[str] | None,
 ) -> Posterior:
+    watch.stage(SETTING_UP, len(items))
     if out is None:
         return Run(items, config, MemoryStore(), watch).run()
     with connected(dask) as client:
@@ -313,6 +320,8 @@ def _fit_in_folder(
                 discard_folder(folder)
             raise
         claim.check()
+        if not run.interrupted:
+            watch.stage(TABLES, len(items))
         finish(posterior, folder, tables=not run.interrupted)
     return posterior
 

@@ -64,7 +64,7 @@ from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.summaries.tails import Scatter
-from dfcrp.values import Array
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -225,11 +225,7 @@ class NormalLikelihood(Likelihood):
         """
         power = 1.0 if self.name == "normal" else 0.5
         found = {}
-        laws = {
-            at: name
-            for at, name in enumerate(draws.columns.names)
-            if name.startswith(("scale_", "growth_"))
-        }
+        laws = draws.columns.named("scale_", "growth_")
         shared = np.moveaxis(draws.shared(list(laws)), 2, 0)
         for name, values in zip(laws.values(), shared, strict=True):
             if name.startswith("scale_"):
