@@ -18,6 +18,7 @@ from dfcrp.geometry import unit_vectors
 from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
 from dfcrp.items.columns import ColumnChoice, frame_columns, quoted_names, titles_of
+from dfcrp.items.decisions import Decided, Decision
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
 from dfcrp.items.looks import Looks, looks_of, on_images, with_looks
@@ -73,6 +74,12 @@ class Items:
         together; None: their own.
     notes : tuple of str
         What was joined, renamed or repaired in reading.
+    decisions : tuple of Decision
+        What people decided about the items, in the order in which they did.
+    decided : Decided or None
+        The decisions that stand, for the model.
+    given : Items or None
+        The items before slips were left out and experts corrected, where there are decisions.
 
     Examples
     --------
@@ -101,6 +108,9 @@ class Items:
     site: Site = field(default_factory=Site)
     origin: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    decided: Decided | None = None
+    given: Items | None = None
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -428,6 +438,8 @@ class Items:
             _add_names(hasher, ["category", *self.category.tolist()])
         if self.score is not None:
             hasher.update(b"score" + self.score.astype("<f8").tobytes())
+        if self.decided is not None:
+            _add_names(hasher, ["decided", *self.decided.key()])
         return hasher.hexdigest()
 
     def select(self, mask: ArrayLike) -> Items:
@@ -478,7 +490,16 @@ class Items:
             looked=looked,
             footprints=footprints or None,
             origin=None,
+            **self._decided_of(rows),
         )
+
+    def _decided_of(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """Decisions about these rows; corrected experts and slips are not given back."""
+        if self.decided is None:
+            return {}
+        there = set(self.id[rows].tolist())
+        about = tuple(one for one in self.decisions if there.issuperset(one.items))
+        return {"decisions": about, "decided": self.decided.take(rows), "given": None}
 
     def look_facts(self) -> dict[str, Any]:
         """Who looked where and what items say, as a prior over partitions is told."""
@@ -492,6 +513,7 @@ class Items:
             "category_names": self.categories,
             "categories": self.category_codes,
             "scores": self.score,
+            "decided": self.decided,
         }
 
     @cached_property

@@ -26,6 +26,7 @@ from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for, summarise
 
 if TYPE_CHECKING:
+    from dfcrp.items.items import Items
     import pandas
 
     from dfcrp.posterior.posterior import Posterior
@@ -105,6 +106,7 @@ def category_summary(posterior: Posterior) -> CategorySummary | None:
     person = persons[items.families]
     for draw, row in enumerate(labels):
         logs = _log_weights(row, said, person, share[draw], confusion[draw])
+        logs += _decided(row, items)
         standing = _representatives(row, order, offsets, items.families)
         probability += softmax(logs[standing], axis=1)
     counts = np.zeros((len(items.experts), len(items.categories)), np.int64)
@@ -139,6 +141,16 @@ def _log_weights(
     each = np.log(np.maximum(confusion[:, said[known], person[known]], LEAST))
     for c in range(len(share)):
         logs[:, c] += np.bincount(labels[known], weights=each[c], minlength=len(labels))
+    return logs
+
+
+def _decided(labels: NDArray[np.int32], items: Items) -> Floats:
+    """−∞ for the categories that people's decisions leave out, (n, C) by label, else 0."""
+    logs = np.zeros((len(labels), len(items.categories)))
+    if items.decided is not None:
+        for at, name in enumerate(items.categories):
+            other = (items.decided.category != "") & (items.decided.category != name)
+            logs[labels[other], at] = -np.inf
     return logs
 
 

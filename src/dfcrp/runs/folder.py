@@ -11,6 +11,7 @@ import platform
 import shutil
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ from dfcrp.errors import DfcrpWarning, InputError, RunFolderError, SettingsError
 from dfcrp.files import PART, Folder, LinkError, opened, why, write_text
 from dfcrp.first_look import first_look
 from dfcrp.items.columns import SAID
+from dfcrp.items.decisions import COLUMNS as DECISION_COLUMNS
+from dfcrp.items.decisions import Decision, decision_in, with_decisions
 from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
@@ -52,6 +55,7 @@ CONFIG = "config.toml"
 CANDIDATES = "candidates.csv"
 LOOKED = "looked.csv"
 FOOTPRINTS = "footprints.json"
+DECISIONS = "decisions.csv"
 #: Bytes that are read of the files that say what a run is; beyond them they are not ours.
 _LARGEST_PROVENANCE = 256 << 20
 #: Bytes of memory for each of a table: a short field is an object of Python.
@@ -79,7 +83,7 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, CONFIG, STORE}
+    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, DECISIONS, CONFIG, STORE}
     return names & {LOCK, WRITING} != set() and names <= first | {
         name + PART for name in (*first, PROVENANCE)
     }
@@ -90,13 +94,16 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
 
     provenance.json comes last: with it the run has begun.
     """
-    write_markings(folder / MARKINGS, markings)
-    if markings.candidates is not None:
-        write_pairs(folder / CANDIDATES, markings.candidates)
-    if markings.looked is not None:
-        write_looked(folder / LOOKED, markings.looked)
-    if markings.footprints is not None:
-        write_footprints(folder / FOOTPRINTS, markings.footprints)
+    given = markings.given or markings
+    write_markings(folder / MARKINGS, given)
+    if given.candidates is not None:
+        write_pairs(folder / CANDIDATES, given.candidates)
+    if given.looked is not None:
+        write_looked(folder / LOOKED, given.looked)
+    if given.footprints is not None:
+        write_footprints(folder / FOOTPRINTS, given.footprints)
+    if markings.decisions:
+        write_decisions(folder / DECISIONS, markings.decisions)
     write_settings(folder, config)
     write_provenance(folder, markings, config, None)
 
@@ -139,6 +146,15 @@ def write_footprints(path: Path, footprints: Mapping[Look, Footprint]) -> None:
     """Of looks at a part of an image, the part."""
     rows = [[*look, part] for look, part in sorted(footprints.items())]
     write_text(path.parent, path.name, json.dumps(rows) + "\n")
+
+
+def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
+    """All decisions, one row each, in the order in which they were made."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(DECISION_COLUMNS)
+    writer.writerows(one.cells for one in decisions)
+    write_text(path.parent, path.name, text.getvalue())
 
 
 def write_markings(path: Path, markings: Items) -> None:
@@ -212,7 +228,8 @@ def _read_items(folder: Path, kind: str) -> Items:
         with warnings.catch_warnings():
             # Repeated rows were reported when the data came in.
             warnings.simplefilter("ignore", DfcrpWarning)
-            return Items.from_columns(columns, kind=kind, **about)
+            found = Items.from_columns(columns, kind=kind, **about)
+            return with_decisions(found, _read_decisions(folder))
     except (SettingsError, RunFolderError):
         raise
     except RecursionError:
@@ -248,6 +265,22 @@ def _read_looked(folder: Path) -> list[list[str]] | None:
         ):
             _, *looked = csv.reader(stream)
     return looked
+
+
+def _read_decisions(folder: Path) -> list[Decision]:
+    """What people decided; nothing if the run has no such file."""
+    with opened(folder) as place:
+        if place.status(DECISIONS) is None:
+            return []
+        with (
+            _table_of(place, DECISIONS) as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="") as stream,
+        ):
+            header, *rows = csv.reader(stream)
+    return [
+        decision_in(dict(zip(header, row, strict=True)), f"{DECISIONS}, row {at}")
+        for at, row in enumerate(rows, 2)
+    ]
 
 
 def _with_footprints(folder: Path, looked: list[list[str]]) -> Any:
@@ -308,6 +341,7 @@ def write_provenance(
         "notes": list(items.notes),
         "first_look": [plain(found.as_dict()) for found in first_look(items, config.run.radius)],
         "site": dataclasses.asdict(items.site),
+        **({"decisions": decisions_in_short(items)} if items.decisions else {}),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
         "lengths": lengths_asked(config),
@@ -317,6 +351,19 @@ def write_provenance(
     if parts:
         content["images"] = [None if one is None else _short(one) for one in parts]
     write_text(folder, PROVENANCE, json.dumps(content, indent=1) + "\n")
+
+
+def decisions_in_short(items: Items) -> dict[str, Any]:
+    """How many decisions there are, who made those that stand, and which they are."""
+    stands = () if items.decided is None else items.decided.standing
+    return {
+        "rows": len(items.decisions),
+        "standing": len(stands),
+        "by": {
+            person: dict(Counter(one.decision for one in stands if one.by == person))
+            for person in sorted({one.by for one in stands})
+        },
+    }
 
 
 def _short(record: RunRecord) -> list[Any]:

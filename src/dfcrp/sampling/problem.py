@@ -76,6 +76,7 @@ def build_data(
     contact = internal[neighbourhood.contacts].astype(np.int32)
     contact = contact[np.argsort(contact[:, 0], kind="stable")]
     n_families = int(families.max()) + 1
+    mate, lead = _circles(neighbourhood.groups, original)
     return Data(
         features=np.ascontiguousarray(features[original], dtype=np.float64),
         weigh_features=weigh_features,
@@ -92,9 +93,28 @@ def build_data(
         contact=contact,
         block_start=block_start,
         block_contact=np.searchsorted(contact[:, 0], block_start),
+        has_groups=len(mate) > 0,
+        mate=mate,
+        lead=lead,
         original=original,
         internal=internal.astype(np.int32),
     )
+
+
+def _circles(
+    groups: NDArray[np.int64] | None, original: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The next item of each item's group, in a circle, and the first; empty without groups."""
+    if groups is None or groups.max(initial=-1) < 0:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    group = groups[original]
+    mate = np.arange(len(group), dtype=np.int32)
+    lead = mate.copy()
+    for number in np.unique(group[group >= 0]).tolist():
+        members = np.flatnonzero(group == number).astype(np.int32)
+        mate[members] = np.roll(members, -1)
+        lead[members] = members[0]
+    return mate, lead
 
 
 def _mark_relatives(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.items.decisions import Decided
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Layout
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.neighbours.decided import with_groups, without_pairs
+from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.persons import persons_of
 from dfcrp.priors.base import Facts, PriorLayout
 from dfcrp.priors.registry import prior_named
@@ -33,10 +36,26 @@ def problem_of(items: Items, config: Config) -> Problem:
     return assemble(layout, experts, facts, config)
 
 
+def _decided(found: Neighbourhood, decided: Decided | None, alone: bool) -> Neighbourhood:
+    """Who may share a cluster with whom, by what people decided.
+
+    ``alone`` if what is not real shares none.
+    """
+    if decided is None:
+        return found
+    if alone:
+        decided.refuse_groups_not_real()
+    found = with_groups(found, decided.group)
+    solitary = decided.solitary if alone else decided.solitary[:0]
+    return without_pairs(found, decided.apart, solitary, decided.at_odds)
+
+
 def assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: Config) -> Problem:
     """A likelihood laid out, together with the prior that the settings name."""
     named = prior_named(config.run.prior)
-    data = build_data(layout.features, experts, layout.neighbourhood)
+    of_named = named.lay_out(facts, config.prior)
+    neighbourhood = _decided(layout.neighbourhood, facts.decided, of_named.unreal_alone)
+    data = build_data(layout.features, experts, neighbourhood)
 
     def under(prior: PriorLayout, start: Problem | None = None) -> Problem:
         return Problem(
@@ -54,4 +73,4 @@ def assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: C
     if named.start is not None:
         first = prior_named(named.start)
         start = under(first.lay_out(facts, first.Settings()))
-    return under(named.lay_out(facts, config.prior), start)
+    return under(of_named, start)
