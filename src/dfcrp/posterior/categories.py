@@ -26,9 +26,9 @@ from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for, summarise
 
 if TYPE_CHECKING:
-    from dfcrp.items.items import Items
     import pandas
 
+    from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
