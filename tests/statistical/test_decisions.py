@@ -20,7 +20,7 @@ from dfcrp.fitting.api import complete_config, resolve_for
 from dfcrp.items.decisions import with_decisions
 from dfcrp.items.items import Items
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.settings.config import read_settings
 from exact.test_posterior_enumeration import autocorrelation_time
 
