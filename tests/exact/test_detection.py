@@ -202,7 +202,7 @@ def who_may_meet(n, prior, settings):
     if images is None and word is None:
         return None
     allowed = np.ones((n, n), bool)
-    decoys = len(prior.parameters.weight) > prior.real
+    decoys = len(prior.parameters.class_weight) > prior.real
     for i, j in product(range(n), repeat=2):
         if i == j:
             continue

@@ -170,7 +170,7 @@ def false_factor(prior: Detection, f: int, level: int, image: int) -> float:
 
 def what_may_be(prior: Detection, items) -> tuple[list[int], bool]:
     """The classes that people's words on these markings leave, and whether they may be false."""
-    classes, false = list(range(len(prior.parameters.weight))), True
+    classes, false = list(range(len(prior.parameters.class_weight))), True
     for i in items if len(prior.word) else ():
         if prior.word[i] == REAL:
             classes, false = [g for g in classes if g < prior.real], False

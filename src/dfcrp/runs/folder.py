@@ -57,6 +57,7 @@ CANDIDATES = "candidates.csv"
 LOOKED = "looked.csv"
 FOOTPRINTS = "footprints.json"
 DECISIONS = "decisions.csv"
+START = "start.csv"
 #: Bytes that are read of the files that say what a run is; beyond them they are not ours.
 _LARGEST_PROVENANCE = 256 << 20
 #: Bytes of memory for each of a table: a short field is an object of Python.
@@ -84,7 +85,18 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, DECISIONS, CONFIG, STORE}
+    first = {
+        LOCK,
+        WRITING,
+        MARKINGS,
+        CANDIDATES,
+        LOOKED,
+        FOOTPRINTS,
+        DECISIONS,
+        START,
+        CONFIG,
+        STORE,
+    }
     return names & {LOCK, WRITING} != set() and names <= first | {
         name + PART for name in (*first, PROVENANCE)
     }
@@ -103,6 +115,8 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
         write_looked(folder / LOOKED, given.looked)
     if given.footprints is not None:
         write_footprints(folder / FOOTPRINTS, given.footprints)
+    if markings.start is not None:
+        write_start(folder / START, markings.start)
     if markings.decisions:
         write_decisions(folder / DECISIONS, markings.decisions)
     write_settings(folder, config)
@@ -149,6 +163,13 @@ def write_footprints(path: Path, footprints: Mapping[Look, Footprint]) -> None:
     write_text(path.parent, path.name, json.dumps(rows) + "\n")
 
 
+def write_start(path: Path, start: NDArray[np.int64]) -> None:
+    """The clusters that chains begin with: a row for each item, a column for each chain."""
+    lines = [",".join(map(str, row)) for row in start.T.tolist()]
+    head = ",".join(f"chain_{number + 1}" for number in range(len(start)))
+    write_text(path.parent, path.name, "\n".join([head, *lines, ""]))
+
+
 def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
     """All decisions, one row each, in the order in which they were made."""
     text = io.StringIO()
@@ -190,6 +211,7 @@ def read_markings_back(folder: Path, config: Config) -> Items:
             sources=tuple(build(Source, "sources", one) for one in provenance.get("sources", ())),
             filters=dict(provenance.get("filters", {})),
             notes=tuple(map(str, provenance.get("notes", ()))),
+            updates=tuple(map(dict, provenance.get("updates", ()))),
             site=_site(provenance.get("site", {})),
         )
     except (TypeError, KeyError, ValueError, AttributeError, SettingsError) as error:
@@ -230,7 +252,8 @@ def _read_items(folder: Path, kind: str) -> Items:
             # Repeated rows were reported when the data came in.
             warnings.simplefilter("ignore", DfcrpWarning)
             found = Items.from_columns(columns, kind=kind, **about)
-            return with_decisions(found, _read_decisions(folder))
+            found = with_decisions(found, _read_decisions(folder))
+            return dataclasses.replace(found, start=_read_start(folder, len(found)))
     except (SettingsError, RunFolderError):
         raise
     except RecursionError:
@@ -266,6 +289,21 @@ def _read_looked(folder: Path) -> list[list[str]] | None:
         ):
             _, *looked = csv.reader(stream)
     return looked
+
+
+def _read_start(folder: Path, n: int) -> NDArray[np.int64] | None:
+    """The clusters that chains begin with, if they are those of an earlier run."""
+    with opened(folder) as place:
+        if place.status(START) is None:
+            return None
+        with (
+            _table_of(place, START) as file,
+            io.TextIOWrapper(file, encoding="utf-8") as stream,
+        ):
+            start = np.loadtxt(stream, np.int64, delimiter=",", skiprows=1, ndmin=2).T
+    if start.shape[1] != n:
+        raise ValueError(f"{START} is of {start.shape[1]} items, not of {n}")
+    return np.ascontiguousarray(start)
 
 
 def _read_decisions(folder: Path) -> list[Decision]:
@@ -343,6 +381,7 @@ def write_provenance(
         "first_look": [as_json(found.as_dict()) for found in first_look(items, config.run.radius)],
         "site": dataclasses.asdict(items.site),
         **({"decisions": decisions_in_short(items)} if items.decisions else {}),
+        **({"updates": list(items.updates)} if items.updates else {}),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
         "lengths": lengths_asked(config),

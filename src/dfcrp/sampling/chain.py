@@ -18,11 +18,12 @@ from dfcrp.compiled.state import TALLY, Block, State
 from dfcrp.draws import DrawBlock
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.paper import run_modified, run_unmodified
-from dfcrp.moves.scan import Task, run_exact, start_alone
+from dfcrp.moves.scan import Task, run_exact, start_alone, start_together
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.tail import rebuild_tail
 from dfcrp.sampling.checkpoints import check_parameters, check_state
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
+from dfcrp.sampling.seats import seats_of
 from dfcrp.values import Array, Json
 
 #: The paper's samplers, which take the data as a whole.
@@ -87,6 +88,10 @@ class Chain:
         self._scratch += [framed(new_scratch(problem, parts_only=True)) for _ in range(more)]
         self._seed = seed
         start_alone(self.rng, problem.data, self.hyper, self.state)
+        if problem.begin is not None:
+            number = seed.spawn_key[-1] if seed.spawn_key else 0
+            lead = seats_of(problem.data, problem.begin[number % len(problem.begin)])
+            start_together(problem.data, self.hyper, self.state, lead)
 
     def _cut(
         self, blocks: list[Block], seed: np.random.SeedSequence
@@ -124,8 +129,9 @@ class Chain:
 
     def run(self, draws: int, thin: int) -> DrawBlock:
         """Go on for draws × thin scans and return a draw after every thin-th."""
-        if self.scans == 0 and self.problem.start is not None:
-            self._begin(self.problem.start)
+        problem = self.problem
+        if self.scans == 0 and problem.start is not None and problem.begin is None:
+            self._begin(problem.start)
         record = new_record(self.problem, draws)
         room = framed(record)
         if self._sampler != "exact":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,9 @@ class Problem:
     #: The same problem under the prior that chains take their first partition from, if they do not
     #: begin with everyone alone.
     start: Problem | None = None
+    #: (chains, n) or None: clusters of an earlier run that chains begin with, by input row; items
+    #: with −1 were in none.
+    begin: NDArray[np.int64] | None = None
 
     @property
     def has_order(self) -> bool:
@@ -295,7 +298,7 @@ def problem_of(items: Items, config: Config) -> Problem:
         usual_alpha_rate=rate,
         **items.look_facts(),
     )
-    return assemble(layout, experts, facts, config)
+    return replace(assemble(layout, experts, facts, config), begin=items.start)
 
 
 def assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: Config) -> Problem:

@@ -43,7 +43,7 @@ class _Detection(Prior):
         columns = parameter_columns(
             prior, facts.experts, facts.persons.names, facts.image_names, facts.category_names
         )
-        decoys = len(prior.parameters.weight) > prior.real
+        decoys = len(prior.parameters.class_weight) > prior.real
         return PriorLayout(prior, math.nan, columns, unreal_alone=not decoys)
 
     def laid_out(self, posterior: Any) -> Any:
