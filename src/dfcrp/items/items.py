@@ -17,6 +17,7 @@ from dfcrp.geometry import unit_vectors
 from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
 from dfcrp.items.columns import ColumnChoice, frame_columns, quoted_names, titles_of
+from dfcrp.items.decisions import Decided, Decision
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
 from dfcrp.items.looks import Looks, looks_of, with_looks
@@ -75,6 +76,16 @@ class Items:
         What was joined, renamed or repaired in reading.
     source_tables : SourceTables
         What the files say of images and categories besides their names: ids, sizes and the like.
+    decisions : tuple of Decision
+        What people decided about the items, in the order in which they did.
+    decided : Decided or None
+        The decisions that stand, for the model.
+    given : Items or None
+        The items before slips were left out and experts corrected, where there are decisions.
+    start : array (chains, n) or None
+        Clusters of an earlier run, with which chains begin; −1 for items that it did not have.
+    updates : tuple of dict
+        What was added since the first run, update by update.
 
     Examples
     --------
@@ -104,6 +115,11 @@ class Items:
     origin: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
     source_tables: SourceTables = field(default_factory=SourceTables)
+    decisions: tuple[Decision, ...] = ()
+    decided: Decided | None = None
+    given: Items | None = None
+    start: NDArray[np.int64] | None = None
+    updates: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -431,6 +447,8 @@ class Items:
             _add_names(hasher, ["category", *self.category.tolist()])
         if self.score is not None:
             hasher.update(b"score" + self.score.astype("<f8").tobytes())
+        if self.decided is not None:
+            _add_names(hasher, ["decided", *self.decided.key()])
         return hasher.hexdigest()
 
     def select(self, mask: ArrayLike) -> Items:
@@ -492,7 +510,17 @@ class Items:
             looked=looked,
             footprints=footprints or None,
             origin=None,
+            start=None if self.start is None else self.start[:, rows],
+            **self._decided_of(rows),
         )
+
+    def _decided_of(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """Decisions about these rows; corrected experts and slips are not given back."""
+        if self.decided is None:
+            return {}
+        there = set(self.id[rows].tolist())
+        about = tuple(one for one in self.decisions if there.issuperset(one.items))
+        return {"decisions": about, "decided": self.decided.take(rows), "given": None}
 
     def look_facts(self) -> dict[str, Any]:
         """Who looked where and what items say, as a prior over partitions is told."""
@@ -506,6 +534,7 @@ class Items:
             "category_names": self.categories,
             "categories": self.category_codes,
             "scores": self.score,
+            "decided": self.decided,
         }
 
     @cached_property

@@ -614,6 +614,41 @@ class Posterior:
 
         return predict_new(self, new, experts)
 
+    def update(
+        self, items: Any = None, decisions: Any = None, *, out: Any = None, **changes: Any
+    ) -> Posterior:
+        """Go on with more items, corrected ones and decisions.
+
+        The posterior is that of a new run with all items. Its chains begin with the clusters that
+        these have in the last draws, and with every new item alone.
+
+        Parameters
+        ----------
+        items : Items, matrix or data frame, optional
+            New items of the same kind. One with the id of an earlier item takes its place.
+        decisions : path, table or rows, optional
+            As in ``dfcrp.fit``, besides those of before. A *slip* removes an item.
+        out : path, optional
+            A new run folder.
+        scans, burn_in, thin, max_scans, max_minutes, workers, seed
+            As in ``dfcrp.fit``; all other settings are those of this run.
+
+        Returns
+        -------
+        Posterior
+
+        Examples
+        --------
+        >>> posterior.update(decisions=[{"decision": "together", "items": "3 7"}])  # doctest: +SKIP
+        """
+        from importlib import import_module
+
+        # It stands above this module, which only lends it a name.
+        found: Posterior = import_module("dfcrp.fitting.update").update(
+            self, items, decisions=decisions, out=out, **changes
+        )
+        return found
+
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
         from dfcrp.posterior.explain import find_item

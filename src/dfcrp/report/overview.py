@@ -39,6 +39,7 @@ from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
 from dfcrp.report.explorer.embed import explorer, script_of
 from dfcrp.report.pictures import pictures_of_many
+from dfcrp.report.sections.decisions import decisions
 from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
@@ -374,6 +375,7 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         compared,
         *item_sections(contents),
         Section("asked", "Data and settings", bullets(_words(contents))),
+        *made_of(contents, (decisions,)),
         provenance(contents, folder),
     ]
     text = make_page(

@@ -17,11 +17,12 @@ from dfcrp.compiled.random import Stream, stream
 from dfcrp.compiled.state import TALLY, Block, State
 from dfcrp.draws import DrawBlock
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.moves.scan import Task, run_exact, start_alone
+from dfcrp.moves.scan import Task, run_exact, start_alone, start_together
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.tail import rebuild_tail
 from dfcrp.sampling.checkpoints import check_parameters, check_state
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
+from dfcrp.sampling.seats import seats_of
 from dfcrp.values import Array, Json
 
 #: Bytes that a block of draws may need at most.
@@ -85,6 +86,10 @@ class Chain:
         #: The run that the first partition comes from, while it is under way.
         self._first: Chain | None = None
         start_alone(self.rng, problem.data, self.hyper, self.state)
+        if problem.begin is not None:
+            number = seed.spawn_key[-1] if seed.spawn_key else 0
+            lead = seats_of(problem.data, problem.begin[number % len(problem.begin)])
+            start_together(problem.data, self.hyper, self.state, lead)
 
     def _cut(
         self, blocks: list[Block], seed: np.random.SeedSequence
@@ -147,7 +152,7 @@ class Chain:
     @property
     def to_begin(self) -> int:
         """Scans still to be done of the run that the first partition comes from."""
-        if self.scans > 0 or self.problem.start is None:
+        if self.scans > 0 or self.problem.start is None or self.problem.begin is not None:
             return 0
         return START_SCANS - (0 if self._first is None else self._first.scans)
 
