@@ -23,6 +23,12 @@ MOST_DRAWS = 4096
 _LIMIT_BYTES = 256 << 20
 _LIMIT_DRAWS = 1 << 16
 _MOST_STATE_ARRAYS, _MOST_AXES = 1000, 8
+#: The dtypes of arrays of a state, as they are written. What a file says is looked up here: NumPy
+#: would parse it.
+STATE_KINDS = frozenset(
+    np.dtype(kind).str
+    for kind in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
+)
 
 #: Name, dtype and shape of each array of a state; none if there is no state.
 StateLayout = tuple[tuple[str, str, tuple[int, ...]], ...]
@@ -87,7 +93,7 @@ class IndexEntry(NamedTuple):
 def _sensible_state(layout: StateLayout) -> bool:
     return len(layout) <= _MOST_STATE_ARRAYS and all(
         name.isidentifier()
-        and np.dtype(kind).kind in "biuf"
+        and kind in STATE_KINDS
         and 1 <= len(shape) <= _MOST_AXES
         and all(type(length) is int and 0 <= length < 2**40 for length in shape)
         for name, kind, shape in layout
