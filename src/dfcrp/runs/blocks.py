@@ -26,8 +26,7 @@ _MOST_STATE_ARRAYS, _MOST_AXES = 1000, 8
 #: The dtypes of arrays of a state, as they are written. What a file says is looked up here: NumPy
 #: would parse it.
 STATE_KINDS = frozenset(
-    np.dtype(kind).str
-    for kind in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
+    np.dtype(kind).str for kind in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
 )
 
 #: Name, dtype and shape of each array of a state; none if there is no state.
