@@ -169,7 +169,7 @@ class _Circles(Likelihood):
         return Centre(("x", "y", "diameter"), ("x", "y", "log_diameter"), _circle, rest=REST)
 
     def sizes(self, items: Items) -> Floats:
-        """Diameters."""
+        """The diameters, by which objects are large or small."""
         return items.diameter
 
     def size_parameter(self) -> str:
@@ -297,7 +297,7 @@ class _Circles(Likelihood):
         return circle_offsets(posterior, row)
 
     def outlines(self, columns: Mapping[str, Array]) -> Outlines:
-        """Circles."""
+        """Circles: centre and diameter."""
         x, y, d = (np.asarray(columns[name], np.float64) for name in ("x", "y", "diameter"))
         return Outlines(x, y, d, d, np.zeros_like(x), "ellipse")
 
