@@ -88,7 +88,7 @@ def show_work(
 
     try:
         with display:
-            posterior = work(Watch(display.advance, on_look, on_stop))
+            posterior = work(Watch(display.advance, on_look, on_stop, display.begin, display.stage))
     except KeyboardInterrupt:
         raise DfcrpError(_what_is_left(out)) from None
     if interrupted:

@@ -27,7 +27,7 @@ from dfcrp.summaries.looked import Coverage, everyone
 if TYPE_CHECKING:
     from dfcrp.fitting.run import ImageDone
     from dfcrp.posterior.posterior import Posterior
-    from dfcrp.sampling.runner import Progress
+    from dfcrp.sampling.runner import Beginning, Progress
 
 #: Plain lines come about this often.
 SECONDS_PER_LINE = 10.0
@@ -228,6 +228,14 @@ class Display(Protocol):
         """Show how far a chain has come, or that an image is done."""
         ...
 
+    def begin(self, seen: Beginning) -> None:
+        """Show how far a chain is with looking for where it begins."""
+        ...
+
+    def stage(self, words: str) -> None:
+        """Show what is being done before or after the scans."""
+        ...
+
     def expect(self, scans: int) -> None:
         """Count on so many scans in all."""
         ...
@@ -247,6 +255,12 @@ class Silent:
         pass
 
     def advance(self, seen: Progress | ImageDone) -> None:
+        """Nothing to do."""
+
+    def begin(self, seen: Beginning) -> None:
+        """Nothing to do."""
+
+    def stage(self, words: str) -> None:
         """Nothing to do."""
 
     def expect(self, scans: int) -> None:
@@ -307,6 +321,15 @@ class Lines:
         glimpse = self._tracker.note(seen)
         if self._is_time():
             click.echo(_line(glimpse, self._tracker.min_experts), err=True)
+
+    def begin(self, seen: Beginning) -> None:
+        """Print a line if the last one is long enough ago."""
+        if self._is_time():
+            self.say(_begun(seen))
+
+    def stage(self, words: str) -> None:
+        """Print a line."""
+        self.say(f"{words} ...")
 
     def expect(self, scans: int) -> None:
         """Count on so many scans in all."""
@@ -370,6 +393,14 @@ class Bar:
             else left + glimpse.counts(self._tracker.min_experts),
         )
 
+    def begin(self, seen: Beginning) -> None:
+        """Say how far, in the place of the counts."""
+        self._bar.update(self._task, description="starting", counts=_begun(seen))
+
+    def stage(self, words: str) -> None:
+        """Say it in the place of the counts."""
+        self._bar.update(self._task, counts=words)
+
     def expect(self, scans: int) -> None:
         """Count on so many scans in all."""
         self._tracker.expect(scans)
@@ -412,6 +443,14 @@ class NotebookBar:
         words = escape(_line(glimpse, self._tracker.min_experts))
         bar = f'<progress max="1" value="{glimpse.share:.3f}"></progress>'
         self._show(f"<p>{bar} {words}</p>")
+
+    def begin(self, seen: Beginning) -> None:
+        """Say how far."""
+        self.stage(_begun(seen))
+
+    def stage(self, words: str) -> None:
+        """Say it in the place of the bar."""
+        self._show(f"<p>{escape(words)}</p>")
 
     def expect(self, scans: int) -> None:
         """Count on this many scans in all."""
@@ -463,7 +502,7 @@ def watched(
         if isinstance(display, Silent):
             yield Watch(None, on_look, on_stop)
         else:
-            yield Watch(display.advance, look, on_stop)
+            yield Watch(display.advance, look, on_stop, display.begin, display.stage)
 
 
 def _bar(tracker: AnyTracker) -> Display:
@@ -539,6 +578,10 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes_left = divmod(minutes, 60)
     return f"{hours}:{minutes_left:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _begun(seen: Beginning) -> str:
+    return f"chain {seen.chain + 1}: a first partition, scan {seen.scans} of {seen.of}"
 
 
 def _line(glimpse: Glimpse | ImagesGlimpse, min_experts: Least) -> str:

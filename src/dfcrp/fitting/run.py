@@ -40,7 +40,7 @@ from dfcrp.runs.parts import (
 )
 from dfcrp.runs.store import DrawStore, MemoryStore
 from dfcrp.sampling.problem import Problem, problem_of
-from dfcrp.sampling.runner import Progress, TimeLimit, cores
+from dfcrp.sampling.runner import Beginning, Progress, TimeLimit, cores
 from dfcrp.settings.config import Config
 
 if TYPE_CHECKING:
@@ -155,14 +155,16 @@ class PartDrawer:
         items, config = self.parts.items_of(part), self.parts.config_of(part)
         problem = problem_of(items, config)
 
-        def look(_: Progress | None = None) -> None:
+        def look(_: Progress | Beginning | None = None) -> None:
             if stopped():
                 runner.stop()
 
         def judge(draws: Draws, record: RunRecord) -> Posterior:
             return Posterior(draws, items, config, record)
 
-        one = PartRun(config, self.store, part, judge, watch=Watch(look), limit=limit)
+        one = PartRun(
+            config, self.store, part, judge, watch=Watch(look, on_begin=look), limit=limit
+        )
         writers = [
             self.store.writer(
                 part, chain, problem.n, problem.columns, share=problem.n <= LARGE, claim=claim

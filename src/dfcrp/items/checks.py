@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.items.coded import CodedColumn, NumberColumn
 from dfcrp.values import Array, Json
 
 Cells = Sequence[object] | Array
@@ -121,6 +122,10 @@ def _checked_names(role: str, cells: Cells, place: Place) -> NDArray[np.str_] | 
 
 def to_numbers(cells: Cells) -> NDArray[np.float64]:
     """Read a column as floats; what is not a number becomes NaN."""
+    if isinstance(cells, NumberColumn):
+        return cells.numbers.copy()
+    if isinstance(cells, CodedColumn):
+        return to_numbers(cells.words)[cells.codes]
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "iuf":
             return np.array(cells, dtype=np.float64)
@@ -138,6 +143,8 @@ def to_numbers(cells: Cells) -> NDArray[np.float64]:
 
 def to_names(cells: Cells) -> list[str]:
     """Read a column as names, without blanks around them; a missing one becomes empty."""
+    if isinstance(cells, CodedColumn):
+        return cells.each([_name(word) for word in cells.words]).tolist()
     return [_name(cell) for cell in (cells.tolist() if isinstance(cells, np.ndarray) else cells)]
 
 
@@ -241,6 +248,8 @@ def bad_names(names: list[str]) -> NDArray[np.intp]:
 
 def _one_dimensional(role: str, raw: object) -> Cells:
     """Give a column that can be indexed by position, which a pandas series cannot."""
+    if isinstance(raw, CodedColumn | NumberColumn):
+        return raw
     if isinstance(raw, (list, tuple)):
         if raw and isinstance(raw[0], (list, tuple, np.ndarray)):
             raise InputError(f"{role} is a table, not a column; give one value per item")

@@ -17,9 +17,10 @@ from dfcrp.geometry import unit_vectors
 from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
 from dfcrp.items.columns import ColumnChoice, frame_columns, quoted_names, titles_of
+from dfcrp.items.decisions import Decided, Decision
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
-from dfcrp.items.looks import Looks, looks_of, on_images, with_looks
+from dfcrp.items.looks import Looks, looks_of, with_looks
 from dfcrp.items.site import DOUBTFUL, Site, Source
 from dfcrp.items.source_tables import SourceTables
 from dfcrp.likelihoods.base import Likelihood
@@ -75,6 +76,16 @@ class Items:
         What was joined, renamed or repaired in reading.
     source_tables : SourceTables
         What the files say of images and categories besides their names: ids, sizes and the like.
+    decisions : tuple of Decision
+        What people decided about the items, in the order in which they did.
+    decided : Decided or None
+        The decisions that stand, for the model.
+    given : Items or None
+        The items before slips were left out and experts corrected, where there are decisions.
+    start : array (chains, n) or None
+        Clusters of an earlier run, with which chains begin; −1 for items that it did not have.
+    updates : tuple of dict
+        What was added since the first run, update by update.
 
     Examples
     --------
@@ -104,6 +115,11 @@ class Items:
     origin: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
     source_tables: SourceTables = field(default_factory=SourceTables)
+    decisions: tuple[Decision, ...] = ()
+    decided: Decided | None = None
+    given: Items | None = None
+    start: NDArray[np.int64] | None = None
+    updates: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -431,6 +447,8 @@ class Items:
             _add_names(hasher, ["category", *self.category.tolist()])
         if self.score is not None:
             hasher.update(b"score" + self.score.astype("<f8").tobytes())
+        if self.decided is not None:
+            _add_names(hasher, ["decided", *self.decided.key()])
         return hasher.hexdigest()
 
     def select(self, mask: ArrayLike) -> Items:
@@ -448,7 +466,19 @@ class Items:
 
     def of_image(self, name: str, rows: NDArray[np.int64]) -> Items:
         """The items of one image, in these rows; its experts are those who looked at it."""
-        return self._with_rows(rows, on_images(self.looked, [name]))
+        looked = self.looked
+        if looked is not None:
+            looked = looked[self._looks_by_image.get(name, np.zeros(0, np.int64))]
+        return self._with_rows(rows, looked)
+
+    @cached_property
+    def _looks_by_image(self) -> dict[str, NDArray[np.int64]]:
+        """The rows of ``looked`` of each image: sought once, not for every image."""
+        return {} if self.looked is None else rows_by_name(self.looked[:, 0].tolist())
+
+    @cached_property
+    def _expert_numbers(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.experts)}
 
     def _with_rows(self, rows: NDArray[np.int64], looked: NDArray[np.str_] | None) -> Items:
         """These rows and looks; experts are those who looked, or else who have an item."""
@@ -456,20 +486,19 @@ class Items:
         def kept(values: NDArray[Any] | None) -> Any:
             return None if values is None else values[rows]
 
-        families, there = self.families[rows], set()
+        families = self.families[rows]
+        present = families
         footprints: Mapping[Look, Footprint] = {}
         if looked is not None:
             # Whoever has an item on an image looked at it (``with_looks``).
-            there = set(looked[:, 1].tolist())
-            given, pairs = self.footprints or {}, set(map(tuple, looked.tolist()))
-            footprints = {look: part for look, part in given.items() if look in pairs}
-        present = np.zeros(len(self.experts), bool)
-        present[families] = True
-        present |= [name in there for name in self.experts]
-        experts = tuple(
-            name for name, is_kept in zip(self.experts, present, strict=True) if is_kept
-        )
-        families = (np.cumsum(present) - 1)[families]
+            numbers = self._expert_numbers
+            there = [numbers[name] for name in looked[:, 1].tolist() if name in numbers]
+            present = np.append(families, np.array(there, np.int64))
+            given, pairs = self.footprints or {}, map(tuple, looked.tolist())
+            footprints = {look: given[look] for look in pairs if look in given}
+        present = np.unique(present)
+        experts = tuple(self.experts[at] for at in present)
+        families = np.searchsorted(present, families)
         return replace(
             self,
             columns={name: values[rows] for name, values in self.columns.items()},
@@ -481,7 +510,17 @@ class Items:
             looked=looked,
             footprints=footprints or None,
             origin=None,
+            start=None if self.start is None else self.start[:, rows],
+            **self._decided_of(rows),
         )
+
+    def _decided_of(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """Decisions about these rows; corrected experts and slips are not given back."""
+        if self.decided is None:
+            return {}
+        there = set(self.id[rows].tolist())
+        about = tuple(one for one in self.decisions if there.issuperset(one.items))
+        return {"decisions": about, "decided": self.decided.take(rows), "given": None}
 
     def look_facts(self) -> dict[str, Any]:
         """Who looked where and what items say, as a prior over partitions is told."""
@@ -495,6 +534,7 @@ class Items:
             "category_names": self.categories,
             "categories": self.category_codes,
             "scores": self.score,
+            "decided": self.decided,
         }
 
     @cached_property
@@ -527,10 +567,7 @@ class Items:
         """The rows of each image, in input order; images sorted by name."""
         if self.image is None:
             return {}
-        names, codes = encode(self.image.tolist())
-        order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(names)))
-        return dict(zip(names, np.split(order, ends[:-1]), strict=True))
+        return rows_by_name(self.image.tolist())
 
     def warn_of_repeats(self) -> None:
         """Warn of items that repeat one by the same expert exactly.
@@ -597,6 +634,16 @@ def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, Any]) ->
             listed = " or ".join(", ".join(way) for way in ways)
             given = ", ".join(columns)
             raise InputError(f"{likelihood.name} have the columns {listed}, not {given}")
+
+
+def rows_by_name(names: list[str]) -> dict[str, NDArray[np.int64]]:
+    """The rows of each name, in input order; names sorted."""
+    if not names:
+        return {}
+    each, codes = encode(names)
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(each)))
+    return dict(zip(each, np.split(order, ends[:-1]), strict=True))
 
 
 def encode(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

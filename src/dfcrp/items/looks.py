@@ -192,11 +192,6 @@ def _warn(missing: list[tuple[str, str]]) -> None:
     )
 
 
-def on_images(looked: Pairs | None, images: Iterable[str]) -> Pairs | None:
-    """The looks at some images."""
-    return None if looked is None else looked[np.isin(looked[:, 0], list(images))]
-
-
 def without_experts(looked: Pairs | None, experts: Iterable[str]) -> Pairs | None:
     """The looks of the others."""
     return None if looked is None else looked[~np.isin(looked[:, 1], list(experts))]

@@ -233,7 +233,7 @@ class SingleImage(FromDraws):
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Alone in the point partition, and as close to the object as its own members are."""
-        return tables.doubles_frame(of)
+        return tables.doubles_frame(of.items, of.doubles_columns)
 
 
 class ImageOfMany(SingleImage):
@@ -247,6 +247,16 @@ class ImageOfMany(SingleImage):
     def categories(self, of: Posterior) -> CategorySummary | None:
         """Of all images."""
         return self._all.categories
+
+    def convergence(self, of: Posterior) -> Verdict:
+        """From the draws; what all images share was judged once for all of them."""
+        return check_convergence(
+            of.draws,
+            of.table_counts,
+            of.pairs,
+            known=of.known_of_run_with(self._all.stored_words),
+            stored=self._all.stored_diagnostics,
+        )
 
     def model_fit(self, of: Posterior) -> ModelFit:
         """Of all images."""
@@ -308,7 +318,7 @@ class ManyImages(FromDraws):
 
     def number(self, of: Posterior, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
-        items = replace(self.parts.items_of(number), origin=of.likelihood.origin(of.items))
+        items = replace(self.parts.items_of(number), origin=of.origin)
         return self._posterior(of, number, items, ImageOfMany(self.parts.rows[number], of))
 
     def _posterior(self, of: Posterior, number: int, items: Items, answers: Answers) -> Posterior:
@@ -439,10 +449,13 @@ class ManyImages(FromDraws):
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Those of each image, one after the other."""
-        import pandas
-
-        each = [self.number(of, number).suspected_doubles() for number in self.done]
-        return pandas.concat(each, ignore_index=True)
+        each = []
+        for number, one in zip(self.done, of.findings, strict=True):
+            found = one.doubles or self.number(of, number).doubles_columns
+            rows = self.parts.rows[number]
+            each.append({**found, "marking": rows[found["marking"]], "other": rows[found["other"]]})
+        columns = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+        return tables.doubles_frame(of.items, columns)
 
 
 class ImagesApart(ManyImages):

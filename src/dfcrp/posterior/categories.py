@@ -29,6 +29,7 @@ from dfcrp.values import Array
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
@@ -106,6 +107,7 @@ def category_summary(posterior: Posterior) -> CategorySummary | None:
     person = persons[items.families]
     for draw, row in enumerate(labels):
         logs = _log_weights(row, said, person, share[draw], confusion[draw])
+        logs += _decided(row, items)
         standing = _representatives(row, order, offsets, items.families)
         probability += softmax(logs[standing], axis=1)
     counts = np.zeros((len(items.experts), len(items.categories)), np.int64)
@@ -141,6 +143,16 @@ def _log_weights(
     each = np.log(np.maximum(confusion[:, said[known], person[known]], LEAST))
     for c in range(len(share)):
         logs[:, c] += np.bincount(labels[known], weights=each[c], minlength=len(labels))
+    return logs
+
+
+def _decided(labels: NDArray[np.int32], items: Items) -> Floats:
+    """−∞ for the categories that people's decisions leave out, (n, C) by label, else 0."""
+    logs = np.zeros((len(labels), len(items.categories)))
+    if items.decided is not None:
+        for at, name in enumerate(items.categories):
+            other = (items.decided.category != "") & (items.decided.category != name)
+            logs[labels[other], at] = -np.inf
     return logs
 
 

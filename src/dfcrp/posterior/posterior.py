@@ -37,7 +37,12 @@ from dfcrp.summaries.consensus import (
     SizeClasses,
     choose_edges,
 )
-from dfcrp.summaries.convergence import KnownOfRun, Verdict
+from dfcrp.summaries.convergence import (
+    KnownOfRun,
+    StoredDiagnostics,
+    Verdict,
+    diagnose_stored,
+)
 from dfcrp.summaries.experts import ExpertSummary, expert_frame
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
@@ -196,6 +201,11 @@ class Posterior:
     def likelihood(self) -> Likelihood:
         """What the items are, and how they are described."""
         return likelihood_named(self.config.run.likelihood)
+
+    @once
+    def origin(self) -> NDArray[np.float64] | None:
+        """What features are measured from, if it depends on the items."""
+        return self.likelihood.origin(self.items)
 
     @property
     def prior(self) -> Prior:
@@ -464,6 +474,11 @@ class Posterior:
             return 0
         return int(self.suspected_doubles()["marking"].nunique())
 
+    @once
+    def doubles_columns(self) -> dict[str, Any]:
+        """Suspected doubles of one image, by the rows of its items."""
+        return tables.doubles_columns(self)
+
     def suspected_doubles(self) -> pandas.DataFrame:
         """Markings that may be a second one of an object their expert has marked already.
 
@@ -503,23 +518,42 @@ class Posterior:
     @property
     def known_of_run(self) -> KnownOfRun:
         """What the verdict must know besides the draws."""
+        return self.known_of_run_with(self.stored_words)
+
+    def known_of_run_with(self, words: Mapping[str, str]) -> KnownOfRun:
+        """The same with plain words for what is stored with the draws, made before."""
         return KnownOfRun(
             noun=self.likelihood.noun,
-            names=self.items.id.tolist(),
-            words=self.quantity_words,
+            names=self.items.id,
+            words=words,
             unheard=self.likelihood.unheard(self.items),
             mergeable=self.mergeable,
             scans=self.record.scans,
             seconds=self.record.seconds,
         )
 
+    @once
+    def stored_words(self) -> dict[str, str]:
+        """Plain words for what the verdict judges of what is stored with the draws."""
+        return self.quantity_words_at(self.draws.columns.judged)
+
+    @once
+    def stored_diagnostics(self) -> StoredDiagnostics:
+        """Convergence of the same: images that were drawn together have it in common."""
+        return diagnose_stored(self.draws, self.stored_words)
+
     @property
     def quantity_words(self) -> dict[str, str]:
         """What is stored with every draw, in plain words by its name there."""
+        return self.quantity_words_at(range(self.draws.columns.width))
+
+    def quantity_words_at(self, chosen: Sequence[int]) -> dict[str, str]:
+        """The same of α and some of the numbers that are stored."""
         columns = self.draws.columns
         stored = [variable.name for variable in columns.shared]
         words = {**self.likelihood.quantity_words(stored), **self.prior.words}
-        return {"α": "α, concentration: larger means more clusters", **columns.in_words(words)}
+        alpha = "α, concentration: larger means more clusters"
+        return {"α": alpha, **columns.in_words(words, chosen)}
 
     def summary(self) -> Json:
         """The content of summary.json."""
@@ -579,6 +613,41 @@ class Posterior:
         from dfcrp.posterior.explain import predict_new
 
         return predict_new(self, new, experts)
+
+    def update(
+        self, items: Any = None, decisions: Any = None, *, out: Any = None, **changes: Any
+    ) -> Posterior:
+        """Go on with more items, corrected ones and decisions.
+
+        The posterior is that of a new run with all items. Its chains begin with the clusters that
+        these have in the last draws, and with every new item alone.
+
+        Parameters
+        ----------
+        items : Items, matrix or data frame, optional
+            New items of the same kind. One with the id of an earlier item takes its place.
+        decisions : path, table or rows, optional
+            As in ``dfcrp.fit``, besides those of before. A *slip* removes an item.
+        out : path, optional
+            A new run folder.
+        scans, burn_in, thin, max_scans, max_minutes, workers, seed
+            As in ``dfcrp.fit``; all other settings are those of this run.
+
+        Returns
+        -------
+        Posterior
+
+        Examples
+        --------
+        >>> posterior.update(decisions=[{"decision": "together", "items": "3 7"}])  # doctest: +SKIP
+        """
+        from importlib import import_module
+
+        # It stands above this module, which only lends it a name.
+        found: Posterior = import_module("dfcrp.fitting.update").update(
+            self, items, decisions=decisions, out=out, **changes
+        )
+        return found
 
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""

@@ -69,6 +69,8 @@ class Facts:
     categories: NDArray[np.int64] | None = None
     #: The score that the expert, a detector, gave each item, NaN where there is none.
     scores: NDArray[np.float64] | None = None
+    #: What people decided about the items: ``items.decisions.Decided``, or None.
+    decided: Any = None
 
     @property
     def n(self) -> int:
@@ -85,6 +87,8 @@ class PriorLayout:
     alpha_start: float
     #: Its own parameters, as stored with every draw.
     columns: Columns = field(default_factory=Columns)
+    #: Whether what is not real is in a cluster of its own.
+    unreal_alone: bool = True
 
 
 class Prior:
@@ -104,6 +108,8 @@ class Prior:
     knows_reality: bool = False
     #: Its own parameters and answers in plain words, by their names in the draws.
     words: Mapping[str, str] = {}
+    #: Whether it can take people's word that something is real, or not, or of a category.
+    takes_reality: bool = False
     #: Whether several images are one problem unless the settings say otherwise.
     shares_images: bool = False
     #: The prior of a short run that chains take their first partition from; None: everyone alone.

@@ -38,6 +38,7 @@ from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
 from dfcrp.report.explorer.embed import explorer, script_of
 from dfcrp.report.pictures import pictures_of_many
+from dfcrp.report.sections.decisions import decisions
 from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
@@ -69,7 +70,11 @@ from dfcrp.values import Array, Json
 
 #: Outlines of one picture, and of all; the largest, those agreed on first.
 MAX_OUTLINES = 400
-MAX_ALL_OUTLINES = 1_000_000
+MAX_ALL_OUTLINES = 600_000
+#: A page of more has numbers without digits that nobody sees: 100,000 images take less than 10 MB.
+#: Places are kept to this share of the usual picture, other numbers to so many bits.
+ROUGH_OUTLINES = 100_000
+PLACE_STEP, ROUGH_BITS, P_STEP = 1.0 / 1600.0, 8, 1.0 / 128.0
 #: Bars of one picture, where objects have no place.
 MAX_BARS = 12
 #: Frames below this share of the usual one have room added.
@@ -113,9 +118,10 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str
     """
     findings, empty = posterior.findings, empty_images(posterior)
     names, nothing = [*posterior.images, *empty], [0] * len(empty)
-    packer = Packer()
-    packer.floats("objects", _objects(posterior, empty), "float64")
-    packer.floats("agreed", [*(found.consensus.mean for found in findings), *nothing], "float64")
+    packer = Packer(rough=_most_outlines(posterior) * len(findings) > ROUGH_OUTLINES)
+    packer.floats("objects", _objects(posterior, empty), "float64", bits=ROUGH_BITS)
+    agreed = [*(found.consensus.mean for found in findings), *nothing]
+    packer.floats("agreed", agreed, "float64", bits=ROUGH_BITS)
     packer.counts("good", [*(found.verdict.ok for found in findings), *[True] * len(empty)])
     undecided = (np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings)
     packer.counts("undecided", [*undecided, *nothing])
@@ -168,7 +174,7 @@ def _pack_need(packer: Packer, posterior: Posterior, names: list[str]) -> bool:
         return False
     number = {name: at for at, name in enumerate(found.image_names)}
     rows = np.array([number[name] for name in names])
-    packer.floats("lookValue", found.look_value[rows], "float64")
+    packer.floats("lookValue", found.look_value[rows], "float64", bits=ROUGH_BITS)
     packer.counts("retired", found.retired(posterior.config.summary)[rows])
     return True
 
@@ -186,7 +192,7 @@ def _pack_outlines(packer: Packer, posterior: Posterior, empty: int) -> str | No
     None, and nothing packed, if objects have no place. So many images more have none.
     """
     findings, ground = posterior.findings, flat_map_or_none(posterior.items)
-    most = max(min(MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
+    most = _most_outlines(posterior)
     shown, frames, start = [], [], [0]
     for catalogue in (found.catalogue for found in findings):
         columns = {name: np.asarray(catalogue[name]) for name in quantities_of(catalogue)}
@@ -201,10 +207,19 @@ def _pack_outlines(packer: Packer, posterior: Posterior, empty: int) -> str | No
         frames.append(_frame(placed))
         start.append(start[-1] + len(order))
     packer.counts("outlineStart", [*start, *start[-1:] * empty])
-    packer.floats("frames", [*_roomy(frames), *[(-1.0, 1.0, -1.0, 1.0)] * empty])
+    step = PLACE_STEP * _usual_size(frames)
+    packer.floats("frames", [*_roomy(frames), *[(-1.0, 1.0, -1.0, 1.0)] * empty], step=step)
     for name, values in zip("XYWHAP", np.concatenate(shown, axis=1), strict=True):
-        packer.floats(f"outline{name}", values)
+        kept: dict[str, Any] = {"step": step} if name in "XY" else {"bits": ROUGH_BITS}
+        packer.floats(f"outline{name}", values, **({"step": P_STEP} if name == "P" else kept))
     return placed.shape
+
+
+def _most_outlines(posterior: Posterior) -> int:
+    """Outlines of one picture."""
+    findings = posterior.findings
+    most = max(len(found.catalogue["cluster"]) for found in findings)
+    return max(min(most, MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
 
 
 def _centred(placed: FlatMap) -> FlatMap:
@@ -234,10 +249,15 @@ def _frame(placed: FlatMap) -> tuple[float, float, float, float]:
 def _roomy(frames: list[tuple[float, float, float, float]]) -> Any:
     """Frames far smaller than most, as of a single outline, are made as large as those."""
     left, right, low, high = np.array(frames).T
-    size = np.maximum(right - left, high - low)
-    usual = float(np.median(size))
+    size, usual = np.maximum(right - left, high - low), _usual_size(frames)
     more = np.where(size < SMALL_FRAME * usual, 0.5 * (usual - size), 0.0)
     return np.stack([left - more, right + more, low - more, high + more], axis=1)
+
+
+def _usual_size(frames: list[tuple[float, float, float, float]]) -> float:
+    """The larger side of the usual frame."""
+    left, right, low, high = np.array(frames).T
+    return float(np.median(np.maximum(right - left, high - low)))
 
 
 def _in_doubt(catalogue: Mapping[str, object]) -> int:
@@ -354,6 +374,7 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         compared,
         *item_sections(contents),
         Section("asked", "Data and settings", bullets(_words(contents))),
+        *made_of(contents, (decisions,)),
         provenance(contents, folder),
     ]
     text = make_page(

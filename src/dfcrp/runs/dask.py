@@ -29,7 +29,7 @@ from dfcrp.runs.lock import Claim, ask_to_stop, task_claim
 from dfcrp.runs.parts import Parts
 from dfcrp.runs.store import DrawStore
 from dfcrp.sampling.problem import problem_of
-from dfcrp.sampling.runner import Progress, Runner, TimeLimit, Together
+from dfcrp.sampling.runner import Beginning, Progress, Runner, TimeLimit, Together
 from dfcrp.settings.config import Config
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def advance_chain(number: int, scans: int, errand: Errand) -> RemoteChain:
     run = config.run
     problem = problem_of(items, config)
 
-    def look(_: Progress) -> None:
+    def look(_: Progress | Beginning) -> None:
         if claim.must_stop():
             runner.stop()
 
@@ -168,6 +168,7 @@ def advance_chain(number: int, scans: int, errand: Errand) -> RemoteChain:
             workers=1,
             seconds_per_save=run.checkpoint_seconds,
             observer=look,
+            on_begin=look,
         )
         runner.restore()
         begun = runner.scans

@@ -22,7 +22,7 @@ from dfcrp.errors import DfcrpError
 from dfcrp.items.items import Items
 from dfcrp.runs.blocks import MOST_DRAWS, BlockBounds
 from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.runner import Progress, Runner, TimeLimit, Writer
+from dfcrp.sampling.runner import Beginning, Progress, Runner, TimeLimit, Writer
 from dfcrp.settings.config import Config, with_run
 from dfcrp.settings.consensus import Least, needed
 from dfcrp.summaries.convergence import Verdict, answer_series, choose_burn_in
@@ -153,6 +153,8 @@ Listener: TypeAlias = Callable[[Any], None]
 
 #: Draws chains, on this machine or on a cluster.
 AnyRunner: TypeAlias = "Runner | ClusterRunner"
+#: With more items every stage of a run may take longer than one waits without a word.
+MANY_ITEMS = 50_000
 
 
 @dataclass(frozen=True)
@@ -161,12 +163,21 @@ class Watch:
 
     ``progress`` is called from the chains' threads with a ``dfcrp.sampling.runner.Progress``, or,
     for many images, with a ``dfcrp.fitting.run.ImageDone`` after each; ``on_look`` with the
-    posterior as it stands before it is decided whether to continue; ``on_stop`` at Ctrl-C.
+    posterior as it stands before it is decided whether to continue; ``on_stop`` at Ctrl-C;
+    ``on_begin`` with a ``dfcrp.sampling.runner.Beginning`` while a chain looks for where it begins,
+    and ``on_stage`` with words, when what may take long is begun.
     """
 
     progress: Listener | None = None
     on_look: Listener | None = None
     on_stop: Callable[[], None] | None = None
+    on_begin: Callable[[Beginning], None] | None = None
+    on_stage: Callable[[str], None] | None = None
+
+    def stage(self, words: str, n_items: int) -> None:
+        """Tell that a stage has begun, of so many items that it may take long."""
+        if self.on_stage is not None and n_items >= MANY_ITEMS:
+            self.on_stage(words)
 
 
 class NothingDrawnError(DfcrpError):
@@ -230,6 +241,7 @@ class PartRun(Generic[Found]):
             workers=workers,
             seconds_per_save=run.checkpoint_seconds,
             observer=self._observe,
+            on_begin=self._watch.on_begin,
         )
         runner.restore()
         return runner

@@ -260,7 +260,7 @@ class _Circles(Likelihood):
             return None
         if not site.on_sphere:
             return expert_bias(draws, AXES, self.noun)
-        learned = LAW[0] in draws.columns.names
+        learned = LAW[0] in draws.columns.slices
         unit = length_unit(CircleSettings(tolerances="learned" if learned else "fixed"), site)
         radius = site.sphere_radius_km
         return expert_bias(draws, AXES, self.noun, unit=unit, radius_km=radius)

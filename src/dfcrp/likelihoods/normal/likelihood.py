@@ -225,11 +225,7 @@ class NormalLikelihood(Likelihood):
         """
         power = 1.0 if self.name == "normal" else 0.5
         found = {}
-        laws = {
-            at: name
-            for at, name in enumerate(draws.columns.names)
-            if name.startswith(("scale_", "growth_"))
-        }
+        laws = draws.columns.named("scale_", "growth_")
         shared = np.moveaxis(draws.shared(list(laws)), 2, 0)
         for name, values in zip(laws.values(), shared, strict=True):
             if name.startswith("scale_"):
