@@ -29,7 +29,7 @@ def make_problem(
     """
     names = tuple(experts or [str(f) for f in range(int(families.max()) + 1)])
     one = prior_named(config.run.prior).experts(families)
-    layout = lay_out_circles(features, families, names, config, experts=one, images=images)
+    layout = lay_out_circles(features, families, names, config, apart=one, images=images)
     persons = persons_of(names, config.run.persons)
     facts = Facts(codes=families, experts=names, persons=persons, log_sizes=layout.log_sizes)
     return assemble(layout, one, facts, config)

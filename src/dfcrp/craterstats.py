@@ -185,7 +185,7 @@ class Isochrons:
     levels: Mapping[str, Series | None]
 
     def to_json(self) -> Json:
-        """For a file."""
+        """As a file of JSON holds it; ``from_json`` is the way back."""
         return {
             "chronology": self.chronology,
             "equilibrium": self.equilibrium,

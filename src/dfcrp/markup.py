@@ -73,7 +73,7 @@ def paragraph(*content: object, **attributes: object) -> Markup:
 
 
 def bullets(items: Iterable[object]) -> Markup:
-    """A list."""
+    """A list of points, one below the other."""
     return tag("ul", *(tag("li", item) for item in items))
 
 

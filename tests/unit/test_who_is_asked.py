@@ -35,7 +35,6 @@ BELONGS = {
     ("moves.paper", "dfcrp.priors.arrivals"),
     ("plots.detection", "dfcrp.priors.detection"),
     ("posterior.categories", "dfcrp.priors.detection"),
-    ("report.overview", "dfcrp.priors.detection"),
 }
 #: Modules that find others by name: what is loaded when first used, and a package of choice.
 BY_NAME = {

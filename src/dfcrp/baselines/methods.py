@@ -49,7 +49,7 @@ class Method(Protocol):
 
     @property
     def title(self) -> str:
-        """Name in tables."""
+        """The name of the method in tables and figures."""
         ...
 
     @property

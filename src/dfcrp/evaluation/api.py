@@ -198,7 +198,7 @@ def _rule(answer: Objects, asked: Asked, learned: Learned | None) -> Rule:
 
 
 def objects_of_run(posterior: Posterior) -> Objects:
-    """The catalogue."""
+    """The catalogue of a run as the objects that it lists."""
     table, items = posterior.catalogue(), posterior.items
     names = [name for name in items.columns if name in table]
     if len(names) < len(items.columns):

@@ -104,7 +104,7 @@ def pairs_within(labels: Whole) -> Whole:
 def evaluate_links(
     answer: LinkAnswer, truth: Identities, truth_name: str, n: int, kind: str
 ) -> Evaluation:
-    """Everything about records."""
+    """All scores of links between records, beside known entities or known pairs."""
     head: Json = {
         "kind": kind,
         "answer": answer.name,

@@ -59,7 +59,7 @@ class Rule:
     source: str = ""
 
     def as_dict(self) -> Json:
-        """For JSON."""
+        """The rule as the result in JSON names it."""
         if self.iou is not None:
             found: Json = {"by": "iou", "least": self.iou}
         else:
@@ -139,7 +139,7 @@ class PossiblePairs:
     quality: Floats
 
     def select(self, keep: NDArray[np.bool_]) -> PossiblePairs:
-        """Some of them."""
+        """The pairs that a mask keeps."""
         return PossiblePairs(self.answer[keep], self.truth[keep], self.quality[keep])
 
 
@@ -199,7 +199,7 @@ def _near(
 def _overlapping(
     answer: Objects, truth: Objects, images: tuple[Whole, Whole], least: float
 ) -> PossiblePairs:
-    """By IoU."""
+    """Pairs whose outlines overlap, and their intersection over union."""
     outlines = [one.likelihood.outlines(one.columns) for one in (answer, truth)]
     first, second = outlines
     assert first is not None

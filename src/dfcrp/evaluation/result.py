@@ -67,7 +67,7 @@ def describe(found: Json) -> str:
 
 
 def share(value: float | None) -> str:
-    """Three digits."""
+    """A share with three digits, or a dash where there is none."""
     return "  –  " if value is None else f"{value:.3f}"
 
 
@@ -93,7 +93,7 @@ def _images(found: Json) -> str:
 
 
 def calibration_lines(found: Json) -> list[str]:
-    """Calibration."""
+    """Calibration in words: the Brier score and the share that is right, by probability."""
     if found["brier"] is None:
         return []
     lines = [

@@ -46,7 +46,7 @@ class Finding:
         return self.text if self.text.endswith("?") else f"{self.text}."
 
     def as_dict(self) -> Json:
-        """As in summary.json."""
+        """The finding as in summary.json."""
         return {
             "check": self.check,
             "text": self.text,

@@ -59,7 +59,7 @@ class Move:
     scale: float = 1.0
 
     def __call__(self, coordinates: Floats) -> Floats:
-        """The moved coordinates."""
+        """The coordinates after the transformation."""
         return self.scale * np.array(self.sign) * coordinates[:, self.order] + np.array(self.shift)
 
     @property

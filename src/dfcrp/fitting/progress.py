@@ -381,7 +381,7 @@ class Bar:
         self._bar.stop()
 
     def advance(self, seen: Progress | ImageDone) -> None:
-        """Move the bar."""
+        """Move the bar to what the report says."""
         glimpse = self._tracker.note(seen)
         left = "" if glimpse.seconds_left is None else f"{_clock(glimpse.seconds_left)} left, "
         self._bar.update(

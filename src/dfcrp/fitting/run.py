@@ -461,7 +461,7 @@ class _InOrder:
         self._next = 0
 
     def add(self, part: int, found: Found | None) -> None:
-        """Take a part."""
+        """Take a part's findings, in whatever order parts are done."""
         self._waiting[part] = None
         if found is not None:
             self.found[part], self._waiting[part] = found

@@ -32,6 +32,7 @@ from dfcrp.items.checks import LONGEST_NAME, quoted
 from dfcrp.items.image_names import Mention, composed, refuse_same_name, size_or_none
 from dfcrp.items.site import Site
 from dfcrp.items.source_tables import FileTables
+from dfcrp.values import Json
 
 NO_CIRCLE = "polygon that is not a circle"
 NEGATIVE_BOX = "box that is of negative width or height"
@@ -99,8 +100,8 @@ class Drawings:
         #: Whether lengths are shares of the sides of the image.
         self.shares = False
         #: What the file says of itself and of its categories.
-        self.fields: dict[str, Any] = {}
-        self.categories: dict[str, Mapping[str, Any]] = {}
+        self.fields: Json = {}
+        self.categories: dict[str, Mapping[str, object]] = {}
         #: The shapes of all marks, once they are asked for.
         self._shapes: set[str] = set()
 
@@ -177,7 +178,7 @@ class Drawings:
         *,
         number: str | None = None,
         size: Sequence[Any] = (),
-        fields: Mapping[str, Any] | None = None,
+        fields: Mapping[str, object] | None = None,
     ) -> str | None:
         """The name that stands for an image here, until all lists are read.
 

@@ -34,6 +34,7 @@ from dfcrp.items.image_names import Mention, in_one_spelling
 from dfcrp.items.site import MOST_UNUSED, Site
 from dfcrp.items.source_tables import FileTables, SourceTables
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.values import Array, Json
 
 _NAMED_ROWS = 5
 #: An image and who looked at it; None where the format does not name the expert.
@@ -98,7 +99,7 @@ class ReadTable:
     """Checked items with all that their files say of them, on their way to Items or to a file."""
 
     kind: str
-    columns: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, Array]
     """What describes an item."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Expert, image, id, person, truth, category, score, as far as they are known."""
@@ -144,7 +145,7 @@ class ReadTable:
         """Keep the items where the mask is true."""
         at = np.flatnonzero(keep).tolist()
 
-        def picked(given: Mapping[str, Any]) -> dict[str, Any]:
+        def picked(given: Mapping[str, Any]) -> Json:
             return {
                 name: values[keep] if isinstance(values, np.ndarray) else [values[k] for k in at]
                 for name, values in given.items()
@@ -249,7 +250,7 @@ class RawTable:
             tables=self.tables,
         )
 
-    def _in_km(self, roles: Roles, columns: dict[str, Any]) -> dict[str, Any]:
+    def _in_km(self, roles: Roles, columns: Json) -> Json:
         """Beside degrees diameters are in km, whatever the unit of their column."""
         at = next(
             (roles.columns[role] for role in ("diameter", "radius") if role in roles.columns), None

@@ -13,6 +13,7 @@ from dfcrp.errors import InputError
 from dfcrp.items.columns import frame_columns, quoted_names
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.values import Json
 
 
 def items_of(
@@ -61,7 +62,7 @@ def _is_frame(data: Any) -> bool:
     return isinstance(data, Mapping) or len(getattr(data, "columns", ())) > 0
 
 
-def _frames(data: Any) -> dict[str, Any]:
+def _frames(data: Any) -> Json:
     """Frames by the names of their lists: of a dict, or of a list numbers."""
     if isinstance(data, Mapping):
         there = data and all(hasattr(one, "columns") for one in data.values())
@@ -71,7 +72,7 @@ def _frames(data: Any) -> dict[str, Any]:
     return {}
 
 
-def _of_frames(frames: Mapping[str, Any], kind: str, candidates: Any) -> Items:
+def _of_frames(frames: Mapping[str, object], kind: str, candidates: Any) -> Items:
     """One list for each frame; all must have the same columns."""
     likelihood = likelihood_named(kind)
     columns: dict[str, list[Any]] = {}
@@ -93,7 +94,7 @@ def _of_frames(frames: Mapping[str, Any], kind: str, candidates: Any) -> Items:
     return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
 
 
-def _matrix_columns(data: Any, kind: str) -> dict[str, Any]:
+def _matrix_columns(data: Any, kind: str) -> Json:
     """Columns by their own names; of a matrix by those of the kind, or x1, x2, ..."""
     names = list(data) if isinstance(data, Mapping) else list(getattr(data, "columns", ()))
     wanted = likelihood_named(kind).columns

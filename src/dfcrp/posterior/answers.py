@@ -126,7 +126,7 @@ class FromDraws:
     apart = False
 
     def alpha(self, of: Posterior) -> NDArray[np.float64]:
-        """As drawn."""
+        """As drawn, under the names that users see."""
         return of.draws.alpha()
 
     def n_clusters(self, of: Posterior) -> NDArray[np.int64]:
@@ -146,7 +146,7 @@ class FromDraws:
         return category_summary(of)
 
     def category_sets(self, of: Posterior) -> CategorySets:
-        """One, or none."""
+        """The summary of the categories, if there is one."""
         return [] if of.categories is None else [(None, of.categories)]
 
     def consensus_counts(self, of: Posterior, least: tuple[Least, ...]) -> ConsensusCounts:
@@ -196,7 +196,7 @@ class SingleImage(FromDraws):
         raise InputError(f"there is no image {name!r} in this run{near}")
 
     def image_with(self, of: Posterior, row: int) -> tuple[Posterior, int]:
-        """This one."""
+        """The posterior itself, which has one image."""
         return of, row
 
     def detection(self, of: Posterior) -> DetectionSummary | None:
@@ -282,7 +282,7 @@ class ManyImages(FromDraws):
 
     @property
     def many(self) -> ManyImages | None:
-        """These images."""
+        """These images, for what is asked of several only."""
         return self
 
     # The images
@@ -361,7 +361,7 @@ class ManyImages(FromDraws):
         return self.number(of, self.number_of(name))
 
     def image_with(self, of: Posterior, row: int) -> tuple[Posterior, int]:
-        """One of them."""
+        """The posterior of the image that an item is on."""
         assert of.items.image is not None
         image = self.image(of, str(of.items.image[row]))
         assert image.rows is not None
@@ -419,7 +419,7 @@ class ManyImages(FromDraws):
         return replace(each[0], counts=np.sum([one.counts for one in each], axis=0))
 
     def table_counts(self, of: Posterior, least: tuple[Least, ...]) -> ConsensusCounts:
-        """Sums over images."""
+        """Sums of the images' counts, draw by draw."""
         return of.pool.counts(least, of.size_classes.columns)
 
     def expert_summary(self, of: Posterior) -> ExpertSummary:
@@ -473,11 +473,11 @@ class ImagesApart(ManyImages):
         return of.pool.alpha
 
     def n_clusters(self, of: Posterior) -> NDArray[np.int64]:
-        """Sums over images."""
+        """Sums of the images' numbers, draw by draw."""
         return of.pool.sums.n_clusters
 
     def learned(self, of: Posterior) -> Samples:
-        """Means over images."""
+        """Means of the images' values, draw by draw."""
         return of.pool.learned
 
     def categories(self, of: Posterior) -> CategorySummary | None:

@@ -82,7 +82,7 @@ class Findings:
 
     @property
     def labels(self) -> NDArray[np.int32]:
-        """The point partition."""
+        """The label of each item in the point partition."""
         return self.point.labels
 
 
@@ -102,7 +102,7 @@ class Series:
 
 
 def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
-    """Summarise one image."""
+    """The findings of one image, and what totals over images need of it."""
     thinned = _thinned(posterior, totals)
     found = Findings(
         point=posterior.point_partition(),

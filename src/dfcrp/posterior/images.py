@@ -279,7 +279,7 @@ class Common:
         return {"draws": self.draws, "_kept": {}}
 
     def shared(self, chosen: Chosen) -> NDArray[np.float64]:
-        """As ``Draws.shared``."""
+        """What the draws share, as ``Draws.shared`` gives it."""
         if chosen is None:
             return self.draws.shared()
         at = range(self.draws.columns.width)

@@ -74,7 +74,7 @@ class Facts:
 
     @property
     def n(self) -> int:
-        """Number of items."""
+        """The number of items that are clustered."""
         return len(self.codes)
 
 

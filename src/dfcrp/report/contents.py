@@ -92,12 +92,12 @@ class Contents:
 
     @cached_property
     def summary(self) -> Json:
-        """As in summary.json."""
+        """The summary as in summary.json, computed once."""
         return self.posterior.summary()
 
     @cached_property
     def catalogue(self) -> pandas.DataFrame:
-        """As in catalogue.csv."""
+        """The catalogue as in catalogue.csv, computed once."""
         return self.posterior.catalogue()
 
     @cached_property

@@ -33,7 +33,6 @@ from dfcrp.markup import (
 from dfcrp.plots.flat import FlatMap, flat_map_or_none, quantities_of, stretch
 from dfcrp.plots.maps import DOUBTFUL
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.priors.detection.answers import retired
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
@@ -176,7 +175,7 @@ def _pack_need(packer: Packer, posterior: Posterior, names: list[str]) -> bool:
     number = {name: at for at, name in enumerate(found.image_names)}
     rows = np.array([number[name] for name in names])
     packer.floats("lookValue", found.look_value[rows], "float64", bits=ROUGH_BITS)
-    packer.counts("retired", retired(posterior)[rows])
+    packer.counts("retired", found.retired(posterior.config.summary)[rows])
     return True
 
 

@@ -155,7 +155,7 @@ class KeptBlock(Protocol):
         ...
 
     def history(self, marking: int) -> NDArray[np.int32]:
-        """One marking's labels."""
+        """One marking's label in every draw of the block."""
         ...
 
     def state(self) -> dict[str, Array]:
@@ -173,7 +173,7 @@ class MemoryBlock:
 
     @property
     def nbytes(self) -> int:
-        """Bytes before packing."""
+        """Bytes of the draws before they are packed."""
         return sum(array.nbytes for array in self.draws) + self.entry.state_bytes
 
     def labels(self) -> NDArray[np.int32]:
@@ -196,7 +196,7 @@ class MemoryBlock:
         return self.draws.shared[:, every(chosen)]
 
     def history(self, marking: int) -> NDArray[np.int32]:
-        """One marking's labels."""
+        """One marking's label in every draw of the block."""
         return self.draws.labels[:, marking]
 
     def state(self) -> dict[str, Array]:

@@ -91,7 +91,7 @@ class ChainWriter:
 
     @property
     def n_saved(self) -> int:
-        """Draws that count."""
+        """The number of draws that were saved."""
         return self._saved_draws
 
     def append(self, block: DrawBlock) -> None:

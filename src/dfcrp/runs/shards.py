@@ -328,7 +328,7 @@ class StoredBlock:
         return found
 
     def history(self, marking: int) -> NDArray[np.int32]:
-        """One marking's labels."""
+        """One marking's label in every draw of the block."""
         return self.shard.read_row(self, "labels", marking)
 
     def state(self) -> dict[str, Array]:

@@ -64,7 +64,7 @@ class Problem:
 
     @property
     def n(self) -> int:
-        """Number of markings."""
+        """The number of items, of all components."""
         return int(self.data.family.shape[0])
 
 

@@ -59,7 +59,7 @@ class TimeLimit:
         return self._end + self._compiling.seconds - time.monotonic()
 
     def seconds_gone(self) -> float:
-        """Since the beginning."""
+        """Seconds since the beginning, but for those of compiling."""
         return time.monotonic() - self._begun - self._compiling.seconds
 
     @property

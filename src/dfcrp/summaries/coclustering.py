@@ -34,7 +34,7 @@ class Coclustering:
 
     @property
     def n_chains(self) -> int:
-        """Number of chains."""
+        """The number of chains that were counted."""
         return len(self.counts)
 
     @property

@@ -108,7 +108,7 @@ class ModelFit:
         return f"Yes: {counted(len(self.checks), 'check')} found no difference that matters."
 
     def as_dict(self) -> Json:
-        """As in summary.json."""
+        """The checks as in summary.json."""
         return {"ok": self.ok, "checks": [check.as_dict() for check in self.checks]}
 
 

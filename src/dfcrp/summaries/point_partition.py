@@ -146,7 +146,7 @@ class PointPartition:
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters."""
+        """The number of clusters of the partition."""
         return int(np.unique(self.labels).size)
 
     @property

@@ -21,6 +21,7 @@ from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, load_json, text_or_none
 from dfcrp.items.checks import quoted
 from dfcrp.items.source_tables import kept_fields
+from dfcrp.values import Json
 
 #: The kinds that are written, and read back: by a box, or by an outline as well.
 DRAWN_AS = ("boxes", "circles", "ellipses")
@@ -109,7 +110,7 @@ def read_coco(file: GivenFile, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
-def _person(annotations: Sequence[dict[str, Any]]) -> str | None:
+def _person(annotations: Sequence[Json]) -> str | None:
     """The field that names who made an annotation, if all have it."""
     for key in PERSONS:
         if annotations and all(_named(one.get(key)) is not None for one in annotations):
@@ -203,7 +204,7 @@ def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
     return {path: (json.dumps(whole, indent=1) + "\n").encode()}
 
 
-def _image_entry(image: OutImage, number: Any) -> dict[str, Any]:
+def _image_entry(image: OutImage, number: Any) -> Json:
     entry = {**image.fields, "id": number, "file_name": image.path}
     if image.size is not None:
         entry |= {"width": image.size[0], "height": image.size[1]}

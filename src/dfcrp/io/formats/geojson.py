@@ -46,6 +46,7 @@ from dfcrp.io.tables import (
 from dfcrp.io.text import as_list, as_object, load_json
 from dfcrp.items.columns import GEOGRAPHIC, SAID, SPELLINGS, plain, unit_of
 from dfcrp.items.site import UNITS, Ring, Site
+from dfcrp.values import Json
 
 #: A property of every object that QuPath writes; its coordinates are pixels.
 QUPATH = "objectType"
@@ -67,7 +68,7 @@ class _Feature:
     number: int
     points: Points
     """One for a point."""
-    properties: dict[str, Any]
+    properties: Json
 
     @property
     def drawn(self) -> bool:
@@ -101,7 +102,7 @@ def read_geojson(file: GivenFile, options: ReadOptions) -> RawTable:
     return _others(name, gathered, left_out, site, options.kind)
 
 
-def _as_qupath(properties: dict[str, Any]) -> dict[str, Any]:
+def _as_qupath(properties: Json) -> Json:
     """Of QuPath's objects the name of the class, which it has with its colour, is the category."""
     told = properties.get("classification")
     if QUPATH not in properties or not isinstance(told, dict):
@@ -321,7 +322,7 @@ def _length(name: str, number: int, radius: float, site: Site) -> float:
     return math.radians(radius) * site.body_radius_km
 
 
-def _site(name: str, content: dict[str, Any], outlines: list[Points], options: ReadOptions) -> Site:
+def _site(name: str, content: Json, outlines: list[Points], options: ReadOptions) -> Site:
     """What the collection says of itself; GeoJSON is in degrees unless it cannot be."""
     units = options.units or content.get("units")
     if units is None:
@@ -364,12 +365,12 @@ def write_geojson(table: ReadTable, path: Path, *, outlines: bool = False) -> di
     features = []
     places = zip(table.columns["x"].tolist(), table.columns["y"].tolist(), strict=True)
     for at, (x, y) in enumerate(places):
-        geometry: dict[str, Any] = {"type": "Point", "coordinates": [x, y]}
+        geometry: Json = {"type": "Point", "coordinates": [x, y]}
         if rings is not None:
             geometry = {"type": "Polygon", "coordinates": [rings[at]]}
         properties = {title: values[at] for title, values in columns.items()}
         features.append({"type": "Feature", "geometry": geometry, "properties": properties})
-    content: dict[str, Any] = {"type": "FeatureCollection", "units": site.units}
+    content: Json = {"type": "FeatureCollection", "units": site.units}
     if (system := written_crs(site)) != WGS_84:
         content["crs"] = {"type": "name", "properties": {"name": system}}
     for key in ("body_radius_km", "area_km2"):
@@ -384,7 +385,7 @@ def write_geojson(table: ReadTable, path: Path, *, outlines: bool = False) -> di
 def property_columns(table: ReadTable) -> dict[str, list[Any]]:
     """What a feature says beside its place, by name; None is what is missing."""
     kilometres = table.site.units in ("deg", "km")
-    columns: dict[str, Any] = {
+    columns: Json = {
         f"{role}_km" if kilometres and role == "diameter" else role: values.tolist()
         for role, values in table.columns.items()
         if role not in ("x", "y")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import posixpath
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
@@ -16,6 +15,7 @@ from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, load_json, text_or_none
 from dfcrp.items.image_names import is_absolute
 from dfcrp.items.source_tables import kept_fields
+from dfcrp.values import Json
 
 #: The version of LabelMe whose files these are.
 VERSION = "5.4.1"
@@ -96,7 +96,7 @@ def write_labelme(table: ReadTable, path: Path) -> dict[Path, bytes]:
     return files
 
 
-def _entry(out: Outgoing, row: int, kind: str, points: list[list[float]]) -> dict[str, Any]:
+def _entry(out: Outgoing, row: int, kind: str, points: list[list[float]]) -> Json:
     """A shape; what LabelMe has no field for is its description, which it shows."""
     score = out.score(row)
     known = [f"{title} {out.extra[title][row]}" for title in SHOWN if title in out.extra]

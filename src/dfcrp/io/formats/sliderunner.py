@@ -17,6 +17,7 @@ from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.tables import RawTable, ReadOptions
 from dfcrp.items.checks import quoted
+from dfcrp.values import Json
 
 MARK = b"SQLite format 3\x00"
 #: Tables that a database of SlideRunner has.
@@ -119,7 +120,7 @@ def _slides(database: sqlite3.Connection, marks: Drawings) -> dict[Any, str]:
 
 def _refuse_same(name: str, persons: dict[Any, str]) -> None:
     """Two persons of one name would be one expert."""
-    first: dict[str, Any] = {}
+    first: Json = {}
     for number, person in persons.items():
         if first.setdefault(person, number) != number:
             raise InputError(

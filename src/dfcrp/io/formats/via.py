@@ -19,6 +19,7 @@ from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, decode, load_json, parse_json, text_or_none
 from dfcrp.items.checks import LONGEST_NAME
 from dfcrp.items.source_tables import kept_fields
+from dfcrp.values import Json
 
 #: Columns of an export.
 HEADER = (
@@ -100,13 +101,13 @@ def read_via_json(file: GivenFile, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
-def _image(marks: Drawings, path: str | None, size: object, fields: dict[str, Any]) -> str | None:
+def _image(marks: Drawings, path: str | None, size: object, fields: Json) -> str | None:
     """VIA tells images apart by their names and the sizes of the files, as in ``a.png4096``."""
     number = None if path is None else f"{path}{text_or_none(size) or ''}"
     return marks.image(path, number=number, fields=fields)
 
 
-def _take(marks: Drawings, origin: Origin, shape: dict[str, Any], place: str) -> None:
+def _take(marks: Drawings, origin: Origin, shape: Json, place: str) -> None:
     kind = shape.get("name")
     if kind == "circle":
         marks.circle(origin, shape.get("cx"), shape.get("cy"), shape.get("r"))
@@ -175,10 +176,10 @@ def write_via_csv(table: ReadTable, path: Path) -> dict[Path, bytes]:
     return {path: text.getvalue().encode()}
 
 
-_Region = tuple[dict[str, Any], dict[str, str]]
+_Region = tuple[Json, dict[str, str]]
 
 
-def _written(table: ReadTable, path: Path) -> Iterator[tuple[str, dict[str, Any], list[_Region]]]:
+def _written(table: ReadTable, path: Path) -> Iterator[tuple[str, Json, list[_Region]]]:
     """The key of each image, what is said of it, and its regions with their attributes."""
     if table.kind not in ("boxes", "circles", "ellipses", "points"):
         raise InputError(
@@ -205,7 +206,7 @@ def _written(table: ReadTable, path: Path) -> Iterator[tuple[str, dict[str, Any]
         yield f"{image.path}{fields['size']}", fields, regions
 
 
-def _shape(kind: str, numbers: tuple[float, ...]) -> dict[str, Any]:
+def _shape(kind: str, numbers: tuple[float, ...]) -> Json:
     """The attributes of a shape."""
     x, y, *rest = numbers
     if kind == "points":

@@ -159,7 +159,7 @@ class _Circles(Likelihood):
             items.families,
             items.experts,
             config,
-            experts=experts,
+            apart=experts,
             images=items.image_codes,
             candidates=items.candidates,
         )
@@ -169,7 +169,7 @@ class _Circles(Likelihood):
         return Centre(("x", "y", "diameter"), ("x", "y", "log_diameter"), _circle, rest=REST)
 
     def sizes(self, items: Items) -> Floats:
-        """Diameters."""
+        """The diameters, by which objects are large or small."""
         return items.diameter
 
     def size_parameter(self) -> str:
@@ -297,7 +297,7 @@ class _Circles(Likelihood):
         return circle_offsets(posterior, row)
 
     def outlines(self, columns: Mapping[str, Array]) -> Outlines:
-        """Circles."""
+        """Circles: centre and diameter."""
         x, y, d = (np.asarray(columns[name], np.float64) for name in ("x", "y", "diameter"))
         return Outlines(x, y, d, d, np.zeros_like(x), "ellipse")
 
@@ -308,24 +308,25 @@ def _circle(parameters: Floats) -> Floats:
 
 def lay_out_circles(
     features: Floats,
-    codes: Codes,
-    names: Sequence[str],
+    families: Codes,
+    experts: Sequence[str],
     config: Config,
     *,
-    experts: Codes,
+    apart: Codes,
     images: Codes | None = None,
     candidates: Codes | None = None,
 ) -> Layout:
     """Circles in a plane by their features (x, y, log diameter).
 
-    ``codes`` say whose list each is on, ``experts`` who counts as one for the rule.
+    ``families`` are the codes of ``experts``, whose list each is on; items of one code in ``apart``
+    never share a cluster.
     """
     hyper = circle_hyper(config.likelihood, features)
     log_sizes = features[:, 2]
-    features = set_apart(features, codes, sized=hyper.sized)
+    features = set_apart(features, families, sized=hyper.sized)
     neighbourhood = find_neighbours(
         features,
-        experts,
+        apart,
         config.run.radius,
         hyper,
         images,
@@ -333,8 +334,8 @@ def lay_out_circles(
         candidates=candidates,
     )
     columns = circle_columns(hyper, with_rest=far_from_origin(features))
-    settings = decide(config.likelihood, codes)
-    hyper, columns = _with_differences(hyper, columns, settings, codes, names, neighbourhood)
+    settings = decide(config.likelihood, families)
+    hyper, columns = _with_differences(hyper, columns, settings, families, experts, neighbourhood)
     return Layout(features, hyper, kernel.WIDTH, columns, neighbourhood, log_sizes, possible_rows)
 
 

@@ -259,7 +259,7 @@ class NormalLikelihood(Likelihood):
         )
 
     def learned_words(self, found: Json) -> list[str]:
-        """By column."""
+        """How far items of one object scatter, by column."""
         return _learned_words(found, self.noun)
 
     def law_words(self, posterior: Posterior) -> list[str]:
@@ -345,7 +345,7 @@ class _Boxes(NormalLikelihood):
         return {**centre, "width": width, "height": height, **rest}
 
     def outlines(self, columns: Mapping[str, Array]) -> Outlines:
-        """Upright boxes."""
+        """Upright boxes: centre, width and height."""
         parts = (np.asarray(columns[n], np.float64) for n in ("x", "y", "width", "height"))
         x, y, width, height = parts
         return Outlines(x, y, width, height, np.zeros_like(x), "box")
@@ -380,7 +380,7 @@ class _Ellipses(NormalLikelihood):
         }
 
     def outlines(self, columns: Mapping[str, Array]) -> Outlines:
-        """Turned ellipses."""
+        """Ellipses, turned: centre, width, height and angle."""
         names = ("x", "y", "major", "minor", "angle")
         x, y, major, minor, angle = (np.asarray(columns[n], np.float64) for n in names)
         return Outlines(x, y, major, minor, angle, "ellipse")

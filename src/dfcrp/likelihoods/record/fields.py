@@ -94,7 +94,7 @@ def parts_of(text: str) -> list[str]:
 
 # Dates ----------------------------------------------------------------------------------------
 def is_date(text: str) -> bool:
-    """By its look."""
+    """Whether a text looks like a date."""
     return any(form.fullmatch(text) for form in (YEAR_FIRST, YEAR_LAST, DAY_MONTH, MONTH_DAY))
 
 
@@ -202,12 +202,12 @@ class Fields:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the fields."""
+        """The names of the fields, in order."""
         return tuple(field.name for field in self.fields)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Of the fields."""
+        """The kinds of the fields, in order."""
         return tuple(field.kind for field in self.fields)
 
     @property

@@ -158,7 +158,7 @@ class _Records(Likelihood):
         return learned_rates(dict(zip(names, shared, strict=True)))
 
     def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
-        """Faults by field."""
+        """The learned shares of faults by name, in words."""
         faults = {"miss": "wrong values", "typo": "typos"}
         parts = {name: name.partition("_") for name in names}
         return {
@@ -168,7 +168,7 @@ class _Records(Likelihood):
         }
 
     def learned_words(self, found: Json) -> list[str]:
-        """The worst fields."""
+        """The fields that are most often wrong, in a sentence."""
         return report.learned_words(found)
 
     def reach_words(self, items: Items, config: Config) -> list[str]:

@@ -60,7 +60,7 @@ class Relations:
 
     @staticmethod
     def none(fields: int) -> Relations:
-        """No relation."""
+        """A law without relations: different objects agree by chance alone."""
         return Relations(np.empty(0), np.empty((0, fields)), {})
 
     def log_parts(self, alike: Alike) -> Floats:

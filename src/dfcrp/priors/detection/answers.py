@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from dfcrp.summaries.consensus import SizeClasses, family_arrays, parameter_colu
 from dfcrp.summaries.kernels.tables import represent_clusters
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import label_blocks, summarise
+
+if TYPE_CHECKING:
+    from dfcrp.settings.config import SummarySettings
 
 Counts = NDArray[np.int64]
 Whole = NDArray[np.signedinteger[Any]]
@@ -89,6 +92,11 @@ class DetectionSummary:
     #: Of several images, seen and missed objects on each: (d, images).
     seen_on: Whole | None = None
     missed_on: Whole | None = None
+
+    def retired(self, asked: SummarySettings) -> NDArray[np.bool_]:
+        """The images that need no more looks, by the thresholds of the settings."""
+        complete, settled = asked.retire_complete, asked.retire_settled
+        return np.asarray((self.p_complete >= complete) & (self.p_settled >= settled))
 
     def thinned(self, chains: int, chosen: NDArray[np.int64]) -> DetectionSummary:
         """The same in some draws of each of so many chains."""
@@ -567,14 +575,6 @@ def careless_words(mostly_false: Sequence[str], finds_nothing: Sequence[str]) ->
     return words
 
 
-def retired(posterior: Any) -> NDArray[np.bool_]:
-    """The images that need no more looks, by the thresholds of the settings."""
-    found, asked = posterior.detection, posterior.config.summary
-    return np.asarray(
-        (found.p_complete >= asked.retire_complete) & (found.p_settled >= asked.retire_settled)
-    )
-
-
 def image_rows(posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What images.csv says of every image: looks, objects seen and missed, and what is settled."""
     found: DetectionSummary = posterior.detection
@@ -583,7 +583,7 @@ def image_rows(posterior: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any
     looks = posterior.items.looks
     viewers = np.bincount(looks.pairs[:, 0], minlength=len(looks.images))
     number = {name: at for at, name in enumerate(looks.images)}
-    known, done = {row["image"]: row for row in rows}, retired(posterior)
+    known, done = {row["image"]: row for row in rows}, found.retired(posterior.config.summary)
     table = []
     for at, name in enumerate(found.image_names):
         row: dict[str, Any] = known.get(name) or {"image": name, "n_markings": 0, "n_experts": 0}

@@ -30,7 +30,6 @@ from dfcrp.priors.detection.answers import (
     looks_words,
     mostly_false,
     priors_laid_out,
-    retired,
 )
 from dfcrp.priors.detection.fit import FINDERS
 from dfcrp.priors.detection.settings import LEARNED_SIZES
@@ -268,7 +267,8 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
     posterior = contents.posterior
     if found.seen_on is None or found.missed_on is None:
         return Markup("")
-    asked, done, looks = posterior.config.summary, retired(posterior), posterior.items.looks
+    asked, looks = posterior.config.summary, posterior.items.looks
+    done = found.retired(asked)
     viewers = np.bincount(looks.pairs[:, 0], minlength=len(looks.images))
     number_of = {name: at for at, name in enumerate(looks.images)}
     words = paragraph(
