@@ -173,7 +173,8 @@ class Likelihood:
     text: bool = False
     #: Whether items in degrees are taken for places on a sphere, not in a plane.
     sphere: bool = False
-    #: Names by which the columns are recognised in files, besides their own.
+    #: Names by which columns are recognised in files, besides their own; also of image, expert and
+    #: the like, where no column has one of their usual names.
     spellings: Mapping[str, frozenset[str]] = {}
     #: Paper presets: settings of this likelihood and of the prior, by name.
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}

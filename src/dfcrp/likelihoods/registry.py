@@ -19,6 +19,7 @@ HOMES = {
     "ellipses": "dfcrp.likelihoods.normal.likelihood:ELLIPSES",
     "diagonal": "dfcrp.likelihoods.normal.likelihood:DIAGONAL",
     "normal": "dfcrp.likelihoods.normal.likelihood:NORMAL",
+    "intervals": "dfcrp.likelihoods.interval.likelihood:INTERVALS",
     "records": "dfcrp.likelihoods.record.likelihood:RECORDS",
 }
 
