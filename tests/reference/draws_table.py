@@ -164,7 +164,7 @@ def runs() -> Iterator[tuple[str, Fit]]:
     yield from _of_circles()
     yield from _of_many()
     yield from _of_records()
-    for kind in ("boxes", "circles", "sphere"):
+    for kind in ("boxes", "circles", "sphere", "intervals"):
         yield from _of_detection(kind)
 
 

@@ -64,7 +64,7 @@ class Outlines:
     """Where to draw items or objects on a map.
 
     ``shape`` is "ellipse", "box" or "point"; angles are in degrees, counterclockwise, from x to the
-    first axis.
+    first axis. What lies ``on_line`` has a place along x alone: each list then has a lane.
     """
 
     x: Floats
@@ -73,6 +73,7 @@ class Outlines:
     height: Floats
     angle: Floats
     shape: str
+    on_line: bool = False
 
 
 @dataclass(frozen=True)
@@ -367,6 +368,12 @@ class Likelihood:
 
         features, size = self.distances(items)
         return suspected_doubles(features, items.families, labels, size)
+
+    def band(
+        self, low: Mapping[str, NDArray[Any]], high: Mapping[str, NDArray[Any]]
+    ) -> tuple[Outlines | None, Outlines | None]:
+        """The least and the largest outlines of objects by the ends of their columns' intervals."""
+        return self.outlines(low), self.outlines(high)
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines | None:
         """Where to draw items, or rows of the catalogue; None if they have no place."""

@@ -185,6 +185,8 @@ def grey_levels(pixels: NDArray[Any]) -> NDArray[Any]:
 
 Floats = NDArray[np.float64]
 
+#: The first lane of what lies on a line.
+OBJECTS = "objects"
 #: The poles are drawn as if they were this near to the equator: 1 / cos(89°) is 57.
 HIGHEST_LATITUDE = 89.0
 
@@ -201,6 +203,10 @@ class FlatMap:
     angle: Floats
     #: "ellipse", "box" or "point".
     shape: str
+    #: Whether x alone is a place: then y are lanes, 1 apart, from 0 downwards.
+    on_line: bool = False
+    #: What is in each lane.
+    lanes: tuple[str, ...] = ()
     #: What x and y are called, empty where they are nothing that describes an item.
     axes: tuple[str, str] = ("x", "y")
     degrees: bool = False
@@ -218,12 +224,14 @@ class FlatMap:
 
     @property
     def size(self) -> Floats:
-        """The longer side or axis; of circles the diameter."""
-        return np.maximum(self.width, self.height)
+        """The longer side or axis; of circles the diameter, on a line the length."""
+        return self.width if self.on_line else np.maximum(self.width, self.height)
 
     @property
     def equal(self) -> bool:
         """Whether x and y have one unit, so that their scales must be equal."""
+        if self.on_line:
+            return False
         return self.degrees or self.shape != "point" or self.axes == ("x", "y")
 
     @property
@@ -293,6 +301,12 @@ def flat_map_or_none(items: Items) -> FlatMap | None:
     outlines = likelihood_named(items.kind).outlines(columns)
     if outlines is None:
         return None
+    if outlines.on_line:
+        return FlatMap(
+            **{**vars(outlines), "y": -1.0 - items.families},
+            axes=("position", ""),
+            lanes=(OBJECTS, *items.experts),
+        )
     names = name_of(outlines.x, columns), name_of(outlines.y, columns)
     site = items.site
     whole = FlatMap(**vars(outlines), axes=names)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dfcrp.items.items import Items
 
 Floats = NDArray[np.float64]
+#: Height of a bar; lanes are 1 apart.
+HEIGHT = 0.7
 #: Floors of items that were asked for theirs.
 _FLOORS: WeakKeyDictionary[Items, float] = WeakKeyDictionary()
 #: Names of columns, as ``dfcrp.items.columns.plain`` leaves them.
@@ -133,10 +135,18 @@ class _Intervals(NormalLikelihood):
         return np.abs(centre - centre[row])
 
     def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
-        """Bars on a line; each list has a lane of its own."""
+        """Bars on a line, all of one height."""
         start, end = (np.asarray(columns[name], np.float64) for name in ("start", "end"))
-        nothing = np.zeros_like(start)
-        return Outlines(0.5 * (start + end), nothing, end - start, nothing + 1.0, nothing, "box")
+        nothing, centre = np.zeros_like(start), 0.5 * (start + end)
+        length = np.maximum(end - start, 0.0)
+        return Outlines(centre, nothing, length, nothing + HEIGHT, nothing, "box", on_line=True)
+
+    def band(
+        self, low: Mapping[str, NDArray[Any]], high: Mapping[str, NDArray[Any]]
+    ) -> tuple[Outlines, Outlines]:
+        """From the last start to the first end, and from the first start to the last end."""
+        least = self.outlines({"start": high["start"], "end": low["end"]})
+        return least, self.outlines({"start": low["start"], "end": high["end"]})
 
 
 def lengths(columns: Mapping[str, NDArray[Any]]) -> Floats:
