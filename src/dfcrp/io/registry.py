@@ -10,18 +10,23 @@ from typing import BinaryIO
 from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile, Writer
 from dfcrp.io.formats import (
+    audacity,
     coco,
+    conll,
     craterstats,
     cvat,
     delimited,
+    doccano,
     geojson,
     geopackage,
     label_studio,
+    label_studio_spans,
     labelme,
     parquet,
     particles,
     shapefiles,
     sliderunner,
+    textgrid,
     via,
     yolo,
     zooniverse,
@@ -74,7 +79,12 @@ FORMATS: tuple[Format, ...] = (
     via.JSON,
     geojson.FORMAT,
     labelme.FORMAT,
+    label_studio_spans.FORMAT,
     label_studio.FORMAT,
+    textgrid.FORMAT,
+    doccano.FORMAT,
+    conll.FORMAT,
+    audacity.FORMAT,
     coco.FORMAT,
     Format("other JSON", _ends_in_json, _refuse_unknown_json, kinds=None),
     yolo.FORMAT,
@@ -90,7 +100,7 @@ WRITERS: dict[str, Writer] = {
 
 FOLDER_ENDINGS = (
     *(".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp"),
-    *(".box", ".star", ".cbox"),
+    *(".box", ".star", ".cbox", ".jsonl", ".textgrid", ".conll", ".bio", ".iob"),
 )
 """Files that are read where a folder is given; images and notes may lie beside them."""
 

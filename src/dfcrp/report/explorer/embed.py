@@ -305,8 +305,8 @@ def _image(underlay: Underlay | None) -> dict[str, Any] | None:
 SCRIPTS = (
     "words", "base64", "ground", "outlines", "data", "grid", "colours", "state", "selection",
     "draws", "experts_in_draws", "view", "stamps", "map", "lanes", "overlay", "charts",
-    "filters_panel", "counts_panel", "object_panel", "experts_panel", "table_panel", "search", "exports",
-    "gestures", "fragment", "main",
+    "filters_panel", "counts_panel", "object_panel", "experts_panel", "table_panel", "search",
+    "exports", "gestures", "fragment", "main",
 )  # fmt: skip
 
 
