@@ -8,8 +8,9 @@
   listeners have one of them, from the mean of the starts to that of the ends;
 * the same of intervals with an IoU of at least 0.5.
 
-"Enough" is more than half, or the number that the truth says is best for the design. Scores are F1 with the truth, one to one by an IoU of at least 0.5, the mean IoU of what was found,
-and the mean error of its ends. Each number is the mean over the data sets, with its standard error.
+"Enough" is more than half, or the number that the truth says is best for the design. Scores are F1
+with the truth, one to one by an IoU of at least 0.5, the mean IoU of what was found, and the mean
+error of its ends. Each number is the mean over the data sets, with its standard error.
 """
 
 from __future__ import annotations

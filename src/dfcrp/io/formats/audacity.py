@@ -19,10 +19,26 @@ FREQUENCIES = b"\\\t"
 
 
 def looks_like_audacity(file: GivenFile) -> bool:
-    """A text without a header: two numbers in order, and a third field."""
+    """A text without a header: two numbers in order, and a third field.
+
+    One without any label is of somebody who found nothing, if it lies beside others.
+    """
     if file.path.suffix.lower() != ".txt":
         return False
-    lines = [line for line in file.data.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    if not file.data.strip():
+        return any(map(_holds_labels, sorted(file.path.parent.glob("*.txt"))))
+    return _are_labels(file.data)
+
+
+def _holds_labels(path: Path) -> bool:
+    try:
+        return _are_labels(path.read_bytes())
+    except OSError:
+        return False
+
+
+def _are_labels(data: bytes) -> bool:
+    lines = [line for line in data.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     rows = [_ROW.fullmatch(line) for line in lines if not line.startswith(FREQUENCIES)]
     return bool(rows) and all(
         row is not None and _number(row[1]) <= _number(row[2]) for row in rows
