@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from dfcrp.cli.fit import image_names_option, join_categories_option
+from dfcrp.likelihoods.registry import KINDS
 
 
 class LonLat(click.ParamType):
@@ -39,8 +40,7 @@ class LonLat(click.ParamType):
     "--likelihood",
     "kind",
     metavar="KIND",
-    help="The kind of items in IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
-    "[default: that of the run, or circles]",
+    help=f"The kind of items in IN: {KINDS}.  [default: that of the run, or circles]",
 )
 @click.option(
     "--columns",

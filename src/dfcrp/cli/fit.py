@@ -16,6 +16,7 @@ from dfcrp.cli.ground import (
 )
 from dfcrp.cli.grouped import GroupedCommand
 from dfcrp.likelihoods import EXPERT_BIAS
+from dfcrp.likelihoods.registry import KINDS
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.settings.values import IMAGE_NAMES, IMAGES, PRESETS, SAMPLERS
 
@@ -164,8 +165,7 @@ HEADINGS = {
 @click.option(
     "--likelihood",
     type=str,
-    help="The kind of items: circles, points, boxes, ellipses, rows of numbers (diagonal, normal) "
-    "or records.  [default: circles]",
+    help=f"The kind of items: {KINDS}.  [default: circles]",
 )
 @click.option(
     "--nearest",

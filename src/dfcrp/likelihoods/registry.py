@@ -23,6 +23,9 @@ HOMES = {
     "records": "dfcrp.likelihoods.record.likelihood:RECORDS",
 }
 
+#: Their names, for those who choose one.
+KINDS = ", ".join(HOMES)
+
 
 def is_own(name: str) -> bool:
     """Whether a name is that of code which is not dfcrp's.

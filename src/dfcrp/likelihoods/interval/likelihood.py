@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 #: Height of a bar; lanes are 1 apart.
-HEIGHT = 0.7
+HEIGHT = 0.6
 #: Floors of items that were asked for theirs.
 _FLOORS: WeakKeyDictionary[Items, float] = WeakKeyDictionary()
 #: Names of columns, as ``dfcrp.items.columns.plain`` leaves them.

@@ -22,7 +22,7 @@ function drawLanes(context, data, view, ink, paper) {
     context.globalAlpha = 0.15;
     context.fillRect(0, Math.round(y + view.scaleY / 2), view.width, 1);
     context.globalAlpha = 1;
-    write(name, 6, y - Math.min(view.scaleY / 2, 16) + 10);
+    write(name, 6, y - view.scaleY / 2 + 12);
   }
   drawTicks(context, data, view, write);
 }
