@@ -153,6 +153,8 @@ class Sight:
     #: Whether the coordinates are a place: then items of one object lie closer together than
     #: those of two, or nothing can be merged.
     placed: bool = True
+    #: Whether they are counts, such as of characters, in which experts often agree exactly.
+    counted: bool = False
 
 
 class Likelihood:

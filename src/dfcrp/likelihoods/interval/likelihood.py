@@ -124,10 +124,13 @@ class _Intervals(NormalLikelihood):
         ]
 
     def sight(self, items: Items) -> Sight:
-        """Centres on the line, and lengths."""
+        """Centres on the line, and lengths; whole numbers are characters, tokens or frames."""
         centre = np.mean([items.columns["start"], items.columns["end"]], axis=0)
         found = lengths(items.columns)
-        return Sight(centre[:, np.newaxis], ("position",), lambda given: given, found)
+        whole = bool((items.values % 1.0 == 0.0).all())
+        return Sight(
+            centre[:, np.newaxis], ("position",), lambda given: given, found, counted=whole
+        )
 
     def apart(self, items: Items, row: int) -> Floats:
         """The distance of the centres."""
