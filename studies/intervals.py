@@ -88,7 +88,8 @@ def by_dfcrp(items: Items) -> dict[str, Floats]:
     table = posterior.catalogue()
     table = table[table["p_real"] > 0.5]
     return {
-        name: rows[["start", "end"]].to_numpy() for name, rows in table.groupby("image", sort=True)
+        str(name): rows[["start", "end"]].to_numpy()
+        for name, rows in table.groupby("image", sort=True)
     }
 
 

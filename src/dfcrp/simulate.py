@@ -252,12 +252,12 @@ class RecordingDesign:
                 ]
                 rows += [(name, expert, *ends, -1) for ends in false.tolist()]
             n_events += len(there)
-        image, expert, start, end, truth = (np.array(column) for column in zip(*rows, strict=True))
+        images, experts, start, end, truth = map(np.array, zip(*rows, strict=True))
         false_ones = np.flatnonzero(truth < 0)
         truth[false_ones] = n_events + np.arange(len(false_ones))
-        names = [f"recording-{number + 1:02d}" for number in range(self.recordings)]
-        looked = [(name, who) for name in names for who in expert_names(len(self.detection))]
-        items = Items.intervals(start, end, expert, image=image, truth=truth, looked=looked)
+        heard = [f"recording-{number + 1:02d}" for number in range(self.recordings)]
+        looked = [(one, who) for one in heard for who in expert_names(len(self.detection))]
+        items = Items.intervals(start, end, experts, image=images, truth=truth, looked=looked)
         columns = zip(*events, strict=True)
         return items, dict(zip(("image", "start", "end"), map(np.array, columns), strict=True))
 

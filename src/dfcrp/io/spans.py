@@ -110,7 +110,7 @@ def _same(start: Any, end: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Span:
+class SpanToWrite:
     """An interval to be written."""
 
     start: float
@@ -139,7 +139,7 @@ def only_one_recording(table: ReadTable, path: Path) -> None:
         )
 
 
-def spans_by(table: ReadTable, role: str, path: Path) -> Iterator[tuple[str, list[Span]]]:
+def spans_by(table: ReadTable, role: str, path: Path) -> Iterator[tuple[str, list[SpanToWrite]]]:
     """The intervals of each expert or image, by name and in time; all as one where none is named.
 
     ``path`` is what messages call the file.
@@ -154,9 +154,9 @@ def spans_by(table: ReadTable, role: str, path: Path) -> Iterator[tuple[str, lis
         yield name, [spans[at] for at in rows]
 
 
-def spans_of_both(table: ReadTable) -> dict[str, dict[str, list[Span]]]:
+def spans_of_both(table: ReadTable) -> dict[str, dict[str, list[SpanToWrite]]]:
     """By recording and expert, both "" where none is named."""
-    found: dict[str, dict[str, list[Span]]] = {}
+    found: dict[str, dict[str, list[SpanToWrite]]] = {}
     spans = _spans_of(table)
     both = [to_names(table.about.get(role, [""] * len(spans))) for role in ("image", "expert")]
     for span, image, expert in zip(spans, *both, strict=True):
@@ -164,7 +164,7 @@ def spans_of_both(table: ReadTable) -> dict[str, dict[str, list[Span]]]:
     return found
 
 
-def _spans_of(table: ReadTable) -> list[Span]:
+def _spans_of(table: ReadTable) -> list[SpanToWrite]:
     """Every row."""
     extra, count = table.typed_extra(), len(table)
     told = table.about.get("category", extra.get("category"))
@@ -173,10 +173,10 @@ def _spans_of(table: ReadTable) -> list[Span]:
     sure = table.about.get("score", sure)
     ends: Mapping[str, NDArray[np.float64]] = table.columns
     rows = zip(ends["start"].tolist(), ends["end"].tolist(), names, sure, strict=True)
-    return [Span(*row) for row in rows]
+    return [SpanToWrite(*row) for row in rows]
 
 
-def in_whole_numbers(spans: Sequence[Span], path: Path, what: str) -> list[tuple[int, int]]:
+def in_whole_numbers(spans: Sequence[SpanToWrite], path: Path, what: str) -> list[tuple[int, int]]:
     """Starts and ends as whole numbers, or a request for them."""
     for span in spans:
         if span.start % 1.0 or span.end % 1.0 or span.start < 0.0:

@@ -203,10 +203,6 @@ class FlatMap:
     angle: Floats
     #: "ellipse", "box" or "point".
     shape: str
-    #: Whether x alone is a place: then y are lanes, 1 apart, from 0 downwards.
-    on_line: bool = False
-    #: What is in each lane.
-    lanes: tuple[str, ...] = ()
     #: What x and y are called, empty where they are nothing that describes an item.
     axes: tuple[str, str] = ("x", "y")
     degrees: bool = False
@@ -218,6 +214,10 @@ class FlatMap:
     unit: str = ""
     #: A length on the ground in the unit of y, and what it is: (0.4, "m"); None if not known.
     ground: tuple[float, str] | None = None
+    #: Whether x alone is a place: then y are lanes, 1 apart, from 0 downwards.
+    on_line: bool = False
+    #: What is in each lane.
+    lanes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.x)

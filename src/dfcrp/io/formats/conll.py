@@ -32,7 +32,7 @@ def looks_like_conll(file: GivenFile) -> bool:
     return file.path.suffix.lower() in ENDINGS
 
 
-class _Reader:
+class _TagReader:
     """Follows the tokens of one file."""
 
     def __init__(self, spans: Spans) -> None:
@@ -70,7 +70,7 @@ class _Reader:
 
 def read_conll(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read spans of tokens."""
-    reader = _Reader(Spans(file.name, "row", options))
+    reader = _TagReader(Spans(file.name, "row", options))
     for number, line in enumerate(lines_of(file.name, file.data), 1):
         cells = line.split("\t") if "\t" in line else line.split()
         cells[-1:] = cells[-1].split()[:1] if cells else []

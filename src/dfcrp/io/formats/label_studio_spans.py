@@ -10,7 +10,7 @@ from typing import Any
 
 from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.formats.label_studio import UNKNOWN, annotator, looks_like_label_studio
-from dfcrp.io.spans import Span, Spans, only_intervals, spans_of_both
+from dfcrp.io.spans import Spans, SpanToWrite, only_intervals, spans_of_both
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, load_json, text_or_none
 
@@ -35,7 +35,7 @@ def read_label_studio_spans(file: GivenFile, options: ReadOptions) -> RawTable:
         task = as_object(raw, where)
         if task.get("predictions"):
             spans.leave(number, "list of predictions")
-        last: dict[str, Mapping[str, Any]] = {}
+        last: dict[str, dict[str, Any]] = {}
         for entry in as_list(task.get("annotations") or [], where):
             annotation = as_object(entry, f"{where}, annotations")
             if annotation.get("was_cancelled"):
@@ -103,7 +103,7 @@ def write_label_studio_spans(table: ReadTable, path: Path) -> dict[Path, bytes]:
     return {path: (json.dumps(tasks, ensure_ascii=False, indent=1) + "\n").encode()}
 
 
-def _result(span: Span, name: str) -> dict[str, Any]:
+def _result(span: SpanToWrite, name: str) -> dict[str, Any]:
     value = {"start": span.start, "end": span.end, "labels": [span.category]}
     score = {} if span.score is None else {"score": span.score}
     place = {"from_name": "label", "to_name": "audio", "type": "labels"}

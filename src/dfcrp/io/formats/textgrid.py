@@ -17,7 +17,7 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile
-from dfcrp.io.spans import NO_LENGTH, Span, Spans, only_one_recording, spans_by
+from dfcrp.io.spans import NO_LENGTH, Spans, SpanToWrite, only_one_recording, spans_by
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import decode
 from dfcrp.items.checks import quoted
@@ -148,9 +148,9 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _apart(spans: Sequence[Span]) -> list[list[Span]]:
+def _apart(spans: Sequence[SpanToWrite]) -> list[list[SpanToWrite]]:
     """As few tiers as possible without an overlap; ``spans`` are in the order of their starts."""
-    tiers: list[list[Span]] = []
+    tiers: list[list[SpanToWrite]] = []
     for span in spans:
         free = next((tier for tier in tiers if tier[-1].end <= span.start), None)
         if free is None:
@@ -161,7 +161,7 @@ def _apart(spans: Sequence[Span]) -> list[list[Span]]:
 
 
 def _without_gaps(
-    spans: Sequence[Span], first: float, last: float
+    spans: Sequence[SpanToWrite], first: float, last: float
 ) -> Iterator[tuple[float, float, str]]:
     """With an empty interval between two that do not touch, as Praat wants."""
     at = first
