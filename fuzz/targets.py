@@ -178,6 +178,7 @@ TARGETS = {
     "cbox": _format("particle boxes", ".cbox"),
     "audacity": _format("Audacity", ".txt"),
     "textgrid": _format("TextGrid", ".TextGrid"),
+    "elan": _format("ELAN", ".eaf"),
     "doccano": _format("doccano", ".jsonl"),
     "conll": _format("CoNLL", ".conll"),
     "label-studio-spans": _format("Label Studio spans", ".json"),

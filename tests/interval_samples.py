@@ -79,6 +79,35 @@ Paris\tNNP\tB-LOC
 
 Nobody\tNN\tO
 """
+ELAN = """<?xml version="1.0" encoding="UTF-8"?>
+<ANNOTATION_DOCUMENT AUTHOR="" DATE="2024-01-01" FORMAT="3.0" VERSION="3.0">
+  <HEADER MEDIA_FILE="" TIME_UNITS="milliseconds"/>
+  <TIME_ORDER>
+    <TIME_SLOT TIME_SLOT_ID="ts1" TIME_VALUE="1250"/>
+    <TIME_SLOT TIME_SLOT_ID="ts2" TIME_VALUE="2500"/>
+    <TIME_SLOT TIME_SLOT_ID="ts3" TIME_VALUE="1300"/>
+  </TIME_ORDER>
+  <TIER ANNOTATOR="ann" LINGUISTIC_TYPE_REF="x" TIER_ID="calls">
+    <ANNOTATION>
+      <ALIGNABLE_ANNOTATION ANNOTATION_ID="a1" TIME_SLOT_REF1="ts1" TIME_SLOT_REF2="ts2">
+        <ANNOTATION_VALUE>song &amp; trill</ANNOTATION_VALUE>
+      </ALIGNABLE_ANNOTATION>
+    </ANNOTATION>
+    <ANNOTATION>
+      <REF_ANNOTATION ANNOTATION_ID="a2" ANNOTATION_REF="a1">
+        <ANNOTATION_VALUE>loud</ANNOTATION_VALUE>
+      </REF_ANNOTATION>
+    </ANNOTATION>
+  </TIER>
+  <TIER ANNOTATOR="bob" LINGUISTIC_TYPE_REF="x" TIER_ID="bob's calls">
+    <ANNOTATION>
+      <ALIGNABLE_ANNOTATION ANNOTATION_ID="a3" TIME_SLOT_REF1="ts3" TIME_SLOT_REF2="ts2">
+        <ANNOTATION_VALUE>song</ANNOTATION_VALUE>
+      </ALIGNABLE_ANNOTATION>
+    </ANNOTATION>
+  </TIER>
+</ANNOTATION_DOCUMENT>
+"""
 
 
 def studio(*results: dict[str, Any], who: Any = 1, **task: Any) -> bytes:
@@ -110,6 +139,7 @@ SAMPLES: dict[str, tuple[str, bytes, list[tuple[float, float, str]]]] = {
         b' "end_offset": 3}], "relations": []}\n',
         [(0, 3, "PER")],
     ),
+    "ELAN": ("l.eaf", ELAN.encode(), [(1.25, 2.5, "song & trill"), (1.3, 2.5, "song")]),
     "CoNLL": ("g.conll", CONLL.encode(), [(0, 2, "PER"), (3, 4, "LOC")]),
     "Label Studio, audio": ("h.json", studio(AUDIO, data={"audio": "/d/a.wav"}),
                             [(0.5, 2.0, "call")]),

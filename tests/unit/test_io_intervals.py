@@ -14,7 +14,7 @@ import dfcrp
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io import read_items, read_table, write_table
 from dfcrp.items.items import Items
-from interval_samples import AUDIO, LONG, SAMPLES, SHORT, studio
+from interval_samples import AUDIO, ELAN, LONG, SAMPLES, SHORT, studio
 
 
 def written(folder: Path, name: str, content: bytes | str) -> Path:
@@ -68,6 +68,27 @@ def test_who_marked_and_in_what(tmp_path: Path) -> None:
     path = written(tmp_path, "p.json", studio(AUDIO, who={"email": "g@x.org"}, data={"a": "u.wav"}))
     three = read_items(path, "intervals")
     assert (three.experts, three.images) == (("g@x.org",), ("u.wav",))
+
+
+def test_annotators_of_tiers_are_experts(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.eaf", ELAN)
+    with pytest.warns(DfcrpWarning, match="left out: 1 annotation without times of its own"):
+        found = read_items(path, "intervals")
+    assert found.experts == ("ann", "bob")
+    nameless = ELAN.replace('ANNOTATOR="ann"', "").replace('ANNOTATOR="bob"', "")
+    both = [written(tmp_path, f"{who}.eaf", nameless) for who in ("cleo", "dev")]
+    assert quietly(read_items, both, "intervals").experts == ("cleo", "dev")
+    for old, new, message in (
+        ("ts3", "ts9", r"the time of an annotation \('ts9, ts2'\) is not in the file"),
+        ("1300", "soon", r"row 23: the time of an annotation"),
+        ("<HEADER", "<!DOCTYPE x><HEADER", "not XML"),
+        ("</TIER>", "", "not XML"),
+    ):
+        broken = (
+            ELAN.replace(old, new, 1) if old != "ts3" else ELAN.replace('REF1="ts3', 'REF1="ts9')
+        )
+        with pytest.raises(InputError, match=message):
+            read_items(written(tmp_path, "b.eaf", broken), "intervals")
 
 
 def test_tiers_may_be_experts_or_categories(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from dfcrp.io.formats import (
     cvat,
     delimited,
     doccano,
+    elan,
     geojson,
     geopackage,
     label_studio,
@@ -83,6 +84,7 @@ FORMATS: tuple[Format, ...] = (
     label_studio_spans.FORMAT,
     label_studio.FORMAT,
     textgrid.FORMAT,
+    elan.FORMAT,
     doccano.FORMAT,
     conll.FORMAT,
     audacity.FORMAT,
@@ -104,7 +106,7 @@ TARGETS: dict[str, Format] = {form.target: form for form in FORMATS if form.targ
 
 FOLDER_ENDINGS = (
     *(".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp"),
-    *(".box", ".star", ".cbox", ".jsonl", ".textgrid", ".conll", ".bio", ".iob"),
+    *(".box", ".star", ".cbox", ".jsonl", ".textgrid", ".eaf", ".conll", ".bio", ".iob"),
 )
 """Files that are read where a folder is given; images and notes may lie beside them."""
 
