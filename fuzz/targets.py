@@ -17,7 +17,7 @@ AREAS = "input.geojson"
 #: The names of classes beside a file of YOLO.
 CLASSES = "classes.txt"
 #: What an input is read as; its length says which of them.
-KINDS = ("circles", "points", "boxes", "ellipses", "diagonal", "normal", "records")
+KINDS = ("circles", "points", "boxes", "ellipses", "diagonal", "normal", "records", "intervals")
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,12 @@ TARGETS = {
     "box": _format("particle boxes", ".box"),
     "star": _format("particle boxes", ".star"),
     "cbox": _format("particle boxes", ".cbox"),
+    "audacity": _format("Audacity", ".txt"),
+    "textgrid": _format("TextGrid", ".TextGrid"),
+    "elan": _format("ELAN", ".eaf"),
+    "doccano": _format("doccano", ".jsonl"),
+    "conll": _format("CoNLL", ".conll"),
+    "label-studio-spans": _format("Label Studio spans", ".json"),
     "settings": Target(("input.toml",), resolve_or_refuse, writes=True),
     "candidates": Target(("input.csv", PAIRS), pair_or_refuse),
     "looked": Target(("input.csv", PAIRS), look_or_refuse),

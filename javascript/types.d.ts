@@ -107,6 +107,8 @@ interface About {
   objectShape: Shape;
   hasPlaces: boolean;
   equalScales: boolean;
+  /** What is in each lane, from 0 downwards, of items on a line. */
+  lanes: string[] | null;
   round: boolean;
   axes: string[];
   placeDigits: number;
@@ -272,6 +274,7 @@ interface View {
   height: number;
   ratio: number | null;
   readonly scaleX: number;
+  readonly scaleY: number;
   readonly squeeze: number;
   onMove(): void;
   toScreen(x: number, y: number): Place;

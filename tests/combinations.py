@@ -48,6 +48,7 @@ KINDS = (
     Kind("points", "points", "points"),
     Kind("boxes", "boxes", "boxes"),
     Kind("ellipses", "ellipses", "ellipses"),
+    Kind("intervals", "intervals", "intervals"),
     Kind("diagonal", "numbers: `diagonal`", "diagonal"),
     Kind("normal", "numbers: `normal`", "normal"),
     Kind("records", "records", "records"),
@@ -111,7 +112,7 @@ REFUSED = {
     ("sphere", "drawing_tools"): "drawing tools store pixels of an image, not degrees",
     **{
         (kind, files): _SHAPES_ONLY
-        for kind in ("diagonal", "normal", "records", "own")
+        for kind in ("diagonal", "normal", "records", "own", "intervals")
         for files in ("drawing_tools", "geojson", "crater_files")
     },
     **{

@@ -72,6 +72,7 @@ class Walk:
                 "year": [str(1950 + at) for at in k],
             },
             "own": {"low": whole, "high": np.round(x)},
+            "intervals": {"start": x, "end": x + size},
         }
         return found[self.kind], None
 
@@ -176,7 +177,7 @@ class Walk:
             return
         table = self.plain.catalogue()
         truth = {name: table[name].to_numpy() for name in self.plain.items.columns}
-        placed = self.kind in ("circles", "sphere", "boxes", "ellipses")
+        placed = self.kind in ("circles", "sphere", "boxes", "ellipses", "intervals")
         rule = {"iou": 0.9} if placed else {"distance": 1e-6}
         found = self.plain.evaluate(truth, min_experts=1, **rule)
         assert (found.precision, found.recall) == (1.0, 1.0)

@@ -39,7 +39,7 @@ class DFCRP(ClusterMixin, BaseEstimator):
     ----------
     likelihood : str
         What a row is: "diagonal" or "normal" for any features; "circles", "points", "boxes",
-        "ellipses" with their columns in order; "records" for rows of text.
+        "ellipses", "intervals" with their columns in order; "records" for rows of text.
     prior : str, optional
         "dfcrp" with groups, "crp" without, unless something else is named.
     chains, scans, burn_in, radius, nearest, workers, config

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dfcrp.io.formats.craterstats import write_scc
 from dfcrp.io.tables import ReadTable, write_files
 from dfcrp.items.site import Ring, Site
+from dfcrp.simulate import RecordingDesign
 from dfcrp.values import Json
 
 MOON_KM = 1737.4
@@ -174,6 +175,33 @@ def registers(folder: Path, seed: int = 1) -> list[Path]:
     return write_files(files, overwrite=True)
 
 
+def listeners(folder: Path, seed: int = 1) -> list[Path]:
+    """Audacity's label tracks: five listeners who marked bird calls in twelve recordings.
+
+    Each listener has a folder, with a file for each recording; one without a call is empty.
+    """
+    rng = np.random.default_rng(seed)
+    rates = (0.1, 0.5, 0.2, 1.0, 0.3)
+    design = RecordingDesign(12, 120.0, 9.0, close=0.3, precision=0.08, false_rate=rates)
+    items, _ = design.draw(rng)
+    names = dict(zip(items.experts, FINDS, strict=False))
+    # Calls are of two kinds, which some take for the other.
+    trill = (np.asarray(items.truth) % 3 == 0) ^ (rng.random(len(items)) < 0.08)
+    said = np.where(trill, "trill", "song")
+    files: dict[Path, list[str]] = {}
+    for image, expert in np.asarray(items.looked).tolist():
+        files[folder / names[expert] / f"{image}.txt"] = []
+    start, end = items.columns["start"], items.columns["end"]
+    for row in np.argsort(start).tolist():
+        path = folder / names[items.expert[row]] / f"{items.image[row]}.txt"  # type: ignore[index]
+        files[path].append(f"{start[row]:.6f}\t{end[row]:.6f}\t{said[row]}\n")
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return write_files(
+        {path: "".join(rows).encode() for path, rows in files.items()}, overwrite=True
+    )
+
+
 def _as_typed(value: str, rng: np.random.Generator) -> str:
     """A value as somebody types it: one in 25 is missing, one in twelve has a wrong character."""
     if rng.random() < 0.04:
@@ -187,5 +215,11 @@ def _as_typed(value: str, rng: np.random.Generator) -> str:
 
 #: What ``dfcrp example`` offers, and which tutorial it is for.
 EXAMPLES: Mapping[str, Callable[[Path, int], list[Path]]] = MappingProxyType(
-    {"craters": craters, "crowd": crowd, "boxes": boxes, "registers": registers}
+    {
+        "craters": craters,
+        "crowd": crowd,
+        "boxes": boxes,
+        "registers": registers,
+        "listeners": listeners,
+    }
 )

@@ -208,3 +208,73 @@ def _markings(lists: list[ExpertList], names: list[str]) -> Items:
     truth = np.concatenate([np.concatenate([found, alone]) for _, found, _, alone in lists])
     expert = np.repeat(names, [len(found) + len(alone) for _, found, _, alone in lists])
     return Items.circles(rows[:, 0], rows[:, 1], np.exp(rows[:, 2]), expert, truth=truth)
+
+
+@dataclass(frozen=True)
+class RecordingDesign:
+    """Events in recordings, and listeners who mark them from start to end.
+
+    Each recording has Poisson(``events``) events, uniform in time, with log-normal lengths; a share
+    ``close`` of them follows the end of another one after a short pause. Listener j marks an event
+    with probability ``detection[j]`` and Poisson(``false_rate[j]``) intervals where there is none.
+    Both ends are off by normal errors whose standard deviation is ``precision`` and a share
+    ``spread`` of the length. What would be shorter than ``shortest`` is made that long.
+    """
+
+    recordings: int = 20
+    seconds: float = 300.0
+    events: float = 15.0
+    log_length: float = 0.7
+    log_length_sd: float = 0.8
+    close: float = 0.0
+    pause: float = 0.3
+    detection: tuple[float, ...] = (0.95, 0.9, 0.85, 0.75, 0.6)
+    false_rate: tuple[float, ...] = (0.5, 1.0, 0.5, 2.0, 1.0)
+    precision: float = 0.1
+    spread: float = 0.05
+    shortest: float = 0.02
+
+    def draw(self, seed: int | np.random.Generator) -> tuple[Items, dict[str, NDArray[Any]]]:
+        """Intervals with true labels, and the events: image, start and end."""
+        rng = np.random.default_rng(seed)
+        events, rows, n_events = [], [], 0
+        for number in range(self.recordings):
+            name = f"recording-{number + 1:02d}"
+            there = self.places(int(rng.poisson(self.events)), rng)
+            events += [(name, *event) for event in there.tolist()]
+            for j, expert in enumerate(expert_names(len(self.detection))):
+                found = np.flatnonzero(rng.random(len(there)) < self.detection[j])
+                seen = self._with_errors(there[found], rng)
+                false = self.places(int(rng.poisson(self.false_rate[j])), rng)
+                rows += [
+                    (name, expert, *ends, n_events + k)
+                    for k, ends in zip(found.tolist(), seen.tolist(), strict=True)
+                ]
+                rows += [(name, expert, *ends, -1) for ends in false.tolist()]
+            n_events += len(there)
+        images, experts, start, end, truth = map(np.array, zip(*rows, strict=True))
+        false_ones = np.flatnonzero(truth < 0)
+        truth[false_ones] = n_events + np.arange(len(false_ones))
+        heard = [f"recording-{number + 1:02d}" for number in range(self.recordings)]
+        looked = [(one, who) for one in heard for who in expert_names(len(self.detection))]
+        items = Items.intervals(start, end, experts, image=images, truth=truth, looked=looked)
+        columns = zip(*events, strict=True)
+        return items, dict(zip(("image", "start", "end"), map(np.array, columns), strict=True))
+
+    def places(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """So many starts and ends from the law of the events."""
+        length = np.exp(rng.normal(self.log_length, self.log_length_sd, count))
+        start = rng.uniform(0.0, self.seconds, count)
+        for k in np.flatnonzero(rng.random(count) < self.close):
+            if k:
+                start[k] = start[k - 1] + length[k - 1] + rng.exponential(self.pause)
+        return np.column_stack([start, start + length])
+
+    def _with_errors(
+        self, ends: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        length = ends[:, 1] - ends[:, 0]
+        sd = self.precision + self.spread * length
+        found = ends + sd[:, np.newaxis] * rng.standard_normal(ends.shape)
+        found[:, 1] = np.maximum(found[:, 1], found[:, 0] + self.shortest)
+        return found

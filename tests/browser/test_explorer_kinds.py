@@ -17,8 +17,8 @@ from dfcrp.rounding import estimate_of
 from reference.kind_posteriors import kind_posterior
 
 PLACED = ("points", "boxes", "ellipses", "diagonal", "line")
-KINDS = (*PLACED, "records")
-NOUNS = {"points": "points", "boxes": "boxes", "ellipses": "ellipses", "records": "records"}
+KINDS = (*PLACED, "intervals", "records")
+NOUNS = {kind: kind for kind in ("points", "boxes", "ellipses", "intervals", "records")}
 
 
 def of(*kinds):
@@ -87,7 +87,8 @@ def test_the_page_speaks_of_the_kind(page, run):
     # Where x and y have no unit in common there is no scale bar, but their names.
     bare = run.kind in ("diagonal", "normal", "line", "records")
     assert page.locator("#explorer-note").is_visible() == bare
-    assert (state(page, "overlay.bar") is None) == bare
+    # Lanes have an axis instead.
+    assert (state(page, "overlay.bar") is None) == (bare or run.kind == "intervals")
     assert page.locator("#explorer-region").is_visible() == (run.kind != "records")
 
 
@@ -179,7 +180,7 @@ def test_ghosts_lie_where_the_draws_are(page, run):
         assert np.ptp(found[axis]) == pytest.approx(np.ptp(stored), rel=0.1)
 
 
-@of(*PLACED)
+@of(*PLACED, "intervals")
 def test_a_click_finds_the_object(page, run):
     i, k = lonely_item(run)
     turn = f"((data.itemAngle?.[{i}] ?? 0) * Math.PI / 180)"
@@ -225,7 +226,28 @@ def test_outlines_are_drawn_where_they_are(page, run):
         assert inked[4:] == [False, False]
 
 
-@of("ellipses", "line", "records")
+@of("intervals")
+def test_every_list_has_a_lane(page, run):
+    """Objects in the first, experts below; zooming stretches the axis alone, and all stay seen."""
+    items = run.posterior.items
+    assert state(page, "data.lanes") == ["objects", *items.experts]
+    y = np.array(state(page, "Array.from(data.itemY, (y) => y + data.origin[1])"))
+    assert y == pytest.approx(-1.0 - items.families)
+    assert set(state(page, "Array.from(data.clusterY, (y) => y + data.origin[1])")) == {0.0}
+    scales = "[view.scaleX, view.scaleY]"
+    (wide, high), bounds = state(page, scales), state(page, "view.bounds()")
+    page.evaluate("explorer.view.zoom(8)")
+    after = state(page, scales)
+    assert after == pytest.approx([8.0 * wide, high])
+    assert state(page, "view.bounds()")[1::2] == pytest.approx(bounds[1::2])
+    page.evaluate("explorer.view.goTo(3)")
+    left, _, right, _ = state(page, "view.bounds()")
+    at = state(page, "[data.clusterX[3], map.objects.wide[3]]")
+    assert (left + right) / 2 == pytest.approx(at[0], abs=1e-3 * (right - left))
+    assert 2.0 * at[1] < right - left
+
+
+@of("ellipses", "line", "intervals", "records")
 def test_export_is_the_catalogue(page, run):
     with page.expect_download() as download:
         page.locator("#explorer-csv").click()

@@ -33,7 +33,7 @@ def found() -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-PLAIN = ["points", "boxes", "ellipses", "diagonal", "normal", "records"]
+PLAIN = ["points", "boxes", "ellipses", "intervals", "diagonal", "normal", "records"]
 UNLIKE = ["points, experts", "boxes, experts", "normal, experts"]
 
 

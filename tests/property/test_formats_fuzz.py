@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import format_samples as samples
+import interval_samples
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io import read_table
 from dfcrp.io.tables import ReadOptions
 
 SECONDS = 5.0
-KINDS = ("circles", "points", "boxes", "ellipses", "records")
+KINDS = ("circles", "points", "boxes", "ellipses", "records", "intervals")
 ALL = ReadOptions(boxes=True, point_diameter=1.0, body_radius_km=1737.4)
 
 fuzzing = settings(
@@ -36,6 +37,11 @@ edits = st.lists(
     min_size=1,
     max_size=4,
 )
+
+
+SINGLE_FILES = samples.SINGLE_FILES | {
+    name: sample[:2] for name, sample in interval_samples.SAMPLES.items()
+}
 
 
 def damaged(content: bytes, changes: list[tuple[float, int, bytes]]) -> bytes:
@@ -62,14 +68,14 @@ def read_or_refuse(path: Path) -> None:
         assert time.process_time() - began < SECONDS
 
 
-@pytest.mark.parametrize("format_name", samples.SINGLE_FILES)
+@pytest.mark.parametrize("format_name", SINGLE_FILES)
 @fuzzing
 @given(changes=edits)
 @example(changes=[(0.5, 10_000, b"")])
 def test_damaged_files(
     tmp_path: Path, format_name: str, changes: list[tuple[float, int, bytes]]
 ) -> None:
-    name, content = samples.SINGLE_FILES[format_name]
+    name, content = SINGLE_FILES[format_name]
     path = tmp_path / name
     path.write_bytes(damaged(content, changes))
     read_or_refuse(path)
@@ -78,7 +84,10 @@ def test_damaged_files(
 # Tokens are exchanged whole, so that files stay well-formed and damage gets to the readers' core.
 @pytest.mark.parametrize(
     "format_name",
-    ["Zooniverse", "COCO", "VIA CSV", "VIA JSON", "LabelMe", "Label Studio", "GeoJSON"],
+    [
+        *("Zooniverse", "COCO", "VIA CSV", "VIA JSON", "LabelMe", "Label Studio", "GeoJSON"),
+        *(name for name in interval_samples.SAMPLES if name != "CoNLL"),
+    ],
 )
 @fuzzing
 @given(at=st.integers(0, 10_000), value=odd_pieces, count=st.integers(1, 3))
@@ -87,7 +96,7 @@ def test_strange_values(
 ) -> None:
     import re
 
-    name, content = samples.SINGLE_FILES[format_name]
+    name, content = SINGLE_FILES[format_name]
     tokens = list(re.finditer(rb"-?\d+(?:\.\d+)?|\[[^\[\]]*\]|null|\{\}", content))
     for number in range(count):
         token = tokens[(at + 37 * number) % len(tokens)]
@@ -98,12 +107,12 @@ def test_strange_values(
     read_or_refuse(path)
 
 
-@pytest.mark.parametrize("format_name", samples.SINGLE_FILES)
+@pytest.mark.parametrize("format_name", SINGLE_FILES)
 @fuzzing
 @given(content=st.binary(max_size=200), keep=st.integers(0, 60))
 def test_any_bytes(tmp_path: Path, format_name: str, content: bytes, keep: int) -> None:
     """Random bytes after the beginning by which the format is known."""
-    name, valid = samples.SINGLE_FILES[format_name]
+    name, valid = SINGLE_FILES[format_name]
     path = tmp_path / name
     path.write_bytes(valid[:keep] + content)
     read_or_refuse(path)

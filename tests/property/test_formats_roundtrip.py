@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dfcrp.errors import InputError
+from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.geometry import unit_vectors
 from dfcrp.io import read_table, write_table
 from dfcrp.io.shapes import circle_of_polygon, circle_on_sphere, ring, ring_on_sphere
 from dfcrp.io.tables import ReadTable
-from dfcrp.items.checks import to_texts
+from dfcrp.items.checks import MISSING, to_texts
 from dfcrp.items.site import Ring, Site
 
 quick = settings(
@@ -204,6 +205,43 @@ def test_items_of_every_kind(tmp_path: Path, data: Any, kind: str, ending: str) 
     for role, values in table.about.items():
         assert list(read.about[role]) == list(values)
     assert not read.extra
+
+
+words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=9).filter(
+    lambda text: text.lower() not in MISSING
+)
+
+
+@st.composite
+def one_list(draw: Any, whole: bool) -> ReadTable:
+    """Intervals with categories; whole ones do not overlap."""
+    count = draw(st.integers(1, 6))
+    gaps = st.integers(1, 50) if whole else st.floats(1e-3, 1e4)
+    steps = draw(st.lists(gaps, min_size=2 * count, max_size=2 * count))
+    ends = np.cumsum(np.array(steps, np.float64)).reshape(count, 2)
+    about = {"category": draw(st.lists(words, min_size=count, max_size=count))}
+    return ReadTable("intervals", {"start": ends[:, 0], "end": ends[:, 1]}, about)
+
+
+@pytest.mark.parametrize(
+    "ending", [".labels.txt", ".TextGrid", ".label-studio.json", ".jsonl", ".conll"]
+)
+@quick
+@given(data=st.data())
+def test_intervals_keep_every_digit(tmp_path: Path, data: Any, ending: str) -> None:
+    table = data.draw(one_list(ending in (".jsonl", ".conll")))
+    files = write_table(table, tmp_path / f"a{ending}", overwrite=True)
+    if ending == ".label-studio.json":
+        # A list of nobody is written as a prediction, which is no list to be read.
+        content = files[0].read_bytes().replace(b'"predictions"', b'"annotations"')
+        files[0].write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DfcrpWarning)
+        read = read_table(files[0], "intervals")
+    for role, values in table.columns.items():
+        assert read.columns[role].tolist() == values.tolist()
+    said = [unicodedata.normalize("NFC", name) for name in table.about["category"]]
+    assert list(read.about["category"]) == said
 
 
 @pytest.mark.parametrize("kind", ["boxes", "ellipses"])

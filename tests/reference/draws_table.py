@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "own"))
 PRIORS = ("dfcrp", "constrained", "crp", "attraction", "detection")
 KINDS = (
     *("circles", "sphere", "points", "boxes", "ellipses", "diagonal", "normal"),
-    *("records", "own"),
+    *("records", "own", "intervals"),
 )
 #: How a run treats its images: one, several each by itself, several with one set of parameters.
 IMAGES = ("one", "independent", "shared")
@@ -116,6 +116,7 @@ def items_of(
         "normal": {"u": x, "v": y},
         "records": _records(k, x, size),
         "own": {"low": whole, "high": np.round(x)},
+        "intervals": {"start": x, "end": x + size},
     }
     site = None
     if kind == "sphere":
@@ -163,7 +164,7 @@ def runs() -> Iterator[tuple[str, Fit]]:
     yield from _of_circles()
     yield from _of_many()
     yield from _of_records()
-    for kind in ("boxes", "circles", "sphere"):
+    for kind in ("boxes", "circles", "sphere", "intervals"):
         yield from _of_detection(kind)
 
 

@@ -49,6 +49,7 @@ VALUES = {
     "points": PLACES,
     "boxes": np.hstack([PLACES, SIDES]),
     "ellipses": np.hstack([PLACES, SIDES + np.array([0.5, 0.0]), ANGLES]),
+    "intervals": np.column_stack([PLACES[:, 0], PLACES[:, 0] + SIDES[:, 0]]),
     "diagonal": np.hstack([PLACES, SIDES]),
     "normal": np.hstack([PLACES, SIDES[:, :1]]),
 }

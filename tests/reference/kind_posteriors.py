@@ -14,7 +14,7 @@ from dfcrp.settings.config import Config, RunSettings, SummarySettings
 from reference.summary_reference import canonical
 
 #: Kinds of which ``kind_posterior`` makes one; "line" are items of a single number.
-KINDS = ("points", "boxes", "ellipses", "diagonal", "normal", "line", "records")
+KINDS = ("points", "boxes", "ellipses", "diagonal", "normal", "line", "records", "intervals")
 GIVEN = ("anna", "bert", "carla", "dieter", "emma", "felix", "greta", "hugo", "ida", "jakob")
 FAMILY = ("smith", "jones", "taylor", "brown", "wilson", "evans", "thomas", "roberts")
 
@@ -63,6 +63,8 @@ def _numbers(rng, kind, n_objects, truth):
         angle = (rng.uniform(0, 180, n_objects)[truth] + rng.normal(0, 4, n)) % 180
         long, short = sides.max(axis=1), sides.min(axis=1) * 0.7
         return {"x": x, "y": y, "major": long, "minor": short, "angle": angle}
+    if kind == "intervals":
+        return {"start": x, "end": x + sides[:, 0]}
     if kind == "line":
         return {"depth": x / 10.0}
     third = rng.normal(5, 1, n_objects)[truth] + rng.normal(0, 0.05, n)

@@ -150,6 +150,7 @@ DESIGNS = {
     "points": design([2], [-1, -1]),
     "boxes": design([2, 2], [2, 3, -1, -1]),
     "ellipses": design([2, 1, 2], [2, 2, -1, -1, -1]),
+    "intervals": design([1, 1], [1, -1]),
     "diagonal": design([1, 1], [-1, -1]),
 }
 
@@ -212,7 +213,7 @@ def test_geweke(shape):
     assert worst_z(truth, successive(truth, truth, 2400, seed=86)) < 5.3
 
 
-@pytest.mark.parametrize("shape", ["points", "boxes"])
+@pytest.mark.parametrize("shape", ["points", "boxes", "intervals"])
 def test_geweke_catches_a_planted_bug(shape):
     truth = DESIGNS[shape]
     wrong = truth._replace(law_sd=truth.law_sd * 1.6)

@@ -380,8 +380,9 @@ def test_parquet_names_the_extra_where_it_is_missing(
 
 
 def test_every_format_has_a_sample() -> None:
-    # Others are in tests/unit/test_io_particles.py and test_io_more_tools.py.
+    # Others are in test_io_particles.py, test_io_more_tools.py and test_io_intervals.py.
     others = {"shapefile", "particle boxes", "SlideRunner", "YOLO"}
+    others |= {"Audacity", "TextGrid", "ELAN", "doccano", "CoNLL", "Label Studio spans"}
     covered = {name.split(" .")[0] for name in samples.SINGLE_FILES} | others
     assert {form.name for form in FORMATS} - covered == {"other JSON", "delimited text"}
 

@@ -313,6 +313,7 @@ OWN = {
     "boxes": "How far do boxes scatter?",
     "points": "How far do points scatter?",
     "ellipses": "How far do ellipses scatter?",
+    "intervals": "How far do intervals scatter?",
     "diagonal": "How far do items scatter?",
     "normal": "How far do items scatter?",
     "line": "How far do items scatter?",

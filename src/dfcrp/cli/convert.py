@@ -10,6 +10,7 @@ import click
 
 from dfcrp.cli.fit import image_names_option, join_categories_option
 from dfcrp.cli.ground import Numbers
+from dfcrp.likelihoods.registry import KINDS
 
 if TYPE_CHECKING:
     from dfcrp.io.tables import ReadTable
@@ -51,8 +52,7 @@ class ImageSize(click.ParamType):
     "--likelihood",
     "kind",
     metavar="KIND",
-    help="The kind of items in IN: circles, points, boxes, ellipses, diagonal, normal or records.  "
-    "[default: that of the run, or circles]",
+    help=f"The kind of items in IN: {KINDS}.  [default: that of the run, or circles]",
 )
 @click.option(
     "--columns",

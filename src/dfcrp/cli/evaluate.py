@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfcrp.likelihoods.registry import KINDS
+
 if TYPE_CHECKING:
     from dfcrp.evaluation.result import Evaluation
 
@@ -49,8 +51,7 @@ class Distance(click.ParamType):
     "--likelihood",
     "kind",
     metavar="KIND",
-    help="The kind of items: circles, points, boxes, ellipses, diagonal, normal or records.  "
-    "[default: that of the run, or circles]",
+    help=f"The kind of items: {KINDS}.  [default: that of the run, or circles]",
 )
 @click.option("--iou", type=float, metavar="X", help="Least overlap of a match.  [default: 0.5]")
 @click.option(

@@ -17,6 +17,7 @@ from dfcrp.cli.ground import (
     site_options,
 )
 from dfcrp.likelihoods import EXPERT_BIAS
+from dfcrp.likelihoods.registry import KINDS
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.settings.values import IMAGE_NAMES, IMAGES, PRESETS, SAMPLERS
 
@@ -202,8 +203,7 @@ HEADINGS = {
 @click.option(
     "--likelihood",
     type=str,
-    help="The kind of items: circles, points, boxes, ellipses, rows of numbers (diagonal, normal) "
-    "or records.  [default: circles]",
+    help=f"The kind of items: {KINDS}.  [default: circles]",
 )
 @click.option(
     "--nearest",

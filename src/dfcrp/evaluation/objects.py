@@ -113,12 +113,14 @@ class Objects:
 
     @property
     def sizes(self) -> Floats | None:
-        """The root of width times height; None where objects have no size."""
+        """The root of width times height, or the length; None where objects have no size."""
         if self.likelihood.columns is None or not len(self):
             return None
         outlines = self.likelihood.outlines(self.columns)
         if outlines is None or outlines.shape == "point":
             return None
+        if outlines.on_line:
+            return outlines.width
         return np.asarray(np.sqrt(outlines.width * outlines.height))
 
 

@@ -91,7 +91,8 @@ def _look(items: Items, radius: float | None, one_per_expert: bool) -> Iterator[
     nearness = Nearness(sight, items.families, items.looks.image, items.coverage)
     if nearness.crowded or not nearness.near.any():
         return
-    yield from same_lists(nearness, items.experts, words)
+    if not sight.counted:
+        yield from same_lists(nearness, items.experts, words)
     apart = lists_apart(nearness, items.experts, items.looks.images, words)
     yield from apart
     if not apart:

@@ -229,8 +229,8 @@ def fit(
     families : sequence, optional
         The expert behind each row. Left out, any two rows may share a cluster.
     likelihood : str, optional
-        "circles", "points", "boxes", "ellipses", "diagonal" (the default for a matrix), "normal",
-        "records", or ``module:NAME`` of one of your own.
+        "circles", "points", "boxes", "ellipses", "intervals", "diagonal" (the default for a
+        matrix), "normal", "records", or ``module:NAME`` of one of your own.
     prior : str
         "dfcrp", "constrained", "crp", "attraction" or "detection".
     candidates : (m, 2) integers, optional

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dfcrp.io.format import GivenFile
+from dfcrp.io.formats.audacity import looks_like_audacity
 from dfcrp.io.formats.yolo import has_row_of_yolo, is_text_of_yolo, looks_like_yolo
 from dfcrp.io.registry import FOLDER_ENDINGS
 from dfcrp.items.columns import quoted_names
@@ -53,11 +54,12 @@ def files_in(path: Path) -> FolderFiles:
 
 def _readable(root: Path, there: Sequence[Path]) -> FolderFiles:
     """Which of these files are read."""
-    yolo = [file for file in there if _is_yolo(file)]
-    if not yolo:
+    labels = [file for file in there if _is_text(file, looks_like_audacity)]
+    yolo = [file for file in there if _is_text(file, looks_like_yolo)]
+    if not yolo and not labels:
         yolo = [file for file in there if has_row_of_yolo(file)]
     aside = []
-    if not yolo:
+    if not yolo and not labels:
         yolo = _all_empty(there)
     if yolo:
         texts = [file for file in there if file.suffix.lower() == ".txt" and file not in yolo]
@@ -68,7 +70,7 @@ def _readable(root: Path, there: Sequence[Path]) -> FolderFiles:
             aside.append(f"text that is not YOLO's is not read: {quoted_names(strange)}")
     files = [file for file in there if file.suffix.lower() in FOLDER_ENDINGS]
     files = [file for file in files if not file.stem.upper().endswith("_AREA")]
-    return FolderFiles(root, sorted({*yolo, *files}), frozenset(yolo), aside)
+    return FolderFiles(root, sorted({*yolo, *labels, *files}), frozenset(yolo), aside)
 
 
 def _all_empty(there: Sequence[Path]) -> list[Path]:
@@ -82,11 +84,11 @@ def _known_text(file: Path) -> bool:
     return file.name.lower() in KNOWN_TEXTS or file.name.lower().startswith("readme")
 
 
-def _is_yolo(file: Path) -> bool:
-    """Whether it is one of YOLO's boxes: other text in a folder is left alone."""
+def _is_text(file: Path, looks_like: Callable[[GivenFile], bool]) -> bool:
+    """Whether it is a text of this format: other text in a folder is left alone."""
     if file.suffix.lower() != ".txt":
         return False
     try:
-        return looks_like_yolo(GivenFile(file.name, file, file.read_bytes()))
+        return looks_like(GivenFile(file.name, file, file.read_bytes()))
     except OSError:
         return False

@@ -492,7 +492,7 @@ def read_items(
         Files or folders. Several without an expert column are one expert each, named after the
         file or folder.
     kind : str
-        What is wanted: "circles", "points", "boxes", "ellipses", rows of numbers ("diagonal",
+        What is wanted: "circles", "points", "boxes", "ellipses", "intervals", numbers ("diagonal",
         "normal"), "records", or a likelihood of one's own.
     columns : dict or str, optional
         Which column plays which role where the names do not tell, as a dict or as "x=LON,y=LAT".

@@ -11,18 +11,24 @@ from typing import BinaryIO
 from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.io.format import Format, GivenFile, Writer
 from dfcrp.io.formats import (
+    audacity,
     coco,
+    conll,
     craterstats,
     cvat,
     delimited,
+    doccano,
+    elan,
     geojson,
     geopackage,
     label_studio,
+    label_studio_spans,
     labelme,
     parquet,
     particles,
     shapefiles,
     sliderunner,
+    textgrid,
     via,
     yolo,
     zooniverse,
@@ -75,7 +81,13 @@ FORMATS: tuple[Format, ...] = (
     via.JSON,
     geojson.FORMAT,
     labelme.FORMAT,
+    label_studio_spans.FORMAT,
     label_studio.FORMAT,
+    textgrid.FORMAT,
+    elan.FORMAT,
+    doccano.FORMAT,
+    conll.FORMAT,
+    audacity.FORMAT,
     coco.FORMAT,
     Format("other JSON", _ends_in_json, _refuse_unknown_json, kinds=None),
     yolo.FORMAT,
@@ -94,7 +106,7 @@ TARGETS: dict[str, Format] = {form.target: form for form in FORMATS if form.targ
 
 FOLDER_ENDINGS = (
     *(".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp"),
-    *(".box", ".star", ".cbox"),
+    *(".box", ".star", ".cbox", ".jsonl", ".textgrid", ".eaf", ".conll", ".bio", ".iob"),
 )
 """Files that are read where a folder is given; images and notes may lie beside them."""
 

@@ -44,6 +44,11 @@ def decode(name: str, data: bytes) -> str:
     return text
 
 
+def lines_of(name: str, data: bytes) -> list[str]:
+    """The lines of a text, as an editor counts them: other separators are part of a line."""
+    return decode(name, data).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def load_json(name: str, data: bytes) -> Any:
     """Parse a whole file."""
     return parse_json(decode(name, data), name)

@@ -294,7 +294,7 @@ class _Recognition:
         about: dict[str, int] = {}
         aside: set[int] = set()
         for role, names in ABOUT.items():
-            other = ABOUT_ELSE.get(role, frozenset())
+            other = self._lesser_names(role)
             matches = self._matches(names) or self._plausible(role, self._matches(other))
             if role in self.found:
                 about[role] = self.found[role]
@@ -328,6 +328,12 @@ class _Recognition:
                 return {role: self._only(role, matches[role]) for role in way}
         missing = [role for role in ways[0] if not matches[role]]
         raise InputError(self._missing(missing, matches))
+
+    def _lesser_names(self, role: str) -> frozenset[str]:
+        """Names that count where no column has a better one; a kind's own go before the rest."""
+        spellings = self.likelihood.spellings
+        taken = {name for one in ABOUT if one != role for name in spellings.get(one, ())}
+        return (ABOUT_ELSE.get(role, frozenset()) - taken) | spellings.get(role, frozenset())
 
     def _plausible(self, role: str, matches: list[int]) -> list[int]:
         """Of columns by lesser names those with few values: what a record says has many."""

@@ -45,7 +45,7 @@ class Items:
     ----------
     kind : str
         What an item is: the name of a likelihood ("circles", "points", "boxes", "ellipses",
-        "diagonal", "normal", "records").
+        "intervals", "diagonal", "normal", "records").
     columns : dict of arrays
         What describes an item, by column: numbers, or text for records ("" where missing).
     expert, experts, families : arrays
@@ -227,6 +227,20 @@ class Items:
         about: Any = {"image": image, "id": id, "truth": truth, "person": person}
         about |= {"category": category, "score": score}
         return cls.from_columns(columns, expert, **about, looked=looked, site=site)
+
+    @classmethod
+    def intervals(
+        cls, start: ArrayLike, end: ArrayLike, expert: ArrayLike | None = None, **about: Any
+    ) -> Items:
+        """Intervals on a line by their starts and ends; ``about`` is as in `from_columns`.
+
+        Examples
+        --------
+        >>> import dfcrp
+        >>> dfcrp.Items.intervals([0.5, 0.6], [2.0, 2.1], ["ann", "bob"])
+        <Items: 2 intervals by 2 experts; columns start, end>
+        """
+        return cls.from_columns({"start": start, "end": end}, expert, kind="intervals", **about)
 
     @classmethod
     def from_frame(

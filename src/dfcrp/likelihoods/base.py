@@ -66,7 +66,7 @@ class Outlines:
     """Where to draw items or objects on a map.
 
     ``shape`` is "ellipse", "box" or "point"; angles are in degrees, counterclockwise, from x to the
-    first axis.
+    first axis. What lies ``on_line`` has a place along x alone: each list then has a lane.
     """
 
     x: Floats
@@ -75,6 +75,7 @@ class Outlines:
     height: Floats
     angle: Floats
     shape: str
+    on_line: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,8 @@ class Sight:
     #: Whether the coordinates are a place: then items of one object lie closer together than
     #: those of two, or nothing can be merged.
     placed: bool = True
+    #: Whether they are counts, such as of characters, in which experts often agree exactly.
+    counted: bool = False
 
 
 class Likelihood:
@@ -175,7 +178,8 @@ class Likelihood:
     text: bool = False
     #: Whether items in degrees are taken for places on a sphere, not in a plane.
     sphere: bool = False
-    #: Names by which the columns are recognised in files, besides their own.
+    #: Names by which columns are recognised in files, besides their own; also of image, expert and
+    #: the like, where no column has one of their usual names.
     spellings: Mapping[str, frozenset[str]] = {}
     #: Paper presets: settings of this likelihood and of the prior, by name.
     presets: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
@@ -366,6 +370,12 @@ class Likelihood:
 
         features, size = self.distances(items)
         return suspected_doubles(features, items.families, labels, size)
+
+    def band(
+        self, low: Mapping[str, Array], high: Mapping[str, Array]
+    ) -> tuple[Outlines | None, Outlines | None]:
+        """The least and the largest outlines of objects by the ends of their columns' intervals."""
+        return self.outlines(low), self.outlines(high)
 
     def outlines(self, columns: Mapping[str, Array]) -> Outlines | None:
         """Where to draw items, or rows of the catalogue; None if they have no place."""

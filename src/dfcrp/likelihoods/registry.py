@@ -19,8 +19,12 @@ HOMES = {
     "ellipses": "dfcrp.likelihoods.normal.likelihood:ELLIPSES",
     "diagonal": "dfcrp.likelihoods.normal.likelihood:DIAGONAL",
     "normal": "dfcrp.likelihoods.normal.likelihood:NORMAL",
+    "intervals": "dfcrp.likelihoods.interval.likelihood:INTERVALS",
     "records": "dfcrp.likelihoods.record.likelihood:RECORDS",
 }
+
+#: Their names, for those who choose one.
+KINDS = ", ".join(HOMES)
 
 
 def is_own(name: str) -> bool:

@@ -255,7 +255,9 @@ def region_around(
     left, right, low, high = maps.frame(found)
     each = len(found) / n_experts
     share = np.sqrt(min(shown / each, 1.0))
-    if found.equal:
+    if found.on_line:
+        wide, tall = (right - left) * share**2, high - low
+    elif found.equal:
         side = np.sqrt((right - left) * (high - low)) * share
         wider = np.sqrt(float(stretch(y, found.degrees)))
         wide, tall = side * wider, side / wider

@@ -185,6 +185,8 @@ def grey_levels(pixels: NDArray[Any]) -> NDArray[Any]:
 
 Floats = NDArray[np.float64]
 
+#: The first lane of what lies on a line.
+OBJECTS = "objects"
 #: The poles are drawn as if they were this near to the equator: 1 / cos(89°) is 57.
 HIGHEST_LATITUDE = 89.0
 
@@ -212,18 +214,24 @@ class FlatMap:
     unit: str = ""
     #: A length on the ground in the unit of y, and what it is: (0.4, "m"); None if not known.
     ground: tuple[float, str] | None = None
+    #: Whether x alone is a place: then y are lanes, 1 apart, from 0 downwards.
+    on_line: bool = False
+    #: What is in each lane.
+    lanes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.x)
 
     @property
     def size(self) -> Floats:
-        """The longer side or axis; of circles the diameter."""
-        return np.maximum(self.width, self.height)
+        """The longer side or axis; of circles the diameter, on a line the length."""
+        return self.width if self.on_line else np.maximum(self.width, self.height)
 
     @property
     def equal(self) -> bool:
         """Whether x and y have one unit, so that their scales must be equal."""
+        if self.on_line:
+            return False
         return self.degrees or self.shape != "point" or self.axes == ("x", "y")
 
     @property
@@ -293,6 +301,12 @@ def flat_map_or_none(items: Items) -> FlatMap | None:
     outlines = likelihood_named(items.kind).outlines(columns)
     if outlines is None:
         return None
+    if outlines.on_line:
+        return FlatMap(
+            **{**vars(outlines), "y": -1.0 - items.families},
+            axes=("position", ""),
+            lanes=(OBJECTS, *items.experts),
+        )
     names = name_of(outlines.x, columns), name_of(outlines.y, columns)
     site = items.site
     whole = FlatMap(**vars(outlines), axes=names)

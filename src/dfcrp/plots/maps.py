@@ -42,6 +42,8 @@ MARGIN = 0.03
 MAX_HEIGHT = 5.5
 #: Height over width of a map whose scales are free.
 FREE_SHAPE = 0.7
+#: Lanes that are named, and inches for each.
+MOST_LANES, LANE = 30, 0.22
 
 
 def frame(placed: FlatMap, underlay: Underlay | None = None) -> Region:
@@ -83,6 +85,8 @@ def map_axes(region: Region, placed: FlatMap) -> Any:
     shape = FREE_SHAPE
     if placed.equal:
         shape = (high - low) / (right - left) * middle_stretch(region, placed.degrees)
+    if placed.on_line:
+        return single_axes(WIDE, float(np.clip(LANE * (high - low) + 0.5, 1.0, MAX_HEIGHT)))
     width = max(min(WIDE, MAX_HEIGHT / shape), NARROW)
     return single_axes(width, float(np.clip(width * shape + 0.4, 2.2, MAX_HEIGHT + 0.4)))
 
@@ -116,6 +120,9 @@ def set_map(ax: Any, region: Region, placed: FlatMap, underlay: Underlay | None 
     ax.set_ylabel(plain(names[1]))
     if not names[1]:
         ax.set_yticks([])
+    if 0 < len(placed.lanes) <= MOST_LANES:
+        ax.set_yticks(-np.arange(len(placed.lanes)), [plain(lane) for lane in placed.lanes])
+        ax.tick_params(axis="y", length=0.0)
     for side in ("top", "right"):
         ax.spines[side].set_visible(True)
 

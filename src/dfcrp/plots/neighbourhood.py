@@ -34,6 +34,8 @@ from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 
 #: Candidates that have a colour of their own; black is the item itself.
 MAX_CANDIDATES = len(COLOURS) - 1
+#: What is shown on each side of candidates on a line, relative to what they cover.
+BESIDE = 1.5
 #: ``candidate`` of an item that belongs to none of them.
 OTHER = -1
 
@@ -105,6 +107,9 @@ def _square(placed: FlatMap, inside: NDArray[np.int64]) -> maps.Region:
     left, right = float((own.x - across).min()), float((own.x + across).max())
     low, high = float((own.y - up).min()), float((own.y + up).max())
     frame = maps.frame(placed)
+    if placed.on_line:
+        beside = BESIDE * (right - left)
+        return left - beside, right + beside, frame[2], frame[3]
     if placed.equal:
         wider = float(stretch((low + high) / 2.0, placed.degrees))
     else:

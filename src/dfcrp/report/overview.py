@@ -229,7 +229,12 @@ def _centred(placed: FlatMap) -> FlatMap:
     wide, tall = 1.0 / float(stretch(up, placed.degrees)), 1.0
     if not placed.equal:
         wide, tall = TILE_SHAPE / (float(np.ptp(x)) or 1.0), 1.0 / (float(np.ptp(y)) or 1.0)
-    return replace(placed, x=wide * (x - across), y=tall * (y - up), degrees=False)
+    width, height = wide * placed.width, tall * placed.height
+    if placed.equal:
+        width, height = placed.width, placed.height
+    return replace(
+        placed, x=wide * (x - across), y=tall * (y - up), width=width, height=height, degrees=False
+    )
 
 
 def _frame(placed: FlatMap) -> tuple[float, float, float, float]:

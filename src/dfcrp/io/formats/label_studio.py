@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def read_label_studio(file: GivenFile, options: ReadOptions) -> RawTable:
                 if annotation.get("result"):
                     marks.leave(Origin(number), "annotation that is cancelled by its annotator")
                 continue
-            expert = _annotator(annotation)
+            expert = annotator(annotation)
             earlier = last.get(expert)
             if earlier is not None:
                 marks.leave(Origin(number), "annotation repeated by the same annotator")
@@ -148,7 +149,8 @@ def _image(task: dict[str, Any]) -> str | None:
     return next((text for value in names if (text := text_or_none(value))), None)
 
 
-def _annotator(annotation: dict[str, Any]) -> str:
+def annotator(annotation: Mapping[str, Any]) -> str:
+    """Who made an annotation."""
     who = annotation.get("completed_by")
     if isinstance(who, dict):
         who = who.get("email") or who.get("username") or who.get("id")

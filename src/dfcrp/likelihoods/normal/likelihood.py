@@ -64,7 +64,7 @@ from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.summaries.tails import Scatter
-from dfcrp.values import Array, Json
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -82,13 +82,6 @@ TURNED_BOX = ("x", "y", "width", "height", "angle")
 #: Seed of the draws of means given a cluster's members: the same draws give the same answers.
 _SEED = 8
 GROWTH = "growth_"
-#: What groups of features are called, and the factor that makes a percentage of a log size.
-GROUPS = {
-    "x_y": ("x and y", 1.0),
-    "log_width_log_height": ("width and height", 100.0),
-    "log_size": ("size", 100.0),
-    "elongation_0_elongation_45": ("shape (half the log ratio of the axes)", 1.0),
-}
 
 
 class NormalLikelihood(Likelihood):
@@ -96,6 +89,13 @@ class NormalLikelihood(Likelihood):
 
     Settings = NormalSettings
     as_in_the_paper = AS_IN_THE_PAPER
+    #: What groups of features are called, and the factor that makes a percentage of a log size.
+    groups: Mapping[str, tuple[str, float]] = {
+        "x_y": ("x and y", 1.0),
+        "log_width_log_height": ("width and height", 100.0),
+        "log_size": ("size", 100.0),
+        "elongation_0_elongation_45": ("shape (half the log ratio of the axes)", 1.0),
+    }
 
     def __init__(self, name: str, noun: str = "item") -> None:
         self.name, self.noun = name, noun
@@ -118,18 +118,22 @@ class NormalLikelihood(Likelihood):
         known = items.origin
         return self.raw_features(items).mean(axis=0) if known is None else known
 
+    def middle(self, items: Items) -> Floats:
+        """The same for each feature."""
+        return self.origin(items)
+
     def features(self, items: Items) -> Floats:
         """About their mean, so that stored means keep their digits."""
-        return self.raw_features(items) - self.origin(items)
+        return self.raw_features(items) - self.middle(items)
 
     def features_of_new(self, items: Items, values: Floats) -> Floats:
         """About the mean of ``items``."""
-        return self.shape(items).to_features(values) - self.origin(items)
+        return self.shape(items).to_features(values) - self.middle(items)
 
     def newcomers(self, asked: NewItems) -> Newcomers:
         """By the features that are heard, with how experts differ."""
         plain, items = super().newcomers(asked), asked.items
-        heard = heard_features(items.features, self.origin(items))
+        heard = heard_features(items.features, self.middle(items))
         return plain._replace(
             hyper=with_newcomers(asked.hyper, items.families, asked.sources),
             known=plain.known[:, heard],
@@ -144,7 +148,7 @@ class NormalLikelihood(Likelihood):
     def lay_out(self, items: Items, experts: NDArray[np.int64], config: Config) -> Layout:
         """A pilot of the data gives scales, free of units."""
         settings, shape, features = config.likelihood, self.shape(items), items.features
-        images, heard = items.image_codes, heard_features(features, self.origin(items))
+        images, heard = items.image_codes, heard_features(features, self.middle(items))
         if items.candidates is None:
             refuse_copies(features, images, plural(self.noun))
         pilot = find_pilot(shape, features, experts, settings.growth, images)
@@ -163,7 +167,7 @@ class NormalLikelihood(Likelihood):
             nearest=config.run.nearest,
             candidates=items.candidates,
             images=images,
-            origin=self.origin(items),
+            origin=self.middle(items),
             heard=heard,
         )
         hyper: Any
@@ -205,7 +209,7 @@ class NormalLikelihood(Likelihood):
 
     def centre(self, items: Items) -> Centre:
         """A cluster's mean given the members, and how uncertain that is."""
-        shape, middle = self.shape(items), self.origin(items)
+        shape, middle = self.shape(items), self.middle(items)
         p = len(shape.features)
         rng = np.random.default_rng(_SEED)
 
@@ -260,7 +264,7 @@ class NormalLikelihood(Likelihood):
 
     def learned_words(self, found: Json) -> list[str]:
         """How far items of one object scatter, by column."""
-        return _learned_words(found, self.noun)
+        return _learned_words(found, self)
 
     def law_words(self, posterior: Posterior) -> list[str]:
         """It is always learned."""
@@ -282,7 +286,7 @@ class NormalLikelihood(Likelihood):
         """By the scales of the draw; stored are log variances, of full covariances log scales."""
         power = 1.0 if self.name == "normal" else 0.5
         items = posterior.items
-        heard = heard_features(items.features, self.origin(items))
+        heard = heard_features(items.features, self.middle(items))
         shape = without_silent(self.shape(items), heard)
         return normal_scatter(posterior, shape, heard, power=power)
 
@@ -448,14 +452,14 @@ DIAGONAL = NormalLikelihood("diagonal")
 NORMAL = NormalLikelihood("normal")
 
 
-def _learned_words(found: Json, noun: str) -> list[str]:
+def _learned_words(found: Json, likelihood: NormalLikelihood) -> list[str]:
     """How far items of one object scatter, in a sentence."""
-    parts = []
+    parts, noun = [], likelihood.noun
     for name, row in found.items():
-        if name in CARELESS:
+        if name in CARELESS or not isinstance(row, Mapping):
             continue
         if not name.startswith(GROWTH):
-            words, factor = GROUPS.get(name, (name, 1.0))
+            words, factor = likelihood.groups.get(name, (name, 1.0))
             percent = " %" if factor != 1.0 else ""
             parts.append(f"{factor * row['mean']:.3g}{percent} in {words}")
     items = plural(noun)
@@ -468,16 +472,19 @@ def _learned_words(found: Json, noun: str) -> list[str]:
 def _learned_section(contents: Contents) -> Section | None:
     """The learned standard deviations."""
     posterior = contents.posterior
-    found, nouns = posterior.tolerances, plural(posterior.likelihood.noun)
+    likelihood: Any = posterior.likelihood
+    found, nouns = posterior.tolerances, plural(likelihood.noun)
     if not found:
         return None
     shown, names, grows = {}, {}, False
     for name, row in found.items():
+        if not isinstance(row, Mapping):
+            continue
         if name in CARELESS:
             shown[name], names[name] = row, f"careless {nouns}, {CARELESS[name]}"
             continue
         group = name.removeprefix(GROWTH)
-        words, factor = GROUPS.get(group, (group, 1.0))
+        words, factor = likelihood.groups.get(group, (group, 1.0))
         if group != name:
             shown[name], names[name], grows = row, f"{words}: growth of the variance", True
         else:
@@ -489,5 +496,5 @@ def _learned_section(contents: Contents) -> Section | None:
             " Where it grows with size, it is that at the median size; a growth of 2 means that it "
             "goes in proportion to the size."
         )
-    title, said = f"How far do {nouns} scatter?", posterior.likelihood.learned_words(found)
+    title, said = f"How far do {nouns} scatter?", likelihood.learned_words(found)
     return learned_section(title, said, estimates(shown, names), caption)

@@ -108,10 +108,8 @@ def _auto(
     shape: Shape, features: Floats, experts: Codes, scaled: Floats, images: Codes | None
 ) -> Pairs:
     """Of shapes with a size: as for circles around them. Else by standard deviations."""
-    if shape.has_size:
-        columns = shape.to_columns(features)
-        sizes = columns[:, [shape.columns.index(name) for name in shape.positive]]
-        circles = np.column_stack([features[:, :2], np.log(sizes.max(axis=1))])
+    if shape.extents is not None:
+        circles = np.column_stack([shape.plane(features), np.log(shape.extents(features))])
         if images is not None:
             circles = side_by_side(circles, images)
         return auto_pairs(circles, learned_reach(circles, experts, images))
@@ -122,8 +120,8 @@ def _auto(
 def _within(shape: Shape, features: Floats, radius: float, images: Codes | None) -> Pairs:
     from scipy.spatial import cKDTree
 
-    if shape.columns[:2] == ("x", "y"):
-        places = features[:, :2]
+    if shape.places:
+        places = shape.plane(features)
         if images is not None:
             unsized = np.column_stack([places, np.full(len(places), math.log(radius))])
             places = side_by_side(unsized, images)[:, :2]

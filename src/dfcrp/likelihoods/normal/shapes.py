@@ -47,11 +47,15 @@ class Shape:
     to_features: Callable[[Floats], Floats]
     #: Columns (..., q) from features (..., p).
     to_columns: Callable[[Floats], Floats]
+    #: How many features, the first ones, are a place.
+    places: int = 0
+    #: The largest size of each marking, from features (..., p).
+    extents: Callable[[Floats], Floats] | None = None
 
-    @property
-    def has_size(self) -> bool:
-        """Whether errors grow with an object's size."""
-        return max(self.size, default=-1) >= 0
+    def plane(self, features: Floats) -> Floats:
+        """Places in a plane, (n, 2); a place on a line has nothing across."""
+        found = features[:, : self.places]
+        return found if self.places == 2 else np.column_stack([found, np.zeros(len(found))])
 
 
 def _as_it_is(values: Floats) -> Floats:
@@ -64,6 +68,10 @@ def _box_features(boxes: Floats) -> Floats:
 
 def _box_columns(features: Floats) -> Floats:
     return np.concatenate([features[..., :2], np.exp(features[..., 2:])], axis=-1)
+
+
+def _longer_side(features: Floats) -> Floats:
+    return np.asarray(np.exp(features[..., 2:].max(axis=-1)))
 
 
 def _ellipse_features(ellipses: Floats) -> Floats:
@@ -85,6 +93,10 @@ def _ellipse_columns(features: Floats) -> Floats:
     return np.stack([x, y, np.exp(size + ratio), np.exp(size - ratio), angle], axis=-1)
 
 
+def _major_axis(features: Floats) -> Floats:
+    return np.asarray(np.exp(features[..., 2] + np.hypot(features[..., 3], features[..., 4])))
+
+
 POINTS = Shape(
     name="points",
     columns=("x", "y"),
@@ -94,6 +106,7 @@ POINTS = Shape(
     size=(-1, -1),
     to_features=_as_it_is,
     to_columns=_as_it_is,
+    places=2,
 )
 
 
@@ -106,6 +119,8 @@ BOXES = Shape(
     size=(2, 3, -1, -1),
     to_features=_box_features,
     to_columns=_box_columns,
+    places=2,
+    extents=_longer_side,
 )
 
 
@@ -118,6 +133,8 @@ ELLIPSES = Shape(
     size=(2, 2, -1, -1, -1),
     to_features=_ellipse_features,
     to_columns=_ellipse_columns,
+    places=2,
+    extents=_major_axis,
 )
 SHAPES = {shape.name: shape for shape in (POINTS, BOXES, ELLIPSES)}
 

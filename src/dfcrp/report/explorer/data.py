@@ -160,9 +160,10 @@ def find_places(posterior: Posterior, catalogue: pandas.DataFrame) -> Places:
     if objects.shape == "point" or not names:
         return Places(placed, objects)
     ends: list[tuple[Floats, Floats]] = []
-    for end in ("lo", "hi"):
-        columns = {name: np.asarray(catalogue[f"{name}_{end}"]) for name in names}
-        outlines = posterior.likelihood.outlines(columns)
+    low, high = (
+        {name: np.asarray(catalogue[f"{name}_{end}"]) for name in names} for end in ("lo", "hi")
+    )
+    for outlines in posterior.likelihood.band(low, high):
         assert outlines is not None
         ends.append((placed.scale * outlines.width, placed.scale * outlines.height))
     return Places(placed, objects, least=ends[0], most=ends[1])

@@ -112,6 +112,7 @@ class _Payload:
             "objectShape": self.places.objects.shape,
             "hasPlaces": self.places.real,
             "equalScales": placed.equal or not self.places.real,
+            "lanes": list(placed.lanes) or None,
             "round": placed.round,
             "axes": placed.axes,
             "placeDigits": placed.digits,
@@ -303,9 +304,9 @@ def _image(underlay: Underlay | None) -> Json | None:
 #: In the order in which they build on each other; together they are one script.
 SCRIPTS = (
     "words", "base64", "ground", "outlines", "data", "grid", "colours", "state", "selection",
-    "draws", "experts_in_draws", "view", "stamps", "map", "overlay", "charts", "filters_panel",
-    "counts_panel", "object_panel", "experts_panel", "table_panel", "search", "exports",
-    "gestures", "fragment", "main",
+    "draws", "experts_in_draws", "view", "stamps", "map", "lanes", "overlay", "charts",
+    "filters_panel", "counts_panel", "object_panel", "experts_panel", "table_panel", "search",
+    "exports", "gestures", "fragment", "main",
 )  # fmt: skip
 
 

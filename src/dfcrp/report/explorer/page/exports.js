@@ -131,7 +131,7 @@ function svgOutline(view, { shape, x, y, wide, high, turn }, i, dot) {
   const short = (value) => Number(value.toFixed(2));
   const [cx, cy] = view.toScreen(x[i], y[i]).map(short);
   if (shape === "point") return drawing("circle", { cx, cy, r: short(dot) });
-  const [a, b] = [short((wide[i] / 2) * view.scaleX), short((high[i] / 2) * view.scale)];
+  const [a, b] = [short((wide[i] / 2) * view.scaleX), short((high[i] / 2) * view.scaleY)];
   const transform = turn?.[i] ? `rotate(${short((turn[i] * 180) / Math.PI)} ${cx} ${cy})` : null;
   if (shape === "box") return drawing("rect", { x: short(cx - a), y: short(cy - b), width: 2 * a, height: 2 * b, transform });
   return drawing("ellipse", { cx, cy, rx: a, ry: b, transform });

@@ -28,11 +28,11 @@ function bindFilters(state) {
 
 /** Sizes are asked for, and places shown, only where there are any. */
 /** @param {Data} data */
-function showWhatThereIs({ size, hasPlaces, equalScales }) {
+function showWhatThereIs({ size, hasPlaces, equalScales, lanes }) {
   for (const id of ["size-filter", "sizes-figure"]) byId(id).hidden = !size;
   if (!size) byId("colour").querySelector("[value=size]")?.remove();
   byId("region").hidden = !hasPlaces;
-  byId("note").hidden = hasPlaces && equalScales;
+  byId("note").hidden = hasPlaces && (equalScales || lanes !== null);
 }
 
 /** What is real takes the place of how many experts agree; both stand side by side on request. */

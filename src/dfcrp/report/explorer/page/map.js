@@ -210,7 +210,7 @@ function stampSmall(view, sheet, ratio, { shape, x, y, wide, high, turn }, rows,
   const isDot = asDots || shape === "point";
   const stamp = !isDot ? shape : asDots || hollow ? "ellipse" : "dot";
   const put = sheet.stamper(stamp, width * ratio, channels(colour), opacity);
-  const [scaleX, scaleY] = [view.scaleX * ratio, view.scale * ratio];
+  const [scaleX, scaleY] = [view.scaleX * ratio, view.scaleY * ratio];
   // Where (0, 0) is, and which way y goes.
   const [left, top] = view.toScreen(0, 0).map((at) => at * ratio);
   const up = (view.toScreen(0, 1)[1] * ratio - top) / scaleY;
@@ -239,7 +239,7 @@ function strokeOutlines(context, view, { shape, x, y, wide, high, turn }, rows, 
   context.setLineDash(dash);
   context.beginPath();
   rows.forEach((i, count) => {
-    trace(context, shape, ...view.toScreen(x[i], y[i]), (wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scale, turn ? turn[i] : 0);
+    trace(context, shape, ...view.toScreen(x[i], y[i]), (wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scaleY, turn ? turn[i] : 0);
     if (count % OUTLINES_PER_PATH === OUTLINES_PER_PATH - 1) {
       context.stroke();
       context.beginPath();
@@ -277,10 +277,10 @@ function clusterAt(state, view, map, sx, sy) {
 /** @param {View} view @param {Outlines} outlines @param {number} sx @param {number} sy @param {(i: number, away: number, size: number) => void} visit */
 function visitNear(view, { shape, x, y, wide, high, turn, grid }, sx, sy, visit) {
   const [at, up] = view.toData(sx, sy);
-  const [nearX, nearY] = [NEAR / view.scaleX, NEAR / view.scale];
+  const [nearX, nearY] = [NEAR / view.scaleX, NEAR / view.scaleY];
   grid.visit(at - nearX, up - nearY, at + nearX, up + nearY, (i) => {
     const [cx, cy] = view.toScreen(x[i], y[i]);
-    const [a, b] = [(wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scale];
+    const [a, b] = [(wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scaleY];
     const away = rimDistance(shape, sx - cx, sy - cy, a, b, turn ? turn[i] : 0);
     if (away <= NEAR) visit(i, away, Math.sqrt(a * b));
   });

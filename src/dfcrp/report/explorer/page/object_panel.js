@@ -202,5 +202,5 @@ function ghostBox(state) {
   box.checked = state.ghosts;
   const words = ` the object in ${number(data.ghostDraws?.length ?? 0)} draws, faint`;
   return element("div", {}, element("label", {}, box, words),
-    element("p", { class: "quiet" }, `${data.objectShape === "point" ? "" : "Band: 95 % interval of the outline. "}Ellipse: 95 % of the centre.`));
+    element("p", { class: "quiet" }, `${data.objectShape === "point" ? "" : "Band: 95 % interval of the outline. "}${data.lanes ? "" : "Ellipse: 95 % of the centre."}`));
 }

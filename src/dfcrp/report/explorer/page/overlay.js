@@ -15,6 +15,7 @@ function makeOverlay(state, view, canvas) {
     draw() {
       prepareCanvas(canvas, context, view, null);
       const ink = isDark(state) ? "#FFFFFF" : "#1D2329";
+      if (state.data.lanes) drawLanes(context, state.data, view, ink, groundColour(state));
       if (state.region) drawRegion(context, view, state.region, ink);
       if (overlay.dragged) drawRegion(context, view, overlay.dragged, ink);
       if (state.selected >= 0) drawSelected(context, state, view, ink, overlay.hovered);
@@ -48,12 +49,12 @@ function drawSelected(context, state, view, ink, hovered) {
     if (state.off.has(data.itemExpert[i])) continue;
     drawOutline(context, view, data.items, i, ink, i === hovered ? 4 : 1.4);
   }
-  if (!data.hasPlaces) return;
+  if (!data.hasPlaces || data.lanes) return;
   const [x, y] = view.toScreen(data.clusterX[k], data.clusterY[k]);
   context.strokeStyle = context.fillStyle = shade[1];
   context.lineWidth = 2;
   context.beginPath();
-  context.ellipse(x, y, ELLIPSE * data.placeSd(0, k) * view.scaleX, ELLIPSE * data.placeSd(1, k) * view.scale, 0, 0, 2 * Math.PI);
+  context.ellipse(x, y, ELLIPSE * data.placeSd(0, k) * view.scaleX, ELLIPSE * data.placeSd(1, k) * view.scaleY, 0, 0, 2 * Math.PI);
   context.stroke();
   context.fillRect(x - 1.5, y - 1.5, 3, 3);
 }
@@ -115,13 +116,13 @@ function drawGhost(context, data, view, value) {
 function onScreen(ground, view, y, width, height) {
   /** @param {number} length */
   const half = (length) => Math.max((length / 2) * ground.perLength, 0);
-  return [half(width) * ground.stretch(y) * view.scaleX, half(height) * view.scale];
+  return [half(width) * ground.stretch(y) * view.scaleX, half(height) * view.scaleY];
 }
 
 /** @param {CanvasRenderingContext2D} context @param {View} view @param {Outlines} outlines @param {number} i @param {string} colour @param {number} width */
 function drawOutline(context, view, { shape, x, y, wide, high, turn }, i, colour, width) {
   const isPoint = shape === "point";
-  const [a, b] = isPoint ? [5, 5] : [(wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scale];
+  const [a, b] = isPoint ? [5, 5] : [(wide[i] / 2) * view.scaleX, (high[i] / 2) * view.scaleY];
   context.strokeStyle = colour;
   context.lineWidth = width;
   context.beginPath();

@@ -26,7 +26,7 @@ const CHOICES = {
  *  are shown in the cells of their objects. */
 /** @param {Data} data */
 function choicesFor(data) {
-  return { ...CHOICES, colour: data.clusterReal ? "real" : CHOICES.colour, show: data.hasPlaces ? CHOICES.show : "both" };
+  return { ...CHOICES, colour: data.clusterReal ? "real" : CHOICES.colour, show: data.hasPlaces && !data.lanes ? CHOICES.show : "both" };
 }
 
 /** @param {Data} data @returns {State} */

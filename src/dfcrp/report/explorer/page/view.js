@@ -2,6 +2,8 @@
 // relative to data.origin; only what is shown or typed is absolute.
 
 const ZOOM_LIMIT = 400;
+/** The same of recordings, which may be many hours long. */
+const ZOOM_LIMIT_ON_LINE = 8000;
 
 /** @param {Data} data @param {HTMLCanvasElement} canvas @returns {View} */
 function makeView(data, canvas) {
@@ -19,16 +21,20 @@ function makeView(data, canvas) {
     get scaleX() {
       return view.scale * view.squeeze;
     },
+    /** Lanes always fill the map from top to bottom. */
+    get scaleY() {
+      return data.lanes ? view.fitScale() : view.scale;
+    },
     /** Quantities of different units have scales of their own, which fill the map. */
     get squeeze() {
       return data.equalScales ? onGround : (free * view.width) / view.height;
     },
     onMove: () => {},
-    toScreen: (x, y) => [(x - view.x) * view.scaleX + view.width / 2, flip * (y - view.y) * view.scale + view.height / 2],
-    toData: (sx, sy) => [(sx - view.width / 2) / view.scaleX + view.x, (flip * (sy - view.height / 2)) / view.scale + view.y],
+    toScreen: (x, y) => [(x - view.x) * view.scaleX + view.width / 2, flip * (y - view.y) * view.scaleY + view.height / 2],
+    toData: (sx, sy) => [(sx - view.width / 2) / view.scaleX + view.x, (flip * (sy - view.height / 2)) / view.scaleY + view.y],
     /** Left, low, right, high of what is seen. */
     bounds() {
-      const [w, h] = [view.width / 2 / view.scaleX, view.height / 2 / view.scale];
+      const [w, h] = [view.width / 2 / view.scaleX, view.height / 2 / view.scaleY];
       return [view.x - w, view.y - h, view.x + w, view.y + h];
     },
     resize() {
@@ -45,13 +51,13 @@ function makeView(data, canvas) {
     },
     go(x, y, scale = view.scale) {
       const fit = view.fitScale();
-      view.scale = Math.min(Math.max(scale, 0.5 * fit), ZOOM_LIMIT * fit);
+      view.scale = Math.min(Math.max(scale, 0.5 * fit), (data.lanes ? ZOOM_LIMIT_ON_LINE : ZOOM_LIMIT) * fit);
       view.x = Math.min(Math.max(x, frame[0]), frame[2]);
-      view.y = Math.min(Math.max(y, frame[1]), frame[3]);
+      view.y = data.lanes ? (frame[1] + frame[3]) / 2 : Math.min(Math.max(y, frame[1]), frame[3]);
       view.onMove();
     },
     pan(dx, dy) {
-      view.go(view.x - dx / view.scaleX, view.y - (flip * dy) / view.scale);
+      view.go(view.x - dx / view.scaleX, view.y - (flip * dy) / view.scaleY);
     },
     /** Zoom about a point of the screen, which stays where it is. */
     zoom(factor, sx = view.width / 2, sy = view.height / 2) {
@@ -63,6 +69,10 @@ function makeView(data, canvas) {
     /** Centre an object, large enough to be looked at. */
     goTo(k) {
       if (isLegible(data, view, k)) return;
+      if (data.lanes) {
+        const [around, half] = [Math.max(data.objects.wide[k], (frame[2] - frame[0]) / ZOOM_LIMIT_ON_LINE), view.width / 16];
+        return view.go(data.clusterX[k], view.y, Math.max(view.scale, (2 * half) / around / view.squeeze));
+      }
       const high = Math.max(data.objects.reach[k], spread(data, k)) || (frame[3] - frame[1]) / 10;
       view.go(data.clusterX[k], data.clusterY[k], Math.max(view.scale, (0.25 * Math.min(view.width, view.height)) / high));
     },
@@ -95,18 +105,21 @@ function outerFrame(data) {
     const [x, y] = data.origin;
     return [left - x, Math.min(bottom, top) - y, right - x, Math.max(bottom, top) - y];
   }
-  const { x, y, reach } = data.hasPlaces ? data.items : data.objects;
-  /** @param {Numbers} values */
-  const ends = (values) => {
+  const { x, y, wide, reach } = data.hasPlaces ? data.items : data.objects;
+  /** @param {Numbers} values @param {Numbers} sides */
+  const ends = (values, sides) => {
     let [low, high] = [Infinity, -Infinity];
     values.forEach((/** @type {number} */ value, /** @type {number} */ i) => {
-      const half = data.round ? 0 : reach[i] / 2;
+      const half = data.round ? 0 : sides[i] / 2;
       low = Math.min(low, value - half);
       high = Math.max(high, value + half);
     });
     return [low, high];
   };
-  const [[left, right], [low, high]] = [ends(x), ends(y)];
+  // On a line the objects have the lane above those of the lists.
+  const [left, right] = ends(x, data.lanes ? wide : reach);
+  const top = data.objects.y[0] + 0.5;
+  const [low, high] = data.lanes ? [top - data.lanes.length, top] : ends(y, reach);
   const around = data.round ? 0.8 * quantile(Float32Array.from(reach).sort(), 0.5) : 0;
   // What lies on a line, or in one place, has some room around it all the same.
   const room = 0.05 * Math.max(right - left, high - low) || 1;
