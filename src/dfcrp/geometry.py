@@ -43,7 +43,7 @@ def seam(longitudes: Floats) -> float:
     return cut - 360.0 * float(turns)
 
 
-def counted_from(longitudes: Any, cut: float) -> Any:
+def counted_from(longitudes: Any, cut: Floats | float) -> Any:
     """The same longitudes between the cut and 360° more."""
     return cut + np.mod(longitudes - cut, 360.0)
 

@@ -1,5 +1,7 @@
 """Prepared tables against plain loops on small draws; every figure drawn and saved once."""
 
+import csv
+import io
 import math
 import sys
 from dataclasses import replace
@@ -14,6 +16,7 @@ from dfcrp.errors import InputError
 from dfcrp.items.items import Items
 from dfcrp.markup import plural
 from dfcrp.plots import style
+from dfcrp.plots.figure import DIAMETERS, SIZES
 from dfcrp.plots.maps import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.sizes import plain_ticks, tick_words
@@ -30,6 +33,9 @@ from reference.small_posteriors import (
     under_detection,
 )
 
+ABOUT_DETECTION = (
+    *("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity", "skills"),
+)
 #: Names that matplotlib would take for mathematics, skip in a legend, or have no glyphs for.
 AWKWARD = ("$x^$ & _", "_hidden", "<b>\n", "名前", "A" * 80)
 
@@ -53,12 +59,11 @@ def options_for(figure):
 
 def suited(figure, posterior):
     """The posterior under the prior that the figure is about."""
-    about = ("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity", "skills")
     if figure == "scores":
         score = np.arange(len(posterior.items)) / 10
         items = replace(posterior.items, score=score)
         posterior = Posterior(posterior.draws, items, posterior.config, posterior.record)
-    return under_detection(posterior) if figure in about else posterior
+    return under_detection(posterior) if figure in ABOUT_DETECTION else posterior
 
 
 def figure_of(axes):
@@ -96,6 +101,55 @@ def test_axes_of_the_caller_are_used(figure, posterior):
             getattr(plots, f"draw_{figure}")(table, own[:, :-1])
 
 
+@pytest.mark.parametrize("figure", plots.FIGURES)
+def test_the_numbers_of_every_figure_are_a_table(figure, posterior):
+    one = plots.FIGURES[figure]
+    table = one.prepare(suited(figure, posterior), **options_for(figure))
+    header, *rows = csv.reader(io.StringIO(one.numbers(table)))
+    assert len(header) == len(set(header)) > 1
+    # The answer of this posterior has no probabilities, and nothing of the truth is found.
+    assert rows or figure == "evaluation"
+    assert {len(row) for row in rows} <= {len(header)}
+
+
+def test_numbers_are_those_of_the_table(posterior):
+    """Of a matrix, an interval, bins with edges, and outlines on a map."""
+
+    def rows_of(figure, **options):
+        one = plots.FIGURES[figure]
+        table = one.prepare(suited(figure, posterior), **options)
+        return table, list(csv.DictReader(io.StringIO(one.numbers(table))))
+
+    table, rows = rows_of("jaccard")
+    assert (rows[1]["expert"], rows[1]["other"]) == table.experts[:2]
+    assert float(rows[1]["mean"]) == pytest.approx(table.mean[0, 1], rel=1e-5)
+    table, rows = rows_of("skills")
+    assert [row["expert"] for row in rows] == list(table.experts)
+    assert float(rows[0]["false_hi"]) == pytest.approx(table.false.hi[0], rel=1e-5)
+    table, rows = rows_of("certainty", bins=4)
+    assert [float(row["to"]) for row in rows] == [0.25, 0.5, 0.75, 1.0]
+    assert [int(row["members"]) for row in rows] == table.members.tolist()
+    table, rows = rows_of("catalogue_map")
+    assert [float(row["width"]) for row in rows] == pytest.approx(table.outlines.width, rel=1e-5)
+    table, rows = rows_of("counts_by_size")
+    own = [int(row["count"]) for row in rows if row["who"] == table.experts[0]]
+    assert own == table.by_expert[:, 0].tolist()
+
+
+def test_the_registry_says_what_a_figure_needs(posterior):
+    """The answer of ``lacking`` is that of ``prepare``, and nothing lacks where it works."""
+    for name, one in plots.FIGURES.items():
+        assert one.name == name
+        assert one.lacking(suited(name, posterior)) == ""
+        without = one.lacking(kind_posterior("records", n_draws=4))
+        if without:
+            with pytest.raises(InputError) as refused:
+                one.prepare(kind_posterior("records", n_draws=4), **options_for(name))
+            assert str(refused.value) == without
+    lacking = {name for name, one in plots.FIGURES.items() if one.lacking(posterior)}
+    assert lacking == set(ABOUT_DETECTION)
+
+
 def test_figures_leave_no_trace(posterior):
     import matplotlib
 
@@ -109,6 +163,7 @@ def test_neither_matplotlib_nor_pyplot_is_imported_before_it_is_needed(tmp_path)
 import sys
 from dfcrp import plots
 from dfcrp.plots import style
+from dfcrp.plots.figure import DIAMETERS, SIZES
 assert "matplotlib" not in sys.modules
 plots.save_figure(style.single_axes(3.0, 2.0).figure, sys.argv[1], "figure")
 assert "matplotlib.pyplot" not in sys.modules
@@ -403,8 +458,8 @@ def test_figures_of_every_kind_speak_of_it(kind):
 @pytest.mark.parametrize(
     ("figure", "kind"),
     [
-        *((figure, "boxes") for figure in plots.NEED_DIAMETERS),
-        *((figure, "points") for figure in plots.NEED_SIZES),
+        *((name, "boxes") for name, one in plots.FIGURES.items() if DIAMETERS in one.needs),
+        *((name, "points") for name, one in plots.FIGURES.items() if SIZES in one.needs),
     ],
 )
 def test_figures_about_sizes_say_that_there_are_none(figure, kind):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SITE_OPTIONS = ("metres_per_pixel", "area_km2", "body")
 #: As in ``dfcrp.plots.drawing``, which takes longer to load than the help should.
-FIGURE_FORMATS = ("svg", "pdf", "png")
+FIGURE_FORMATS = ("svg", "pdf", "png", "csv")
 IMAGE_OPTIONS = ("image_file", "image_y", "image_offset", "image_scale")
 
 
@@ -121,7 +121,8 @@ def figures_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=Formats(),
         default=("svg",),
         metavar="FORMAT,...",
-        help="Formats of the figures: svg, pdf, png, or several, as in svg,pdf.  [default: svg]",
+        help="Formats of the figures: svg, pdf, png, csv (the numbers), or several, as in "
+        "svg,pdf.  [default: svg]",
     )
     return option(command)
 
@@ -153,7 +154,7 @@ def image_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the image that were given, as settings; the file is looked for."""
     given = {name: options[name] for name in IMAGE_OPTIONS if options[name] is not None}
     if "image_file" in given:
-        from dfcrp.plots.flat import check_image
+        from dfcrp.plots.underlay import check_image
 
         file = Path(given["image_file"])
         if not file.is_file():

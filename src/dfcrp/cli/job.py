@@ -154,7 +154,8 @@ def make_image_report(
     figures: Sequence[str] = ("svg",),
 ) -> None:
     """Figures and page of one image of many."""
-    from dfcrp.plots.flat import configured_underlay, flat_map_or_none, places_of
+    from dfcrp.plots.flat import flat_map_or_none
+    from dfcrp.plots.underlay import configured_underlay, places_of
     from dfcrp.report import write_image
 
     if not quiet:

@@ -185,8 +185,6 @@ class Likelihood:
     verb: str = "listed"
     #: What is meant by their size, where they have one.
     size_word: str = "diameter"
-    #: Figures of the report that only this kind has, by their names in ``dfcrp.plots``.
-    figures: tuple[str, ...] = ()
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
         """The columns of ``columns`` from checked ones that may say it in another way."""

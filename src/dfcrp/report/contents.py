@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 
 from dfcrp.craterstats import Isochrons
 from dfcrp.markup import Markup, plural
-from dfcrp.plots.flat import (
-    Underlay,
-    configured_underlay,
-    flat_map,
-    flat_map_or_none,
-    places_of,
-    read_underlay,
-)
+from dfcrp.plots.flat import flat_map, flat_map_or_none
+from dfcrp.plots.underlay import Underlay, configured_underlay, places_of, read_underlay
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.membership import UNDECIDED

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.markup import Markup, Section, escape
-from dfcrp.plots.flat import FlatMap, Underlay, grey_levels
+from dfcrp.plots.flat import FlatMap
+from dfcrp.plots.underlay import Underlay, grey_levels
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.data import (
     MANY,

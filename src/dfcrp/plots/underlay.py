@@ -1,4 +1,4 @@
-"""Where a georeferenced image lies beneath a map: by its own word, or that of a world file.
+"""The image beneath a map: read, reduced, and put where it lies.
 
 An image whose offset and scale are told lies there. Otherwise a GeoTIFF, or an image with a world
 file beside it, is placed by its georeference if the items are in degrees or lengths on the ground.
@@ -7,21 +7,34 @@ Items without a known unit may be in pixels of the image or on its map: where th
 
 from __future__ import annotations
 
+import contextlib
+import os
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.errors import DfcrpError, DfcrpWarning
+from dfcrp.errors import DfcrpError, DfcrpWarning, InputError
 from dfcrp.geometry import counted_from
 from dfcrp.io.georeference import WORLD_FILES, Georeference, library, read_georeference
+from dfcrp.items.items import Items
 from dfcrp.items.site import Site
+from dfcrp.memory import refuse_more_than_memory
+from dfcrp.plots.flat import Floats, Region, flat_map_or_none
+from dfcrp.settings.config import ImageSettings
 
-#: Left, right, lower and upper end.
-Region = tuple[float, float, float, float]
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+#: Grey levels (rows, columns), or colours (rows, columns, 3).
+Pixels = NDArray[Any]
+#: Longest side, in pixels, that an image is reduced to: more than a printed page can show.
+MAX_PIXELS = 3_000
+
 
 #: Tags of a TIFF with the size of a pixel, or with all six numbers.
 _SCALE, _MATRIX = 33550, 34264
@@ -41,16 +54,157 @@ class ItemPlaces(NamedTuple):
     cut: float = 0.0
 
 
-class GroundImage(NamedTuple):
-    """An image as it is drawn, and where its edges lie."""
+@dataclass(frozen=True)
+class Underlay:
+    """An image and where its edges lie in the coordinates of the items."""
 
-    pixels: NDArray[Any]
+    #: The first row on top.
+    pixels: Pixels
+    #: Left, right, bottom, top; a bottom above the top means that y runs downwards.
     extent: Region
 
 
+#: What may lie beneath a map: a file, an array of pixels, an image that has its place, or nothing.
+Beneath = str | os.PathLike[str] | Pixels | Underlay | None
+
+
+def read_underlay(
+    image: Beneath,
+    y: Floats,
+    extent: Region | None = None,
+    places: ItemPlaces | None = None,
+) -> Underlay | None:
+    """An image file, an array or an Underlay, placed beneath items with these y.
+
+    Without an ``extent`` one pixel is one unit and the upper left corner is (0, 0): with y running
+    upwards from the negative height to zero if most y are negative, downwards if not. An image
+    file with a georeference lies there, if ``places`` tell that the items are on its map.
+    """
+    if image is None or isinstance(image, Underlay):
+        return image
+    if isinstance(image, str | os.PathLike):
+        if extent is None and places is not None:
+            return configured_underlay(ImageSettings(file=os.fspath(image)), y, places)
+        pixels, size = read_image(image)
+    else:
+        pixels = np.asarray(image)
+        if pixels.ndim not in (2, 3):
+            raise InputError(f"an image has rows, columns and perhaps colours, not {pixels.shape}")
+        size = pixels.shape[1], pixels.shape[0]
+    return Underlay(pixels, extent or extent_of(size, y, ImageSettings()))
+
+
+def configured_underlay(
+    settings: ImageSettings, y: Floats, places: ItemPlaces | None = None
+) -> Underlay | None:
+    """The image that a run's settings name; a warning if it is gone.
+
+    Without an offset and a scale it lies where its georeference says, if the items, whose
+    ``places`` these are, are on its map. Beneath degrees an image without one has no place.
+    """
+    if settings.file is None:
+        return None
+    if not os.path.isfile(settings.file):
+        warnings.warn(
+            f"{settings.file}: the image is no longer there, so the maps are drawn without it; "
+            "say where it is with `dfcrp report RUN --image-file FILE`",
+            DfcrpWarning,
+            stacklevel=2,
+        )
+        return None
+    pixels, size = read_image(settings.file)
+    usual = extent_of(size, y, settings)
+    told = replace(ImageSettings(), file=settings.file, y=settings.y) != settings
+    if places is None or told:
+        return Underlay(pixels, usual)
+    return lying(settings.file, pixels, size, places, usual)
+
+
+def places_of(items: Items) -> ItemPlaces | None:
+    """Where items lie on their map, and what is known of it; None if they have no place."""
+    found = flat_map_or_none(items)
+    return None if found is None else ItemPlaces(found.x, found.y, items.site, found.cut)
+
+
+def extent_of(size: tuple[int, int], y: Floats, settings: ImageSettings) -> Region:
+    """Where the edges of an image of this width and height lie."""
+    upwards = settings.y == "up" or (settings.y == "auto" and float(np.median(y)) < 0)
+    left, top = settings.offset
+    width, height = settings.scale * size[0], settings.scale * size[1]
+    return left, left + width, top - height if upwards else top + height, top
+
+
+def check_image(path: str | os.PathLike[str]) -> None:
+    """Refuse what is no image, before any work is done for it."""
+    with _opened(path):
+        pass
+
+
+def read_image(path: str | os.PathLike[str]) -> tuple[Pixels, tuple[int, int]]:
+    """Pixels reduced to what a figure can show, and the full width and height."""
+    with _opened(path) as image:
+        size = image.size
+        # A JPEG is decoded no finer than needed.
+        image.draft(None, (MAX_PIXELS, MAX_PIXELS))
+        refuse_more_than_memory(
+            # A byte for a grey pixel; four for one in colours, as it is and converted.
+            float(image.size[0]) * image.size[1] * (1 if image.mode == "L" else 8),
+            f"{os.fspath(path)}: an image of {size[0]:,} by {size[1]:,} pixels",
+            "give a smaller version of it, with --image-scale",
+        )
+        return _reduced(image), size
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[Image]:
+    from PIL import Image as Pillow
+
+    limit = Pillow.MAX_IMAGE_PIXELS
+    try:
+        # Orbital images are larger than what Pillow takes for an attack.
+        Pillow.MAX_IMAGE_PIXELS = None
+        with Pillow.open(path) as image:
+            yield image
+    except (OSError, ValueError, SyntaxError, MemoryError) as error:
+        raise InputError(f"{os.fspath(path)}: cannot be read as an image: {error}") from None
+    finally:
+        Pillow.MAX_IMAGE_PIXELS = limit
+
+
+def _reduced(image: Image) -> Pixels:
+    step = -(-max(image.size) // MAX_PIXELS)
+    if image.mode.startswith("I") or image.mode == "F":
+        # One channel of more than eight bits, which Pillow cannot reduce in all its forms.
+        return _block_means(np.asarray(image), step)
+    # Palettes and alpha become colours.
+    shown = image if image.mode == "L" else image.convert("RGB")
+    return np.asarray(shown.reduce(step) if step > 1 else shown)
+
+
+def _block_means(pixels: Pixels, step: int) -> Pixels:
+    """Means of squares of ``step`` pixels; those at the edge may hold fewer."""
+    if step == 1:
+        return pixels
+    for axis in (0, 1):
+        starts = np.arange(0, pixels.shape[axis], step)
+        lengths = np.diff([*starts, pixels.shape[axis]])
+        sums = np.add.reduceat(pixels, starts, axis=axis, dtype=np.float64)
+        pixels = sums / (lengths[:, np.newaxis] if axis == 0 else lengths)
+    return pixels.astype(np.float32)
+
+
+def grey_levels(pixels: Pixels) -> Pixels:
+    """Eight-bit images as they are; others between their 1st and 99th percentile."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    low, high = np.nanpercentile(pixels, [1.0, 99.0])
+    scaled = (np.asarray(pixels, np.float64) - low) / max(float(high - low), 1e-300)
+    return np.clip(np.nan_to_num(scaled), 0.0, 1.0)
+
+
 def lying(
-    file: str, pixels: NDArray[Any], size: tuple[int, int], places: ItemPlaces, usual: Region
-) -> GroundImage | None:
+    file: str, pixels: Pixels, size: tuple[int, int], places: ItemPlaces, usual: Region
+) -> Underlay | None:
     """The image where it lies; None, with a warning, if that is not known.
 
     ``usual`` is where it lies by its pixels, which holds for items in pixels, unless they are on
@@ -58,7 +212,7 @@ def lying(
     """
     site = places.site
     in_pixels = site.units == "px"
-    by_pixels = GroundImage(pixels, usual)
+    by_pixels = Underlay(pixels, usual)
     if in_pixels and _share_on(places, usual) >= ON_IMAGE:
         return by_pixels
     try:
@@ -85,10 +239,10 @@ def lying(
         extent = _from_cut(extent, places)
     if _share_on(places, extent) < ON_IMAGE:
         return by_pixels if in_pixels else _not_used(file, "most items lie beyond it")
-    return GroundImage(pixels, extent)
+    return Underlay(pixels, extent)
 
 
-def _placeless(file: str, site: Site) -> GroundImage | None:
+def _placeless(file: str, site: Site) -> Underlay | None:
     """Beneath degrees or kilometres pixels are nowhere."""
     warnings.warn(
         f"{file}: the items are in {site.units}, and the image does not say where it lies; the "
@@ -115,7 +269,7 @@ def _from_cut(extent: Region, places: ItemPlaces) -> Region:
     return start - half, start + half, low, high
 
 
-def _not_used(file: str, why: str) -> GroundImage | None:
+def _not_used(file: str, why: str) -> Underlay | None:
     warnings.warn(
         f"{file}: the georeference of the image is not used, since {why}; the maps are drawn "
         "without the image. Say where it lies with --image-offset and --image-scale",
@@ -157,11 +311,11 @@ def _is_geographic(where: Georeference) -> bool | None:
 
 def _on_degrees(
     file: str,
-    pixels: NDArray[Any],
+    pixels: Pixels,
     where: Georeference,
     size: tuple[int, int],
     places: ItemPlaces,
-) -> GroundImage | None:
+) -> Underlay | None:
     """An image on a map in metres, brought to longitude and latitude on the same body."""
     try:
         with warnings.catch_warnings():
@@ -172,12 +326,10 @@ def _on_degrees(
     extent = _from_cut(extent, places)
     if _share_on(places, extent) < ON_IMAGE:
         return _not_used(file, "most items lie beyond it")
-    return GroundImage(found, extent)
+    return Underlay(found, extent)
 
 
-def _warped(
-    pixels: NDArray[Any], where: Georeference, size: tuple[int, int]
-) -> tuple[NDArray[Any], Region]:
+def _warped(pixels: Pixels, where: Georeference, size: tuple[int, int]) -> tuple[Pixels, Region]:
     """Pixels in longitude and latitude, and where their edges lie."""
     what = "an image on a map, beneath degrees,"
     rasterio, warp, pyproj = (library(one, what) for one in ("rasterio", "rasterio.warp", "pyproj"))
