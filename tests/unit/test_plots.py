@@ -14,6 +14,7 @@ from PIL import Image
 from dfcrp import plots
 from dfcrp.errors import InputError
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import plural
 from dfcrp.plots import style
 from dfcrp.plots.figure import DIAMETERS, SIZES
@@ -543,3 +544,58 @@ def test_traces_show_what_failed(posterior):
     words = [ax.get_title(loc="right") for ax in axes[::2]]
     for found, said in zip(table.diagnostics, words, strict=True):
         assert said.endswith("not yet good") == (not good(found, Limits()))
+
+
+# --- what a reader sees -------------------------------------------------------------------------
+
+
+def test_a_legend_lies_on_no_bar(posterior):
+    """Over the axes: the largest numbers of experts often stand at the right end."""
+    for figure in ("cluster_sizes", "corrected_sizes"):
+        _, ax = getattr(plots, f"plot_{figure}")(under_detection(posterior))
+        figure_of(ax).canvas.draw()
+        legend, frame = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert legend.y0 >= frame.y1
+
+
+def test_a_line_beneath_another_still_shows(posterior):
+    """Where nothing was missed, both numbers are the same."""
+    _, ax = plots.plot_corrected_sizes(under_detection(posterior))
+    beneath, above = ax.get_lines()
+    assert beneath.get_linewidth() >= above.get_linewidth() + 1.5
+
+
+def test_grey_outlines_can_be_seen(posterior):
+    """Once 0.4 points wide."""
+    _, ax = plots.plot_catalogue_map(posterior)
+    assert min(made.get_linewidths()[0] for made in ax.collections) >= 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_learned_is_said_in_words(kind):
+    posterior = kind_posterior(kind, n_draws=4)
+    for name, words in posterior.quantity_words.items():
+        assert "_" not in words.replace(name.partition("_")[2], "") or "α" in name
+        assert not any(part in words for part in ("log,", "log_", "own_"))
+
+
+def test_words_of_kinds():
+    assert likelihood_named("boxes").quantity_words(["scale_log_width_log_height"]) == {
+        "scale_log_width_log_height": "scatter of width and height",
+        **likelihood_named("boxes").quantity_words([]),
+    }
+    free = likelihood_named("diagonal").quantity_words(["scale_petal_length"])
+    assert free["scale_petal_length"] == "scatter of petal_length"
+    names = ["typo_name", "scale_price", "own_miss_surname (clinic)"]
+    assert list(likelihood_named("records").quantity_words(names).values()) == [
+        "share of typos in name",
+        "error of price",
+        "share of wrong values in surname (clinic), relative to all",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["boxes", "ellipses"])
+def test_a_size_is_a_word_and_its_formula_apart(kind):
+    likelihood = likelihood_named(kind)
+    assert plural(likelihood.size_word) == "sizes"
+    assert likelihood.size_label.startswith("size √(")

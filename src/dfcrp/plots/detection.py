@@ -28,7 +28,7 @@ from dfcrp.plots.style import (
     WIDE,
     figure_of,
     given_axes,
-    legend_of,
+    legend_above,
     new_axes,
     plain,
     single_axes,
@@ -85,7 +85,7 @@ def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
     names = tuple(items.experts[f] for f in order)
     likelihood = posterior.likelihood
     return SensitivityTable(
-        names, found.diameter, found.sensitivity[order], likelihood.verb, likelihood.size_word
+        names, found.diameter, found.sensitivity[order], likelihood.verb, likelihood.size_label
     )
 
 
@@ -148,7 +148,7 @@ def prepare_corrected_sizes(posterior: Posterior) -> CorrectedSizes:
         found.level_edges[:-1],
         at_least(found.seen_at),
         at_least(found.seen_at + found.missed_at),
-        posterior.likelihood.size_word,
+        posterior.likelihood.size_label,
     )
 
 
@@ -157,11 +157,12 @@ def draw_corrected_sizes(table: CorrectedSizes, ax: Axes | None = None) -> Axes:
     with styled():
         ax = single_axes(0.7 * WIDE, 3.2) if ax is None else ax
         handles = []
-        for band, colour in ((table.total, VERMILION), (table.seen, BLUE)):
+        # Where nothing was missed the thick line still shows on both sides of the thin one.
+        for band, colour, width in ((table.total, VERMILION, 3.0), (table.seen, BLUE, 1.0)):
             low, high = np.maximum(band.lo, 0.5), np.maximum(band.hi, 0.5)
             ax.fill_between(table.diameter, low, high, color=colour, alpha=0.25, linewidth=0.0)
             middle = np.where(band.mean >= 0.5, band.mean, np.nan)
-            handles += ax.plot(table.diameter, middle, color=colour, linewidth=1.3)
+            handles += ax.plot(table.diameter, middle, color=colour, linewidth=width)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_ylim(bottom=0.8)
@@ -169,7 +170,7 @@ def draw_corrected_sizes(table: CorrectedSizes, ax: Axes | None = None) -> Axes:
         ax.set_ylabel("number of objects of this size or larger")
         for axis in (ax.xaxis, ax.yaxis):
             plain_ticks(axis)
-        legend_of(ax, handles, ["seen and missed", "seen"])
+        legend_above(ax, handles, ["seen and missed", "seen"])
     return ax
 
 
@@ -232,7 +233,7 @@ def draw_cluster_sizes(table: ClusterSizes, ax: Axes | None = None) -> Axes:
         ax.set_xlabel("experts who share it")
         ax.set_ylabel("number of clusters")
         whole_numbers(ax.xaxis)
-        legend_of(ax, handles, names)
+        legend_above(ax, handles, names)
     return ax
 
 

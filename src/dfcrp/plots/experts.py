@@ -217,7 +217,7 @@ def draw_singletons(table: SingletonMap, ax: Axes | None = None) -> Axes:
             handles.append(Line2D([], [], color=colour, **maps.marker_of(table.outlines.shape)))
             count = int(own.sum())
             names.append(f"{plain(name)}: {counted(count, table.noun)}")
-        maps.legend_above(ax, handles, names)
+        maps.map_legend(ax, handles, names)
     return ax
 
 

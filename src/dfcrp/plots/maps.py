@@ -29,7 +29,7 @@ from dfcrp.plots.style import (
     WIDE,
     Look,
     figure_of,
-    legend_of,
+    legend_above,
     plain,
     single_axes,
     styled,
@@ -237,11 +237,10 @@ def marker_of(shape: str, width: float = 1.0) -> Look:
     return {"linestyle": "none", "marker": marker, "fillstyle": "none", "mew": width}
 
 
-def legend_above(ax: Axes, handles: Sequence[Artist], names: Sequence[str]) -> None:
-    """A legend over the map, in a row if the figure is wide and the entries are few."""
+def map_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str]) -> None:
+    """A legend over the map, in a row if the figure is wide."""
     wide = figure_of(ax).get_figwidth() > 0.8 * WIDE
-    columns = 3 if wide else 1
-    legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
+    legend_above(ax, handles, names, 3 if wide else 1)
 
 
 def line_width(count: int) -> float:
@@ -344,8 +343,8 @@ def looks(of: str, agreed: str, rest: str) -> tuple[tuple[int, str, float, str],
     """(state, colour, line width, words), in the order of drawing."""
     low, high = DOUBTFUL
     return (
-        (NOT_AGREED, rest, 0.4, f"probability ≤ {low:g}"),
-        (AGREED, agreed, 0.8, f"{of}: probability ≥ {high:g}"),
+        (NOT_AGREED, rest, 0.7, f"probability ≤ {low:g}"),
+        (AGREED, agreed, 0.9, f"{of}: probability ≥ {high:g}"),
         (IN_DOUBT, VERMILION, 1.4, "in between"),
     )
 
@@ -353,7 +352,7 @@ def looks(of: str, agreed: str, rest: str) -> tuple[tuple[int, str, float, str],
 def add_legend(ax: Axes, entries: dict[int, tuple[Line2D, str]]) -> None:
     """What the colours mean, from agreed to not agreed."""
     handles, names = zip(*(entries[s] for s in (AGREED, IN_DOUBT, NOT_AGREED)), strict=True)
-    legend_above(ax, handles, names)
+    map_legend(ax, handles, names)
 
 
 def draw_catalogue_map(table: CatalogueMap, ax: Axes | None = None) -> Axes:

@@ -166,7 +166,9 @@ def whole_numbers(axis: Axis, most: int | None = None) -> None:
     """Ticks at whole numbers only, at most so many and one."""
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator("auto" if most is None else most, integer=True))
+    axis.set_major_locator(
+        MaxNLocator("auto" if most is None else most, steps=[1, 2, 2.5, 5, 10], integer=True)
+    )
 
 
 def given_axes(axes: Panels, count: int) -> list[Axes]:
@@ -194,6 +196,13 @@ def line_styles(count: int, colours: Sequence[str] = COLOURS) -> list[Look]:
         }
         for k in range(count)
     ]
+
+
+def legend_above(
+    ax: Axes, handles: Sequence[Handle], names: Sequence[str], columns: int = 3
+) -> Legend:
+    """A legend over the axes, where nothing lies beneath it; in rows of so many."""
+    return legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
 
 
 def legend_of(
