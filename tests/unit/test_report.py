@@ -496,11 +496,11 @@ def test_how_experts_differ_by_the_columns_of_their_items(tmp_path):
     posterior = with_bias(kind_posterior("boxes", n_draws=10))
     page = page_of(posterior, tmp_path)
     heads = ["x offset", "y offset", "width", "height", "noise"]
-    (head,) = [row for row in page.rows if "x offset" in row]
-    assert head[:2] + head[2::2] == ["expert", "boxes", *heads]
+    (head,) = [row for row in page.rows if "x offset (95 %)" in row]
+    assert head == ["expert", "boxes", *(f"{name} (95 %)" for name in heads)]
     bias = posterior.expert_bias
     for f, name in enumerate(posterior.items.experts):
-        (row,) = [r for r in page.rows if r[0] == name and len(r) == len(head)]
+        (row,) = [r for r in page.rows if r[0] == name and len(r) == 2 + 2 * len(heads)]
         assert row[6] == number(bias.found["width_factor"].mean[f], 3)
     assert "Width and height: 1.05 is 5 % larger than the others." in page.text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -67,6 +68,7 @@ class SizeOptions(TypedDict, total=False):
     min_experts: Least | None
     binning: str | None
     points: int
+    diameters: tuple[float, float] | None
 
 
 def prepare_sizes(
@@ -77,15 +79,20 @@ def prepare_sizes(
     isochrons: Isochrons | None = None,
     **options: Unpack[SizeOptions],
 ) -> SizeFrequency:
-    """The table of one kind; options are ``min_experts``, ``binning`` and ``points``.
+    """The table of one kind; options are ``min_experts``, ``binning``, ``points``, ``diameters``.
+
+    Without ``diameters`` a bin that begins below the smallest item is left out, as it was not
+    counted in full.
 
     ``isochrons`` are drawn beside it where diameters are in km and the area is known.
     ``dbscan`` holds labels, or labels for several thresholds as {min_experts: labels}.
     """
-    usual = posterior.config.summary.min_experts
-    wanted = options.get("min_experts") or usual
+    wanted = options.get("min_experts") or posterior.config.summary.min_experts
     labels = dbscan_labels(dbscan, posterior.needed_experts(wanted), posterior.min_experts)
     table = posterior.size_frequency(kind, dbscan=labels, **options)
+    if options.get("diameters") is None and table.cut_short:
+        shown = {**options, "diameters": (float(table.d_max[0]), math.inf)}
+        table = posterior.size_frequency(kind, dbscan=labels, **shown)
     known = table.unit == "km" and table.area_km2 is not None
     return replace(table, isochrons=isochrons if known else None)
 
@@ -141,6 +148,9 @@ def _draw_isochrons(ax: Axes, table: SizeFrequency, found: Isochrons) -> list[tu
     bottom, top = ax.get_ylim()
     entries: list[tuple[Handle, str]] = []
     starts: list[tuple[float, float, str]] = []
+    if found.fit_range is not None:
+        span = ax.axvspan(*found.fit_range, color=GREY, alpha=0.12, linewidth=0.0, zorder=0)
+        entries.append((span, "diameters used for the model age"))
     for age, (at, values) in found.isochrons[table.kind]:
         own = found.age is not None and age == found.age
         seen = (at >= low) & (at <= high) & (values > bottom) & (values < top)
@@ -154,7 +164,7 @@ def _draw_isochrons(ax: Axes, table: SizeFrequency, found: Isochrons) -> list[tu
             continue
         first = int(np.flatnonzero(seen)[0])
         starts.append((at[first], values[first], f"{age:g} Ga"))
-        if len(entries) < 2 and not any("isochrons" in name for _, name in entries):
+        if not any("isochrons" in name for _, name in entries):
             entries.append((line, f"isochrons, {plain(found.chronology, 40)}"))
     level = found.levels[table.kind]
     if level is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ MAX_POINTS = 500
 MAX_LEARNED = 4
 #: Of what failed and is not among these, so many numbers are shown beside them.
 MAX_FAILED = 4
+#: Letters of a name on one line.
+LINE = 40
 #: Seed that breaks ties between equal draws; a fixed one, so that figures can be made again.
 TIES_SEED = 0
 
@@ -175,7 +178,8 @@ def _draw_trace(ax: Axes, table: TraceTable, k: int) -> None:
             marker="." if len(places) == 1 else None,
             **style,
         )
-    ax.set_title(plain(table.names[k], 60))
+    # Beside the words on the right a long name takes two lines.
+    ax.set_title(textwrap.fill(plain(table.names[k], 80), LINE))
     if table.diagnostics:
         _say_whether_good(ax, table.diagnostics[k])
     ax.margins(x=0.01)

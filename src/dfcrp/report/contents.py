@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,10 @@ class Contents:
     def isochrons(self) -> Isochrons | None:
         """Curves of CraterStats for the figures of sizes."""
         found = self.ages.get("isochrons")
-        return None if found is None else Isochrons.from_json(found)
+        if found is None:
+            return None
+        low, high = self.ages["dating"]["fit_range"]
+        return replace(Isochrons.from_json(found), fit_range=(float(low), float(high)))
 
     @property
     def noun(self) -> str:
