@@ -163,7 +163,7 @@ def make_image_report(
     part = posterior[name]
     placed = flat_map_or_none(part.items)
     places = places_of(part.items)
-    underlay = None if placed is None else configured_underlay(picture, placed.y, places)
+    underlay = None if placed is None else configured_underlay(picture, placed.y, places, name)
     page = write_image(
         posterior,
         folder,

@@ -8,10 +8,12 @@ Items without a known unit may be in pixels of the image or on its map: where th
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,16 +96,89 @@ def read_underlay(
     return Underlay(pixels, extent or extent_of(size, y, ImageSettings()))
 
 
+#: What the name of a photograph ends in.
+ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp")
+
+
+class Photographs:
+    """The photographs in a folder, by the names of images."""
+
+    def __init__(self, folder: str) -> None:
+        self._named: dict[str, list[Path]] = {}
+        root = Path(folder)
+        there = sorted(path for path in root.rglob("*") if path.suffix.lower() in ENDINGS)
+        for path in there:
+            whole = path.relative_to(root)
+            for name in {str(p) for p in (whole, whole.with_suffix(""), path.name, path.stem)}:
+                self._named.setdefault(name, []).append(path)
+        #: What one of them is called, for a message.
+        self.example = there[0].name if there else "is none"
+
+    def find(self, image: str) -> Path | None:
+        """The photograph of an image: of its whole name, or of the last part of it.
+
+        None if there is none, or several that it may be.
+        """
+        name = Path(image)
+        for key in (image, str(name.with_suffix("")), name.name, name.stem):
+            found = self._named.get(key, ())
+            if found:
+                return found[0] if len(found) == 1 else None
+        return None
+
+
+@cache
+def photographs(folder: str) -> Photographs:
+    """Those of a folder, looked for once."""
+    return Photographs(folder)
+
+
+def frame_of(settings: ImageSettings, name: str, y: Floats) -> tuple[Path, Region] | None:
+    """The photograph of an image of several, and where its edges lie; None if there is none."""
+    path = None if settings.folder is None else photographs(settings.folder).find(name)
+    if path is None:
+        return None
+    with _opened(path) as image:
+        return path, extent_of(image.size, y, settings)
+
+
+def thumbnail(path: Path, longest: int, quality: int) -> bytes:
+    """A photograph as a JPEG whose longer side has so many pixels at most."""
+    with _opened(path) as image:
+        image.draft("RGB", (longest, longest))
+        return as_jpeg(_reduced(image), longest, quality)
+
+
+def as_jpeg(pixels: Pixels, longest: int, quality: int) -> bytes:
+    """Pixels as a JPEG whose longer side has so many at most."""
+    from PIL import Image as Pillow
+
+    levels = grey_levels(pixels)
+    if levels.dtype != np.uint8:
+        levels = np.rint(255.0 * levels).astype(np.uint8)
+    image = Pillow.fromarray(levels).convert("L" if levels.ndim == 2 else "RGB")
+    image.thumbnail((longest, longest))
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=quality)
+    return out.getvalue()
+
+
 def configured_underlay(
-    settings: ImageSettings, y: Floats, places: ItemPlaces | None = None
+    settings: ImageSettings,
+    y: Floats,
+    places: ItemPlaces | None = None,
+    name: str | None = None,
 ) -> Underlay | None:
-    """The image that a run's settings name; a warning if it is gone.
+    """The image that a run's settings name, or the photograph of this name in their folder.
+
+    A warning if the image is gone.
 
     Without an offset and a scale it lies where its georeference says, if the items, whose
     ``places`` these are, are on its map. Beneath degrees an image without one has no place.
     """
     if settings.file is None:
-        return None
+        framed = None if name is None else frame_of(settings, name, y)
+        return None if framed is None else Underlay(read_image(framed[0])[0], framed[1])
     if not os.path.isfile(settings.file):
         warnings.warn(
             f"{settings.file}: the image is no longer there, so the maps are drawn without it; "

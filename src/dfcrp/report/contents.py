@@ -105,7 +105,9 @@ class Contents:
             return None
         y, places = flat_map(self.posterior.items).y, places_of(self.posterior.items)
         if self.image is None:
-            return configured_underlay(self.posterior.config.image, y, places)
+            images = self.posterior.items.images
+            name = images[0] if len(images) == 1 else None
+            return configured_underlay(self.posterior.config.image, y, places, name)
         return read_underlay(self.image, y, places=places)
 
     @property
